@@ -11,7 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Callable is a step that was prepared: the fastest way to run the same step many times. It may be used concurrently.
+// Callable is a step that was prepared: the fastest way to run the same step many times. It may be
+// used concurrently.
 type Callable struct {
 	session *Session
 	known   *known
@@ -20,7 +21,8 @@ type Callable struct {
 	fetches int
 }
 
-// MakeCallable prepares a step with the given feeds, fetches and targets. It sees the graph as it is now.
+// MakeCallable prepares a step with the given feeds, fetches and targets. It sees the graph as it
+// is now.
 func (s *Session) MakeCallable(
 	ctx context.Context, feeds, fetches []graph.Output, targets []*graph.Node, opts ...RunOption,
 ) (*Callable, error) {
@@ -56,13 +58,14 @@ func recycle(req *message.RunCallableRequest) {
 	callableRequests.Put(req)
 }
 
-// Run runs the step. Feeds are in the order in which they were declared, and so are the values that it returns; who owns
-// them is as with [Session.Run].
+// Run runs the step. Feeds are in the order in which they were declared, and so are the values that
+// it returns; who owns them is as with [Session.Run].
 func (c *Callable) Run(ctx context.Context, feeds ...tensor.Tensor) ([]tensor.Tensor, error) {
 	if len(feeds) != c.feeds {
 		return nil, status.InvalidArgumentf("the callable takes %d feeds, got %d", c.feeds, len(feeds))
 	}
-	if d := c.session.settings.timeout(); d > 0 && !c.known.inProcess { // whose master keeps to the limit itself
+	// whose master keeps to the limit itself
+	if d := c.session.settings.timeout(); d > 0 && !c.known.inProcess {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()

@@ -50,8 +50,8 @@ func listDevices(ctx context.Context, master rpc.Master, session string) ([]Devi
 	return out, nil
 }
 
-// Reset drops the resources in the given containers, or in the default one without any, on the tasks that match one of the
-// device filters, or on all. All sessions of the target end.
+// Reset drops the resources in the given containers, or in the default one without any, on the
+// tasks that match one of the device filters, or on all. All sessions of the target end.
 func Reset(ctx context.Context, target string, containers, deviceFilters []string, opts ...Option) error {
 	master, done, err := connectOnce(target, opts)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A program that multiplies on one task of a cluster what it adds on another. The cluster is in this process; servers that
-// run elsewhere are connected to by their addresses, "grpc://host:port".
+// A program that multiplies on one task of a cluster what it adds on another. The cluster is in
+// this process; servers that run elsewhere are connected to by their addresses, "grpc://host:port".
 func Example() {
 	ctx := context.Background()
 	cluster, err := server.StartCluster(map[string]int{"ps": 2}, 1)

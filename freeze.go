@@ -12,9 +12,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// FreezeSavedModel loads a SavedModel as [LoadSavedModel] does and returns the part of its graph that the given outputs need
-// ("y" or "y:0"), with constants in the place of variables. Where functions, loops or branches use variables, the nodes of
-// their bodies take the place of the calls, as in TensorFlow.
+// FreezeSavedModel loads a SavedModel as [LoadSavedModel] does and returns the part of its graph
+// that the given outputs need ("y" or "y:0"), with constants in the place of variables. Where
+// functions, loops or branches use variables, the nodes of their bodies take the place of the
+// calls, as in TensorFlow.
 func FreezeSavedModel(ctx context.Context, target, dir string, tags, outputs []string, opts ...Option) (*graph.Def, error) {
 	model, meta, err := openSavedModel(dir, tags, opts)
 	if err != nil {
@@ -39,8 +40,8 @@ func FreezeSavedModel(ctx context.Context, target, dir string, tags, outputs []s
 	return savedmodel.Freeze(m.Meta.Graph, outputs, values)
 }
 
-// inlined returns the graph of a model with the bodies of functions in the place of calls, loops and branches. Outputs of
-// these keep their names.
+// inlined returns the graph of a model with the bodies of functions in the place of calls, loops
+// and branches. Outputs of these keep their names.
 func inlined(meta *savedmodel.MetaGraph) (*graph.Def, error) {
 	def := *meta.Graph
 	def.Nodes = lowered(def.Nodes)
@@ -71,7 +72,8 @@ func lowered(nodes []graph.NodeDef) []graph.NodeDef {
 	return nodes
 }
 
-// variables returns the values of the variables that outputs need, by the names of their nodes. It adds to the graph.
+// variables returns the values of the variables that outputs need, by the names of their nodes. It
+// adds to the graph.
 func (m *SavedModel) variables(ctx context.Context, outputs []string) (map[string]tensor.Tensor, error) {
 	references, handles, err := savedmodel.VariableNodes(m.Meta.Graph, outputs)
 	if err != nil {

@@ -42,20 +42,22 @@ func set(f func(*pb.ConfigProto)) Option {
 	}
 }
 
-// WithDeviceFilters limits the session to the devices that match one of the given partial names, such as "/job:ps", and
-// those of the task that it is connected to. It does not wait for the other tasks of the cluster to be up.
+// WithDeviceFilters limits the session to the devices that match one of the given partial names,
+// such as "/job:ps", and those of the task that it is connected to. It does not wait for the other
+// tasks of the cluster to be up.
 func WithDeviceFilters(filters ...string) Option {
 	return set(func(c *pb.ConfigProto) { c.DeviceFilters = append(c.DeviceFilters, filters...) })
 }
 
-// WithSoftPlacement lets a node run on another device of the same task than the one that it asks for, where that one does
-// not exist or has no kernel for it.
+// WithSoftPlacement lets a node run on another device of the same task than the one that it asks
+// for, where that one does not exist or has no kernel for it.
 func WithSoftPlacement() Option {
 	return set(func(c *pb.ConfigProto) { c.AllowSoftPlacement = true })
 }
 
-// WithClearDevices lets the nodes of a model that [LoadSavedModel] or [FreezeSavedModel] loads run on any device of the
-// target, whatever they ask for: a model of a cluster can run in one process. Other sessions take no notice of it.
+// WithClearDevices lets the nodes of a model that [LoadSavedModel] or [FreezeSavedModel] loads run
+// on any device of the target, whatever they ask for: a model of a cluster can run in one process.
+// Other sessions take no notice of it.
 func WithClearDevices() Option {
 	return func(s *settings) error {
 		s.clearDevices = true
@@ -78,7 +80,8 @@ func WithTimeout(d time.Duration) Option {
 	return set(func(c *pb.ConfigProto) { c.OperationTimeoutInMs = max(1, d.Milliseconds()) })
 }
 
-// WithCPUDevices gives the task of target "local" a number of CPU devices. Servers have what they were started with.
+// WithCPUDevices gives the task of target "local" a number of CPU devices. Servers have what they
+// were started with.
 func WithCPUDevices(n int) Option {
 	return set(func(c *pb.ConfigProto) {
 		c.DeviceCount = maps.Clone(c.DeviceCount)
@@ -99,7 +102,8 @@ func WithNetwork() Option {
 	})
 }
 
-// WithConfig adds the fields of a serialized tensorflow.ConfigProto, for all that has no option of its own.
+// WithConfig adds the fields of a serialized tensorflow.ConfigProto, for all that has no option of
+// its own.
 func WithConfig(config []byte) Option {
 	return func(s *settings) error {
 		if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(config, s.config); err != nil {

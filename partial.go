@@ -8,14 +8,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// PartialRun is a step that is run in pieces: values are fed and fetched by several calls. It ends when all feeds that
-// were declared have been fed and all fetches fetched, or with an error.
+// PartialRun is a step that is run in pieces: values are fed and fetched by several calls. It ends
+// when all feeds that were declared have been fed and all fetches fetched, or with an error.
 type PartialRun struct {
 	session *Session
 	handle  string
 }
 
-// PartialRun begins a step to be run in pieces, in which the given outputs may be fed and fetched, each once.
+// PartialRun begins a step to be run in pieces, in which the given outputs may be fed and fetched,
+// each once.
 func (s *Session) PartialRun(ctx context.Context, feeds, fetches []graph.Output, targets []*graph.Node) (*PartialRun, error) {
 	feed, fetch, target, err := signature(feeds, fetches, targets)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// stepRequest is a request to run a step, with what its names stand for. Most steps are like one before, whose request is
-// used again: names are made once, and feeds come in the same order.
+// stepRequest is a request to run a step, with what its names stand for. Most steps are like one
+// before, whose request is used again: names are made once, and feeds come in the same order.
 type stepRequest struct {
 	message.RunStepRequest
 	response message.RunStepResponse // where a master in process puts it
@@ -19,7 +19,8 @@ type stepRequest struct {
 	targets  []*graph.Node           // of Targets
 }
 
-// request returns the request for a step, with feeds that are borrowed. The caller must call endRequest.
+// request returns the request for a step, with feeds that are borrowed. The caller must call
+// endRequest.
 func (s *Session) request(
 	feeds map[graph.Output]tensor.Tensor, fetches []graph.Output, targets []*graph.Node,
 ) (*stepRequest, error) {
@@ -64,7 +65,8 @@ func (r *stepRequest) setFeeds(feeds map[graph.Output]tensor.Tensor) error {
 	return nil
 }
 
-// endRequest ends the use of a request whose feeds have been lent. That of a step which has succeeded is used again.
+// endRequest ends the use of a request whose feeds have been lent. That of a step which has
+// succeeded is used again.
 func (s *Session) endRequest(req *stepRequest, again bool) {
 	req.Release()
 	if !again {

@@ -12,9 +12,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Run runs what the fetches and targets need, with the feeds in the place of what the graph would compute for these
-// outputs, and returns the values of the fetches, in their order. Feeds are borrowed until the call returns. The values
-// are the caller's, who may not change them (package tensor): releasing them lets their memory be used again.
+// Run runs what the fetches and targets need, with the feeds in the place of what the graph would
+// compute for these outputs, and returns the values of the fetches, in their order. Feeds are
+// borrowed until the call returns. The values are the caller's, who may not change them (package
+// tensor): releasing them lets their memory be used again.
 func (s *Session) Run(
 	ctx context.Context, feeds map[graph.Output]tensor.Tensor, fetches []graph.Output, targets []*graph.Node, opts ...RunOption,
 ) ([]tensor.Tensor, error) {
@@ -65,8 +66,8 @@ func (s *Session) run(ctx context.Context, req *stepRequest, opts []RunOption) (
 	return out, err
 }
 
-// lend returns a feed for the time of a call. In this process, what runs may keep a feed for longer, in a variable or a
-// fetch: memory that the caller may write to afterwards is copied.
+// lend returns a feed for the time of a call. In this process, what runs may keep a feed for
+// longer, in a variable or a fetch: memory that the caller may write to afterwards is copied.
 func (k *known) lend(t tensor.Tensor) (tensor.Tensor, error) {
 	if k.inProcess && !t.Exclusive() {
 		return t.Clone()
@@ -91,7 +92,8 @@ func requestID() int64 {
 	}
 }
 
-// inOrder returns the tensors under the given names. A name that was asked for twice may have come once.
+// inOrder returns the tensors under the given names. A name that was asked for twice may have come
+// once.
 func inOrder(names []string, got []message.NamedTensor) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(names))
 	var at map[string]int // of names in got, where these are not in order

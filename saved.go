@@ -14,10 +14,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// SavedModel is a SavedModel that is loaded into a session: its variables have their values and its signatures can be run,
-// by several goroutines.
+// SavedModel is a SavedModel that is loaded into a session: its variables have their values and its
+// signatures can be run, by several goroutines.
 type SavedModel struct {
-	// Session runs what no signature does. Nodes of its graph are found with [savedmodel.FindOutput].
+	// Session runs what no signature does. Nodes of its graph are found with
+	// [savedmodel.FindOutput].
 	Session *Session
 	// Meta says what the model holds.
 	Meta *savedmodel.MetaGraph
@@ -25,9 +26,10 @@ type SavedModel struct {
 	signatures map[string]*Signature
 }
 
-// LoadSavedModel loads the graph with the given tags (package savedmodel; [savedmodel.TagServe] if there are none) of the
-// SavedModel in a folder into a new session on a target, restores its variables and runs what it says is to be run then.
-// On another machine the folder must have the same path. [SavedModel.Close] ends the session.
+// LoadSavedModel loads the graph with the given tags (package savedmodel; [savedmodel.TagServe] if
+// there are none) of the SavedModel in a folder into a new session on a target, restores its
+// variables and runs what it says is to be run then. On another machine the folder must have the
+// same path. [SavedModel.Close] ends the session.
 //
 //	m, err := weft.LoadSavedModel(ctx, "local", "/models/digits", nil)
 //	if err != nil {
@@ -48,7 +50,8 @@ func LoadSavedModel(ctx context.Context, target, dir string, tags []string, opts
 	return loadSavedModel(ctx, target, model, meta, opts...)
 }
 
-// openSavedModel reads a SavedModel and picks the graph with the given tags, as the options want it.
+// openSavedModel reads a SavedModel and picks the graph with the given tags, as the options want
+// it.
 func openSavedModel(dir string, tags []string, opts []Option) (*savedmodel.Model, *savedmodel.MetaGraph, error) {
 	set, err := newSettings(opts)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Session runs parts of a graph on the devices of a target. It may be used concurrently. The graph may grow between calls,
-// not during one; nodes that a call has seen must not change.
+// Session runs parts of a graph on the devices of a target. It may be used concurrently. The graph
+// may grow between calls, not during one; nodes that a call has seen must not change.
 //
-// The master hears of the session with the first call that needs it. That call waits until the target and all tasks that
-// the session may use are up, as long as its context lives.
+// The master hears of the session with the first call that needs it. That call waits until the
+// target and all tasks that the session may use are up, as long as its context lives.
 type Session struct {
 	target   string
 	graph    *graph.Graph
@@ -26,7 +26,8 @@ type Session struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	known  atomic.Pointer[known] // nil until the master has a graph; replaced by the holder of turn
-	turn   chan struct{}         // has room for one: who puts something in may change what the master knows
+	// has room for one: who puts something in may change what the master knows
+	turn chan struct{}
 
 	requests sync.Pool // of *stepRequest that no call uses
 
@@ -182,7 +183,8 @@ func (s *Session) additions(k *known) (*pb.GraphDef, error) {
 // waitLog is how often a session says that it waits for its target.
 const waitLog = 10 * time.Second
 
-// sayWhoIsWaitedFor logs from time to time, until stop is called, that the session is not there yet.
+// sayWhoIsWaitedFor logs from time to time, until stop is called, that the session is not there
+// yet.
 func (s *Session) sayWhoIsWaitedFor() (stop func()) {
 	begin, ticker, done := time.Now(), time.NewTicker(waitLog), make(chan struct{})
 	var logging sync.WaitGroup

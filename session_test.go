@@ -86,7 +86,8 @@ func (m *fakeMaster) RunStep(ctx context.Context, req *message.RunStepRequest) (
 	return resp, nil
 }
 
-// start registers a master and returns its target, and a graph of nodes a and b with two outputs each.
+// start registers a master and returns its target, and a graph of nodes a and b with two outputs
+// each.
 func start(t *testing.T, m rpc.Master) (string, *graph.Graph) {
 	target := "test:" + t.Name()
 	t.Cleanup(rpc.RegisterTarget(target, func(*pb.ConfigProto, *slog.Logger) (rpc.Master, func(context.Context), error) {
@@ -183,7 +184,8 @@ func TestRunAsksByName(t *testing.T) {
 	}
 }
 
-// What a caller does with its memory after a call does not change what a step kept, nor what it returned.
+// What a caller does with its memory after a call does not change what a step kept, nor what it
+// returned.
 func TestFeedsAreTheCallers(t *testing.T) {
 	var kept tensor.Tensor
 	m := &fakeMaster{step: func(_ context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {

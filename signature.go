@@ -16,16 +16,17 @@ import (
 
 // Signature is something that a loaded model can do. It may be run by several goroutines.
 //
-// A sparse tensor is three inputs or outputs, "x/indices", "x/values" and "x/shape"; a composite one is "x/0", "x/1" and so
-// on.
+// A sparse tensor is three inputs or outputs, "x/indices", "x/values" and "x/shape"; a composite
+// one is "x/0", "x/1" and so on.
 type Signature struct {
 	Inputs, Outputs []Argument // in the order of their names
 	Method          string     // such as [savedmodel.MethodPredict]
 
 	session  *Session
 	defaults map[string]tensor.Tensor
-	files    []Argument // outputs that hold the paths of assets, for nodes that read them in every step
-	paths    []tensor.Tensor
+	// outputs that hold the paths of assets, for nodes that read them in every step
+	files []Argument
+	paths []tensor.Tensor
 
 	call atomic.Pointer[Callable] // nil before the first run; stored by the holder of turn
 	turn chan struct{}            // has room for one: who puts something in prepares the step
@@ -108,8 +109,9 @@ func components(name string, info savedmodel.TensorInfo) []component {
 	return []component{{name, info}}
 }
 
-// Run runs the signature with Go values: numbers, texts and nested slices of them, as [tensor.New] takes and
-// [tensor.Tensor.Go] returns them; int32 serves for int64 too. Inputs that have a default may be left out.
+// Run runs the signature with Go values: numbers, texts and nested slices of them, as [tensor.New]
+// takes and [tensor.Tensor.Go] returns them; int32 serves for int64 too. Inputs that have a default
+// may be left out.
 func (s *Signature) Run(ctx context.Context, inputs map[string]any) (map[string]any, error) {
 	tensors := make(map[string]tensor.Tensor, len(inputs))
 	for name, v := range inputs {
@@ -131,8 +133,8 @@ func (s *Signature) Run(ctx context.Context, inputs map[string]any) (map[string]
 	return values, nil
 }
 
-// widened returns the value of an input as int64 where the input is of that type and the value, perhaps made of Go's int, is
-// int32.
+// widened returns the value of an input as int64 where the input is of that type and the value,
+// perhaps made of Go's int, is int32.
 func (s *Signature) widened(name string, t tensor.Tensor) tensor.Tensor {
 	i := slices.IndexFunc(s.Inputs, func(a Argument) bool { return a.Name == name })
 	if i < 0 || s.Inputs[i].DType != tensor.Int64 || t.DType() != tensor.Int32 {

@@ -8,12 +8,13 @@
 //	defer s.Close()
 //	out, err := s.Run(ctx, map[graph.Output]tensor.Tensor{x: value}, []graph.Output{y}, nil)
 //
-// A target is "grpc://host:port", the address of any task of a cluster, of this project's servers or TensorFlow's; or
-// "local", for a task without a network, once package local is imported. This package links neither kernels nor the
-// executor. A server in this process is reached by plain calls.
+// A target is "grpc://host:port", the address of any task of a cluster, of this project's servers
+// or TensorFlow's; or "local", for a task without a network, once package local is imported. This
+// package links neither kernels nor the executor. A server in this process is reached by plain
+// calls.
 //
-// Errors are coded (package status) and carry TensorFlow's codes and texts: a program that recovers from the loss of a
-// task looks for Aborted and Unavailable.
+// Errors are coded (package status) and carry TensorFlow's codes and texts: a program that recovers
+// from the loss of a task looks for Aborted and Unavailable.
 package weft
 
 import (

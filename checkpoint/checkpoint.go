@@ -1,9 +1,10 @@
 // Package checkpoint reads and writes TensorFlow's checkpoints: named tensors in files.
 //
-// A checkpoint in the format that TensorFlow calls V2, a tensor bundle, is known by the common prefix of its files. The
-// table PREFIX.index maps names to entries (element type, shape, place, checksum), and PREFIX.data-00000-of-00002 and so
-// on hold the elements. A large tensor may be stored in pieces, each with its place in the whole. A checkpoint in the older
-// format, V1, is one table, or several that a pattern of names finds, with the elements inside.
+// A checkpoint in the format that TensorFlow calls V2, a tensor bundle, is known by the common
+// prefix of its files. The table PREFIX.index maps names to entries (element type, shape, place,
+// checksum), and PREFIX.data-00000-of-00002 and so on hold the elements. A large tensor may be
+// stored in pieces, each with its place in the whole. A checkpoint in the older format, V1, is one
+// table, or several that a pattern of names finds, with the elements inside.
 //
 //	w, err := checkpoint.Create("/tmp/model.ckpt-100")
 //	…
@@ -18,10 +19,11 @@
 //	defer r.Close()
 //	weights, err := r.Read("weights")
 //
-// Files are byte for byte those that TensorFlow writes for the same tensors. A checkpoint appears whole or not at all, also
-// when the process dies on the way, and what a dead process has left is removed when the next checkpoint is written to the
-// same folder. Readers return the values that were stored or an error, with code DataLoss and the name of the file when it
-// is damaged; they allocate no more memory than the sizes of the files justify.
+// Files are byte for byte those that TensorFlow writes for the same tensors. A checkpoint appears
+// whole or not at all, also when the process dies on the way, and what a dead process has left is
+// removed when the next checkpoint is written to the same folder. Readers return the values that
+// were stored or an error, with code DataLoss and the name of the file when it is damaged; they
+// allocate no more memory than the sizes of the files justify.
 package checkpoint
 
 import (

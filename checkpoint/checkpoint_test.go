@@ -183,7 +183,8 @@ func TestBytes(t *testing.T) {
 	if left := list(t, filepath.Join(dir, "temp")); len(left) > 0 {
 		t.Errorf("merging left %q", left)
 	}
-	// TensorFlow does not say in which order it lists the slices of one tensor in a file of the format V1.
+	// TensorFlow does not say in which order it lists the slices of one tensor in a file of the
+	// format V1.
 	checkAll(t, mustOpen(t, filepath.Join(dir, "v1")), slices.DeleteFunc(all, func(n named) bool { return !v1Knows(n) }))
 }
 

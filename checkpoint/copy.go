@@ -2,8 +2,9 @@ package checkpoint
 
 import "github.com/weft-ml/weft/tensor"
 
-// copyOverlap copies to dst, which is the slice to of a tensor, those elements of src, the slice from of the same tensor,
-// that both hold. All extents have known lengths. It returns the number of elements.
+// copyOverlap copies to dst, which is the slice to of a tensor, those elements of src, the slice
+// from of the same tensor, that both hold. All extents have known lengths. It returns the number of
+// elements.
 func copyOverlap(dst *tensor.Tensor, to Slice, src *tensor.Tensor, from Slice) int64 {
 	common, ok := to.intersect(from)
 	if !ok {

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// saveForever saves checkpoints of step, step+1, … and reports each when it is saved. The name has the step modulo 3, so
-// that checkpoints are also replaced.
+// saveForever saves checkpoints of step, step+1, … and reports each when it is saved. The name has
+// the step modulo 3, so that checkpoints are also replaced.
 func saveForever(dir, from string) {
 	step, err := strconv.Atoi(from)
 	for ; err == nil; step++ {
@@ -59,8 +59,8 @@ func saveForever(dir, from string) {
 
 func prefixOf(dir string, step int) string { return filepath.Join(dir, "ck-"+strconv.Itoa(step%3)) }
 
-// TestKilledWhileSaving kills a process again and again while it saves: the checkpoint that it has reported last is there and
-// whole, and the next start leaves nothing else.
+// TestKilledWhileSaving kills a process again and again while it saves: the checkpoint that it has
+// reported last is there and whole, and the next start leaves nothing else.
 func TestKilledWhileSaving(t *testing.T) {
 	dir := t.TempDir()
 	step := 1
@@ -92,7 +92,8 @@ func TestKilledWhileSaving(t *testing.T) {
 	}
 }
 
-// killed runs a process that saves from a step on, kills it after a while, and returns the last step that it reported.
+// killed runs a process that saves from a step on, kills it after a while, and returns the last
+// step that it reported.
 func killed(t *testing.T, dir string, step int) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -119,7 +120,8 @@ func killed(t *testing.T, dir string, step int) int {
 	return last
 }
 
-// TestReplace overwrites a checkpoint: until the moment that the new index is in place the old one is whole.
+// TestReplace overwrites a checkpoint: until the moment that the new index is in place the old one
+// is whole.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	prefix := filepath.Join(dir, "ck")

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestDamage flips every byte of the files of a checkpoint and cuts them at each: what is read is right, or there is an error
-// of code DataLoss that names the file.
+// TestDamage flips every byte of the files of a checkpoint and cuts them at each: what is read is
+// right, or there is an error of code DataLoss that names the file.
 func TestDamage(t *testing.T) {
 	all := recorded(t)
 	for _, test := range []struct{ prefix, file string }{
@@ -197,7 +197,8 @@ func FuzzV1(f *testing.F) {
 	})
 }
 
-// TestHostileEntries writes indexes whose entries claim what is not there: the checksums of the tables are right.
+// TestHostileEntries writes indexes whose entries claim what is not there: the checksums of the
+// tables are right.
 func TestHostileEntries(t *testing.T) {
 	type entry = pb.BundleEntryProto
 	type change struct {

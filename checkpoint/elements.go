@@ -15,10 +15,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The elements of a tensor in a data file: plain memory as it is; for strings, all lengths as varints, the masked checksum
-// of the lengths as numbers of 4 bytes (8 where they need them), and the text of all; for variants, each a varint length, a
-// VariantTensorDataProto, and the masked checksum of all so far. The checksum in the entry is that of plain memory, and
-// for the others that of what the inner checksums are taken of together with these.
+// The elements of a tensor in a data file: plain memory as it is; for strings, all lengths as
+// varints, the masked checksum of the lengths as numbers of 4 bytes (8 where they need them), and
+// the text of all; for variants, each a varint length, a VariantTensorDataProto, and the masked
+// checksum of all so far. The checksum in the entry is that of plain memory, and for the others
+// that of what the inner checksums are taken of together with these.
 
 // chunk is how much is read before its checksum is taken, while it is in the cache.
 const chunk = 256 << 10
@@ -164,7 +165,8 @@ func (b *bundle) decodeVariants(mem []byte, shape tensor.Shape) (tensor.Tensor, 
 	return t, crc, err
 }
 
-// writeElements writes the elements of a tensor and returns their number of bytes and the checksum for the entry.
+// writeElements writes the elements of a tensor and returns their number of bytes and the checksum
+// for the entry.
 func writeElements(w io.Writer, t *tensor.Tensor) (int64, uint32, error) {
 	switch t.DType() {
 	case tensor.String:

@@ -13,9 +13,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Merge makes one checkpoint of several, as the tasks of a cluster write them, and removes those. Their data files become
-// those of the merged one; all must be in one file system. A tensor may be in one of them, or in pieces in several. If
-// allowMissing, prefixes without a checkpoint are left out, but not all of them.
+// Merge makes one checkpoint of several, as the tasks of a cluster write them, and removes those.
+// Their data files become those of the merged one; all must be in one file system. A tensor may be
+// in one of them, or in pieces in several. If allowMissing, prefixes without a checkpoint are left
+// out, but not all of them.
 func Merge(prefixes []string, into string, allowMissing bool) error {
 	if err := fileio.MakeDir(filepath.Dir(into)); err != nil {
 		return err

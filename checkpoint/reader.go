@@ -29,8 +29,8 @@ type piece struct {
 	load  func() (tensor.Tensor, error)
 }
 
-// Open opens the checkpoint with the given prefix or, where there is none in the format V2, the checkpoint in the format V1
-// in the files that match. NotFound if there is neither.
+// Open opens the checkpoint with the given prefix or, where there is none in the format V2, the
+// checkpoint in the format V1 in the files that match. NotFound if there is neither.
 func Open(prefix string) (*Reader, error) {
 	if _, err := os.Stat(IndexFile(prefix)); errors.Is(err, fs.ErrNotExist) {
 		return OpenV1(prefix)
@@ -76,7 +76,8 @@ func (r *Reader) Read(name string) (tensor.Tensor, error) {
 	return t.read(FullSlice(len(t.Shape)))
 }
 
-// ReadSlice returns a part of a tensor with a reference of its own. It does not matter in which pieces it is stored.
+// ReadSlice returns a part of a tensor with a reference of its own. It does not matter in which
+// pieces it is stored.
 func (r *Reader) ReadSlice(name string, s Slice) (tensor.Tensor, error) {
 	t, err := r.find(name)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 // Slice is a part of a tensor: a range in every dimension.
 type Slice []Extent
 
-// Extent is a range of indices in one dimension. A negative Length stands for the whole dimension; Start is then 0.
+// Extent is a range of indices in one dimension. A negative Length stands for the whole dimension;
+// Start is then 0.
 type Extent struct{ Start, Length int64 }
 
 // FullSlice returns the slice that is a whole tensor of the given rank.
@@ -34,7 +35,8 @@ func (s Slice) IsFull() bool {
 	return true
 }
 
-// String prints the slice as TensorFlow does: "0,2:-" is the first two of the first dimension and all of the second.
+// String prints the slice as TensorFlow does: "0,2:-" is the first two of the first dimension and
+// all of the second.
 func (s Slice) String() string {
 	var b strings.Builder
 	for i, e := range s {
@@ -86,8 +88,9 @@ func parseExtent(text string) (Extent, bool) {
 	return Extent{start, length}, err == nil
 }
 
-// ParseShapeAndSlice reads the specification of a slice in the form that savers give it: the dimensions of the whole tensor
-// and the slice, "4 3 0,2:-". It returns also the shape of the slice.
+// ParseShapeAndSlice reads the specification of a slice in the form that savers give it: the
+// dimensions of the whole tensor and the slice, "4 3 0,2:-". It returns also the shape of the
+// slice.
 func ParseShapeAndSlice(spec string) (full tensor.Shape, s Slice, part tensor.Shape, err error) {
 	words := strings.Split(spec, " ")
 	if len(words) < 2 {
@@ -110,7 +113,8 @@ func ParseShapeAndSlice(spec string) (full tensor.Shape, s Slice, part tensor.Sh
 	return full, s, part, err
 }
 
-// Of returns the shape of the slice of a tensor of the given shape; an Internal error if it does not fit in.
+// Of returns the shape of the slice of a tensor of the given shape; an Internal error if it does
+// not fit in.
 func (s Slice) Of(full tensor.Shape) (tensor.Shape, error) {
 	if len(s) != len(full) {
 		return nil, status.Internalf("Mismatching ranks: shape = %v, slice = %v", full, s)

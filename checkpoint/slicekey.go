@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// sliceKey returns the key of the entry of a piece: a zero, the name, the rank, and start and length of every extent, in an
-// encoding whose order as bytes is the order of the values.
+// sliceKey returns the key of the entry of a piece: a zero, the name, the rank, and start and
+// length of every extent, in an encoding whose order as bytes is the order of the values.
 func sliceKey(name string, s Slice) []byte {
 	b := appendOrdered(nil, 0)
 	b = appendOrderedString(b, name)
@@ -25,7 +25,8 @@ func appendOrdered(b []byte, v uint64) []byte {
 	return append(b, binary.BigEndian.AppendUint64(nil, v)[8-n:]...)
 }
 
-// appendOrderedString escapes the bytes 0 and 255 and ends with a mark that is smaller than any text.
+// appendOrderedString escapes the bytes 0 and 255 and ends with a mark that is smaller than any
+// text.
 func appendOrderedString(b []byte, s string) []byte {
 	for i := range len(s) {
 		switch s[i] {
@@ -40,8 +41,9 @@ func appendOrderedString(b []byte, s string) []byte {
 	return append(b, 0, 1)
 }
 
-// appendOrderedSigned writes a number in two's complement, most significant byte first, in as few bytes as leave room for
-// a header: as many leading ones as there are bytes, all inverted where the number is negative.
+// appendOrderedSigned writes a number in two's complement, most significant byte first, in as few
+// bytes as leave room for a header: as many leading ones as there are bytes, all inverted where the
+// number is negative.
 func appendOrderedSigned(b []byte, v int64) []byte {
 	magnitude := v
 	if v < 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// State is the contents of the file, named "checkpoint" by default, that says which checkpoints a folder holds. Paths are
-// prefixes, absolute or, in the file, relative to the folder.
+// State is the contents of the file, named "checkpoint" by default, that says which checkpoints a
+// folder holds. Paths are prefixes, absolute or, in the file, relative to the folder.
 type State struct {
 	Latest        string
 	All           []string  // oldest first; the last is Latest
@@ -29,8 +29,8 @@ type State struct {
 // StateFile is the usual name of the state file in its folder.
 const StateFile = "checkpoint"
 
-// ReadState reads the state file of the given name in a folder; NotFound if there is none. Relative paths in it are made
-// paths below the folder.
+// ReadState reads the state file of the given name in a folder; NotFound if there is none. Relative
+// paths in it are made paths below the folder.
 func ReadState(dir, file string) (*State, error) {
 	path := filepath.Join(dir, file)
 	text, err := fileio.Read(path)
@@ -58,8 +58,8 @@ func below(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// Write replaces the state file of the given name in a folder and waits until it is on disk. Paths below the folder are
-// stored relative to it, so that the folder may be moved, if relative.
+// Write replaces the state file of the given name in a folder and waits until it is on disk. Paths
+// below the folder are stored relative to it, so that the folder may be moved, if relative.
 func (s *State) Write(dir, file string, relative bool) error {
 	store := func(path string) string {
 		if rel, err := filepath.Rel(dir, path); relative && err == nil && filepath.IsLocal(rel) {
@@ -92,7 +92,8 @@ func seconds(t float64) string {
 	return s
 }
 
-// Exists reports whether there is a checkpoint, in either format, with the given prefix, or, in the format V1, pattern.
+// Exists reports whether there is a checkpoint, in either format, with the given prefix, or, in the
+// format V1, pattern.
 func Exists(prefix string) bool {
 	for _, file := range []string{IndexFile(prefix), prefix} {
 		if _, err := os.Stat(file); err == nil {
@@ -102,10 +103,12 @@ func Exists(prefix string) bool {
 	return len(shardsV1(prefix)) > 0
 }
 
-// sharded is how the pattern ends that finds the files of a checkpoint in the format V1 which several tasks have written.
+// sharded is how the pattern ends that finds the files of a checkpoint in the format V1 which
+// several tasks have written.
 var sharded = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-\?{5}-of-[0-9]{5,}$`) })
 
-// shardsV1 returns the existing files of a checkpoint in the format V1 that such a pattern stands for.
+// shardsV1 returns the existing files of a checkpoint in the format V1 that such a pattern stands
+// for.
 func shardsV1(pattern string) []string {
 	if !sharded().MatchString(pattern) {
 		return nil
@@ -122,7 +125,8 @@ func Latest(dir string) string {
 	return s.Latest
 }
 
-// Remove removes the files of a checkpoint, in either format; its index first, so that it is never half there.
+// Remove removes the files of a checkpoint, in either format; its index first, so that it is never
+// half there.
 func Remove(prefix string) error {
 	err := os.Remove(IndexFile(prefix))
 	for _, file := range dataFiles(prefix) {
@@ -146,8 +150,9 @@ func removeV1(prefix string) error {
 // parts is how savers call the folders in which the tasks of a cluster put what is then merged.
 var parts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_temp_[0-9a-f]{32}$|_temp$`) })
 
-// Sweep removes from a folder what writers that died have left: files that were not finished, parts that were never merged,
-// and data files without an index. Only the one who writes the checkpoints of the folder may call it, before the first.
+// Sweep removes from a folder what writers that died have left: files that were not finished, parts
+// that were never merged, and data files without an index. Only the one who writes the checkpoints
+// of the folder may call it, before the first.
 func Sweep(dir string) {
 	fileio.Sweep(dir)
 	entries, err := os.ReadDir(dir)

@@ -80,7 +80,8 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestShardsOfTheOldFormat has the pattern in the state file that TensorFlow's sharded savers of V1 write there.
+// TestShardsOfTheOldFormat has the pattern in the state file that TensorFlow's sharded savers of V1
+// write there.
 func TestShardsOfTheOldFormat(t *testing.T) {
 	dir := t.TempDir()
 	pattern := filepath.Join(dir, "ck-7-?????-of-00002")

@@ -29,7 +29,8 @@ func (t tables) Close() error {
 	return err
 }
 
-// OpenV1 opens a checkpoint in the format V1: all files whose names match a pattern. NotFound if there are none.
+// OpenV1 opens a checkpoint in the format V1: all files whose names match a pattern. NotFound if
+// there are none.
 func OpenV1(pattern string) (*Reader, error) {
 	paths := fileio.Match(pattern)
 	if len(paths) == 0 {

@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// typedFieldLen returns the number of elements in the field of a message that holds those of a type in the format V1; -1 for
-// types that the format does not know.
+// typedFieldLen returns the number of elements in the field of a message that holds those of a type
+// in the format V1; -1 for types that the format does not know.
 func typedFieldLen(dtype tensor.DType, p *pb.TensorProto) int {
 	switch dtype {
 	case tensor.Float32:
@@ -32,7 +32,8 @@ func typedFieldLen(dtype tensor.DType, p *pb.TensorProto) int {
 	}
 }
 
-// maxFieldBytes returns how many bytes the elements of a tensor take at most in the field of their type, as TensorFlow counts.
+// maxFieldBytes returns how many bytes the elements of a tensor take at most in the field of their
+// type, as TensorFlow counts.
 func maxFieldBytes(t *tensor.Tensor) int64 {
 	each := int64(10) // a signed number as a varint
 	switch t.DType() {
@@ -49,8 +50,8 @@ func maxFieldBytes(t *tensor.Tensor) int64 {
 	return each * int64(t.NumElements())
 }
 
-// typedFields returns a message with the elements of a tensor in the field of their type and nothing else; nil for types that
-// the format V1 does not know.
+// typedFields returns a message with the elements of a tensor in the field of their type and
+// nothing else; nil for types that the format V1 does not know.
 func typedFields(t *tensor.Tensor) *pb.TensorProto {
 	switch t.DType() {
 	case tensor.Float32:

@@ -36,7 +36,8 @@ func (w *V1Writer) Add(name string, t *tensor.Tensor) error {
 	return w.AddSlice(name, t.Shape(), FullSlice(t.Rank()), t)
 }
 
-// AddSlice adds a piece of a tensor of shape full. Unimplemented for types that the format does not know.
+// AddSlice adds a piece of a tensor of shape full. Unimplemented for types that the format does not
+// know.
 func (w *V1Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.Tensor) error {
 	part, err := s.Of(full)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Writer writes a checkpoint in the format V2. Close or Abort must be called; Abort after Close does nothing. A Writer
-// belongs to one goroutine.
+// Writer writes a checkpoint in the format V2. Close or Abort must be called; Abort after Close
+// does nothing. A Writer belongs to one goroutine.
 type Writer struct {
 	prefix  string
 	data    *fileio.Temp
@@ -31,8 +31,8 @@ type Writer struct {
 
 const writeBuffer = 1 << 20
 
-// Create begins a checkpoint. The folder is made if it does not exist, but its parent must. What dead writers have left in
-// the folder is removed.
+// Create begins a checkpoint. The folder is made if it does not exist, but its parent must. What
+// dead writers have left in the folder is removed.
 func Create(prefix string) (*Writer, error) {
 	dir := filepath.Dir(prefix)
 	if err := fileio.MakeDir(dir); err != nil {
@@ -72,8 +72,8 @@ func (w *Writer) add(key string, t *tensor.Tensor) error {
 	return nil
 }
 
-// AddSlice writes a piece of a tensor of shape full. The pieces of one tensor may be in different checkpoints, which Merge
-// brings together.
+// AddSlice writes a piece of a tensor of shape full. The pieces of one tensor may be in different
+// checkpoints, which Merge brings together.
 func (w *Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.Tensor) error {
 	if s.IsFull() || s.covers(full) {
 		return w.Add(name, t)
@@ -117,8 +117,9 @@ func sameWhole(name string, whole *pb.BundleEntryProto, dtype tensor.DType, full
 	return nil
 }
 
-// Close puts the checkpoint in place and waits until it is on disk. After an error nothing has changed, except that a
-// checkpoint of the same prefix is gone if the error came in the middle of replacing it.
+// Close puts the checkpoint in place and waits until it is on disk. After an error nothing has
+// changed, except that a checkpoint of the same prefix is gone if the error came in the middle of
+// replacing it.
 func (w *Writer) Close() error {
 	defer w.Abort()
 	if err := w.buf.Flush(); err != nil {
@@ -147,8 +148,9 @@ func header(shards int) *pb.BundleHeaderProto {
 	return &pb.BundleHeaderProto{NumShards: int32(shards), Version: &pb.VersionDef{Producer: bundleVersion}}
 }
 
-// freeShards returns the number of shards that n new data files of a prefix shall bear in their names: n, or one more where
-// a checkpoint of this prefix has files of those names, which must stay until the new index has taken the old one's place.
+// freeShards returns the number of shards that n new data files of a prefix shall bear in their
+// names: n, or one more where a checkpoint of this prefix has files of those names, which must stay
+// until the new index has taken the old one's place.
 func freeShards(prefix string, n int) int {
 	if _, err := os.Stat(IndexFile(prefix)); err != nil {
 		return n
@@ -200,8 +202,8 @@ func addMessage(table *sstable.Writer, key string, m proto.Message) error {
 	return table.Add([]byte(key), value)
 }
 
-// replaceIndex makes a checkpoint of the new index of a prefix, whose data files are in place and bear the given number of
-// shards, and removes the data files of the one that it replaces.
+// replaceIndex makes a checkpoint of the new index of a prefix, whose data files are in place and
+// bear the given number of shards, and removes the data files of the one that it replaces.
 func replaceIndex(prefix string, index *fileio.Temp, shards int) error {
 	dir := filepath.Dir(prefix)
 	if err := fileio.SyncDir(dir); err != nil {

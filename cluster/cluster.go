@@ -1,9 +1,11 @@
-// Package cluster says which tasks a cluster has, where they listen, and which of them a process is.
+// Package cluster says which tasks a cluster has, where they listen, and which of them a process
+// is.
 //
-// A [Spec] maps the tasks of each job to addresses. It is written in one of the forms that TensorFlow's users know: the
-// flag of its server (ps|host:port;host:port,worker|host:port), JSON ({"ps": ["host:port"]}, where a job may also be an
-// object from task index to address), the TF_CONFIG environment variable, and a tensorflow.ServerDef in text form. A
-// [ServerDef] is a Spec together with the task to be.
+// A [Spec] maps the tasks of each job to addresses. It is written in one of the forms that
+// TensorFlow's users know: the flag of its server (ps|host:port;host:port,worker|host:port), JSON
+// ({"ps": ["host:port"]}, where a job may also be an object from task index to address), the
+// TF_CONFIG environment variable, and a tensorflow.ServerDef in text form. A [ServerDef] is a Spec
+// together with the task to be.
 package cluster
 
 import (
@@ -21,8 +23,8 @@ import (
 // Spec says where the tasks of a cluster listen, by job.
 type Spec map[string]Job
 
-// Job is the addresses, "host:port", of the tasks of one job, by task index. Indices need not be dense: a task may know
-// only some of its peers.
+// Job is the addresses, "host:port", of the tasks of one job, by task index. Indices need not be
+// dense: a task may know only some of its peers.
 type Job map[int]string
 
 // Dense returns a job whose tasks 0, 1, … have the given addresses.
@@ -40,7 +42,8 @@ type Task struct {
 	Index int
 }
 
-// String returns the task's name as it starts the names of its devices, "/job:worker/replica:0/task:1".
+// String returns the task's name as it starts the names of its devices,
+// "/job:worker/replica:0/task:1".
 func (t Task) String() string { return "/job:" + t.Job + "/replica:0/task:" + strconv.Itoa(t.Index) }
 
 // ParseTask reads the name of a task; a name without a replica means replica 0.
@@ -55,8 +58,8 @@ func ParseTask(name string) (Task, error) {
 	return Task{spec.Job, spec.Task}, nil
 }
 
-// FromJobs makes a Spec from the jobs of a message, which may name one twice: that is an error. Addresses are not
-// checked; see [Spec.Validate].
+// FromJobs makes a Spec from the jobs of a message, which may name one twice: that is an error.
+// Addresses are not checked; see [Spec.Validate].
 func FromJobs(jobs iter.Seq2[string, map[int32]string]) (Spec, error) {
 	spec := Spec{}
 	for name, tasks := range jobs {
@@ -100,7 +103,8 @@ func (s Spec) Clone() Spec {
 	return out
 }
 
-// String writes the cluster as a flag where all jobs are dense and have tasks, and as JSON otherwise.
+// String writes the cluster as a flag where all jobs are dense and have tasks, and as JSON
+// otherwise.
 func (s Spec) String() string {
 	var jobs []string
 	for _, name := range s.Jobs() {
@@ -156,7 +160,8 @@ func checkJob(name string, job Job) error {
 	return nil
 }
 
-// CheckAddress reports whether an address has the form "host:port"; port 0 stands for one that the system chooses.
+// CheckAddress reports whether an address has the form "host:port"; port 0 stands for one that the
+// system chooses.
 func CheckAddress(address string) error {
 	colon := strings.LastIndexByte(address, ':')
 	if colon < 0 || strings.ContainsAny(address[:colon], "/, \t\n") {

@@ -75,8 +75,8 @@ func jsonError(what string, err error) error {
 	return status.InvalidArgumentf("%s is not JSON: %v", what, err)
 }
 
-// UnmarshalJSON reads {"job": tasks, …}, where tasks is a list of addresses or an object from index to address. It does
-// not check addresses.
+// UnmarshalJSON reads {"job": tasks, …}, where tasks is a list of addresses or an object from index
+// to address. It does not check addresses.
 func (s *Spec) UnmarshalJSON(data []byte) error {
 	out := Spec{}
 	err := eachMember(data, func(name string, value json.RawMessage) error {
@@ -121,7 +121,8 @@ func parseJob(name string, value json.RawMessage) (Job, error) {
 	return job, err
 }
 
-// eachMember calls f for the members of a JSON object in order, also where a name is repeated, which a map would hide.
+// eachMember calls f for the members of a JSON object in order, also where a name is repeated,
+// which a map would hide.
 func eachMember(data []byte, f func(name string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {

@@ -19,16 +19,19 @@ type ServerDef struct {
 	Task       int // index in the job
 	Port       int // to listen on, where it is not the one that Cluster gives; 0 otherwise
 	CPUDevices int // number of CPU devices; 0 means 1
-	// Filters limits which devices of the others a task may see, by task; see tensorflow.ClusterDeviceFilters.
+	// Filters limits which devices of the others a task may see, by task; see
+	// tensorflow.ClusterDeviceFilters.
 	Filters map[Task][]string
-	// DefaultSessionConfig is a serialized tensorflow.ConfigProto with what sessions get that do not say otherwise.
+	// DefaultSessionConfig is a serialized tensorflow.ConfigProto with what sessions get that do
+	// not say otherwise.
 	DefaultSessionConfig []byte
 }
 
 // Self returns the task to be.
 func (d *ServerDef) Self() Task { return Task{d.Job, d.Task} }
 
-// maxCPUDevices bounds how many devices one task may have, against a typing error that would make millions.
+// maxCPUDevices bounds how many devices one task may have, against a typing error that would make
+// millions.
 const maxCPUDevices = 1024
 
 // Validate checks the cluster and that it has the task.

@@ -23,9 +23,9 @@ type tfConfig struct {
 //
 //	{"cluster": {"ps": ["host:port"], "worker": ["host:port"]}, "task": {"type": "worker", "index": 0}}
 //
-// The index is a number or, as some managers write it, a string; one that is missing is 0. Jobs may be sparse. A task
-// that is not part of the cluster, as evaluators are, is an error: there is nothing for it to serve. Errors begin with the
-// name of the variable.
+// The index is a number or, as some managers write it, a string; one that is missing is 0. Jobs may
+// be sparse. A task that is not part of the cluster, as evaluators are, is an error: there is
+// nothing for it to serve. Errors begin with the name of the variable.
 func ParseTFConfig(text string) (ServerDef, error) {
 	def, err := parseTFConfig(text)
 	if err != nil {

@@ -14,7 +14,8 @@ func spec(t *testing.T, name string) Spec {
 	return s
 }
 
-// Each row gives two specifications and what each kind of merging them yields: "!" and a word of the error for none.
+// Each row gives two specifications and what each kind of merging them yields: "!" and a word of
+// the error for none.
 var mergeTests = []struct{ a, b, merge, soft, override string }{
 	{"", "", "", "", ""},
 	{"/job:foo/replica:1/task:2/cpu:1", "/job:foo/replica:1/task:2/cpu:1", "/job:foo/replica:1/task:2/cpu:1", "=", "="},

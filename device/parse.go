@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Parse reads a full or partial device name; the empty string is [Any]. Keys of tensors are parsed on the way of every
-// transfer, so Parse does not allocate.
+// Parse reads a full or partial device name; the empty string is [Any]. Keys of tensors are parsed
+// on the way of every transfer, so Parse does not allocate.
 func Parse(name string) (Spec, error) {
 	s, ok := parse(name)
 	if !ok {
@@ -71,7 +71,8 @@ func takeNameOrStar(text, stop string) (name, rest string, ok bool) {
 	return takeName(text, stop)
 }
 
-// takeName reads a letter and the letters, digits and underscores after it, up to one of the bytes in stop.
+// takeName reads a letter and the letters, digits and underscores after it, up to one of the bytes
+// in stop.
 func takeName(text, stop string) (name, rest string, ok bool) {
 	if text == "" || !isLetter(text[0]) {
 		return "", "", false

@@ -1,8 +1,9 @@
 // Package device holds the names of devices: parsing, partial specifications, merging and matching.
 //
-// A full name is "/job:JOB/replica:R/task:T/device:TYPE:ID". A specification may leave parts out or give "*" for them;
-// parts come in any order, and of one that comes twice the last counts. "/cpu:0" and "/gpu:0", also in capitals, are an
-// older form of "/device:CPU:0" and "/device:GPU:0". The rules are those of TensorFlow's DeviceNameUtils.
+// A full name is "/job:JOB/replica:R/task:T/device:TYPE:ID". A specification may leave parts out or
+// give "*" for them; parts come in any order, and of one that comes twice the last counts. "/cpu:0"
+// and "/gpu:0", also in capitals, are an older form of "/device:CPU:0" and "/device:GPU:0". The
+// rules are those of TensorFlow's DeviceNameUtils.
 package device
 
 import "strconv"
@@ -27,8 +28,8 @@ func (s Spec) IsFull() bool {
 	return s.Job != "" && s.Replica != Unset && s.Task != Unset && s.Type != "" && s.ID != Unset
 }
 
-// String prints the specification in canonical form, without the parts that it does not give; a type without a number is
-// printed with "*", and so is a number without a type.
+// String prints the specification in canonical form, without the parts that it does not give; a
+// type without a number is printed with "*", and so is a number without a type.
 func (s Spec) String() string {
 	if s == Any {
 		return ""

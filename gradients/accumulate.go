@@ -144,8 +144,8 @@ func (s *search) pop() *graph.Node {
 	return n
 }
 
-// differentiable reports whether gradients flow through an output: only floating-point and complex values vary, and
-// handles of variables and lists stand for such values.
+// differentiable reports whether gradients flow through an output: only floating-point and complex
+// values vary, and handles of variables and lists stand for such values.
 func differentiable(o op.Output) bool {
 	t := o.DType().Base()
 	return t.IsFloating() || t.IsComplex() || isHandle(t)
@@ -181,7 +181,8 @@ func (a *accumulation) ready(ys []op.Output) []unit {
 	return ready
 }
 
-// run differentiates units in an order in which all gradients of their values have arrived before their turn.
+// run differentiates units in an order in which all gradients of their values have arrived before
+// their turn.
 func (a *accumulation) run(ready []unit) error {
 	for len(ready) > 0 {
 		u := ready[0]
@@ -218,7 +219,8 @@ func (a *accumulation) differentiate(u unit) ([]op.Output, []Grad, error) {
 	return u.node.Inputs(), grads, err
 }
 
-// step differentiates one node; nil if none of its outputs has a gradient, or none of its inputs needs one.
+// step differentiates one node; nil if none of its outputs has a gradient, or none of its inputs
+// needs one.
 func (a *accumulation) step(n *graph.Node) ([]Grad, error) {
 	outs := make([]Grad, len(n.OutTypes))
 	some := false

@@ -85,7 +85,8 @@ func joined(c *Call, axis op.Output) op.Output {
 	return op.ConcatV2(c.S, parts, axis)
 }
 
-// concat cuts the gradient into the parts that were joined: the inputs from position lo on, except for the axis.
+// concat cuts the gradient into the parts that were joined: the inputs from position lo on, except
+// for the axis.
 func concat(c *Call, lo int) []Grad {
 	s, n := c.S, c.Node.NumInputs()-1
 	axis := c.In(n * (1 - lo)) // it comes first or last

@@ -7,11 +7,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// backLoop is the loop that differentiates a loop: it runs as often, and backwards. It is the Region of its nodes.
+// backLoop is the loop that differentiates a loop: it runs as often, and backwards. It is the
+// Region of its nodes.
 //
-// Values of the forward loop that it needs are kept on stacks: the forward loop pushes them in every iteration, the backward
-// loop pops them. Both loops count their iterations, and do not count one before all that it pushes or pops is done, so that
-// the order of the one is the reverse of the order of the other, in loops within loops too.
+// Values of the forward loop that it needs are kept on stacks: the forward loop pushes them in
+// every iteration, the backward loop pops them. Both loops count their iterations, and do not count
+// one before all that it pushes or pops is done, so that the order of the one is the reverse of the
+// order of the other, in loops within loops too.
 type backLoop struct {
 	st       *structure
 	l        *loop
@@ -23,13 +25,15 @@ type backLoop struct {
 	frame    string
 	parallel int64
 
-	begun, pushed *graph.Node // in the forward loop: what begins an iteration, and a trigger after what it pushes
+	// in the forward loop: what begins an iteration, and a trigger after what it pushes
+	begun, pushed *graph.Node
 	pivot         *graph.Node // of the backward loop
 	popped        *graph.Node // trigger after all that an iteration pops
 	cond          op.Output
 }
 
-// anyFrame is the Region of nodes that are added to loops that exist: each is in the frame that its inputs are in.
+// anyFrame is the Region of nodes that are added to loops that exist: each is in the frame that its
+// inputs are in.
 type anyFrame struct{}
 
 func (anyFrame) Pivot() *graph.Node { return nil }
@@ -59,7 +63,8 @@ func (b *backLoop) countForward() op.Output {
 	s := b.forward.Named("f_count")
 	zero := op.Const(b.base, int32(0))
 	if b.parent != nil {
-		zero = op.ZerosLike(b.forward, b.parent.begun.Out(0)) // in the frame of the loop around, and not before its turn
+		// in the frame of the loop around, and not before its turn
+		zero = op.ZerosLike(b.forward, b.parent.begun.Out(0))
 	}
 	enter := op.Enter(s, guarded(b.forward, zero, b.l.guards), b.l.frame.Name, op.EnterParallelIterations(b.parallel))
 	merge, _ := op.Merge(s, []op.Output{enter, enter})
@@ -136,7 +141,8 @@ func guarded(s *op.Scope, o op.Output, guards []guard) op.Output {
 	return o
 }
 
-// variable adds a variable that begins as a value of the scope around. The caller connects its next value to merge.
+// variable adds a variable that begins as a value of the scope around. The caller connects its next
+// value to merge.
 func (b *backLoop) variable(begin op.Output) (merge, value, last op.Output) {
 	enter := b.enter(begin, false)
 	merge, _ = op.Merge(b.s, []op.Output{enter, enter})
@@ -144,7 +150,8 @@ func (b *backLoop) variable(begin op.Output) (merge, value, last op.Output) {
 	return merge, value, b.exit(left)
 }
 
-// Capture returns a value of the forward loop as it was in the iteration that is differentiated, or one from around.
+// Capture returns a value of the forward loop as it was in the iteration that is differentiated, or
+// one from around.
 func (b *backLoop) Capture(o op.Output) (op.Output, error) {
 	if b.st.frame[o.Node] != b.l.frame {
 		o, err := b.outer.Bring(o)
@@ -164,7 +171,8 @@ func (b *backLoop) Capture(o op.Output) (op.Output, error) {
 	return b.recall(o)
 }
 
-// recall keeps a value of every iteration of the forward loop, and returns it in the order of the backward loop.
+// recall keeps a value of every iteration of the forward loop, and returns it in the order of the
+// backward loop.
 func (b *backLoop) recall(o op.Output) (op.Output, error) {
 	elem := o.DType().Base()
 	place := b.base.WithoutDevices().WithoutControlDependencies()
@@ -204,7 +212,8 @@ func baseName(n *graph.Node) string {
 	return n.Name
 }
 
-// addUp returns the sum, over all iterations, of the gradient of a value that is the same in all of them.
+// addUp returns the sum, over all iterations, of the gradient of a value that is the same in all of
+// them.
 func (b *backLoop) addUp(value op.Output, g Grad) Grad {
 	shape := shapeOf(b.outer, value, tensor.Int32)
 	if g.Slices == nil {

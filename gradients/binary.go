@@ -21,7 +21,8 @@ func init() {
 		return dz, op.Mul(s, dz, op.Neg(s, op.FloorDiv(s, x, y)))
 	}), "FloorMod")
 	Register(binary(powGrad), "Pow")
-	Register(func(c *Call) []Grad { // |x-y|², which is real: so is a gradient of it that comes from a real number
+	// |x-y|², which is real: so is a gradient of it that comes from a real number
+	Register(func(c *Call) []Grad {
 		s, x, y := c.S, c.In(0), c.In(1)
 		d := op.Mul(s, op.Mul(s, number(s, x, 2), c.DY(0)), op.Sub(s, x, y))
 		return List(unbroadcast(s, x, y, d, op.Neg(s, d)))

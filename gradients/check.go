@@ -18,14 +18,16 @@ import (
 //	}
 type Run func(ctx context.Context, feeds map[op.Output]tensor.Tensor, fetches []op.Output) ([]tensor.Tensor, error)
 
-// Check compares the gradients of ys with respect to xs, as the rules of their operations compute them, with differences of
-// the ys between points near to the given one. feeds holds a value for each x, which sets the point, and for what else the
-// ys need. It returns the largest error: the distance of the two, divided by the larger of their sizes where that is above
-// one. Correct rules give less than 1e-6 for float64 and less than 1e-2 for float32, if the point is away from steps and
-// corners.
+// Check compares the gradients of ys with respect to xs, as the rules of their operations compute
+// them, with differences of the ys between points near to the given one. feeds holds a value for
+// each x, which sets the point, and for what else the ys need. It returns the largest error: the
+// distance of the two, divided by the larger of their sizes where that is above one. Correct rules
+// give less than 1e-6 for float64 and less than 1e-2 for float32, if the point is away from steps
+// and corners.
 //
-// ys and xs are of type float32, float64, complex64 or complex128. The weights of the elements of ys in the sum that is
-// differentiated vary, so that errors do not cancel out. Check adds nodes to the graph.
+// ys and xs are of type float32, float64, complex64 or complex128. The weights of the elements of
+// ys in the sum that is differentiated vary, so that errors do not cancel out. Check adds nodes to
+// the graph.
 func Check(ctx context.Context, run Run, s *op.Scope, ys, xs []op.Output, feeds map[op.Output]tensor.Tensor) (float64, error) {
 	values, err := run(ctx, feeds, ys)
 	if err != nil {
@@ -154,8 +156,8 @@ func (c *checker) slope(ctx context.Context, point numbers, i int) (float64, err
 	return (high - low) / (above - below), nil
 }
 
-// sum returns the sum of the elements of all ys times their weights; of complex ones, the real part of the product with the
-// conjugate of the weight, which is what gradients of complex values mean.
+// sum returns the sum of the elements of all ys times their weights; of complex ones, the real part
+// of the product with the conjugate of the weight, which is what gradients of complex values mean.
 func (c *checker) sum(ctx context.Context) (float64, error) {
 	out, err := c.run(ctx, c.feeds, c.ys)
 	if err != nil {

@@ -139,7 +139,8 @@ func TestLoops(t *testing.T) {
 	})
 }
 
-// TestReferencesInControlFlow differentiates by references to variables and by handles that loops and conditions use.
+// TestReferencesInControlFlow differentiates by references to variables and by handles that loops
+// and conditions use.
 func TestReferencesInControlFlow(t *testing.T) {
 	markChecked("RefSwitch", "RefMerge")
 	s := op.NewScope()
@@ -179,7 +180,8 @@ func TestReferencesInControlFlow(t *testing.T) {
 	}
 }
 
-// TestImportedLoops differentiates a graph that was written down: what is in which loop is seen in the graph itself.
+// TestImportedLoops differentiates a graph that was written down: what is in which loop is seen in
+// the graph itself.
 func TestImportedLoops(t *testing.T) {
 	checkRules(t, []ruleCase{{"while/imported", []input{in(3), in(3)}, func(s *scope, x []op.Output) []op.Output {
 		made := op.NewScope()
@@ -213,7 +215,8 @@ func TestLoopsTwice(t *testing.T) {
 				func(s *scope) outs { return outs{x} })
 			return gradients.Add(s, y, outs{x})[0].Dense
 		})},
-		{"while/twice beside", []input{in(3)}, one(func(s *scope, x op.Output) op.Output { // of a loop over what does not vary
+		// of a loop over what does not vary
+		{"while/twice beside", []input{in(3)}, one(func(s *scope, x op.Output) op.Output {
 			scaled := func(x op.Output) op.Output {
 				return times(s, op.Const(s, int32(3)), outs{x}, func(s *scope, i op.Output, v outs) outs {
 					return outs{op.Mul(s, v[0], op.Cast(s, op.AddV2(s, i, op.Const(s, int32(1))), tensor.Float64))}

@@ -2,8 +2,9 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// convolution names the operations of one kind of convolution: forward takes an input and a filter, inputGrad the sizes of
-// the input, the filter and dy, filterGrad the input, the sizes of the filter and dy.
+// convolution names the operations of one kind of convolution: forward takes an input and a filter,
+// inputGrad the sizes of the input, the filter and dy, filterGrad the input, the sizes of the
+// filter and dy.
 type convolution struct{ forward, inputGrad, filterGrad string }
 
 // Each of the three is linear in two of its arguments, and its gradients are the others.

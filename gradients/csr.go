@@ -5,7 +5,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Sparse matrices in compressed rows. The gradient of one is a sparse matrix too, with elements at the same places.
+// Sparse matrices in compressed rows. The gradient of one is a sparse matrix too, with elements at
+// the same places.
 func init() {
 	Register(func(c *Call) []Grad {
 		return c.first(op.CSRSparseMatrixToDense(c.S, c.DY(0), c.In(0).DType().Base()))
@@ -56,8 +57,8 @@ func (t turning) sparse(s *op.Scope, m op.Output, dtype tensor.DType) op.Output 
 	return op.SparseMatrixTranspose(s, m, dtype, op.SparseMatrixTransposeConjugate(t.conj))
 }
 
-// csrProductGrad differentiates a sparse matrix times a dense one. With the factors as they are multiplied, C = A·B, the
-// gradients are dA = dC·Bᴴ at the places of A, and dB = Aᴴ·dC.
+// csrProductGrad differentiates a sparse matrix times a dense one. With the factors as they are
+// multiplied, C = A·B, the gradients are dA = dC·Bᴴ at the places of A, and dB = Aᴴ·dC.
 func csrProductGrad(c *Call) []Grad {
 	s, a, dtype := c.S, c.In(0), c.In(1).DType().Base()
 	result := turning{transpose: c.Node.Attrs.Bool("transpose_output"), conj: c.Node.Attrs.Bool("conjugate_output")}
@@ -98,7 +99,8 @@ func csrSparseProductGrad(c *Call) []Grad {
 	return List(atPlacesOf(s, c.In(0), turnA.sparse(s, da, dtype), dtype), atPlacesOf(s, c.In(1), turnB.sparse(s, db, dtype), dtype))
 }
 
-// atPlacesOf returns the elements of a sparse matrix m at the places of another, with zeros where m has none.
+// atPlacesOf returns the elements of a sparse matrix m at the places of another, with zeros where m
+// has none.
 func atPlacesOf(s *op.Scope, places, m op.Output, dtype tensor.DType) op.Output {
 	at, _, shape := op.CSRSparseMatrixToSparseTensor(s, places, dtype)
 	from, values, _ := op.CSRSparseMatrixToSparseTensor(s, m, dtype)

@@ -50,7 +50,8 @@ var turns = []string{"as is", "transposed", "adjoint"}
 
 func TestSparseProducts(t *testing.T) {
 	c128 := tensor.Complex128
-	shapeB := func(a, b int, batch bool) tensor.Shape { // of a matrix that a 2×3 matrix can be multiplied with
+	// of a matrix that a 2×3 matrix can be multiplied with
+	shapeB := func(a, b int, batch bool) tensor.Shape {
 		rows, cols := int64(3), int64(2)
 		if a != 0 {
 			rows = 2

@@ -2,8 +2,8 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// Matrices taken apart. Where a factor is not unique (a vector may be turned, equal values give a plane of vectors), the
-// gradient is right for what does not depend on the choice.
+// Matrices taken apart. Where a factor is not unique (a vector may be turned, equal values give a
+// plane of vectors), the gradient is right for what does not depend on the choice.
 func init() {
 	Register(eigenGrad, "SelfAdjointEigV2")
 	Register(generalEigenGrad, "Eig")
@@ -26,14 +26,16 @@ func eigenGrad(c *Call) []Grad {
 	return List(halfDiagonal(s, triangle(s, op.AddV2(s, da, adjoint(s, da)), true)))
 }
 
-// inverseGaps returns, for every vector e, the matrix of 1/(e[j]-e[i]), zero where the two are equal.
+// inverseGaps returns, for every vector e, the matrix of 1/(e[j]-e[i]), zero where the two are
+// equal.
 func inverseGaps(s *op.Scope, e op.Output) op.Output {
 	gaps := op.Sub(s, op.ExpandDims(s, e, op.Const(s, int32(-2))), op.ExpandDims(s, e, op.Const(s, int32(-1))))
 	return op.DivNoNan(s, op.OnesLike(s, gaps), gaps)
 }
 
-// generalEigenGrad follows C. Boeddeker et al., "On the computation of complex-valued gradients with application to
-// statistically optimum beamforming" (2017), equation 4.77, for eigenvectors of length one.
+// generalEigenGrad follows C. Boeddeker et al., "On the computation of complex-valued gradients
+// with application to statistically optimum beamforming" (2017), equation 4.77, for eigenvectors of
+// length one.
 func generalEigenGrad(c *Call) []Grad {
 	s, a, e, v := c.S, c.In(0), c.Out(0), c.Out(1)
 	withV := c.Node.Attrs.Bool("compute_v")
@@ -55,8 +57,9 @@ func generalEigenGrad(c *Call) []Grad {
 	return List(da)
 }
 
-// svdGrad follows J. Townsend, "Differentiating the singular value decomposition" (2016); for complex matrices Z.-Q. Wan and
-// S.-X. Zhang, "Automatic differentiation for complex valued SVD" (2019).
+// svdGrad follows J. Townsend, "Differentiating the singular value decomposition" (2016); for
+// complex matrices Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued SVD"
+// (2019).
 func svdGrad(c *Call) []Grad {
 	s, a := c.S, c.In(0)
 	values, dValues := c.Out(0), c.DY(0)
@@ -72,7 +75,8 @@ func svdGrad(c *Call) []Grad {
 	u, du := thinFactor(s, c.Out(1), c.DY(1), width)
 	v, dv := thinFactor(s, c.Out(2), c.DY(2), width)
 	gaps := inverseGaps(s, op.Square(s, values))
-	within := func(factor, d op.Output) op.Output { // what a change of a factor does in the space of its columns
+	// what a change of a factor does in the space of its columns
+	within := func(factor, d op.Output) op.Output {
 		m := matrixProduct(s, factor, d, true, false)
 		return op.Mul(s, gaps, op.Sub(s, m, adjoint(s, m)))
 	}
@@ -97,8 +101,9 @@ func svdGrad(c *Call) []Grad {
 	}))
 }
 
-// thinFactor returns the first columns of a factor with orthonormal columns, and their gradient. The other columns, which a
-// factor that was asked for in full has, stay orthogonal to them: their gradient becomes one of the first.
+// thinFactor returns the first columns of a factor with orthonormal columns, and their gradient.
+// The other columns, which a factor that was asked for in full has, stay orthogonal to them: their
+// gradient becomes one of the first.
 func thinFactor(s *op.Scope, q, dq, width op.Output) (thin, dThin op.Output) {
 	thin, rest := splitColumns(s, q, width)
 	dThin, dRest := splitColumns(s, dq, width)
@@ -122,9 +127,10 @@ func firstRows(s *op.Scope, a, width op.Output) op.Output {
 		op.StridedSliceEllipsisMask(1), op.StridedSliceEndMask(4))
 }
 
-// qrGrad follows D. A. O. Roberts and L. R. Roberts, "QR and LQ decomposition matrix backpropagation algorithms for square,
-// wide, and deep, real or complex, matrices and their software implementation" (2020): of a wide matrix [x, y], y = q·r
-// holds beside the decomposition of the square x.
+// qrGrad follows D. A. O. Roberts and L. R. Roberts, "QR and LQ decomposition matrix
+// backpropagation algorithms for square, wide, and deep, real or complex, matrices and their
+// software implementation" (2020): of a wide matrix [x, y], y = q·r holds beside the decomposition
+// of the square x.
 func qrGrad(c *Call) []Grad {
 	s, a := c.S, c.In(0)
 	width := op.Min(s, innerDims(s, a, 2), op.Const(s, int32(0)), op.MinKeepDims(true))

@@ -47,7 +47,8 @@ func TestDecompositions(t *testing.T) {
 
 func TestSingularValues(t *testing.T) {
 	c128 := tensor.Complex128
-	squares := func(opts ...op.SvdAttr) func(s *scope, x []op.Output) outs { // the signs of the vectors are any
+	// the signs of the vectors are any
+	squares := func(opts ...op.SvdAttr) func(s *scope, x []op.Output) outs {
 		return func(s *scope, x []op.Output) outs {
 			values, u, v := op.Svd(s, general(s, x[0]), opts...)
 			return outs{values, op.Square(s, u), op.Square(s, v)}

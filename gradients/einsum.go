@@ -9,8 +9,9 @@ import (
 
 func init() { Register(einsumGrad, "Einsum") }
 
-// einsumGrad differentiates by each operand with another Einsum, of the gradient and the other operand: that of A in
-// "A,B->C" is "C,B->A", spread over the labels that only A has. Where A repeats a label, only its diagonal counts.
+// einsumGrad differentiates by each operand with another Einsum, of the gradient and the other
+// operand: that of A in "A,B->C" is "C,B->A", spread over the labels that only A has. Where A
+// repeats a label, only its diagonal counts.
 func einsumGrad(c *Call) []Grad {
 	s := c.S
 	equation := strings.ReplaceAll(c.Node.Attrs.String("equation"), " ", "")
@@ -75,8 +76,9 @@ func keepLabels(labels, sources string) string {
 	return kept.String()
 }
 
-// spread repeats a gradient in the dimensions of x whose labels it does not have: what is summed over these has the same
-// gradient everywhere. New dimensions behind an ellipsis are counted from the end, others from the beginning.
+// spread repeats a gradient in the dimensions of x whose labels it does not have: what is summed
+// over these has the same gradient everywhere. New dimensions behind an ellipsis are counted from
+// the end, others from the beginning.
 func spread(s *op.Scope, g op.Output, labels, kept string, x op.Output) op.Output {
 	if labels == kept {
 		return g

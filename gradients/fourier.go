@@ -38,8 +38,8 @@ func innerDims(s *op.Scope, x op.Output, rank int) op.Output {
 		op.StridedSliceEndMask(1))
 }
 
-// realTransformGrad differentiates the half of a spectrum that belongs to real values: it is a part of the whole spectrum, and
-// real values have the real part of the gradient.
+// realTransformGrad differentiates the half of a spectrum that belongs to real values: it is a part
+// of the whole spectrum, and real values have the real part of the gradient.
 func realTransformGrad(c *Call, inverse string, rank int) []Grad {
 	s := c.S
 	whole := padInner(s, c.DY(0), c.In(1), rank)
@@ -47,8 +47,8 @@ func realTransformGrad(c *Call, inverse string, rank int) []Grad {
 	return c.first(padInner(s, realOf(s, dx), innerDims(s, c.In(0), rank), rank))
 }
 
-// inverseRealTransformGrad differentiates by the half of a spectrum. All but its first column, and the last one of an even
-// number, stand for their conjugates too and count twice.
+// inverseRealTransformGrad differentiates by the half of a spectrum. All but its first column, and
+// the last one of an even number, stand for their conjugates too and count twice.
 func inverseRealTransformGrad(c *Call, forward string, rank int) []Grad {
 	s, dy := c.S, c.DY(0)
 	half := output(c.S.Add(forward, args(dy, c.In(1)), opdef.Attrs{"Tcomplex": c.In(0).DType().Base()}), 0)

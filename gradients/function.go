@@ -78,9 +78,10 @@ func (c *Call) received(first int, dxs []op.Output) []Grad {
 	return grads
 }
 
-// backward adds the function that differentiates a function f of some inputs. Its arguments are those of f and the gradients
-// of the results that have one; its results are the gradients of the inputs that are numbers. It runs f again for the values
-// that it needs. It returns nil after a mistake.
+// backward adds the function that differentiates a function f of some inputs. Its arguments are
+// those of f and the gradients of the results that have one; its results are the gradients of the
+// inputs that are numbers. It runs f again for the values that it needs. It returns nil after a
+// mistake.
 func (c *Call) backward(f opdef.Func, inputs []op.Output, results []int) *op.Function {
 	g := c.S.Graph()
 	body, err := g.Library.InstantiateBody(f, g.Ops())

@@ -6,19 +6,20 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Grad is the gradient with respect to one output. The zero Grad says that there is none: the output does not influence
-// what is differentiated.
+// Grad is the gradient with respect to one output. The zero Grad says that there is none: the
+// output does not influence what is differentiated.
 type Grad struct {
 	Dense  op.Output
 	Slices *IndexedSlices
 }
 
-// IndexedSlices is a gradient that is zero outside of some rows: row Indices[i] of a tensor of shape Shape is Values[i],
-// and rows that are named more than once add up.
+// IndexedSlices is a gradient that is zero outside of some rows: row Indices[i] of a tensor of
+// shape Shape is Values[i], and rows that are named more than once add up.
 type IndexedSlices struct {
 	Values  op.Output // [n, …] elements
 	Indices op.Output // [n] int32 or int64
-	Shape   op.Output // vector, the shape of the dense gradient; the zero Output where it is not known
+	// vector, the shape of the dense gradient; the zero Output where it is not known
+	Shape op.Output
 }
 
 // IsNone reports whether there is no gradient.
@@ -42,8 +43,8 @@ func (g Grad) withValues(v op.Output) Grad {
 	return Grad{Slices: &slices}
 }
 
-// Map returns the gradient with its elements, all of a dense one or the rows of a sparse one, replaced by f of them. None
-// stays none.
+// Map returns the gradient with its elements, all of a dense one or the rows of a sparse one,
+// replaced by f of them. None stays none.
 func (g Grad) Map(f func(op.Output) op.Output) Grad {
 	if g.IsNone() {
 		return g
@@ -63,7 +64,8 @@ func List(outs ...op.Output) []Grad {
 	return grads
 }
 
-// Sum adds gradients up, of which there must be one at least and none may be none. The sum is sparse if all are.
+// Sum adds gradients up, of which there must be one at least and none may be none. The sum is
+// sparse if all are.
 func Sum(s *op.Scope, grads []Grad) Grad {
 	if len(grads) == 1 {
 		return grads[0]

@@ -14,7 +14,8 @@ type options struct {
 	zeros    bool
 }
 
-// Initial gives the gradients that accumulation starts from, one for each of ys; without it they are ones.
+// Initial gives the gradients that accumulation starts from, one for each of ys; without it they
+// are ones.
 func Initial(grads ...Grad) Option {
 	return func(o *options) { o.initial = append([]Grad{}, grads...) }
 }
@@ -31,21 +32,23 @@ func Stop(outs ...op.Output) Option {
 // Colocate places the nodes that differentiate an operation on its device.
 func Colocate() Option { return func(o *options) { o.colocate = true } }
 
-// Gate makes all gradients of the inputs of an operation wait for each other. It is for variables that are changed in place
-// as soon as their gradient is known, while the gradient of another input may still have to read them: with references to
-// variables, TensorFlow's servers need it.
+// Gate makes all gradients of the inputs of an operation wait for each other. It is for variables
+// that are changed in place as soon as their gradient is known, while the gradient of another input
+// may still have to read them: with references to variables, TensorFlow's servers need it.
 func Gate() Option { return func(o *options) { o.gate = true } }
 
-// Pairwise adds the contributions to a gradient one after another as they come, in the place of all at once when the last has
-// come: each can be freed early, which takes less memory and more time. It is TensorFlow's EXPERIMENTAL_TREE.
+// Pairwise adds the contributions to a gradient one after another as they come, in the place of all
+// at once when the last has come: each can be freed early, which takes less memory and more time.
+// It is TensorFlow's EXPERIMENTAL_TREE.
 func Pairwise() Option { return func(o *options) { o.pairwise = true } }
 
 // Zeros returns zeros for an x that no y depends on, in the place of none.
 func Zeros() Option { return func(o *options) { o.zeros = true } }
 
-// Add adds nodes that compute the derivative of the sum of ys with respect to each of xs, and returns one gradient for each
-// x: none for an x that no y depends on, unless [Zeros] is given. An x may be a reference to a variable or the handle of a resource variable. A
-// mistake, such as an operation between x and y that has no rule, is recorded in the scope; no x has a gradient then.
+// Add adds nodes that compute the derivative of the sum of ys with respect to each of xs, and
+// returns one gradient for each x: none for an x that no y depends on, unless [Zeros] is given. An
+// x may be a reference to a variable or the handle of a resource variable. A mistake, such as an
+// operation between x and y that has no rule, is recorded in the scope; no x has a gradient then.
 func Add(s *op.Scope, ys, xs []op.Output, opts ...Option) []Grad {
 	o := options{stop: map[op.Output]bool{}}
 	for _, opt := range opts {

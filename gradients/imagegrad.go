@@ -16,7 +16,8 @@ func init() {
 	Register(projectionGrad, "ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
 }
 
-// cropAndResizeGrad takes crops by the nearest neighbor for bilinear ones in the gradient of the boxes, as TensorFlow does.
+// cropAndResizeGrad takes crops by the nearest neighbor for bilinear ones in the gradient of the
+// boxes, as TensorFlow does.
 func cropAndResizeGrad(c *Call) []Grad {
 	s, grads := c.S, c.None()
 	if t := c.In(0).DType(); t.IsFloating() {
@@ -27,8 +28,8 @@ func cropAndResizeGrad(c *Call) []Grad {
 	return grads
 }
 
-// projectionGrad sends the gradient through the inverse transform, which is close to the gradient where the transform does
-// not stretch the image much. TensorFlow does so too.
+// projectionGrad sends the gradient through the inverse transform, which is close to the gradient
+// where the transform does not stretch the image much. TensorFlow does so too.
 func projectionGrad(c *Call) []Grad {
 	s := c.S
 	flat := op.Reshape(s, c.In(1), op.Const(s, []int32{-1, 8}))

@@ -4,7 +4,8 @@ import "github.com/weft-ml/weft/op"
 
 func init() { Register(isotonicGrad, "IsotonicRegression") }
 
-// isotonicGrad gives every element the mean of the gradient over its segment, in which all have the mean of the input.
+// isotonicGrad gives every element the mean of the gradient over its segment, in which all have the
+// mean of the input.
 func isotonicGrad(c *Call) []Grad {
 	s, dy, segments := c.S, c.DY(0), c.Out(1)
 	zero, one, flat := op.Const(s, int32(0)), op.Const(s, int32(1)), op.Const(s, []int32{-1})

@@ -4,8 +4,9 @@ import (
 	"github.com/weft-ml/weft/op"
 )
 
-// The rules for factorizations and solutions are those of M. Giles, "Collected matrix derivative results for forward and
-// reverse mode algorithmic differentiation" (2008), for every matrix of a batch.
+// The rules for factorizations and solutions are those of M. Giles, "Collected matrix derivative
+// results for forward and reverse mode algorithmic differentiation" (2008), for every matrix of a
+// batch.
 func init() {
 	Register(func(c *Call) []Grad {
 		s, adjoint, inverse := c.S, c.Node.Attrs.Bool("adjoint"), c.Out(0)

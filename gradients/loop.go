@@ -6,9 +6,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// stepLoop differentiates a loop of which all gradients of the results have arrived: it adds a loop that goes through the
-// iterations backwards. Its variables are the gradients of the variables of the loop. They begin as the gradients of the
-// results and become, in each iteration, the gradients of what the iteration began with.
+// stepLoop differentiates a loop of which all gradients of the results have arrived: it adds a loop
+// that goes through the iterations backwards. Its variables are the gradients of the variables of
+// the loop. They begin as the gradients of the results and become, in each iteration, the gradients
+// of what the iteration began with.
 func (a *accumulation) stepLoop(l *loop) ([]op.Output, []Grad, error) {
 	if !a.hasGradient(l) {
 		inputs, _ := a.entering(l)
@@ -58,7 +59,8 @@ func (a *accumulation) hasGradient(l *loop) bool {
 	return false
 }
 
-// entering returns the values that enter a loop and matter, and the outputs of the Enter nodes that let them in.
+// entering returns the values that enter a loop and matter, and the outputs of the Enter nodes that
+// let them in.
 func (a *accumulation) entering(l *loop) (inputs, enters []op.Output) {
 	for _, n := range l.enters {
 		if a.between[n] {

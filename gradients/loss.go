@@ -24,8 +24,8 @@ func init() {
 	NotDifferentiable("InTopK", "InTopKV2")
 }
 
-// crossEntropyLogits uses the gradient that the operation computed beside the loss. Where that gradient was differentiated
-// itself, its own derivative is that of softmax.
+// crossEntropyLogits uses the gradient that the operation computed beside the loss. Where that
+// gradient was differentiated itself, its own derivative is that of softmax.
 func crossEntropyLogits(c *Call) op.Output {
 	s := c.S
 	dLogits := op.Mul(s, lastDim(s, c.DY(0)), c.Out(1))

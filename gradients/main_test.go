@@ -13,7 +13,8 @@ import (
 // checked are the operations whose rules have been checked.
 var checked = map[string]bool{}
 
-// markChecked notes that the rules of operations were checked; what follows a slash in a name is only a variant.
+// markChecked notes that the rules of operations were checked; what follows a slash in a name is
+// only a variant.
 func markChecked(names ...string) {
 	for _, name := range names {
 		name, _, _ = strings.Cut(name, "/")

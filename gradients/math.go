@@ -15,15 +15,16 @@ func number(s *op.Scope, x op.Output, v float64) op.Output {
 	return op.ConstOf(s, x.DType().Base(), v)
 }
 
-// unary makes the rule of a function of one input: derivative returns dy times the derivative, given dy, x and y.
+// unary makes the rule of a function of one input: derivative returns dy times the derivative,
+// given dy, x and y.
 func unary(derivative func(s *op.Scope, dy, x, y op.Output) op.Output) Rule {
 	return func(c *Call) []Grad {
 		return List(derivative(c.S, c.DY(0), conj(c.S, c.In(0)), conj(c.S, c.Out(0))))
 	}
 }
 
-// binary makes the rule of a function of two inputs that broadcast against each other: partial returns the gradients
-// before they are summed over the dimensions that were broadcast.
+// binary makes the rule of a function of two inputs that broadcast against each other: partial
+// returns the gradients before they are summed over the dimensions that were broadcast.
 func binary(partial func(s *op.Scope, dz, x, y, z op.Output) (dx, dy op.Output)) Rule {
 	return func(c *Call) []Grad {
 		s := c.S
@@ -32,8 +33,8 @@ func binary(partial func(s *op.Scope, dz, x, y, z op.Output) (dx, dy op.Output))
 	}
 }
 
-// unbroadcast sums gradients over the dimensions in which x and y were broadcast against each other. A zero gradient stays
-// zero.
+// unbroadcast sums gradients over the dimensions in which x and y were broadcast against each
+// other. A zero gradient stays zero.
 func unbroadcast(s *op.Scope, x, y, dx, dy op.Output) (sx, sy op.Output) {
 	knownX, fullX := s.ShapeOf(x).Full()
 	knownY, fullY := s.ShapeOf(y).Full()

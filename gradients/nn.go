@@ -10,12 +10,14 @@ func init() {
 	for _, name := range []string{"LeakyRelu", "Softplus", "Softsign"} { // from the input
 		Register(func(c *Call) []Grad { return c.first(output(c.like(name+"Grad", c.DY(0), c.In(0)), 0)) }, name)
 	}
-	for _, name := range []string{"ReluGrad", "Relu6Grad", "LeakyReluGrad"} { // linear in dy, and flat in x
+	// linear in dy, and flat in x
+	for _, name := range []string{"ReluGrad", "Relu6Grad", "LeakyReluGrad"} {
 		Register(func(c *Call) []Grad {
 			return List(output(c.like(name, c.DY(0), c.In(1)), 0), op.ZerosLike(c.S, c.In(1)))
 		}, name)
 	}
-	for _, name := range []string{"EluGrad", "SeluGrad"} { // linear in dy, and in y where it is below zero
+	// linear in dy, and in y where it is below zero
+	for _, name := range []string{"EluGrad", "SeluGrad"} {
 		Register(func(c *Call) []Grad {
 			s, d, dy, y := c.S, c.DY(0), c.In(0), c.In(1)
 			below := op.SelectV2(s, op.Less(s, y, number(s, y, 0)), op.Mul(s, d, dy), op.ZerosLike(s, y))

@@ -32,7 +32,8 @@ func TestLosses(t *testing.T) {
 		{"Softmax", []input{in(2, 4)}, one(op.Softmax)},
 		{"LogSoftmax", []input{in(2, 4)}, one(op.LogSoftmax)},
 		{"SoftmaxCrossEntropyWithLogits", []input{in(2, 4), in(2, 4)}, two(func(s *op.Scope, x, y op.Output) op.Output {
-			loss, _ := op.SoftmaxCrossEntropyWithLogits(s, x, op.Softmax(s, y)) // labels that add up to one
+			// labels that add up to one
+			loss, _ := op.SoftmaxCrossEntropyWithLogits(s, x, op.Softmax(s, y))
 			return loss
 		})},
 		{"SparseSoftmaxCrossEntropyWithLogits", []input{in(2, 4)}, one(func(s *op.Scope, x op.Output) op.Output {
@@ -176,7 +177,8 @@ func TestNormalizations(t *testing.T) {
 	})
 }
 
-// TestFusedBatchNormTwice differentiates the gradient of a normalization by the input, by way of a sum of its squares.
+// TestFusedBatchNormTwice differentiates the gradient of a normalization by the input, by way of a
+// sum of its squares.
 func TestFusedBatchNormTwice(t *testing.T) {
 	for _, training := range []bool{true, false} {
 		for _, version := range []string{"", "V2", "V3"} {

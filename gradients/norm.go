@@ -21,8 +21,8 @@ func init() {
 	}
 }
 
-// fusedBatchNorm uses the mean and variance that the operation kept of the batch, or, when it did not train, those that it
-// was given.
+// fusedBatchNorm uses the mean and variance that the operation kept of the batch, or, when it did
+// not train, those that it was given.
 func fusedBatchNorm(c *Call, grad string) []Grad {
 	mean, variance := c.Out(3), c.Out(4)
 	if !c.Node.Attrs.Bool("is_training") {
@@ -36,7 +36,8 @@ func fusedBatchNorm(c *Call, grad string) []Grad {
 	return List(output(n, 0), output(n, 1), output(n, 2), op.Output{}, op.Output{})
 }
 
-// fusedBatchNormGradGrad writes the gradient of a normalization down in simpler operations, and differentiates these.
+// fusedBatchNormGradGrad writes the gradient of a normalization down in simpler operations, and
+// differentiates these.
 func fusedBatchNormGradGrad(c *Call) []Grad {
 	s := c.S
 	dy, x, scale := op.Identity(s, c.In(0)), op.Identity(s, c.In(1)), op.Identity(s, c.In(2))

@@ -2,7 +2,8 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// Rounding has no derivative of use: gradients pass straight through it, within the range that is represented.
+// Rounding has no derivative of use: gradients pass straight through it, within the range that is
+// represented.
 func init() {
 	Register(func(c *Call) []Grad {
 		return c.first(output(c.like("FakeQuantWithMinMaxArgsGradient", c.DY(0), c.In(0)), 0))
@@ -20,7 +21,8 @@ func init() {
 	Register(func(c *Call) []Grad { return c.first(c.DY(0)) }, "QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
 		"Print")
 	Register(func(c *Call) []Grad {
-		s := c.S // the operation computes its gradient itself: [time, batch, class] for losses [batch]
+		// the operation computes its gradient itself: [time, batch, class] for losses [batch]
+		s := c.S
 		return c.first(op.Mul(s, op.ExpandDims(s, c.DY(0), op.Const(s, int32(-1))), c.Out(1)))
 	}, "CTCLoss")
 }

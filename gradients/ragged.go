@@ -37,7 +37,8 @@ func init() {
 	}, "RaggedFillEmptyRows")
 }
 
-// isBatch reports whether RaggedTensorFromVariant joins several tensors: whether its input is not a scalar.
+// isBatch reports whether RaggedTensorFromVariant joins several tensors: whether its input is not a
+// scalar.
 func isBatch(c *Call) bool {
 	if shape := c.S.ShapeOf(c.In(0)); shape.RankKnown() {
 		return shape.Rank() > 0
@@ -62,8 +63,8 @@ func raggedGatherGrad(c *Call) []Grad {
 	return grads
 }
 
-// raggedToTensorGrad lays the numbers of the flat values out as the operation did the values: where none came to lie is the
-// default.
+// raggedToTensorGrad lays the numbers of the flat values out as the operation did the values: where
+// none came to lie is the default.
 func raggedToTensorGrad(c *Call) []Grad {
 	s, dy, values := c.S, c.DY(0), c.In(1)
 	types := c.Node.Attrs.Strings("row_partition_types")

@@ -115,10 +115,12 @@ func (g grower) cond(s *scope, values outs, depth int) op.Output {
 	return y[0]
 }
 
-// loop has up to three iterations, in which a value from around, one that stays and two that change are used.
+// loop has up to three iterations, in which a value from around, one that stays and two that change
+// are used.
 func (g grower) loop(s *scope, values outs, depth int) op.Output {
 	n := op.Const(s, int32(g.r.IntN(4)))
-	unknown := tensor.PartialShape{} // what functions return is of a shape that the graph does not know
+	// what functions return is of a shape that the graph does not know
+	unknown := tensor.PartialShape{}
 	start := outs{g.leaf(values), g.leaf(values), g.leaf(values)}
 	last := times(s, n, start, func(s *scope, i op.Output, v outs) outs {
 		inside := slices.Concat(values, v)

@@ -74,8 +74,8 @@ func init() {
 	}
 }
 
-// patches adds up what came from each place of the input. Where it came from is found by taking patches of an input whose
-// elements are numbered from one: zeros are from beyond the border.
+// patches adds up what came from each place of the input. Where it came from is found by taking
+// patches of an input whose elements are numbered from one: zeros are from beyond the border.
 func patches(c *Call) []Grad {
 	s := c.S
 	zero, one, minusOne := op.Const(s, int32(0)), op.Const(s, []int32{1}), op.Const(s, []int32{-1})
@@ -89,7 +89,8 @@ func patches(c *Call) []Grad {
 	numbers = op.Reshape(s, numbers, op.ConcatV2(s, []op.Output{one, space, one}, zero))
 	from := op.Sub(s, op.Reshape(s, output(c.like(c.Node.Op.Name, numbers), 0), minusOne), op.Const(s, int32(1)))
 
-	order := op.Const(s, []int32{1, 0, 2}) // [batch, taken, channels] to [taken, batch, channels] and back
+	// [batch, taken, channels] to [taken, batch, channels] and back
+	order := op.Const(s, []int32{1, 0, 2})
 	taken := op.Reshape(s, c.DY(0), op.ConcatV2(s, []op.Output{batch, minusOne, channels}, zero))
 	sum := op.UnsortedSegmentSum(s, op.Transpose(s, taken, order), from, places)
 	return c.first(op.Reshape(s, op.Transpose(s, sum, order), inShape))

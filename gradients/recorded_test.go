@@ -14,11 +14,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestRecorded compares gradients with those that TensorFlow computes, once where shapes are known as the graph is built and
-// once where they are not. Not recorded are some where the gradient of TensorFlow is not that of the values, which other tests
-// compare with differences: of complex numbers in products of segments, MulNoNan, Xlogy, Xlog1py, Xdivy, MatrixSolveLs,
-// MatrixSquareRoot, TridiagonalSolve and the values of Svd; of several diagonals in MatrixDiagV2 and MatrixDiagPartV2; and of
-// transforms of real numbers that cut their input off.
+// TestRecorded compares gradients with those that TensorFlow computes, once where shapes are known
+// as the graph is built and once where they are not. Not recorded are some where the gradient of
+// TensorFlow is not that of the values, which other tests compare with differences: of complex
+// numbers in products of segments, MulNoNan, Xlogy, Xlog1py, Xdivy, MatrixSolveLs,
+// MatrixSquareRoot, TridiagonalSolve and the values of Svd; of several diagonals in MatrixDiagV2
+// and MatrixDiagPartV2; and of transforms of real numbers that cut their input off.
 func TestRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/recorded/*.txt")
 	if err != nil || len(files) == 0 {

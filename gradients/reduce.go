@@ -42,7 +42,8 @@ func cumulative[A any](c *Call, exclusive, reverse func(bool) A) []A {
 	return []A{exclusive(c.Node.Attrs.Bool("exclusive")), reverse(!c.Node.Attrs.Bool("reverse"))}
 }
 
-// cumulativeLogsumexp adds up in logarithms, positive and negative gradients apart, so that large inputs do not overflow.
+// cumulativeLogsumexp adds up in logarithms, positive and negative gradients apart, so that large
+// inputs do not overflow.
 func cumulativeLogsumexp(c *Call) []Grad {
 	s, x, y, dy := c.S, c.In(0), c.Out(0), c.DY(0)
 	lowest := number(s, dy, lowestOf(dy.DType()))
@@ -96,8 +97,8 @@ func meanGrad(c *Call) []Grad {
 	return List(op.RealDiv(s, sum, op.Cast(s, factor, sum.DType())), op.Output{})
 }
 
-// prodGrad multiplies the products of the elements before and after each: division would fail at zeros. The dimensions that
-// are reduced are moved to the front and made one.
+// prodGrad multiplies the products of the elements before and after each: division would fail at
+// zeros. The dimensions that are reduced are moved to the front and made one.
 func prodGrad(c *Call) []Grad {
 	s, x := c.S, c.In(0)
 	zero, one := op.Const(s, int32(0)), op.Const(s, int32(1))

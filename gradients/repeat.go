@@ -8,8 +8,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// keepRepeatable removes from the body of a function what some of its results do not need. What remains must be such that it
-// can run a second time, for the gradient: it gives the same values again and changes nothing.
+// keepRepeatable removes from the body of a function what some of its results do not need. What
+// remains must be such that it can run a second time, for the gradient: it gives the same values
+// again and changes nothing.
 func keepRepeatable(body *graph.Body, results []int, function string) error {
 	needed := search{found: map[*graph.Node]bool{}}
 	for _, i := range results {
@@ -40,10 +41,12 @@ func keepRepeatable(body *graph.Body, results []int, function string) error {
 // isEnd reports whether a node stands for an argument or result of a function.
 func isEnd(n *graph.Node) bool { return n.Op.Name == "_Arg" || n.Op.Name == "_Retval" }
 
-// readers are stateful operations that change nothing, or only what is of the same call: prefixes of their names.
+// readers are stateful operations that change nothing, or only what is of the same call: prefixes
+// of their names.
 var readers = []string{"VarHandleOp", "ReadVariableOp", "ResourceGather", "VariableShape", "TensorArray", "Stack", "Assert", "Print"}
 
-// repeatable reports whether an operation may run a second time. seen are the functions that have been looked into.
+// repeatable reports whether an operation may run a second time. seen are the functions that have
+// been looked into.
 func repeatable(g *graph.Graph, o *opdef.Op, attrs opdef.Attrs, seen map[string]bool) bool {
 	if !o.Stateful || o.Name == "_Arg" {
 		return true

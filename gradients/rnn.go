@@ -9,7 +9,8 @@ func init() {
 	Register(gruCell, "GRUBlockCell")
 }
 
-// blockLSTM takes the gradients of the cells and of the outputs alone: those of the gates do not count.
+// blockLSTM takes the gradients of the cells and of the outputs alone: those of the gates do not
+// count.
 func blockLSTM(c *Call, grad string) []Grad {
 	var args []op.Output
 	for i := range c.Node.NumInputs() {

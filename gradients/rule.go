@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Rule adds the nodes for one step of the chain rule: given the gradients of a node's outputs it returns those of its
-// inputs, one for each.
+// Rule adds the nodes for one step of the chain rule: given the gradients of a node's outputs it
+// returns those of its inputs, one for each.
 type Rule func(c *Call) []Grad
 
 // Call is a node to be differentiated.
@@ -49,8 +49,8 @@ func (c *Call) allDYs() []op.Output {
 // None returns no gradient for any input.
 func (c *Call) None() []Grad { return make([]Grad, c.Node.NumInputs()) }
 
-// like adds a node of another operation with those attributes of the differentiated node that it has too, except for types,
-// which follow from the arguments.
+// like adds a node of another operation with those attributes of the differentiated node that it
+// has too, except for types, which follow from the arguments.
 func (c *Call) like(opName string, args ...op.Output) *graph.Node {
 	attrs, list := opdef.Attrs{}, make([]op.Arg, len(args))
 	for i, a := range args {
@@ -89,8 +89,10 @@ func (c *Call) first(dx op.Output) []Grad {
 	return grads
 }
 
-// rules holds the rule of every operation that has one; nil for operations that gradients do not pass through.
-var rules = make(map[string]Rule, 1<<10) // there are so many: it does not grow while the program starts
+// rules holds the rule of every operation that has one; nil for operations that gradients do not
+// pass through.
+// there are so many: it does not grow while the program starts
+var rules = make(map[string]Rule, 1<<10)
 
 // Register makes rule the rule of operations. It panics if one has a rule already.
 func Register(rule Rule, ops ...string) {

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Samples of distributions are differentiated by their parameters implicitly: M. Figurnov, S. Mohamed and A. Mnih, "Implicit
-// Reparameterization Gradients" (2018).
+// Samples of distributions are differentiated by their parameters implicitly: M. Figurnov, S.
+// Mohamed and A. Mnih, "Implicit Reparameterization Gradients" (2018).
 func init() {
 	for name, alpha := range map[string]int{"RandomGamma": 1, "StatelessRandomGammaV2": 2, "StatelessRandomGammaV3": 4} {
 		Register(func(c *Call) []Grad {
@@ -44,7 +44,8 @@ func truncatedNormalGrad(c *Call) []Grad {
 	return grads
 }
 
-// limitsOf returns the least normal number of a floating-point type and the distance from one to the next number.
+// limitsOf returns the least normal number of a floating-point type and the distance from one to
+// the next number.
 func limitsOf(t tensor.DType) (least, precision float64) {
 	switch t.Base() {
 	case tensor.Float64:

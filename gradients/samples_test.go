@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestGamma compares with the derivative of the quantile: d sample / d alpha = -(∂P/∂alpha) / (∂P/∂sample), with P the
-// distribution function and differences of it.
+// TestGamma compares with the derivative of the quantile: d sample / d alpha = -(∂P/∂alpha) /
+// (∂P/∂sample), with P the distribution function and differences of it.
 func TestGamma(t *testing.T) {
 	s := op.NewScope()
 	alpha := op.Const(s, []float64{0.7, 3})
@@ -60,8 +60,8 @@ func TestGamma(t *testing.T) {
 	}
 }
 
-// TestTruncatedNormal compares with the derivative of the quantile by the bounds. By mean and deviation samples move as if
-// the bounds moved with them.
+// TestTruncatedNormal compares with the derivative of the quantile by the bounds. By mean and
+// deviation samples move as if the bounds moved with them.
 func TestTruncatedNormal(t *testing.T) {
 	markChecked("StatelessParameterizedTruncatedNormal")
 	mean, deviation := []float64{0, 0.5, -1, 2}, []float64{1, 0.5, 2, 1}

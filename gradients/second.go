@@ -2,8 +2,8 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// Gradients of the gradients of elementwise functions. These operations take the output y of the function, or the input, and
-// the gradient dy.
+// Gradients of the gradients of elementwise functions. These operations take the output y of the
+// function, or the input, and the gradient dy.
 func init() {
 	Register(second(func(s *op.Scope, d, y, dy op.Output) (gy, gdy op.Output) {
 		cy, cd := conj(s, y), conj(s, d)
@@ -27,8 +27,8 @@ func init() {
 	}), "SigmoidGrad")
 }
 
-// second makes the rule of the gradient of a function: partial returns the gradients of y and dy. The operations for
-// reciprocals and roots conjugate y themselves, the others do not.
+// second makes the rule of the gradient of a function: partial returns the gradients of y and dy.
+// The operations for reciprocals and roots conjugate y themselves, the others do not.
 func second(partial func(s *op.Scope, d, y, dy op.Output) (gy, gdy op.Output)) Rule {
 	return func(c *Call) []Grad { return List(partial(c.S, c.DY(0), c.In(0), c.In(1))) }
 }

@@ -36,7 +36,8 @@ func init() {
 	Register(sparseMatMulGrad, "SparseTensorDenseMatMul")
 }
 
-// indexRows returns indices, which may be a scalar or a vector for a vector, as rows; at least two dimensions.
+// indexRows returns indices, which may be a scalar or a vector for a vector, as rows; at least two
+// dimensions.
 func indexRows(s *op.Scope, indices, shape op.Output) op.Output {
 	return op.Reshape(s, indices, op.ConcatV2(s, []op.Output{op.Const(s, []int32{-1}), vector(s, op.Size(s, shape))}, op.Const(s, int32(0))))
 }

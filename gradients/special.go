@@ -46,7 +46,8 @@ func init() {
 	}), "Polygamma")
 }
 
-// incompleteGamma is the rule of the regularized incomplete gamma functions: the lower one and, with sign -1, the upper one.
+// incompleteGamma is the rule of the regularized incomplete gamma functions: the lower one and,
+// with sign -1, the upper one.
 func incompleteGamma(c *Call, sign float64) []Grad {
 	s, a, x := c.S, c.In(0), c.In(1)
 	dz := op.Mul(s, number(s, x, sign), c.DY(0))

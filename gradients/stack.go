@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// stacks are the nodes that take values off the stacks that the gradients of loops keep. No edge leads to them from the nodes
-// that put the values there.
+// stacks are the nodes that take values off the stacks that the gradients of loops keep. No edge
+// leads to them from the nodes that put the values there.
 type stacks map[*graph.Node][]*graph.Node // by the node that makes the stack
 
 func findStacks(g *graph.Graph) stacks {
@@ -38,7 +38,8 @@ func stackOf(n *graph.Node) *graph.Node {
 	return n
 }
 
-// secondOrder is the error of a gradient that would have to pass a value kept by the gradient of a loop.
+// secondOrder is the error of a gradient that would have to pass a value kept by the gradient of a
+// loop.
 func secondOrder(n *graph.Node) error {
 	return status.Unimplementedf("Second-order gradient for while loops not supported. (%s)", n.Name)
 }

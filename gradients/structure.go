@@ -11,7 +11,8 @@ import (
 type structure struct {
 	frames *graph.Frames
 	loops  map[*graph.Frame]*loop
-	guards map[*graph.Node][]guard // of the values of a node, within its frame; of Enter nodes, of what they take in
+	// of the values of a node, within its frame; of Enter nodes, of what they take in
+	guards map[*graph.Node][]guard
 	frame  map[*graph.Node]*graph.Frame
 }
 

@@ -33,8 +33,8 @@ func squareRootGrad(c *Call) []Grad {
 	return List(op.Reshape(s, x, shape))
 }
 
-// leastSquaresGrad differentiates x, which is (aᴴa + λ)⁻¹aᴴb for a matrix that is at least as high as wide, and aᴴ(aaᴴ + λ)⁻¹b
-// for a wide one. In both cases db is the solution for aᴴ and dx.
+// leastSquaresGrad differentiates x, which is (aᴴa + λ)⁻¹aᴴb for a matrix that is at least as high
+// as wide, and aᴴ(aaᴴ + λ)⁻¹b for a wide one. In both cases db is the solution for aᴴ and dx.
 func leastSquaresGrad(c *Call) []Grad {
 	s, a, b, x, dx := c.S, c.In(0), c.In(1), c.Out(0), c.DY(0)
 	if !c.Node.Attrs.Bool("fast") {
@@ -99,7 +99,8 @@ func tridiagonalSolveGrad(c *Call) []Grad {
 
 func tridiagonalProductGrad(c *Call) []Grad {
 	s, dy := c.S, c.DY(0)
-	column := func(i int) op.Output { return adjoint(s, c.In(i)) } // a diagonal, as a factor of rows
+	// a diagonal, as a factor of rows
+	column := func(i int) op.Output { return adjoint(s, c.In(i)) }
 	rhs := conj(s, c.In(3))
 	of := func(x op.Output) op.Output {
 		return op.ExpandDims(s, sumColumns(s, op.Mul(s, x, dy)), op.Const(s, int32(-2)))

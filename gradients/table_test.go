@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestEveryOperation looks for operations from numbers to numbers that are neither registered here nor on the list of those
-// that have no gradient.
+// TestEveryOperation looks for operations from numbers to numbers that are neither registered here
+// nor on the list of those that have no gradient.
 func TestEveryOperation(t *testing.T) {
 	listed := withoutGradient(t)
 	for _, name := range kernel.Default.Names() {
@@ -22,7 +22,8 @@ func TestEveryOperation(t *testing.T) {
 			continue
 		}
 		switch has, isListed := gradients.HasRule(name), slices.Contains(listed, name); {
-		case has && isListed && name != "Bitcast" && name != "DeepCopy": // which other tests register
+		case has && isListed && name != "Bitcast" && name != "DeepCopy":
+			// which other tests register
 			t.Errorf("%s is registered and listed in testdata/without_gradient.txt", name)
 		case !has && !isListed:
 			t.Errorf("%s is neither registered nor listed in testdata/without_gradient.txt", name)

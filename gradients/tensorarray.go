@@ -22,8 +22,9 @@ func init() {
 	NotDifferentiable("TensorArrayGradWithShape")
 }
 
-// gradArray is the TensorArray that gathers the gradients of the elements of another: one for each call of [Add], whose name
-// is its source. What is written to an element adds up. The flow says what has to be done before.
+// gradArray is the TensorArray that gathers the gradients of the elements of another: one for each
+// call of [Add], whose name is its source. What is written to an element adds up. The flow says
+// what has to be done before.
 type gradArray struct {
 	c            *Call
 	version      string

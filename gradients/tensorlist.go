@@ -59,7 +59,8 @@ func elementShape(s *op.Scope, rows op.Output) op.Output {
 	return op.Slice(s, op.Shape(s, rows), op.Const(s, []int32{1}), op.Const(s, []int32{-1}))
 }
 
-// gatherLike returns the gradients of the elements with the given indices, as rows of a tensor like rows.
+// gatherLike returns the gradients of the elements with the given indices, as rows of a tensor like
+// rows.
 func gatherLike(c *Call, rows, indices op.Output) op.Output {
 	return op.TensorListGather(c.S, c.DY(0), indices, elementShape(c.S, rows), rows.DType().Base())
 }

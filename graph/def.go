@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// Def is a graph as it is written down, in a file or a message: TensorFlow's GraphDef. It may be wrong in every way;
-// [Import] finds out.
+// Def is a graph as it is written down, in a file or a message: TensorFlow's GraphDef. It may be
+// wrong in every way; [Import] finds out.
 type Def struct {
 	Nodes    []NodeDef
 	Library  []FunctionDef
@@ -18,15 +18,17 @@ type Def struct {
 
 // NodeDef is a node as it is written down.
 type NodeDef struct {
-	Name   string
-	Op     string
-	Inputs []string // "node", "node:1" for an output other than the first, "^node" for a control input; data inputs first
-	Device string   // requested: a full or partial name
+	Name string
+	Op   string
+	// "node", "node:1" for an output other than the first, "^node" for a control input; data inputs
+	// first
+	Inputs []string
+	Device string // requested: a full or partial name
 	Attrs  opdef.Attrs
 }
 
-// FunctionDef is a function of a graph's library as it is written down. Inputs of its nodes are written "arg",
-// "node:out_arg:index" or "^node".
+// FunctionDef is a function of a graph's library as it is written down. Inputs of its nodes are
+// written "arg", "node:out_arg:index" or "^node".
 type FunctionDef struct {
 	Signature  opdef.Op
 	Nodes      []NodeDef
@@ -43,8 +45,9 @@ type Versions struct {
 	BadConsumers []int
 }
 
-// Def writes the graph down: nodes in the order of their IDs with complete attributes, the device they are assigned to or
-// else the one they request, and functions in the order of their names. Inputs that are not connected are left out.
+// Def writes the graph down: nodes in the order of their IDs with complete attributes, the device
+// they are assigned to or else the one they request, and functions in the order of their names.
+// Inputs that are not connected are left out.
 func (g *Graph) Def() *Def {
 	def := &Def{Versions: g.Versions, Nodes: make([]NodeDef, 0, g.NumNodes())}
 	for n := range g.Nodes() {

@@ -6,8 +6,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Lists of edges are searched one by one while they are short. Beyond this length an index is kept, so that a constant with
-// a million consumers, or an initializer with a million control inputs, is changed in constant time.
+// Lists of edges are searched one by one while they are short. Beyond this length an index is kept,
+// so that a constant with a million consumers, or an initializer with a million control inputs, is
+// changed in constant time.
 const indexFrom = 32
 
 // consumer is the destination of an edge; no source has two edges to one.
@@ -16,8 +17,9 @@ type consumer struct {
 	in   int
 }
 
-// Connect makes output src the data input of dst at position in. The types must agree, except that a reference may be
-// taken where a value is wanted. An input that is connected already is connected anew.
+// Connect makes output src the data input of dst at position in. The types must agree, except that
+// a reference may be taken where a value is wanted. An input that is connected already is connected
+// anew.
 func (g *Graph) Connect(src Output, dst *Node, in int) error {
 	if err := checkEdge(src, dst, in); err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// sameFunction reports whether two functions are written alike. Shape rules, which messages do not have, are left aside.
+// sameFunction reports whether two functions are written alike. Shape rules, which messages do not
+// have, are left aside.
 func sameFunction(a, b *FunctionDef) bool {
 	x, y := a.Signature, b.Signature
 	x.Shape, y.Shape = nil, nil

@@ -7,7 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestSameFunction writes a function twice, with constants in memory of their own, one of which is in use.
+// TestSameFunction writes a function twice, with constants in memory of their own, one of which is
+// in use.
 func TestSameFunction(t *testing.T) {
 	define := func(value float32, text string) *FunctionDef {
 		number, err := tensor.Alloc(tensor.Float32, tensor.Shape{1})

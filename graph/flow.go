@@ -5,7 +5,8 @@ import "slices"
 // IsSwitch reports whether the node gives its input to one side of a condition.
 func (n *Node) IsSwitch() bool { return n.Op.Name == "Switch" || n.Op.Name == "RefSwitch" }
 
-// IsMerge reports whether the node joins the branches of a condition or the entry and the next iteration of a loop.
+// IsMerge reports whether the node joins the branches of a condition or the entry and the next
+// iteration of a loop.
 func (n *Node) IsMerge() bool { return n.Op.Name == "Merge" || n.Op.Name == "RefMerge" }
 
 // IsEnter reports whether the node lets a value into a loop.
@@ -19,7 +20,8 @@ func (n *Node) IsNextIteration() bool {
 	return n.Op.Name == "NextIteration" || n.Op.Name == "RefNextIteration"
 }
 
-// IsLoopSwitch reports whether the node is where a variable of a loop goes into the body or out of the loop.
+// IsLoopSwitch reports whether the node is where a variable of a loop goes into the body or out of
+// the loop.
 func (n *Node) IsLoopSwitch() bool { return n.IsSwitch() && n.Input(1).Node.Op.Name == "LoopCond" }
 
 // IsLoopMerge reports whether the node is where a variable of a loop begins an iteration.
@@ -27,14 +29,15 @@ func (n *Node) IsLoopMerge() bool {
 	return n.IsMerge() && slices.ContainsFunc(n.Inputs(), func(in Output) bool { return in.Node.IsNextIteration() })
 }
 
-// LoopVar is what a variable of a loop goes through: Enter → Merge → Switch → body → NextIteration → Merge, and
-// Switch → Exit.
+// LoopVar is what a variable of a loop goes through: Enter → Merge → Switch → body → NextIteration
+// → Merge, and Switch → Exit.
 type LoopVar struct {
 	Enter, Merge, Switch, Next *Node
 	Exit                       *Node // nil if nobody uses the last value
 }
 
-// LoopVar returns the variable that an Enter node begins, and false if what it lets in is the same in all iterations.
+// LoopVar returns the variable that an Enter node begins, and false if what it lets in is the same
+// in all iterations.
 func (n *Node) LoopVar() (LoopVar, bool) {
 	v := LoopVar{Enter: n}
 	for _, e := range n.OutEdges() {

@@ -2,22 +2,25 @@ package graph
 
 import "github.com/weft-ml/weft/status"
 
-// Frame is a loop as the graph describes it: the nodes between Enter nodes of one frame name and the Exit nodes.
+// Frame is a loop as the graph describes it: the nodes between Enter nodes of one frame name and
+// the Exit nodes.
 type Frame struct {
-	Name   string // of all Enter nodes that lead to it; "" for the root, which is outside of all loops
+	// of all Enter nodes that lead to it; "" for the root, which is outside of all loops
+	Name   string
 	Parent *Frame // nil for the root
 	Cond   *Node  // its LoopCond node, if it has one
 }
 
-// Frames says which frame every node is executed in. It is indexed by the ID of the node; the frame is nil where no value
-// can reach a node.
+// Frames says which frame every node is executed in. It is indexed by the ID of the node; the frame
+// is nil where no value can reach a node.
 type Frames struct {
 	Root   *Frame
 	RunsIn []*Frame
 }
 
-// FindFrames follows the edges from the nodes without inputs and finds the frame of every node. A graph in which inputs of a
-// node come from different frames, or a frame has more than one parent, is wrong.
+// FindFrames follows the edges from the nodes without inputs and finds the frame of every node. A
+// graph in which inputs of a node come from different frames, or a frame has more than one parent,
+// is wrong.
 func FindFrames(g *Graph) (*Frames, error) {
 	f := &frameFinder{
 		Frames: Frames{Root: &Frame{}, RunsIn: make([]*Frame, g.NumIDs())},
@@ -52,7 +55,8 @@ func FindFrames(g *Graph) (*Frames, error) {
 	return &f.Frames, nil
 }
 
-// frameFinder holds, for nodes by ID, the frame that their outputs go to and the node through which they were reached first.
+// frameFinder holds, for nodes by ID, the frame that their outputs go to and the node through which
+// they were reached first.
 type frameFinder struct {
 	Frames
 	byName      map[string]*Frame

@@ -1,9 +1,10 @@
-// Package graph holds the graphs that clients build and that the passes of the master rewrite: nodes, edges, names,
-// versions and function libraries.
+// Package graph holds the graphs that clients build and that the passes of the master rewrite:
+// nodes, edges, names, versions and function libraries.
 //
-// A [Graph] is always well formed: names are unique and legal, every input that is connected has the type that its
-// operation asks for, and attributes are complete and allowed. A [Def] is the same thing written down, and may be wrong
-// in every way; [Import] makes the one from the other and [Graph.Def] the reverse.
+// A [Graph] is always well formed: names are unique and legal, every input that is connected has
+// the type that its operation asks for, and attributes are complete and allowed. A [Def] is the
+// same thing written down, and may be wrong in every way; [Import] makes the one from the other and
+// [Graph.Def] the reverse.
 //
 // Graphs are not safe for concurrent modification. Passes copy what they rewrite.
 package graph
@@ -30,7 +31,8 @@ type Graph struct {
 	byName  map[string]*Node
 }
 
-// Node is one operation of a graph. Its fields are read freely and changed only as their comments say.
+// Node is one operation of a graph. Its fields are read freely and changed only as their comments
+// say.
 type Node struct {
 	ID       int // position in the graph; ids of removed nodes are not used again
 	Name     string
@@ -46,8 +48,10 @@ type Node struct {
 	controlIn []*Node  // without repetitions
 	out       []Edge   // data and control edges to consumers
 
-	outIndex     map[consumer]int // position in out, for nodes of many consumers; nil until it is needed
-	controlIndex map[*Node]int    // position in controlIn, for nodes of many control inputs; nil until it is needed
+	// position in out, for nodes of many consumers; nil until it is needed
+	outIndex map[consumer]int
+	// position in controlIn, for nodes of many control inputs; nil until it is needed
+	controlIndex map[*Node]int
 }
 
 // Output is output Index of a node.
@@ -64,7 +68,8 @@ type Edge struct {
 	DstIn  int
 }
 
-// New returns an empty graph whose operations are looked up in ops; functions of its library come first.
+// New returns an empty graph whose operations are looked up in ops; functions of its library come
+// first.
 func New(ops opdef.Lookup) *Graph {
 	return &Graph{ops: ops, byName: map[string]*Node{}, Library: newLibrary()}
 }
@@ -181,8 +186,8 @@ func (o Output) DType() tensor.DType { return o.Node.OutTypes[o.Index] }
 // IsControl reports whether the edge is a control edge.
 func (e Edge) IsControl() bool { return e.SrcOut == Control }
 
-// Copy returns a graph with copies of all nodes, under their names, in the order of their IDs; IDs of removed nodes are
-// closed up. The library is shared.
+// Copy returns a graph with copies of all nodes, under their names, in the order of their IDs; IDs
+// of removed nodes are closed up. The library is shared.
 func (g *Graph) Copy() *Graph { return g.CopyIf(func(*Node) bool { return true }) }
 
 // CopyIf is Copy for the nodes that keep returns true for, and the edges between these.
@@ -195,8 +200,8 @@ func (g *Graph) CopyIf(keep func(*Node) bool) *Graph {
 	})[0]
 }
 
-// CopyParts is Copy into several graphs: part returns which of the count graphs a node goes to, or a negative number for
-// none. Edges between different graphs are left out.
+// CopyParts is Copy into several graphs: part returns which of the count graphs a node goes to, or
+// a negative number for none. Edges between different graphs are left out.
 func (g *Graph) CopyParts(count int, part func(*Node) int) []*Graph {
 	out := make([]*Graph, count)
 	for i := range out {

@@ -10,13 +10,13 @@ import (
 
 // ImportOptions say what a graph that is imported may hold.
 type ImportOptions struct {
-	// Internal allows names that begin with "_", which the runtime gives to the nodes that it makes. A client's graph has
-	// none; one that a master sends to a worker does.
+	// Internal allows names that begin with "_", which the runtime gives to the nodes that it
+	// makes. A client's graph has none; one that a master sends to a worker does.
 	Internal bool
 }
 
-// Import makes a graph of what is written down, after checking all of it. Nodes come in the order in which they are
-// written, which may be any.
+// Import makes a graph of what is written down, after checking all of it. Nodes come in the order
+// in which they are written, which may be any.
 func Import(def *Def, ops opdef.Lookup, options ImportOptions) (*Graph, error) {
 	g := New(ops)
 	g.options = options
@@ -26,8 +26,8 @@ func Import(def *Def, ops opdef.Lookup, options ImportOptions) (*Graph, error) {
 	return g, nil
 }
 
-// Extend adds the nodes and functions of def to the graph: all, or none if there is an error. New nodes may use those that
-// the graph has; their names must be new.
+// Extend adds the nodes and functions of def to the graph: all, or none if there is an error. New
+// nodes may use those that the graph has; their names must be new.
 func (g *Graph) Extend(def *Def) error {
 	x := &extension{g: g, byName: make(map[string]*Node, len(def.Nodes)), nodes: make([]*Node, len(def.Nodes))}
 	if err := def.Versions.Check(); err != nil {

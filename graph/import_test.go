@@ -168,7 +168,8 @@ func TestParseInput(t *testing.T) {
 	}
 }
 
-// loop is a while loop and nodes around it, sources before their consumers except for the back edge.
+// loop is a while loop and nodes around it, sources before their consumers except for the back
+// edge.
 const loop = `
 a = Const() value=int32[]{0}
 ten = Const() value=int32[]{10}
@@ -189,7 +190,8 @@ set = Assign(v, exit) T=int32
 read = Identity(v) T=int32
 `
 
-// TestImportInAnyOrder checks that the order in which nodes are written has no influence on the graph.
+// TestImportInAnyOrder checks that the order in which nodes are written has no influence on the
+// graph.
 func TestImportInAnyOrder(t *testing.T) {
 	ops := testOps(t)
 	g, err := graphtext.Parse(ops, loop)

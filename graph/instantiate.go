@@ -11,18 +11,21 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Body is a function instantiated for attributes: a graph in which node Args[i], of operation _Arg, yields argument i, and
-// Rets[i], of operation _Retval, takes result i. The graph shares the library, so that functions called in it, the function
-// itself among them, are instantiated when they are needed.
+// Body is a function instantiated for attributes: a graph in which node Args[i], of operation _Arg,
+// yields argument i, and Rets[i], of operation _Retval, takes result i. The graph shares the
+// library, so that functions called in it, the function itself among them, are instantiated when
+// they are needed.
 type Body struct {
-	Graph    *Graph
-	Args     []*Node
-	Rets     []*Node
-	Controls []*Node // that a call must run even where no result depends on them, in the order of the control outputs
+	Graph *Graph
+	Args  []*Node
+	Rets  []*Node
+	// that a call must run even where no result depends on them, in the order of the control
+	// outputs
+	Controls []*Node
 }
 
-// InstantiateBody returns the body of a function with the placeholders of its nodes replaced by the attributes of fn.
-// Operations that are no functions are looked up in ops.
+// InstantiateBody returns the body of a function with the placeholders of its nodes replaced by the
+// attributes of fn. Operations that are no functions are looked up in ops.
 func (l *Library) InstantiateBody(fn opdef.Func, ops opdef.Lookup) (*Body, error) {
 	f, ok := l.Lookup(fn.Name)
 	if !ok {
@@ -220,7 +223,8 @@ func (b *bodyBuilder) addNodes() error {
 	return nil
 }
 
-// inputs translates the inputs of a node. One of them may stand for all tensors of an argument or output.
+// inputs translates the inputs of a node. One of them may stand for all tensors of an argument or
+// output.
 func (b *bodyBuilder) inputs(d *NodeDef) ([]string, error) {
 	n := b.nodes[d.Name]
 	out := make([]string, 0, len(d.Inputs))
@@ -276,7 +280,8 @@ func (b *bodyBuilder) control(i int, input string) (string, error) {
 	return "", status.InvalidArgumentf("input[%d] == '%s', is not found.", i, input)
 }
 
-// values returns the tensors that an input of a body's node stands for: "arg", "arg:i", "node:out" or "node:out:i".
+// values returns the tensors that an input of a body's node stands for: "arg", "arg:i", "node:out"
+// or "node:out:i".
 func (b *bodyBuilder) values(input string) ([]bodyValue, bool) {
 	parts := strings.Split(input, ":")
 	if values, ok := b.args[parts[0]]; ok {

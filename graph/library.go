@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Library holds the functions of a graph. It is shared between copies of a graph, which may be used at the same time, and
-// only grows.
+// Library holds the functions of a graph. It is shared between copies of a graph, which may be used
+// at the same time, and only grows.
 type Library struct {
 	mu        sync.RWMutex
 	functions map[string]*Function // guarded by mu
@@ -55,8 +55,8 @@ func (l *Library) Names() []string {
 	return slices.Sorted(maps.Keys(l.functions))
 }
 
-// Add adds functions and gradients, all or none. One that the library has already is ignored if it is the same and an error
-// if it is not; the name of an operation of ops cannot be a function's.
+// Add adds functions and gradients, all or none. One that the library has already is ignored if it
+// is the same and an error if it is not; the name of an operation of ops cannot be a function's.
 func (l *Library) Add(functions []FunctionDef, gradient map[string]string, ops opdef.Lookup) error {
 	add, err := l.stage(functions, gradient, ops)
 	if err == nil {

@@ -6,11 +6,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// maxLoopPasses bounds how often shapes within loops are inferred anew before those that still change are given up.
+// maxLoopPasses bounds how often shapes within loops are inferred anew before those that still
+// change are given up.
 const maxLoopPasses = 8
 
-// inferMerge gives the outputs of a Merge node what its inputs have in common. An input that has not been inferred, the
-// back edge of a loop, is left aside: on the first pass a loop is taken to keep the shapes that enter it.
+// inferMerge gives the outputs of a Merge node what its inputs have in common. An input that has
+// not been inferred, the back edge of a loop, is left aside: on the first pass a loop is taken to
+// keep the shapes that enter it.
 func (s *Shapes) inferMerge(n *Node) {
 	result := nodeShapes{inferred: true, out: make([]tensor.PartialShape, len(n.OutTypes))}
 	var handles []tensor.HandleElem
@@ -56,8 +58,9 @@ func common(p, q tensor.PartialShape) tensor.PartialShape {
 	return tensor.MakePartial(dims...)
 }
 
-// settleLoops infers shapes again, now with the back edges of loops, until nothing changes any more. Shapes only become less
-// known on the way. Errors cannot be new: the first pass had the shapes of the first iteration.
+// settleLoops infers shapes again, now with the back edges of loops, until nothing changes any
+// more. Shapes only become less known on the way. Errors cannot be new: the first pass had the
+// shapes of the first iteration.
 func (s *Shapes) settleLoops(order []*Node) {
 	for pass := 1; ; pass++ {
 		changed := make([]bool, len(s.nodes))
@@ -83,8 +86,8 @@ func (s *Shapes) settleLoops(order []*Node) {
 	}
 }
 
-// relaxMerges infers the starts of loops again and marks those that changed. With giveUp, nothing is known of any of them
-// afterwards.
+// relaxMerges infers the starts of loops again and marks those that changed. With giveUp, nothing
+// is known of any of them afterwards.
 func (s *Shapes) relaxMerges(order []*Node, changed []bool, giveUp bool) bool {
 	found := false
 	for _, n := range order {

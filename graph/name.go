@@ -11,8 +11,9 @@ func isAlnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// LegalName reports whether name is one that nodes may have: a letter, digit, "." or, for nodes that the runtime makes,
-// "_", followed by any of these and "/", "-"; several such names are joined by ">", without the "_" in front.
+// LegalName reports whether name is one that nodes may have: a letter, digit, "." or, for nodes
+// that the runtime makes, "_", followed by any of these and "/", "-"; several such names are joined
+// by ">", without the "_" in front.
 func LegalName(name string) bool {
 	return strings.HasPrefix(name, "_") && legalRest(name[1:]) || legalExternalName(name)
 }
@@ -41,7 +42,8 @@ func legalIndex(s string) bool {
 	return err == nil && strconv.FormatUint(n, 10) == s
 }
 
-// ParseInput splits an input as nodes have it written: "node", "node:2" or "^node", whose index is Control.
+// ParseInput splits an input as nodes have it written: "node", "node:2" or "^node", whose index is
+// Control.
 func ParseInput(s string) (name string, index int) {
 	if rest, ok := strings.CutPrefix(s, "^"); ok {
 		return rest, Control

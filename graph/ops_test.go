@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// testOps are the operations that the tests of this package build graphs of, with their shape rules.
+// testOps are the operations that the tests of this package build graphs of, with their shape
+// rules.
 func testOps(t testing.TB) graphtext.Ops {
 	t.Helper()
 	ops, err := graphtext.ParseOps(opText)

@@ -7,18 +7,18 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// IsBackEdge reports whether the edge leads back to the start of a loop: from NextIteration to Merge. Without back edges
-// a graph has no cycles.
+// IsBackEdge reports whether the edge leads back to the start of a loop: from NextIteration to
+// Merge. Without back edges a graph has no cycles.
 func (e Edge) IsBackEdge() bool {
 	return !e.IsControl() && e.Src.IsNextIteration() && e.Dst.IsMerge()
 }
 
-// InOrder returns all nodes, every one after those that it depends on, back edges left aside. It fails if there is another
-// cycle.
+// InOrder returns all nodes, every one after those that it depends on, back edges left aside. It
+// fails if there is another cycle.
 func (g *Graph) InOrder() ([]*Node, error) { return sortTopologically(slices.Collect(g.Nodes())) }
 
-// sortTopologically returns the nodes, whose IDs are ascending, in order. It looks at their inputs only, and only at those
-// that are among the nodes.
+// sortTopologically returns the nodes, whose IDs are ascending, in order. It looks at their inputs
+// only, and only at those that are among the nodes.
 func sortTopologically(nodes []*Node) ([]*Node, error) {
 	if len(nodes) == 0 {
 		return nil, nil
@@ -49,7 +49,8 @@ func sortTopologically(nodes []*Node) ([]*Node, error) {
 	return order, nil
 }
 
-// sorter holds, for nodes by ID less base, how many inputs they still wait for, and their consumers in one list.
+// sorter holds, for nodes by ID less base, how many inputs they still wait for, and their consumers
+// in one list.
 type sorter struct {
 	base      int
 	member    []bool
@@ -79,8 +80,8 @@ func (s *sorter) countConsumers(nodes []*Node) {
 	}
 }
 
-// eachSource calls f for every edge to n that orders it after another of the nodes. A Merge with no other data input than
-// back edges never runs: those order it after itself, as TensorFlow has it.
+// eachSource calls f for every edge to n that orders it after another of the nodes. A Merge with no
+// other data input than back edges never runs: those order it after itself, as TensorFlow has it.
 func (s *sorter) eachSource(n *Node, f func(src *Node)) {
 	entered := !n.IsMerge() || slices.ContainsFunc(n.in, func(o Output) bool { return o.Node != nil && !o.Node.IsNextIteration() })
 	for i, in := range n.in {
@@ -100,7 +101,8 @@ func (s *sorter) has(n *Node) bool {
 	return n.ID >= s.base && n.ID-s.base < len(s.member) && s.member[n.ID-s.base]
 }
 
-// cycleError names one cycle among the nodes that still wait for inputs: each of them waits for another.
+// cycleError names one cycle among the nodes that still wait for inputs: each of them waits for
+// another.
 func (s *sorter) cycleError(nodes []*Node, waiting int) error {
 	at := nodes[slices.IndexFunc(nodes, s.waits)]
 	var path []*Node

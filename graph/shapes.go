@@ -9,9 +9,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Shapes is what is known of the tensors of a graph before it runs: their shapes, what lies behind resource handles, and,
-// where a shape rule asks for it, the values of integers that follow from constants and shapes. It knows nothing of nodes
-// that it has not been shown.
+// Shapes is what is known of the tensors of a graph before it runs: their shapes, what lies behind
+// resource handles, and, where a shape rule asks for it, the values of integers that follow from
+// constants and shapes. It knows nothing of nodes that it has not been shown.
 type Shapes struct {
 	nodes  []nodeShapes        // by ID of the node
 	values map[Output]*numbers // as far as they were asked for; nil where nothing is known
@@ -23,12 +23,13 @@ type nodeShapes struct {
 	handles  [][]tensor.HandleElem // nil if there are none
 }
 
-// NewShapes returns an empty Shapes, for a graph that is being built: [Shapes.Infer] is called for each node once its inputs
-// are connected.
+// NewShapes returns an empty Shapes, for a graph that is being built: [Shapes.Infer] is called for
+// each node once its inputs are connected.
 func NewShapes() *Shapes { return &Shapes{values: map[Output]*numbers{}} }
 
-// InferShapes infers the shapes of all nodes. In loops it finds what holds in every iteration. The Shapes are valid even
-// where there is an error, which is the first one found: nothing is known of the outputs of a node at fault.
+// InferShapes infers the shapes of all nodes. In loops it finds what holds in every iteration. The
+// Shapes are valid even where there is an error, which is the first one found: nothing is known of
+// the outputs of a node at fault.
 func InferShapes(g *Graph) (*Shapes, error) {
 	s := NewShapes()
 	order, err := g.InOrder()
@@ -53,7 +54,8 @@ func (s *Shapes) Of(o Output) tensor.PartialShape {
 	return tensor.PartialShape{}
 }
 
-// HandlesOf returns what is known of the values behind an output of resource or variant handles; nil for nothing.
+// HandlesOf returns what is known of the values behind an output of resource or variant handles;
+// nil for nothing.
 func (s *Shapes) HandlesOf(o Output) []tensor.HandleElem {
 	if n := s.of(o.Node); n != nil && o.Index < len(n.handles) {
 		return n.handles[o.Index]
@@ -61,8 +63,8 @@ func (s *Shapes) HandlesOf(o Output) []tensor.HandleElem {
 	return nil
 }
 
-// ValueOf returns the value of an output that is a constant or an integer that follows from constants and shapes; nil if it
-// is not known.
+// ValueOf returns the value of an output that is a constant or an integer that follows from
+// constants and shapes; nil if it is not known.
 func (s *Shapes) ValueOf(o Output) *tensor.Tensor { return s.evaluator().tensor(o) }
 
 // Set adds what the caller knows of the shape of an output.
@@ -80,7 +82,8 @@ func (s *Shapes) Set(o Output, shape tensor.PartialShape) error {
 	return nil
 }
 
-// Relax replaces what is known of the shape of an output, such as one that enters a loop whose iterations change it.
+// Relax replaces what is known of the shape of an output, such as one that enters a loop whose
+// iterations change it.
 func (s *Shapes) Relax(o Output, shape tensor.PartialShape) {
 	if n := s.of(o.Node); n != nil && o.Index < len(n.out) {
 		n.out[o.Index] = shape
@@ -100,8 +103,8 @@ func (s *Shapes) grow(n *Node) {
 	}
 }
 
-// Infer runs the shape rule of a node whose inputs have been inferred; inputs that have not are taken as unknown. It is an
-// error of the graph if the inputs can never fit.
+// Infer runs the shape rule of a node whose inputs have been inferred; inputs that have not are
+// taken as unknown. It is an error of the graph if the inputs can never fit.
 func (s *Shapes) Infer(n *Node) error {
 	s.grow(n)
 	if n.IsMerge() {
@@ -191,7 +194,8 @@ func (in *inference) valueAsShape(i int) tensor.PartialShape {
 	return *in.asShapes[i]
 }
 
-// describe says in TensorFlow's form what the rule was given: the node, the shapes of its inputs, and the values it used.
+// describe says in TensorFlow's form what the rule was given: the node, the shapes of its inputs,
+// and the values it used.
 func (in *inference) describe() string {
 	shapes := make([]string, len(in.inputs))
 	var values, asShapes []string

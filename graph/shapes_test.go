@@ -139,7 +139,8 @@ func TestDeepValues(t *testing.T) {
 	}
 }
 
-// TestManyLoopsSettle checks that loops whose shapes change one after the other do not take a pass each.
+// TestManyLoopsSettle checks that loops whose shapes change one after the other do not take a pass
+// each.
 func TestManyLoopsSettle(t *testing.T) {
 	g := graph.New(testOps(t))
 	src := mustAdd(t, g, "p", "Placeholder", attrs{"dtype": tensor.Float32, "shape": tensor.MakePartial(2)})

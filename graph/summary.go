@@ -2,8 +2,8 @@ package graph
 
 import "strings"
 
-// Summary describes the node in one line, as TensorFlow does in errors: {{node y}} = Op[attr=value](input, ^control), with
-// the requested device as the last attribute.
+// Summary describes the node in one line, as TensorFlow does in errors: {{node y}} =
+// Op[attr=value](input, ^control), with the requested device as the last attribute.
 func (n *Node) Summary() string {
 	d := n.Def()
 	d.Device = n.Device

@@ -10,7 +10,8 @@ import (
 // passesOn are the operations whose first output is their first input.
 var passesOn = map[string]bool{"Identity": true, "StopGradient": true, "PreventGradient": true, "Snapshot": true, "EnsureShape": true}
 
-// A valueRule computes the integers of an output from those of the inputs of its node; nil where nothing is known.
+// A valueRule computes the integers of an output from those of the inputs of its node; nil where
+// nothing is known.
 type valueRule func(e *evaluator, o Output) *numbers
 
 // ruleOf returns the rule of an operation, nil if it has none.
@@ -168,7 +169,8 @@ func sizeOfInput(e *evaluator, o Output) *numbers {
 	return nil
 }
 
-// elementwise returns the rule of an operation on two scalars or vectors. f returns false where it has no result.
+// elementwise returns the rule of an operation on two scalars or vectors. f returns false where it
+// has no result.
 func elementwise(f func(a, b int64) (int64, bool)) valueRule {
 	return func(e *evaluator, o Output) *numbers {
 		a, b := e.input(o, 0), e.input(o, 1)
@@ -198,8 +200,8 @@ func apply(f func(a, b int64) (int64, bool), x, y int64) int64 {
 	return unknownNumber
 }
 
-// reduction returns the rule of an operation that folds a vector to one number, starting with start, or with the first
-// element if start is unknownNumber.
+// reduction returns the rule of an operation that folds a vector to one number, starting with
+// start, or with the first element if start is unknownNumber.
 func reduction(start int64, f func(a, b int64) (int64, bool)) valueRule {
 	return func(e *evaluator, o Output) *numbers {
 		v, ok := e.vector(o, 0)

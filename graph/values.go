@@ -80,7 +80,8 @@ func (v *numbers) tensor(dtype tensor.DType) *tensor.Tensor {
 	return &t
 }
 
-// shape returns the shape that an output, a vector of sizes or the scalar -1 for an unknown shape, stands for.
+// shape returns the shape that an output, a vector of sizes or the scalar -1 for an unknown shape,
+// stands for.
 func (e *evaluator) shape(o Output) (tensor.PartialShape, error) {
 	v := e.numbers(o)
 	if v == nil {

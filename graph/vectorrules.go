@@ -103,7 +103,8 @@ func stridedSliceVector(e *evaluator, o Output) *numbers {
 	return out
 }
 
-// bound returns a bound of a slice of n elements: counted from the end if it is negative, and moved into the range.
+// bound returns a bound of a slice of n elements: counted from the end if it is negative, and moved
+// into the range.
 func bound(x, n, open, stride int64, masked bool) (int64, bool) {
 	if masked {
 		return open, true

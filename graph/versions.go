@@ -7,9 +7,11 @@ import (
 )
 
 const (
-	// ProducerVersion is the version of graphs that this module makes, and the one that it consumes: TensorFlow 2.21's.
+	// ProducerVersion is the version of graphs that this module makes, and the one that it
+	// consumes: TensorFlow 2.21's.
 	ProducerVersion = 2474
-	// MinConsumerVersion is the oldest consumer that can read the graphs that this module makes, functions included.
+	// MinConsumerVersion is the oldest consumer that can read the graphs that this module makes,
+	// functions included.
 	MinConsumerVersion = 12
 )
 

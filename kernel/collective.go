@@ -26,7 +26,8 @@ type CollectiveGroup struct {
 	Rank int32 // the place in the group that the kernel's device asks for; -1 to be given one
 }
 
-// Collective is one device's part in an operation that all devices of a group make together, each in its own graph.
+// Collective is one device's part in an operation that all devices of a group make together, each
+// in its own graph.
 type Collective struct {
 	Name     string // of the node and what it does, for messages
 	Kind     CollectiveKind
@@ -36,8 +37,8 @@ type Collective struct {
 	Source   bool  // this device has what is broadcast
 	DType    tensor.DType
 	Shape    tensor.Shape // that all devices must agree on: of the result
-	// Offsets say from where in each task the rings start, one ring for each; none for at most MaxRings rings, as many as
-	// the size asks for. A MaxRings below 0 is one ring.
+	// Offsets say from where in each task the rings start, one ring for each; none for at most
+	// MaxRings rings, as many as the size asks for. A MaxRings below 0 is one ring.
 	Offsets  []int64
 	MaxRings int
 	Timeout  time.Duration // of finding each other, and of the exchange; 0 for none
@@ -46,12 +47,12 @@ type Collective struct {
 	Finish func(acc *tensor.Tensor, n int)
 }
 
-// Collectives lets the kernels of a step work together with those on other devices. Both methods wait, no longer than the
-// step lives.
+// Collectives lets the kernels of a step work together with those on other devices. Both methods
+// wait, no longer than the step lives.
 type Collectives interface {
 	// Join waits until all devices of a group have joined it.
 	Join(ctx *Context, group CollectiveGroup, timeout time.Duration) error
-	// Run makes the device's part in an operation with its input, borrowed and not initialized where it has none, and
-	// returns the result, whose reference is the caller's.
+	// Run makes the device's part in an operation with its input, borrowed and not initialized
+	// where it has none, and returns the result, whose reference is the caller's.
 	Run(ctx *Context, op *Collective, in *tensor.Tensor) (tensor.Tensor, error)
 }

@@ -19,18 +19,20 @@ func (v *Value) Release() {
 	v.Ref = nil
 }
 
-// Context is one execution of a node. The executor fills it; it belongs to the kernel until Compute returns, or until
-// done is called for an [Async] kernel.
+// Context is one execution of a node. The executor fills it; it belongs to the kernel until Compute
+// returns, or until done is called for an [Async] kernel.
 type Context struct {
 	Step   *Step
 	Device *Device
 	Node   string
 	At     FrameIter
 	Depth  int // how many function calls the node is nested in
-	Stats  any // what collects the statistics of the run, for functions that the node calls; nil if nobody asked
+	// what collects the statistics of the run, for functions that the node calls; nil if nobody
+	// asked
+	Stats any
 
-	// Dead is set for kernels that run on dead inputs (they forward deadness across devices), and may be set by a kernel to
-	// make its outputs dead.
+	// Dead is set for kernels that run on dead inputs (they forward deadness across devices), and
+	// may be set by a kernel to make its outputs dead.
 	Dead bool
 
 	inputs   []Value
@@ -38,8 +40,8 @@ type Context struct {
 	outTypes []tensor.DType
 }
 
-// Bind gives the context the values of a node, for the executor: inputs that the context owns, empty places for the
-// outputs, and the declared types of the outputs.
+// Bind gives the context the values of a node, for the executor: inputs that the context owns,
+// empty places for the outputs, and the declared types of the outputs.
 func (c *Context) Bind(inputs, outputs []Value, outTypes []tensor.DType) {
 	c.inputs, c.outputs, c.outTypes = inputs, outputs, outTypes
 }
@@ -62,8 +64,8 @@ func (c *Context) InputRef(i int) *Variable { return c.inputs[i].Ref }
 // OutputType returns the declared type of output i, without its reference mark.
 func (c *Context) OutputType(i int) tensor.DType { return c.outTypes[i].Base() }
 
-// Allocate makes output i, of its declared type and the given shape, and returns it to be filled: its elements are not
-// cleared.
+// Allocate makes output i, of its declared type and the given shape, and returns it to be filled:
+// its elements are not cleared.
 func (c *Context) Allocate(i int, shape tensor.Shape) (*tensor.Tensor, error) {
 	t, err := tensor.Alloc(c.OutputType(i), shape)
 	return c.allocated(i, t, err)
@@ -92,9 +94,10 @@ func (c *Context) AllocateZeros(i int, shape tensor.Shape) (*tensor.Tensor, erro
 	return t, err
 }
 
-// Forward makes output i of the shape of input in, in place where it can: if the element types have one size and nobody
-// else holds the input's elements, the output takes them over, values and all; otherwise new elements are allocated, not
-// cleared. Take the values of the input before the call: the input is empty afterwards if it was taken over.
+// Forward makes output i of the shape of input in, in place where it can: if the element types have
+// one size and nobody else holds the input's elements, the output takes them over, values and all;
+// otherwise new elements are allocated, not cleared. Take the values of the input before the call:
+// the input is empty afterwards if it was taken over.
 func (c *Context) Forward(in, i int) (*tensor.Tensor, error) {
 	src := &c.inputs[in].Tensor
 	dtype := c.OutputType(i)
@@ -109,8 +112,8 @@ func (c *Context) Forward(in, i int) (*tensor.Tensor, error) {
 	return c.AllocateLike(i, src)
 }
 
-// ForwardAny is Forward from the first of the inputs that can be taken over and has the given shape; the output has that
-// shape in any case.
+// ForwardAny is Forward from the first of the inputs that can be taken over and has the given
+// shape; the output has that shape in any case.
 func (c *Context) ForwardAny(i int, shape tensor.Shape, ins ...int) (*tensor.Tensor, error) {
 	for _, in := range ins {
 		if src := &c.inputs[in].Tensor; src.Exclusive() && src.DType() == c.OutputType(i) && src.Shape().Equal(shape) {

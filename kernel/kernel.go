@@ -16,13 +16,14 @@
 //		})
 //	}
 //
-// When a graph is registered, the kernel for each node's device and attributes is looked up and made once, by its New
-// function; a step then calls Compute with a [Context] that holds the inputs and takes the outputs. A kernel may be called
-// by several steps at the same time: what it keeps between calls it guards itself.
+// When a graph is registered, the kernel for each node's device and attributes is looked up and
+// made once, by its New function; a step then calls Compute with a [Context] that holds the inputs
+// and takes the outputs. A kernel may be called by several steps at the same time: what it keeps
+// between calls it guards itself.
 //
-// Inputs are borrowed: a kernel that keeps one beyond the call retains it ([tensor.Tensor.Retain]). An output is handed
-// over with its reference. A kernel writes to an input only through [Context.Forward], which knows whether anyone else
-// can see it.
+// Inputs are borrowed: a kernel that keeps one beyond the call retains it ([tensor.Tensor.Retain]).
+// An output is handed over with its reference. A kernel writes to an input only through
+// [Context.Forward], which knows whether anyone else can see it.
 package kernel
 
 import (
@@ -32,8 +33,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Kernel computes one node. Errors are coded (package status); the executor adds the node's name. A panic becomes an
-// Internal error of the step.
+// Kernel computes one node. Errors are coded (package status); the executor adds the node's name. A
+// panic becomes an Internal error of the step.
 type Kernel interface {
 	Compute(ctx *Context) error
 }
@@ -44,9 +45,9 @@ type Func func(*Context) error
 // Compute calls f.
 func (f Func) Compute(ctx *Context) error { return f(ctx) }
 
-// Async is a kernel that may wait: for another task, a queue, a callback. The executor calls ComputeAsync, which must
-// return soon, in place of Compute; done is called exactly once, on any goroutine, and ctx is valid until then. A wait
-// ends when the step's context does.
+// Async is a kernel that may wait: for another task, a queue, a callback. The executor calls
+// ComputeAsync, which must return soon, in place of Compute; done is called exactly once, on any
+// goroutine, and ctx is valid until then. A wait ends when the step's context does.
 type Async interface {
 	Kernel
 	ComputeAsync(ctx *Context, done func(error))
@@ -94,7 +95,8 @@ type Construction struct {
 	InputNode func(i int) string
 }
 
-// InputName returns what messages call an input: the node that it comes from, or else the operation's own word for it.
+// InputName returns what messages call an input: the node that it comes from, or else the
+// operation's own word for it.
 func (c *Construction) InputName(i int) string {
 	if c.InputNode != nil {
 		return c.InputNode(i)
@@ -118,9 +120,10 @@ type Device struct {
 
 // Step is one run of a graph. Its kernels share it.
 type Step struct {
-	ID         int64
-	Context    context.Context // done when the step is over or cancelled; its cause is the reason
-	Cancel     func(error)     // ends the rest of the step because of an error: its context and its rendezvous; may be nil
+	ID      int64
+	Context context.Context // done when the step is over or cancelled; its cause is the reason
+	// ends the rest of the step because of an error: its context and its rendezvous; may be nil
+	Cancel     func(error)
 	Rendezvous Rendezvous
 	Resources  *Resources // dropped at the end of the step: stacks, tensor arrays
 	Session    string     // handle of the session, "" outside of one
@@ -128,8 +131,8 @@ type Step struct {
 	Collectives Collectives
 }
 
-// FrameIter is the place of a node's execution within loops: the frame instance and the iteration in it. It is 0, 0
-// outside of loops.
+// FrameIter is the place of a node's execution within loops: the frame instance and the iteration
+// in it. It is 0, 0 outside of loops.
 type FrameIter struct {
 	Frame uint64
 	Iter  int64
@@ -137,32 +140,35 @@ type FrameIter struct {
 
 // Rendezvous pairs the producers and the consumers of the tensors that cross devices in one step.
 type Rendezvous interface {
-	// Send stores a tensor, whose reference it takes, or hands it to a waiting consumer. It does not wait.
+	// Send stores a tensor, whose reference it takes, or hands it to a waiting consumer. It does
+	// not wait.
 	Send(key *Key, at FrameIter, t tensor.Tensor, dead bool) error
-	// Recv calls done once, at once or later and on any goroutine, with the tensor, whose reference done owns, or an
-	// error: that of the step if it ends before the tensor comes.
+	// Recv calls done once, at once or later and on any goroutine, with the tensor, whose reference
+	// done owns, or an error: that of the step if it ends before the tensor comes.
 	Recv(key *Key, at FrameIter, done func(t tensor.Tensor, dead bool, err error))
 }
 
 // Functions instantiates functions of the graph that a kernel belongs to.
 type Functions interface {
-	// Instantiate prepares a function for calls that run on the device of the kernel. It may be called for functions that
-	// call themselves: bodies are prepared at their first call.
+	// Instantiate prepares a function for calls that run on the device of the kernel. It may be
+	// called for functions that call themselves: bodies are prepared at their first call.
 	Instantiate(fn opdef.Func) (Function, error)
-	// InstantiateAcross is Instantiate for calls whose nodes run on the devices that they ask for, on other tasks too, and
-	// where the resources among the arguments are.
+	// InstantiateAcross is Instantiate for calls whose nodes run on the devices that they ask for,
+	// on other tasks too, and where the resources among the arguments are.
 	InstantiateAcross(fn opdef.Func) (Function, error)
-	// InstantiateOn is Instantiate for calls that run on the named device, which may be another task's. What the name leaves
-	// out is as on the task of the kernel.
+	// InstantiateOn is Instantiate for calls that run on the named device, which may be another
+	// task's. What the name leaves out is as on the task of the kernel.
 	InstantiateOn(device string, fn opdef.Func) (Function, error)
 }
 
-// Graphs is implemented by [Functions] of graphs that can be written down in part, for operations whose values are graphs.
+// Graphs is implemented by [Functions] of graphs that can be written down in part, for operations
+// whose values are graphs.
 type Graphs interface {
 	// Library returns the named functions and those that they use: a serialized FunctionDefLibrary.
 	Library(names []string) ([]byte, error)
-	// Load returns the function, without arguments, that a serialized GraphDef is: its results are the inputs of the
-	// graph's _Retval nodes. The functions of that graph come before those of the graph that the kernel belongs to.
+	// Load returns the function, without arguments, that a serialized GraphDef is: its results are
+	// the inputs of the graph's _Retval nodes. The functions of that graph come before those of the
+	// graph that the kernel belongs to.
 	Load(graphDef []byte) (Function, error)
 }
 
@@ -170,7 +176,8 @@ type Graphs interface {
 type Function interface {
 	// Op is its signature.
 	Op() *opdef.Op
-	// Call runs the body as part of the caller's step. It takes over the references of args, and args itself until done,
-	// which is called exactly once, on this goroutine or another. done owns the references of rets, but not rets.
+	// Call runs the body as part of the caller's step. It takes over the references of args, and
+	// args itself until done, which is called exactly once, on this goroutine or another. done owns
+	// the references of rets, but not rets.
 	Call(ctx *Context, args []tensor.Tensor, done func(rets []tensor.Tensor, err error))
 }

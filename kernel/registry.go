@@ -14,8 +14,8 @@ import (
 // CPU is the type of the devices that every kernel here runs on.
 const CPU = "CPU"
 
-// Op is an operation with its kernels, as it is registered. An operation that runs inside the executor or the master
-// alone has none.
+// Op is an operation with its kernels, as it is registered. An operation that runs inside the
+// executor or the master alone has none.
 type Op struct {
 	Def     opdef.Def
 	Kernels []Impl
@@ -37,7 +37,8 @@ type rows struct {
 	table Table
 }
 
-// Constraint lists the values that an attribute of kind type, or all elements of one of kind list(type), must have.
+// Constraint lists the values that an attribute of kind type, or all elements of one of kind
+// list(type), must have.
 type Constraint struct {
 	Attr  string
 	Types []tensor.DType
@@ -49,7 +50,8 @@ func OfType(attr string, types ...tensor.DType) Constraint { return Constraint{a
 // Table gives the constructor of a kernel for each element type.
 type Table map[tensor.DType]New
 
-// ByType returns the kernels in a table, chosen by the attribute of the given name. The table must not change any more.
+// ByType returns the kernels in a table, chosen by the attribute of the given name. The table must
+// not change any more.
 func ByType(attr string, table Table) []Impl { return []Impl{{rows: &rows{attr, table}}} }
 
 // ForTypes returns one kernel for several element types of an attribute.
@@ -89,8 +91,9 @@ type Registry struct {
 	ops    map[string]*registered // read-only once frozen
 }
 
-// registered is an operation whose definition is parsed, and whose kernels are listed, when they are first needed. That
-// keeps start-up short: there are more than a thousand, with thousands of kernels.
+// registered is an operation whose definition is parsed, and whose kernels are listed, when they
+// are first needed. That keeps start-up short: there are more than a thousand, with thousands of
+// kernels.
 type registered struct {
 	Op
 	parse  sync.Once
@@ -129,8 +132,8 @@ var Default = NewRegistry()
 // Register adds an operation to the default registry.
 func Register(op Op) { Default.Register(op) }
 
-// Register adds an operation. It panics on mistakes in source code: a name given twice, no documentation, no shape rule,
-// or registration after the first look-up.
+// Register adds an operation. It panics on mistakes in source code: a name given twice, no
+// documentation, no shape rule, or registration after the first look-up.
 func (r *Registry) Register(op Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,7 +188,8 @@ func (r *Registry) Kernels(op string) []Impl {
 	return nil
 }
 
-// Find returns the kernel of an operation for a type of device and attributes, or nil if there is none.
+// Find returns the kernel of an operation for a type of device and attributes, or nil if there is
+// none.
 func (r *Registry) Find(op, deviceType string, attrs opdef.Attrs) *Impl {
 	var best *Impl
 	kernels := r.Kernels(op)

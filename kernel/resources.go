@@ -12,27 +12,30 @@ type Resource interface {
 	TypeName() string
 }
 
-// Resources holds the resources of a device or of a step by container and name. The zero Resources is empty, with a default
-// container that has no name.
+// Resources holds the resources of a device or of a step by container and name. The zero Resources
+// is empty, with a default container that has no name.
 type Resources struct {
 	defaultContainer string
 
-	mu         sync.RWMutex
-	containers map[string]map[resourceKey]Resource // guarded by mu; made when there is something to hold
+	mu sync.RWMutex
+	// guarded by mu; made when there is something to hold
+	containers map[string]map[resourceKey]Resource
 }
 
 type resourceKey struct{ typeName, name string }
 
-// NewResources returns an empty set. defaultContainer is what the empty container name stands for: TensorFlow takes the
-// name of the task's job.
+// NewResources returns an empty set. defaultContainer is what the empty container name stands for:
+// TensorFlow takes the name of the task's job.
 func NewResources(defaultContainer string) *Resources {
 	return &Resources{defaultContainer: defaultContainer}
 }
 
-// SessionTensorType is the type of the tensors that a session keeps between steps, and of the handles to them.
+// SessionTensorType is the type of the tensors that a session keeps between steps, and of the
+// handles to them.
 const SessionTensorType = "TensorHandle"
 
-// SessionContainer returns the container of what lives as long as the session with the given handle.
+// SessionContainer returns the container of what lives as long as the session with the given
+// handle.
 func SessionContainer(session string) string { return "_session " + session }
 
 // DefaultContainer returns the container that the empty name stands for.
@@ -75,8 +78,8 @@ func (r *Resources) Lookup(container, typeName, name string) (Resource, error) {
 	return nil, status.NotFoundf("Resource %s/%s/%s does not exist.", container, name, typeName)
 }
 
-// LookupOrCreateResource returns the resource of type T with the given name, made by create if there is none yet. create
-// runs under a lock and must not use the resources.
+// LookupOrCreateResource returns the resource of type T with the given name, made by create if
+// there is none yet. create runs under a lock and must not use the resources.
 func LookupOrCreateResource[T Resource](r *Resources, container, name string, create func() (T, error)) (T, error) {
 	if t, err := LookupResource[T](r, container, name); status.CodeOf(err) != status.NotFound {
 		return t, err
@@ -166,7 +169,8 @@ func (r *Resources) ClearAll() {
 	}
 }
 
-// closeResource tells a resource that holds waiters or files that it is no longer reachable by name.
+// closeResource tells a resource that holds waiters or files that it is no longer reachable by
+// name.
 func closeResource(res Resource) {
 	if c, ok := res.(Closer); ok {
 		c.Close()

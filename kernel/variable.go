@@ -8,11 +8,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Variable is the storage of a variable, behind a reference edge or a resource handle. Readers share its elements;
-// a writer works in place when nobody else holds them and on a copy otherwise, so that a value once read never changes.
+// Variable is the storage of a variable, behind a reference edge or a resource handle. Readers
+// share its elements; a writer works in place when nobody else holds them and on a copy otherwise,
+// so that a value once read never changes.
 type Variable struct {
-	id       uint64              // order in which several variables are locked
-	declared tensor.PartialShape // what the graph says of the shape; not changed after NewVariableOf
+	id uint64 // order in which several variables are locked
+	// what the graph says of the shape; not changed after NewVariableOf
+	declared tensor.PartialShape
 
 	mu sync.RWMutex
 	t  tensor.Tensor // guarded by mu; not initialized until the first assignment
@@ -23,7 +25,8 @@ var lastVariable atomic.Uint64
 // NewVariable returns a variable without a value.
 func NewVariable() *Variable { return &Variable{id: lastVariable.Add(1)} }
 
-// NewVariableOf returns a variable without a value whose shape is declared, as reference variables have it.
+// NewVariableOf returns a variable without a value whose shape is declared, as reference variables
+// have it.
 func NewVariableOf(declared tensor.PartialShape) *Variable {
 	v := NewVariable()
 	v.declared = declared
@@ -58,15 +61,16 @@ func (v *Variable) Store(t tensor.Tensor) {
 	v.t = t
 }
 
-// Update calls f with the value, under the variable's lock. f may replace it or, after [Writable], write to it.
+// Update calls f with the value, under the variable's lock. f may replace it or, after [Writable],
+// write to it.
 func (v *Variable) Update(f func(t *tensor.Tensor) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return f(&v.t)
 }
 
-// Writable returns the value *t of a variable inside Update or LockAll with elements that may be written: its own if
-// nobody else holds them, otherwise a copy, for which there may be no memory.
+// Writable returns the value *t of a variable inside Update or LockAll with elements that may be
+// written: its own if nobody else holds them, otherwise a copy, for which there may be no memory.
 func Writable(t *tensor.Tensor) (*tensor.Tensor, error) {
 	if t.Initialized() && !t.Exclusive() {
 		own, err := t.Clone()
@@ -79,8 +83,9 @@ func Writable(t *tensor.Tensor) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// LockAll locks variables, in an order that cannot deadlock and each once however often it is given, and returns pointers
-// to their values in the order of the arguments and the function that unlocks them.
+// LockAll locks variables, in an order that cannot deadlock and each once however often it is
+// given, and returns pointers to their values in the order of the arguments and the function that
+// unlocks them.
 func LockAll(vars ...*Variable) (values []*tensor.Tensor, unlock func()) {
 	order := slices.Clone(vars)
 	slices.SortFunc(order, func(a, b *Variable) int {

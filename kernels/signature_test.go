@@ -13,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// signatures returns the definitions of TensorFlow 2.21's operations by name. The file has them in the language of package
-// opdef: a line "op Name flags…", followed by lines "in", "out" and "attr".
+// signatures returns the definitions of TensorFlow 2.21's operations by name. The file has them in
+// the language of package opdef: a line "op Name flags…", followed by lines "in", "out" and "attr".
 func signatures(t *testing.T) map[string]*opdef.Op {
 	t.Helper()
 	file, err := os.Open("testdata/ops-2.21.txt.gz")
@@ -66,8 +66,8 @@ func flagged(name string, flags []string) *opdef.Def {
 	}
 }
 
-// TestSignatures checks that every operation is defined as in TensorFlow: a graph that one accepts the other must accept,
-// and errors print the definition.
+// TestSignatures checks that every operation is defined as in TensorFlow: a graph that one accepts
+// the other must accept, and errors print the definition.
 func TestSignatures(t *testing.T) {
 	want := signatures(t)
 	if len(want) < 1500 {

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A step of one node allocates nothing but its result, one block for the list of values; the memory of a tensor that is
-// released comes back. That its caller may give up, or that it has a limit, costs nothing as long as nobody waits. Under the
-// race detector sync.Pool forgets at random.
+// A step of one node allocates nothing but its result, one block for the list of values; the memory
+// of a tensor that is released comes back. That its caller may give up, or that it has a limit,
+// costs nothing as long as nobody waits. Under the race detector sync.Pool forgets at random.
 func TestStepAllocatesNothingButItsResult(t *testing.T) {
 	root := op.NewScope()
 	constant := op.Const(root, float32(1))

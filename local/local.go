@@ -1,12 +1,13 @@
-// Package local lets sessions run in this process, on devices of their own and without a network. Import it for the
-// target "local":
+// Package local lets sessions run in this process, on devices of their own and without a network.
+// Import it for the target "local":
 //
 //	import _ "github.com/weft-ml/weft/local"
 //
 //	s, err := weft.NewSession("local", g)
 //
 // Each session is a task by itself, "/job:localhost/replica:0/task:0", with as many CPU devices as
-// [weft.WithCPUDevices] says: it shares no variable with other sessions, and they go when it is closed.
+// [weft.WithCPUDevices] says: it shares no variable with other sessions, and they go when it is
+// closed.
 package local
 
 import (

@@ -53,7 +53,8 @@ func TestDeviceCountIsChecked(t *testing.T) {
 	}
 }
 
-// Steps of one session that differ take turns, some of which fail, from several goroutines: none gets what another asked for.
+// Steps of one session that differ take turns, some of which fail, from several goroutines: none
+// gets what another asked for.
 func TestStepsInTurns(t *testing.T) {
 	root := op.NewScope()
 	x, y := op.Placeholder(root.Named("x"), tensor.Float32), op.Placeholder(root.Named("y"), tensor.Float32)

@@ -16,8 +16,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Models that TensorFlow wrote: lookups has variables of both kinds, a table of words in an asset and three signatures;
-// loop is a tf.function with a loop and a condition, functions one with all that calls others.
+// Models that TensorFlow wrote: lookups has variables of both kinds, a table of words in an asset
+// and three signatures; loop is a tf.function with a loop and a condition, functions one with all
+// that calls others.
 const (
 	lookups   = "../savedmodel/testdata/lookups"
 	loop      = "../savedmodel/testdata/loop"
@@ -130,8 +131,8 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// TestFreezeFunctions has a model of tf.function whose loops, branches and functions, one in the other, read variables. The
-// numbers are TensorFlow's.
+// TestFreezeFunctions has a model of tf.function whose loops, branches and functions, one in the
+// other, read variables. The numbers are TensorFlow's.
 func TestFreezeFunctions(t *testing.T) {
 	call := "StatefulPartitionedCall"
 	for _, tt := range []struct {
@@ -168,7 +169,8 @@ func close32(got, want any) bool {
 	return slices.EqualFunc(x, want.([]float32), func(a, b float32) bool { return max(a-b, b-a) <= 1e-6*max(1, a, -a) })
 }
 
-// runFrozen writes the frozen graph of a model to a file, reads it and runs it: it fetches output i of the i-th node.
+// runFrozen writes the frozen graph of a model to a file, reads it and runs it: it fetches output i
+// of the i-th node.
 func runFrozen(t *testing.T, model string, outputs []string, feeds map[string]tensor.Tensor, fetch ...string) []any {
 	t.Helper()
 	def, err := weft.FreezeSavedModel(t.Context(), "local", model, nil, outputs)

@@ -32,9 +32,9 @@ func (a Arg) outputs() []Output {
 	return []Output{a.one}
 }
 
-// Add adds a node by the name of its operation: what every function of this package does, and the way to operations that
-// it has no function for. Attributes that follow from the types and the number of inputs are derived unless they are given.
-// It returns nil if the node cannot be added.
+// Add adds a node by the name of its operation: what every function of this package does, and the
+// way to operations that it has no function for. Attributes that follow from the types and the
+// number of inputs are derived unless they are given. It returns nil if the node cannot be added.
 func (s *Scope) Add(opName string, args []Arg, attrs opdef.Attrs) *graph.Node {
 	n, err := s.add(opName, args, attrs)
 	switch {
@@ -133,7 +133,8 @@ func (s *Scope) complete(n *graph.Node, args []Arg) error {
 	return s.b.shapes.Infer(n)
 }
 
-// colocationGroups returns the groups that a node to be colocated with n belongs to: those of n, or n's own.
+// colocationGroups returns the groups that a node to be colocated with n belongs to: those of n, or
+// n's own.
 func colocationGroups(n *graph.Node) []string {
 	if groups := n.Attrs.Strings("_class"); len(groups) > 0 {
 		return groups
@@ -141,7 +142,8 @@ func colocationGroups(n *graph.Node) []string {
 	return []string{"loc:@" + n.Name}
 }
 
-// inferAttrs sets the attributes that the types and the number of the tensors of an argument determine.
+// inferAttrs sets the attributes that the types and the number of the tensors of an argument
+// determine.
 func inferAttrs(a *opdef.Arg, outs []Output, attrs opdef.Attrs) {
 	if a.TypeListAttr != "" {
 		types := make([]tensor.DType, len(outs))
@@ -159,10 +161,12 @@ func inferAttrs(a *opdef.Arg, outs []Output, attrs opdef.Attrs) {
 	}
 }
 
-// ShapeOf returns what is known of the shape of an output: nothing, unless the definitions of the graph have shape rules.
+// ShapeOf returns what is known of the shape of an output: nothing, unless the definitions of the
+// graph have shape rules.
 func (s *Scope) ShapeOf(o Output) tensor.PartialShape { return s.b.shapes.Of(o) }
 
-// Outputs returns the outputs of a node that the output arguments lo to hi of its operation stand for; nil for a nil node.
+// Outputs returns the outputs of a node that the output arguments lo to hi of its operation stand
+// for; nil for a nil node.
 func Outputs(n *graph.Node, lo, hi int) []Output {
 	if n == nil {
 		return nil

@@ -8,17 +8,18 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Cond adds a condition: the nodes that then adds run where pred, a scalar of type bool, is true, those that otherwise adds
-// where it is false, and the results are those of the branch that ran. The two return as many values, of the same types.
-// Values from around are used like any others; what they need runs in any case.
+// Cond adds a condition: the nodes that then adds run where pred, a scalar of type bool, is true,
+// those that otherwise adds where it is false, and the results are those of the branch that ran.
+// The two return as many values, of the same types. Values from around are used like any others;
+// what they need runs in any case.
 //
 // An effect without a value is tied to one:
 //
 //	assign := op.AssignAddVariableOp(s, handle, one)
 //	return []op.Output{op.Identity(s.WithControlDependencies(assign), x)}
 //
-// As tf.cond of TensorFlow 1 does it, the branches are nodes of the graph between Switch and Merge nodes. They can be on any
-// device, and gradients pass through them.
+// As tf.cond of TensorFlow 1 does it, the branches are nodes of the graph between Switch and Merge
+// nodes. They can be on any device, and gradients pass through them.
 func Cond(s *Scope, pred Output, then, otherwise func(s *Scope) []Output) []Output {
 	inner, _ := s.Composite("cond")
 	if pred.Node != nil && pred.DType().Base() != tensor.Bool {

@@ -143,7 +143,8 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestFunctionEffects checks that what a body does to variables is done even where no result needs it.
+// TestFunctionEffects checks that what a body does to variables is done even where no result needs
+// it.
 func TestFunctionEffects(t *testing.T) {
 	s := withShapes()
 	v := op.VarHandleOp(s, tensor.Int32, tensor.MakePartial())

@@ -1,4 +1,5 @@
-// Package op builds graphs: one documented function per operation, and the scopes that they add nodes to.
+// Package op builds graphs: one documented function per operation, and the scopes that they add
+// nodes to.
 //
 //	s := op.NewScope()
 //	x := op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, 2)))
@@ -8,21 +9,23 @@
 //
 // # Scopes
 //
-// A [Scope] is a place in a graph. It carries what the nodes that are added through it have in common: the prefix of their
-// names, their device, the nodes that run before them. A scope never changes: its methods return another scope of the same
-// graph, so that a scope that was passed on cannot surprise its owner.
+// A [Scope] is a place in a graph. It carries what the nodes that are added through it have in
+// common: the prefix of their names, their device, the nodes that run before them. A scope never
+// changes: its methods return another scope of the same graph, so that a scope that was passed on
+// cannot surprise its owner.
 //
 //	layer := s.SubScope("layer1").WithDevice("/job:worker/task:0")
 //	h := op.Relu(layer.Named("h"), op.MatMul(layer, x, w)) // nodes "layer1/MatMul" and "layer1/h"
 //
-// Names are made unique as TensorFlow's Python API does it: "x", "x_1", "x_2". A name that is not given is that of the
-// operation.
+// Names are made unique as TensorFlow's Python API does it: "x", "x_1", "x_2". A name that is not
+// given is that of the operation.
 //
 // # Conditions, loops and functions
 //
-// [Cond] and [WhileLoop] take functions that add the nodes of a branch or of a body, [NewFunction] one that adds those of a
-// function. Values from around are used in them like any others. Results leave through what these return, and in no other
-// way: a value of a body that is used outside of it is a mistake.
+// [Cond] and [WhileLoop] take functions that add the nodes of a branch or of a body, [NewFunction]
+// one that adds those of a function. Values from around are used in them like any others. Results
+// leave through what these return, and in no other way: a value of a body that is used outside of
+// it is a mistake.
 //
 //	y := op.Cond(s, pred,
 //		func(s *op.Scope) []op.Output { return []op.Output{op.Square(s, x)} },
@@ -30,40 +33,44 @@
 //
 // # Mistakes
 //
-// Functions that add nodes return no error and never panic. One that cannot add its node records why, with the file and
-// line of the caller, and returns the zero [Output]; functions that are given the zero Output add nothing.
-// [Scope.Finalize] returns all mistakes together.
+// Functions that add nodes return no error and never panic. One that cannot add its node records
+// why, with the file and line of the caller, and returns the zero [Output]; functions that are
+// given the zero Output add nothing. [Scope.Finalize] returns all mistakes together.
 //
-// Types are checked as nodes are added. So are shapes, where the definitions of the graph have shape rules: those that this
-// package comes with have none, because the rules live with the kernels. A program that links the kernels anyway builds on
+// Types are checked as nodes are added. So are shapes, where the definitions of the graph have
+// shape rules: those that this package comes with have none, because the rules live with the
+// kernels. A program that links the kernels anyway builds on
 //
 //	s := op.ScopeOf(graph.New(kernel.Default))
 //
-// and learns the line of a wrong shape; any other learns of it from the master, with the first step that it runs.
+// and learns the line of a wrong shape; any other learns of it from the master, with the first step
+// that it runs.
 //
 // # Optional attributes
 //
-// Attributes that have a default are optional arguments, made by functions that start with the name of the operation:
+// Attributes that have a default are optional arguments, made by functions that start with the name
+// of the operation:
 //
 //	y := op.MatMul(s, a, b, op.MatMulTransposeB(true))
 //
 // # Builders
 //
-// There is a function for every operation. Its documentation ends with a table of the types and shapes of its arguments and,
-// below the arrow, of its results:
+// There is a function for every operation. Its documentation ends with a table of the types and
+// shapes of its arguments and, below the arrow, of its results:
 //
 //	matrix  T  […,?,?]
 //	rhs     T  […,?,?]
 //	→
 //	output  T  shape of rhs
 //
-// T is one type in all of the table; which types it may be is said below. A shape is a list of sizes, "?" for any; "…" stands
-// for any number of dimensions, and nothing is said where a shape depends on more. "N tensors of T" are passed as a slice. A
-// "variable of T" is a reference, as [VariableV2] gives it; variables of the type resource are passed by their handle. An
-// operation without results returns its node, to run it or to let others wait for it.
+// T is one type in all of the table; which types it may be is said below. A shape is a list of
+// sizes, "?" for any; "…" stands for any number of dimensions, and nothing is said where a shape
+// depends on more. "N tensors of T" are passed as a slice. A "variable of T" is a reference, as
+// [VariableV2] gives it; variables of the type resource are passed by their handle. An operation
+// without results returns its node, to run it or to let others wait for it.
 //
-// The builders in builders_gen.go are generated from the registry of kernels (go generate ./op) and link none of them.
-// What has no builder is added with [Scope.Add].
+// The builders in builders_gen.go are generated from the registry of kernels (go generate ./op) and
+// link none of them. What has no builder is added with [Scope.Add].
 package op
 
 //go:generate go run ../cmd/internal/opgen

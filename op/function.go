@@ -21,12 +21,12 @@ type Function struct {
 // Func returns the function as attributes name it.
 func (f *Function) Func() opdef.Func { return opdef.Func{Name: f.Name} }
 
-// NewFunction adds a function to the library of the graph, under the name or, if that is taken, a numbered one. body adds the
-// nodes of the function to its scope and returns the results. It may use values from around: these are passed with each call.
-// It returns nil after a mistake.
+// NewFunction adds a function to the library of the graph, under the name or, if that is taken, a
+// numbered one. body adds the nodes of the function to its scope and returns the results. It may
+// use values from around: these are passed with each call. It returns nil after a mistake.
 //
-// A function runs with each [Call], and as what operations such as [While], [If] and [MapDataset] take. Nodes with effects run
-// even where no result needs them.
+// A function runs with each [Call], and as what operations such as [While], [If] and [MapDataset]
+// take. Nodes with effects run even where no result needs them.
 func NewFunction(s *Scope, name string, args []tensor.DType, body func(s *Scope, args []Output) []Output) *Function {
 	before := len(*s.b.errs)
 	f := &function{outer: s}
@@ -88,7 +88,8 @@ func Call(s *Scope, f *Function, args ...Output) []Output {
 	return PartitionedCall(s, all, f.Out, f.Func())
 }
 
-// unusedFunction returns name, or name with the first number that makes it the name of no function or operation.
+// unusedFunction returns name, or name with the first number that makes it the name of no function
+// or operation.
 func unusedFunction(g *graph.Graph, name string) string {
 	unique := name
 	for i := 1; ; i++ {
@@ -160,7 +161,8 @@ func (f *function) define(name string, results []Output) graph.FunctionDef {
 	return def
 }
 
-// inBody writes an output as inputs in the bodies of functions are written: "arg", or "node:output:0".
+// inBody writes an output as inputs in the bodies of functions are written: "arg", or
+// "node:output:0".
 func inBody(o Output) string {
 	if o.Node.Op.Name == "_Arg" {
 		return o.Node.Name

@@ -11,16 +11,18 @@ import (
 
 // ImportOptions change how [Scope.Import] adds a graph. The zero value adds it as it is.
 type ImportOptions struct {
-	// Inputs replaces outputs of the imported graph, by name ("x" or "x:0", "y:1"), by outputs of the graph that it becomes
-	// part of. The nodes that are replaced are imported too, for those who still want them.
+	// Inputs replaces outputs of the imported graph, by name ("x" or "x:0", "y:1"), by outputs of
+	// the graph that it becomes part of. The nodes that are replaced are imported too, for those
+	// who still want them.
 	Inputs map[string]Output
 	// ClearDevices leaves out the devices that nodes ask for: those of the scope remain.
 	ClearDevices bool
 }
 
-// Import adds the nodes and functions of a graph that is written down, with names below those of the scope, and with its
-// devices and control dependencies. It returns the nodes by the names that they had; nil after a mistake, when nothing was
-// added. Names that the scope has already are a mistake: import into a [Scope.SubScope].
+// Import adds the nodes and functions of a graph that is written down, with names below those of
+// the scope, and with its devices and control dependencies. It returns the nodes by the names that
+// they had; nil after a mistake, when nothing was added. Names that the scope has already are a
+// mistake: import into a [Scope.SubScope].
 func (s *Scope) Import(def *graph.Def, opts ImportOptions) map[string]*graph.Node {
 	renamed := *def
 	renamed.Nodes = make([]graph.NodeDef, len(def.Nodes))
@@ -54,7 +56,8 @@ func (s *Scope) Import(def *graph.Def, opts ImportOptions) map[string]*graph.Nod
 	return nodes
 }
 
-// rename returns a node with its names changed to those that it and its inputs will have, and notes what was replaced.
+// rename returns a node with its names changed to those that it and its inputs will have, and notes
+// what was replaced.
 func (s *Scope) rename(d *graph.NodeDef, opts ImportOptions, used map[string]bool) (graph.NodeDef, error) {
 	n := *d
 	n.Name = s.prefix + d.Name
@@ -104,7 +107,8 @@ func (s *Scope) renameGroups(groups []string) []string {
 	return out
 }
 
-// lookupInput returns what replaces an output, whichever way the two spell the first output of a node.
+// lookupInput returns what replaces an output, whichever way the two spell the first output of a
+// node.
 func lookupInput(inputs map[string]Output, name string) (Output, bool) {
 	if o, ok := inputs[name]; ok {
 		return o, true
@@ -123,8 +127,8 @@ func canonical(name string) string {
 	return name + ":0"
 }
 
-// place gives an imported node the devices and the control dependencies of the scope. A node within the imported graph that
-// has inputs waits for these anyway.
+// place gives an imported node the devices and the control dependencies of the scope. A node within
+// the imported graph that has inputs waits for these anyway.
 func (s *Scope) place(n *graph.Node) {
 	if n.NumInputs() == 0 && len(n.ControlInputs()) == 0 {
 		for _, c := range s.controls {
@@ -142,8 +146,8 @@ func (s *Scope) place(n *graph.Node) {
 	}
 }
 
-// inferImported infers the shapes of the whole graph again. Shapes that do not fit are no mistake here: the graph was made
-// elsewhere, by someone who may know better.
+// inferImported infers the shapes of the whole graph again. Shapes that do not fit are no mistake
+// here: the graph was made elsewhere, by someone who may know better.
 func (s *Scope) inferImported() {
 	if shapes, err := graph.InferShapes(s.b.g); err == nil {
 		s.b.shapes = shapes

@@ -11,8 +11,8 @@ import (
 // Err returns the mistakes made so far in building the graph; nil for none.
 func (s *Scope) Err() error { return errors.Join(*s.b.errs...) }
 
-// Fail records a mistake, for functions that are built on this package. Its place is that of the innermost caller outside of
-// the packages that build graphs.
+// Fail records a mistake, for functions that are built on this package. Its place is that of the
+// innermost caller outside of the packages that build graphs.
 func (s *Scope) Fail(err error) {
 	*s.b.errs = append(*s.b.errs, fmt.Errorf("%s%w", callSite(), err))
 }
@@ -22,7 +22,8 @@ var builders = []string{"op.", "gradients.", "train.", "savedmodel."}
 
 const module = "github.com/weft-ml/weft/"
 
-// callSite returns "file:line: " of the innermost caller that is not one of the builders, "" if there is none.
+// callSite returns "file:line: " of the innermost caller that is not one of the builders, "" if
+// there is none.
 func callSite() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

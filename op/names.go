@@ -16,8 +16,9 @@ func (b *builder) reserve(name string) {
 	b.used[key] = max(b.used[key], 1)
 }
 
-// unique returns name, or name with the first free number after it, and marks it as used. As in TensorFlow, names that
-// differ only in case are taken to be the same, because some file systems do.
+// unique returns name, or name with the first free number after it, and marks it as used. As in
+// TensorFlow, names that differ only in case are taken to be the same, because some file systems
+// do.
 func (b *builder) unique(name string) string {
 	key := strings.ToLower(name)
 	i := b.used[key]

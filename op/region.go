@@ -7,15 +7,16 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Region is a part of a graph that runs by its own rules, so that values from around it must be let in: a branch of a
-// condition, a loop, the body of a function. The functions [Cond], [WhileLoop] and [NewFunction] make regions of their own;
-// packages that rewrite graphs make others for [Scope.Within].
+// Region is a part of a graph that runs by its own rules, so that values from around it must be let
+// in: a branch of a condition, a loop, the body of a function. The functions [Cond], [WhileLoop]
+// and [NewFunction] make regions of their own; packages that rewrite graphs make others for
+// [Scope.Within].
 type Region interface {
-	// Capture returns the value o, which is not of the region, as nodes in the region see it. It is called once for
-	// every o.
+	// Capture returns the value o, which is not of the region, as nodes in the region see it. It is
+	// called once for every o.
 	Capture(o Output) (Output, error)
-	// Pivot returns the node that nodes wait for that have no inputs, or only such that a loop takes from around, so that
-	// they run when the region does; nil for none.
+	// Pivot returns the node that nodes wait for that have no inputs, or only such that a loop
+	// takes from around, so that they run when the region does; nil for none.
 	Pivot() *graph.Node
 }
 
@@ -39,8 +40,8 @@ func (r outermost) Capture(o Output) (Output, error) {
 
 func (outermost) Pivot() *graph.Node { return nil }
 
-// Within returns a scope whose nodes are in a region. They do not wait for the nodes that the nodes of s wait for: it is the
-// region that does.
+// Within returns a scope whose nodes are in a region. They do not wait for the nodes that the nodes
+// of s wait for: it is the region that does.
 func (s *Scope) Within(r Region) *Scope {
 	return s.with(func(c *Scope) {
 		c.region, c.anywhere = &region{b: s.b, Region: r, seen: map[Output]Output{}}, false
@@ -48,8 +49,8 @@ func (s *Scope) Within(r Region) *Scope {
 	})
 }
 
-// Anywhere returns a scope whose nodes may use values of all regions as they are. It is for packages that know which can be
-// used, such as the two sides of a condition behind it.
+// Anywhere returns a scope whose nodes may use values of all regions as they are. It is for
+// packages that know which can be used, such as the two sides of a condition behind it.
 func (s *Scope) Anywhere() *Scope { return s.with(func(c *Scope) { c.anywhere = true }) }
 
 // Adopt moves nodes to the region of the scope, from the one that they were added to.
@@ -133,11 +134,13 @@ func (s *Scope) bringAll(args []Arg) ([]Arg, error) {
 	return out, nil
 }
 
-// varies reports whether a value is other than one that is there in every iteration of a loop, wanted or not.
+// varies reports whether a value is other than one that is there in every iteration of a loop,
+// wanted or not.
 func varies(o Output) bool { return !o.Node.Attrs.Bool("is_constant") }
 
-// connectControls makes a new node wait for the nodes of the scope. One of a region around is waited for through its first
-// output; what has none is done by the time that the region runs, or is not waited for.
+// connectControls makes a new node wait for the nodes of the scope. One of a region around is
+// waited for through its first output; what has none is done by the time that the region runs, or
+// is not waited for.
 func (s *Scope) connectControls(n *graph.Node) error {
 	if pivot := s.region.Pivot(); pivot != nil && !slices.ContainsFunc(n.Inputs(), varies) {
 		s.b.g.ConnectControl(pivot, n)

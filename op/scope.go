@@ -10,12 +10,13 @@ import (
 // Output is one output of a node. The zero Output stands for a node that could not be added.
 type Output = graph.Output
 
-// DeviceFunc chooses the device of a node that is being added, whose inputs and attributes are complete. The device that
-// inner scopes chose is n.Device; it returns a full or partial name, or "" to leave the node as it is.
+// DeviceFunc chooses the device of a node that is being added, whose inputs and attributes are
+// complete. The device that inner scopes chose is n.Device; it returns a full or partial name, or
+// "" to leave the node as it is.
 type DeviceFunc func(n *graph.Node) string
 
-// Scope is a place in a graph to add nodes at. It is immutable; make the first with [NewScope]. Scopes of one graph may not
-// be used at the same time by several goroutines.
+// Scope is a place in a graph to add nodes at. It is immutable; make the first with [NewScope].
+// Scopes of one graph may not be used at the same time by several goroutines.
 type Scope struct {
 	b        *builder
 	prefix   string // of names, ends in "/" unless empty
@@ -44,8 +45,8 @@ type builder struct {
 // NewScope returns the outermost scope of a new graph.
 func NewScope() *Scope { return ScopeOf(graph.New(Defs)) }
 
-// ScopeOf returns the outermost scope of an existing graph, to add nodes to it. Scopes that come from different calls do not
-// share collections, seeds and mistakes.
+// ScopeOf returns the outermost scope of an existing graph, to add nodes to it. Scopes that come
+// from different calls do not share collections, seeds and mistakes.
 func ScopeOf(g *graph.Graph) *Scope {
 	b := newBuilder(g, new([]error), outermost{g})
 	for n := range g.Nodes() {
@@ -88,7 +89,8 @@ func (s *Scope) SubScope(name string) *Scope {
 	return s.with(func(c *Scope) { c.prefix, c.name, c.exact = s.b.unique(s.prefix+name)+"/", "", "" })
 }
 
-// InScope returns a scope whose nodes have names below the given one, which may be in use: to add to an earlier scope.
+// InScope returns a scope whose nodes have names below the given one, which may be in use: to add
+// to an earlier scope.
 func (s *Scope) InScope(name string) *Scope {
 	return s.with(func(c *Scope) { c.prefix, c.name, c.exact = s.prefix+name+"/", "", "" })
 }
@@ -98,14 +100,16 @@ func (s *Scope) Absolute() *Scope {
 	return s.with(func(c *Scope) { c.prefix, c.name, c.exact = "", "", "" })
 }
 
-// Named returns a scope that gives its nodes the name, made unique, in the place of that of their operations.
+// Named returns a scope that gives its nodes the name, made unique, in the place of that of their
+// operations.
 func (s *Scope) Named(name string) *Scope {
 	return s.with(func(c *Scope) { c.name, c.exact = name, "" })
 }
 
-// Composite returns the scopes for a function that adds several nodes and, last, the one that its result comes from: inner is
-// a [Scope.SubScope] with the name that [Scope.Named] gave or else the given one, and result gives its first node that very
-// name, as TensorFlow's composite functions do ("dropout/Mul", "dropout").
+// Composite returns the scopes for a function that adds several nodes and, last, the one that its
+// result comes from: inner is a [Scope.SubScope] with the name that [Scope.Named] gave or else the
+// given one, and result gives its first node that very name, as TensorFlow's composite functions do
+// ("dropout/Mul", "dropout").
 func (s *Scope) Composite(name string) (inner, result *Scope) {
 	if s.exact != "" {
 		return s.Absolute().InScope(s.exact), s
@@ -117,11 +121,12 @@ func (s *Scope) Composite(name string) (inner, result *Scope) {
 	return inner, s.with(func(c *Scope) { c.name, c.exact = name, inner.prefix[:len(inner.prefix)-1] })
 }
 
-// Prefix returns the prefix of the names of the scope's nodes, which ends in "/" unless it is empty.
+// Prefix returns the prefix of the names of the scope's nodes, which ends in "/" unless it is
+// empty.
 func (s *Scope) Prefix() string { return s.prefix }
 
-// WithDevice returns a scope whose nodes are on a device, given in full or in part ("/job:ps/task:0", "/cpu:0"). Parts that
-// an inner scope gave stand.
+// WithDevice returns a scope whose nodes are on a device, given in full or in part
+// ("/job:ps/task:0", "/cpu:0"). Parts that an inner scope gave stand.
 func (s *Scope) WithDevice(name string) *Scope {
 	spec, err := device.Parse(name)
 	if err != nil {
@@ -132,8 +137,8 @@ func (s *Scope) WithDevice(name string) *Scope {
 	return s.WithDeviceFunc(func(n *graph.Node) string { return MergeDevice(n.Device, full) })
 }
 
-// MergeDevice returns the device inner with the parts that it does not give taken from outer, as scopes within scopes do.
-// Where one of them is malformed it returns inner.
+// MergeDevice returns the device inner with the parts that it does not give taken from outer, as
+// scopes within scopes do. Where one of them is malformed it returns inner.
 func MergeDevice(inner, outer string) string {
 	in, err := device.Parse(inner)
 	if err != nil {
@@ -146,7 +151,8 @@ func MergeDevice(inner, outer string) string {
 	return out.With(in).String()
 }
 
-// WithDeviceFunc returns a scope that asks f for the device of each node, after the functions of inner scopes.
+// WithDeviceFunc returns a scope that asks f for the device of each node, after the functions of
+// inner scopes.
 func (s *Scope) WithDeviceFunc(f DeviceFunc) *Scope {
 	return s.with(func(c *Scope) { c.devices = append(slices.Clip(s.devices), f) })
 }
@@ -156,7 +162,8 @@ func (s *Scope) WithoutDevices() *Scope {
 	return s.with(func(c *Scope) { c.devices, c.colocate = nil, nil })
 }
 
-// ColocateWith returns a scope whose nodes are placed on the device of n, whatever that turns out to be.
+// ColocateWith returns a scope whose nodes are placed on the device of n, whatever that turns out
+// to be.
 func (s *Scope) ColocateWith(n *graph.Node) *Scope {
 	if n == nil {
 		return s
@@ -164,7 +171,8 @@ func (s *Scope) ColocateWith(n *graph.Node) *Scope {
 	return s.with(func(c *Scope) { c.colocate, c.devices = n, nil })
 }
 
-// WithControlDependencies returns a scope whose nodes run after the given ones. Nil nodes are left out.
+// WithControlDependencies returns a scope whose nodes run after the given ones. Nil nodes are left
+// out.
 func (s *Scope) WithControlDependencies(first ...*graph.Node) *Scope {
 	return s.with(func(c *Scope) {
 		c.controls = slices.Clip(s.controls)

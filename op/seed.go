@@ -9,9 +9,10 @@ const defaultGraphSeed = 87654321
 // seedModulus bounds seeds as TensorFlow's Python API does.
 const seedModulus = 1<<31 - 1
 
-// Seeds returns the pair of seeds for a random operation with the given operation-level seed, nil for none. The rules are
-// TensorFlow's, so that the same program draws the same numbers: in a graph with a seed, an operation without one takes the
-// number of such operations before it; 0, 0 stands for seeds that are chosen anew in each session.
+// Seeds returns the pair of seeds for a random operation with the given operation-level seed, nil
+// for none. The rules are TensorFlow's, so that the same program draws the same numbers: in a graph
+// with a seed, an operation without one takes the number of such operations before it; 0, 0 stands
+// for seeds that are chosen anew in each session.
 func (s *Scope) Seeds(seed *int64) (graphSeed, opSeed int64) {
 	switch {
 	case s.b.seed != nil && seed != nil:

@@ -10,22 +10,23 @@ import (
 // LoopOption changes how [WhileLoop] works.
 type LoopOption func(*loop)
 
-// ParallelIterations is how many iterations may be under way at once, as far as they do not need each other's values;
-// without it, 10.
+// ParallelIterations is how many iterations may be under way at once, as far as they do not need
+// each other's values; without it, 10.
 func ParallelIterations(n int64) LoopOption { return func(l *loop) { l.parallel = n } }
 
-// MaximumIterations ends a loop after a number of iterations, a scalar of type int32, even if its condition holds.
+// MaximumIterations ends a loop after a number of iterations, a scalar of type int32, even if its
+// condition holds.
 func MaximumIterations(n Output) LoopOption { return func(l *loop) { l.maximum = n } }
 
-// ShapeInvariants says what holds of the shapes of the variables in all iterations, where a body changes them: one for each
-// variable.
+// ShapeInvariants says what holds of the shapes of the variables in all iterations, where a body
+// changes them: one for each variable.
 func ShapeInvariants(shapes ...tensor.PartialShape) LoopOption {
 	return func(l *loop) { l.invariants = shapes }
 }
 
-// WhileLoop adds a loop: as long as cond of the variables holds, body computes their next values, of the same number and
-// types. The results are the last values of the variables, which begin as vars. Values from around are used like any others;
-// they are computed once, before the loop.
+// WhileLoop adds a loop: as long as cond of the variables holds, body computes their next values,
+// of the same number and types. The results are the last values of the variables, which begin as
+// vars. Values from around are used like any others; they are computed once, before the loop.
 //
 //	sum := op.WhileLoop(s, []op.Output{zero, n},
 //		func(s *op.Scope, v []op.Output) op.Output { return op.Greater(s, v[1], zero) },
@@ -33,8 +34,9 @@ func ShapeInvariants(shapes ...tensor.PartialShape) LoopOption {
 //			return []op.Output{op.AddV2(s, v[0], v[1]), op.Sub(s, v[1], one)}
 //		})[0]
 //
-// As tf.while_loop of TensorFlow 1 does it, the loop is nodes of the graph in a frame of their own, from Enter to Exit. They
-// can be on any device, and gradients pass through them once: a gradient of a gradient does not.
+// As tf.while_loop of TensorFlow 1 does it, the loop is nodes of the graph in a frame of their own,
+// from Enter to Exit. They can be on any device, and gradients pass through them once: a gradient
+// of a gradient does not.
 func WhileLoop(
 	s *Scope, vars []Output, cond func(s *Scope, vars []Output) Output, body func(s *Scope, vars []Output) []Output, opts ...LoopOption,
 ) []Output {
@@ -89,7 +91,8 @@ func (l *loop) enter(o Output, constant bool) Output {
 	return out(n, 0)
 }
 
-// counted returns a loop with one variable more, in front, that counts iterations up to the maximum.
+// counted returns a loop with one variable more, in front, that counts iterations up to the
+// maximum.
 func (l *loop) counted(
 	cond func(*Scope, []Output) Output, body func(*Scope, []Output) []Output, vars []Output,
 ) (func(*Scope, []Output) Output, func(*Scope, []Output) []Output, []Output) {
@@ -118,7 +121,8 @@ func (l *loop) build(vars []Output, cond func(*Scope, []Output) Output, body fun
 		enter := l.enter(v, false)
 		if enter.Node != nil && l.invariants != nil {
 			l.s.b.shapes.Relax(enter, l.invariants[i])
-		} else if enter.Node != nil { // the rule of Enter cannot know that iterations will not change the shape
+		} else if enter.Node != nil {
+			// the rule of Enter cannot know that iterations will not change the shape
 			l.s.b.shapes.Relax(enter, l.s.ShapeOf(enter.Node.Input(0)))
 		}
 		if merges[i], _ = Merge(l.s, []Output{enter, enter}); merges[i].Node == nil {

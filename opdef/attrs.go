@@ -21,12 +21,13 @@ import (
 //	tensor  tensor.Tensor          list(tensor)  []tensor.Tensor
 //	func    Func                   list(func)    []Func
 //
-// and [Placeholder] for any of them inside a function body. Values are never modified once they are in a graph. After
-// [Op.CheckAttrs] every attribute of the operation is present with its type, so the typed accessors need no error: they
-// return the zero value where the attribute is absent.
+// and [Placeholder] for any of them inside a function body. Values are never modified once they are
+// in a graph. After [Op.CheckAttrs] every attribute of the operation is present with its type, so
+// the typed accessors need no error: they return the zero value where the attribute is absent.
 type Attrs map[string]any
 
-// Functions returns the names of the functions that attributes name, among them those bound to attributes of functions.
+// Functions returns the names of the functions that attributes name, among them those bound to
+// attributes of functions.
 func (a Attrs) Functions() iter.Seq[string] {
 	return func(yield func(string) bool) { a.functions(yield) }
 }
@@ -105,7 +106,8 @@ func (a Attrs) Funcs(name string) []Func { v, _ := a[name].([]Func); return v }
 // Clone returns a copy that can be added to; the values are shared.
 func (a Attrs) Clone() Attrs { return maps.Clone(a) }
 
-// EmptyList returns a list without elements of the given kind, such as "list(int)", or nil for a kind that is no list.
+// EmptyList returns a list without elements of the given kind, such as "list(int)", or nil for a
+// kind that is no list.
 func EmptyList(kind string) any {
 	switch kind {
 	case "list(string)":
@@ -128,11 +130,12 @@ func EmptyList(kind string) any {
 	return nil
 }
 
-// AnyList is a list without elements as it comes from a message that does not say of what kind it is. CheckAttrs replaces
-// it by an empty list of the right type.
+// AnyList is a list without elements as it comes from a message that does not say of what kind it
+// is. CheckAttrs replaces it by an empty list of the right type.
 type AnyList struct{}
 
-// KindOf returns the kind of an attribute value, as in "int" or "list(type)"; "" for a value that is none.
+// KindOf returns the kind of an attribute value, as in "int" or "list(type)"; "" for a value that
+// is none.
 func KindOf(v any) string {
 	switch v.(type) {
 	case string:
@@ -175,10 +178,10 @@ func KindOf(v any) string {
 	return ""
 }
 
-// CheckAttrs returns attrs with the defaults of op added, after checking that every attribute of op is given, of its
-// kind, and an allowed value. Attributes that op does not have pass unchecked, as they do in TensorFlow: those whose names
-// begin with an underscore are the runtime's, others may come from a newer client. The result may be attrs itself. node
-// names the node in errors.
+// CheckAttrs returns attrs with the defaults of op added, after checking that every attribute of op
+// is given, of its kind, and an allowed value. Attributes that op does not have pass unchecked, as
+// they do in TensorFlow: those whose names begin with an underscore are the runtime's, others may
+// come from a newer client. The result may be attrs itself. node names the node in errors.
 func (o *Op) CheckAttrs(node string, attrs Attrs) (Attrs, error) {
 	out, copied := attrs, false
 	set := func(name string, v any) {

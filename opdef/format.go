@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// String prints the operation as TensorFlow shows it in errors: its signature, attributes and flags.
+// String prints the operation as TensorFlow shows it in errors: its signature, attributes and
+// flags.
 func (o *Op) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Op<name=%s; signature=%s -> %s", o.Name, formatArgs(o.Inputs), formatArgs(o.Outputs))
@@ -79,7 +80,8 @@ func (a Attrs) Format() string {
 	return strings.Join(parts, ", ")
 }
 
-// FormatAttr prints an attribute value in the short form that TensorFlow uses in summaries of nodes.
+// FormatAttr prints an attribute value in the short form that TensorFlow uses in summaries of
+// nodes.
 func FormatAttr(v any) string {
 	switch v := v.(type) {
 	case string:

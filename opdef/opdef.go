@@ -1,5 +1,6 @@
-// Package opdef says what an operation is: its arguments, attributes, flags and shape rule. It is data only: how an
-// operation is computed is the business of package kernel, and where it stands in a graph that of package graph.
+// Package opdef says what an operation is: its arguments, attributes, flags and shape rule. It is
+// data only: how an operation is computed is the business of package kernel, and where it stands in
+// a graph that of package graph.
 //
 // A [Def] is written by hand, once per operation, in TensorFlow's registration language:
 //
@@ -12,10 +13,11 @@
 //		Shape: matMulShape,
 //	}
 //
-// An argument is "name: TYPE", "name: N * TYPE", "name: TYPE_LIST_ATTR", "name: Ref(TYPE)" or "name: Ref(N * TYPE)", where
-// TYPE is a dtype or a type attribute. An attribute is "name: KIND", optionally with ">= minimum" and "= default"; KIND is
-// one of string, int, float, bool, type, shape, tensor, func, a set of allowed values {…}, or list(KIND). The sets of types
-// numbertype, realnumbertype and quantizedtype have names. [Def.Parse] turns it into an [Op].
+// An argument is "name: TYPE", "name: N * TYPE", "name: TYPE_LIST_ATTR", "name: Ref(TYPE)" or
+// "name: Ref(N * TYPE)", where TYPE is a dtype or a type attribute. An attribute is "name: KIND",
+// optionally with ">= minimum" and "= default"; KIND is one of string, int, float, bool, type,
+// shape, tensor, func, a set of allowed values {…}, or list(KIND). The sets of types numbertype,
+// realnumbertype and quantizedtype have names. [Def.Parse] turns it into an [Op].
 package opdef
 
 import (
@@ -32,7 +34,8 @@ type Def struct {
 	Attrs []string
 	Shape ShapeFn // required, except that an operation without outputs needs none
 
-	Stateful            bool // has an effect or depends on more than its inputs: never folded or merged with its like
+	// has an effect or depends on more than its inputs: never folded or merged with its like
+	Stateful            bool
 	Commutative         bool
 	Aggregate           bool // adds any number of inputs of one type
 	AllowsUninitialized bool // takes references to variables without a value
@@ -58,7 +61,8 @@ type Op struct {
 	ControlOutputs []string
 }
 
-// Arg is an input or output argument, which stands for one tensor or, with NumberAttr or TypeListAttr, for several.
+// Arg is an input or output argument, which stands for one tensor or, with NumberAttr or
+// TypeListAttr, for several.
 type Arg struct {
 	Name         string
 	Doc          string
@@ -71,28 +75,31 @@ type Arg struct {
 
 // Attr is an attribute of an operation.
 type Attr struct {
-	Name    string
-	Doc     string
-	Kind    string // "string", "int", "float", "bool", "type", "shape", "tensor", "func", or "list(…)" of one of these
-	Default any    // nil if the attribute must be given
+	Name string
+	Doc  string
+	// "string", "int", "float", "bool", "type", "shape", "tensor", "func", or "list(…)" of one of
+	// these
+	Kind    string
+	Default any // nil if the attribute must be given
 	Types   []tensor.DType
 	Strings []string // allowed values of kind string or list(string); nil for any
 	Min     int64    // least value, or least length of a list, if HasMin
 	HasMin  bool
 }
 
-// Func is the value of an attribute of kind func: a function of the graph's library and the attributes to instantiate it
-// with.
+// Func is the value of an attribute of kind func: a function of the graph's library and the
+// attributes to instantiate it with.
 type Func struct {
 	Name  string
 	Attrs Attrs
 }
 
-// Placeholder is the value "$name" that an attribute has inside the body of a function that is not instantiated yet.
+// Placeholder is the value "$name" that an attribute has inside the body of a function that is not
+// instantiated yet.
 type Placeholder string
 
-// Lookup finds the operation of a name. It is implemented by the registry of kernels, by the client's table and by
-// graphs with function libraries.
+// Lookup finds the operation of a name. It is implemented by the registry of kernels, by the
+// client's table and by graphs with function libraries.
 type Lookup interface {
 	LookupOp(name string) (*Op, bool)
 }
@@ -107,10 +114,12 @@ func (o *Op) Attr(name string) *Attr {
 	return nil
 }
 
-// InputTypes returns the type of every input tensor for the given attributes; references have reference types.
+// InputTypes returns the type of every input tensor for the given attributes; references have
+// reference types.
 func (o *Op) InputTypes(attrs Attrs) ([]tensor.DType, error) { return argTypes(o, o.Inputs, attrs) }
 
-// OutputTypes returns the type of every output tensor for the given attributes; references have reference types.
+// OutputTypes returns the type of every output tensor for the given attributes; references have
+// reference types.
 func (o *Op) OutputTypes(attrs Attrs) ([]tensor.DType, error) { return argTypes(o, o.Outputs, attrs) }
 
 func argTypes(o *Op, args []Arg, attrs Attrs) ([]tensor.DType, error) {
@@ -166,7 +175,8 @@ func (a *Arg) Types(attrs Attrs) ([]tensor.DType, error) {
 	return types, nil
 }
 
-// ArgRange returns the positions lo to hi of the tensors that the named argument of args stands for.
+// ArgRange returns the positions lo to hi of the tensors that the named argument of args stands
+// for.
 func ArgRange(args []Arg, attrs Attrs, name string) (lo, hi int, err error) {
 	for i := range args {
 		types, err := args[i].Types(attrs)

@@ -106,7 +106,8 @@ func wordLen(s string) int {
 
 var errAttrForm = errors.New("is not of the form 'name: kind [>= min] [= default]'")
 
-// cutKind splits s, which starts with the kind of an attribute, after it: a word, a set in braces, or a list of either.
+// cutKind splits s, which starts with the kind of an attribute, after it: a word, a set in braces,
+// or a list of either.
 func cutKind(s string) (kind, rest string, isList, ok bool) {
 	s, isList = strings.CutPrefix(s, "list(")
 	n := wordLen(s)
@@ -178,7 +179,8 @@ var typeSets = map[string][]tensor.DType{
 	"quantizedtype": {tensor.QInt8, tensor.QUint8, tensor.QInt32, tensor.QInt16, tensor.QUint16},
 }
 
-// ParseTypes returns the element types in a set as definitions have it: a name for a set, or types in braces.
+// ParseTypes returns the element types in a set as definitions have it: a name for a set, or types
+// in braces.
 func ParseTypes(set string) ([]tensor.DType, error) {
 	var a Attr
 	if err := a.parseKind(set); err != nil {

@@ -165,7 +165,8 @@ func TestCheckAttrs(t *testing.T) {
 	}
 }
 
-// TestAccessors checks that typed accessors return the attribute, and the zero value where it is absent.
+// TestAccessors checks that typed accessors return the attribute, and the zero value where it is
+// absent.
 func TestAccessors(t *testing.T) {
 	f := Func{Name: "f"}
 	a := Attrs{

@@ -5,8 +5,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// ShapeFn is a shape rule: it derives what is known of the shapes of a node's outputs from what is known of its inputs,
-// and reports inputs that can never fit. It sets every output it can; those it does not set have unknown shape.
+// ShapeFn is a shape rule: it derives what is known of the shapes of a node's outputs from what is
+// known of its inputs, and reports inputs that can never fit. It sets every output it can; those it
+// does not set have unknown shape.
 type ShapeFn func(*ShapeContext) error
 
 // ShapeContext is a node as a shape rule sees it.
@@ -14,13 +15,15 @@ type ShapeContext struct {
 	Op    *Op
 	Attrs Attrs
 
-	// In is what is known of the inputs. A rule may keep and return these shapes: they are immutable.
+	// In is what is known of the inputs. A rule may keep and return these shapes: they are
+	// immutable.
 	In []tensor.PartialShape
 	// Value returns the value of input i where it is known before the graph runs, otherwise nil.
 	Value func(i int) *tensor.Tensor
 	// ValueAsShape returns the value of input i, a vector of sizes, as far as it is known.
 	ValueAsShape func(i int) tensor.PartialShape
-	// InHandles is what is known of the values behind inputs that are resource or variant handles; nil where unknown.
+	// InHandles is what is known of the values behind inputs that are resource or variant handles;
+	// nil where unknown.
 	InHandles [][]tensor.HandleElem
 
 	Out        []tensor.PartialShape
@@ -127,7 +130,8 @@ func MergeDims(a, b int64) (int64, error) {
 	return a, status.InvalidArgumentf("Dimensions must be equal, but are %d and %d", a, b)
 }
 
-// BroadcastShapes returns what is known of the shape of an elementwise operation on a and b, with NumPy's rules.
+// BroadcastShapes returns what is known of the shape of an elementwise operation on a and b, with
+// NumPy's rules.
 func BroadcastShapes(a, b tensor.PartialShape) (tensor.PartialShape, error) {
 	if !a.RankKnown() || !b.RankKnown() {
 		return tensor.PartialShape{}, nil
@@ -209,7 +213,8 @@ func AttrShape(c *ShapeContext) error {
 	return nil
 }
 
-// ValueShape returns the rule of operations whose output has the shape that the value of input i gives.
+// ValueShape returns the rule of operations whose output has the shape that the value of input i
+// gives.
 func ValueShape(i int) ShapeFn {
 	return func(c *ShapeContext) error {
 		if _, err := WithRankAtMost(c.In[i], 1); err != nil {

@@ -2,8 +2,8 @@ package opdef
 
 import "sync"
 
-// Table is a fixed list of definitions, without shape rules: what a client needs to build graphs. It implements Lookup and
-// is safe for concurrent use.
+// Table is a fixed list of definitions, without shape rules: what a client needs to build graphs.
+// It implements Lookup and is safe for concurrent use.
 type Table struct {
 	defs []Def
 
@@ -14,10 +14,12 @@ type Table struct {
 	parsed map[string]*Op // guarded by mu
 }
 
-// NewTable returns a table of the given definitions, which are parsed when they are first looked up.
+// NewTable returns a table of the given definitions, which are parsed when they are first looked
+// up.
 func NewTable(defs []Def) *Table { return &Table{defs: defs, parsed: map[string]*Op{}} }
 
-// LookupOp returns the operation of the given name. It panics if its definition cannot be parsed: tables are source code.
+// LookupOp returns the operation of the given name. It panics if its definition cannot be parsed:
+// tables are source code.
 func (t *Table) LookupOp(name string) (*Op, bool) {
 	t.once.Do(func() {
 		t.index = make(map[string]int, len(t.defs))

@@ -14,7 +14,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Builder writes a SavedModel. It works in a folder beside the one that the model will have, which [Builder.Save] renames.
+// Builder writes a SavedModel. It works in a folder beside the one that the model will have, which
+// [Builder.Save] renames.
 type Builder struct {
 	dir    string // that the model will have
 	tmp    string // "" when it is over
@@ -22,8 +23,8 @@ type Builder struct {
 	assets map[string]string // name in the model → path of the file
 }
 
-// Create begins a SavedModel in a folder that does not exist or is empty. Save or Abort must be called; Abort after Save does
-// nothing.
+// Create begins a SavedModel in a folder that does not exist or is empty. Save or Abort must be
+// called; Abort after Save does nothing.
 func Create(dir string) (*Builder, error) {
 	if files, err := os.ReadDir(dir); err == nil && len(files) > 0 {
 		return nil, status.AlreadyExistsf("Export directory %s already exists, and isn't empty. Please choose a different export "+
@@ -40,7 +41,8 @@ func Create(dir string) (*Builder, error) {
 	return &Builder{dir: dir, tmp: tmp, model: &pb.SavedModel{SavedModelSchemaVersion: schemaVersion}, assets: map[string]string{}}, nil
 }
 
-// Variables returns the prefix under which to write the checkpoint with the values of the variables before Save.
+// Variables returns the prefix under which to write the checkpoint with the values of the variables
+// before Save.
 func (b *Builder) Variables() string { return filepath.Join(b.tmp, variables, variables) }
 
 // Add adds a MetaGraph. Its tags must differ from those of the others.
@@ -58,7 +60,8 @@ func (b *Builder) Add(m *MetaGraph) error {
 	return nil
 }
 
-// AddAsset adds a file and returns its name in the model. Files of the same name but of another content get a number.
+// AddAsset adds a file and returns its name in the model. Files of the same name but of another
+// content get a number.
 func (b *Builder) AddAsset(path string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return "", fileio.Error(path, err)

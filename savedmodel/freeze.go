@@ -10,10 +10,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Freeze returns what the outputs ("y" or "y:0") of a graph need, with constants in the place of variables: a graph that can
-// be run from one file. values has the value of every variable by the name of its node; see [VariableNodes]. Nodes keep
-// their names. Variables must be read where they are: one whose handle is passed to a function, or that is changed on the
-// way, is an error. weft.FreezeSavedModel puts the bodies of functions in the place of their calls before.
+// Freeze returns what the outputs ("y" or "y:0") of a graph need, with constants in the place of
+// variables: a graph that can be run from one file. values has the value of every variable by the
+// name of its node; see [VariableNodes]. Nodes keep their names. Variables must be read where they
+// are: one whose handle is passed to a function, or that is changed on the way, is an error.
+// weft.FreezeSavedModel puts the bodies of functions in the place of their calls before.
 func Freeze(g *graph.Def, outputs []string, values map[string]tensor.Tensor) (*graph.Def, error) {
 	needed, err := needed(g, outputs)
 	if err != nil {
@@ -38,7 +39,8 @@ func Freeze(g *graph.Def, outputs []string, values map[string]tensor.Tensor) (*g
 	return frozen, nil
 }
 
-// VariableNodes returns the names of the nodes that are variables or handles of them, among those that the outputs need.
+// VariableNodes returns the names of the nodes that are variables or handles of them, among those
+// that the outputs need.
 func VariableNodes(g *graph.Def, outputs []string) (references, handles []string, err error) {
 	nodes, err := needed(g, outputs)
 	for _, n := range nodes {
@@ -84,7 +86,8 @@ func needed(g *graph.Def, outputs []string) ([]graph.NodeDef, error) {
 // freezer replaces variables by constants.
 type freezer struct {
 	values map[string]tensor.Tensor
-	// handles are the outputs that are handles of variables, with the types of these. They become values.
+	// handles are the outputs that are handles of variables, with the types of these. They become
+	// values.
 	handles map[handle]tensor.DType
 	nodes   map[string]bool // that stay
 }
@@ -100,7 +103,8 @@ var passesOn = map[string]bool{
 	"Identity": true, "IdentityN": true, "Enter": true, "Exit": true, "NextIteration": true, "Switch": true, "_SwitchN": true, "Merge": true,
 }
 
-// findHandles finds handles and nodes that pass them on, and reports whether there are more than before.
+// findHandles finds handles and nodes that pass them on, and reports whether there are more than
+// before.
 func (f *freezer) findHandles(nodes []graph.NodeDef) bool {
 	before := len(f.handles)
 	for _, n := range nodes {
@@ -228,7 +232,8 @@ func cannotFreeze(n graph.NodeDef) error {
 	return status.InvalidArgumentf("node %s (op type: %s) cannot be frozen: it takes the handle of a variable, or changes one", n.Name, n.Op)
 }
 
-// freezeUse returns what a node becomes whose first input was the handle of a variable and is its value.
+// freezeUse returns what a node becomes whose first input was the handle of a variable and is its
+// value.
 func (f *freezer) freezeUse(n graph.NodeDef, dtype tensor.DType) ([]graph.NodeDef, error) {
 	was, before := n.Attrs, []graph.NodeDef(nil)
 	switch {
@@ -239,7 +244,8 @@ func (f *freezer) freezeUse(n graph.NodeDef, dtype tensor.DType) ([]graph.NodeDe
 	case n.Op == "ResourceGather":
 		indices, _ := graph.ParseInput(n.Inputs[1])
 		axis := graph.NodeDef{
-			Name: n.Name + "/axis", Op: "Const", Device: n.Device, Inputs: []string{"^" + indices}, // in the frame of the indices
+			// in the frame of the indices
+			Name: n.Name + "/axis", Op: "Const", Device: n.Device, Inputs: []string{"^" + indices},
 			Attrs: opdef.Attrs{"dtype": tensor.Int32, "value": tensor.Scalar(int32(0))},
 		}
 		n.Inputs = slices.Insert(slices.Clone(n.Inputs), 2, axis.Name)

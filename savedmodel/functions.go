@@ -5,7 +5,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// addFunctions adds the functions of another graph that the nodes of a graph call, and those that these call.
+// addFunctions adds the functions of another graph that the nodes of a graph call, and those that
+// these call.
 func addFunctions(g, from *graph.Def) {
 	used := calls(from, g.Nodes)
 	for i := range from.Library {
@@ -23,7 +24,8 @@ func addFunctions(g, from *graph.Def) {
 	}
 }
 
-// calls returns the names of the functions of a graph that nodes call, those that these call, and the gradients of all.
+// calls returns the names of the functions of a graph that nodes call, those that these call, and
+// the gradients of all.
 func calls(g *graph.Def, nodes []graph.NodeDef) map[string]bool {
 	bodies := make(map[string][]graph.NodeDef, len(g.Library))
 	for i := range g.Library {
@@ -50,8 +52,8 @@ func calls(g *graph.Def, nodes []graph.NodeDef) map[string]bool {
 	return called
 }
 
-// ReadsInFunctions reports whether variables, on which outputs of a graph depend, are used by functions: what [Freeze] does
-// not see through.
+// ReadsInFunctions reports whether variables, on which outputs of a graph depend, are used by
+// functions: what [Freeze] does not see through.
 func ReadsInFunctions(g *graph.Def, outputs []string) (bool, error) {
 	nodes, err := needed(g, outputs)
 	if err != nil {

@@ -43,7 +43,8 @@ func ParseGraph(b []byte) (*graph.Def, error) {
 	return pbconv.GraphFromProto(p)
 }
 
-// ReadGraph reads a GraphDef from a file, serialized (".pb") or as text (".pbtxt"). It looks at the contents, not the name.
+// ReadGraph reads a GraphDef from a file, serialized (".pb") or as text (".pbtxt"). It looks at the
+// contents, not the name.
 func ReadGraph(path string) (*graph.Def, error) {
 	b, err := fileio.Read(path)
 	if err != nil {

@@ -15,14 +15,15 @@ type MetaGraph struct {
 	Assets      []Asset
 
 	Tags []string // tell the MetaGraphs of a SavedModel apart
-	// Ops are the definitions of the operations of the graph, as its maker knew them, without documentation.
+	// Ops are the definitions of the operations of the graph, as its maker knew them, without
+	// documentation.
 	Ops []*opdef.Op
 	// DefaultsStripped says that attributes that have their default were left out of the nodes.
 	DefaultsStripped bool
 	// MadeBy is the version of TensorFlow that made the graph.
 	MadeBy string
-	// ObjectGraph is a serialized tensorflow.SavedObjectGraph, which models that were made of objects have beside their
-	// graph; nil for none.
+	// ObjectGraph is a serialized tensorflow.SavedObjectGraph, which models that were made of
+	// objects have beside their graph; nil for none.
 	ObjectGraph []byte
 }
 
@@ -116,7 +117,8 @@ func InfoOf(o graph.Output, shape tensor.PartialShape) TensorInfo {
 	return TensorInfo{Name: OutputName(o), DType: o.DType().Base(), Shape: shape}
 }
 
-// Asset is a file that a graph reads. When the model is loaded, the path of the file is fed to an output.
+// Asset is a file that a graph reads. When the model is loaded, the path of the file is fed to an
+// output.
 type Asset struct {
 	Tensor   string // output to be fed with the path
 	Filename string // in the assets folder of the model

@@ -95,7 +95,8 @@ func (m *Model) MetaGraph(tags ...string) (*MetaGraph, error) {
 
 func sortedTags(tags []string) []string { return slices.Compact(slices.Sorted(slices.Values(tags))) }
 
-// Variables returns the prefix of the checkpoint with the values of the variables, which need not exist.
+// Variables returns the prefix of the checkpoint with the values of the variables, which need not
+// exist.
 func (m *Model) Variables() string { return filepath.Join(m.Dir, variables, variables) }
 
 // AssetPath returns the path of a file that a graph needs.

@@ -31,7 +31,8 @@ func FindOutput(g *graph.Graph, name string) (graph.Output, error) {
 	return n.Out(i), nil
 }
 
-// FindNode returns the node of a graph with the given name, which may be written as one of its outputs.
+// FindNode returns the node of a graph with the given name, which may be written as one of its
+// outputs.
 func FindNode(g *graph.Graph, name string) (*graph.Node, error) {
 	node, _, _ := strings.Cut(name, ":")
 	if n := g.Node(strings.TrimPrefix(node, "^")); n != nil {

@@ -282,7 +282,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// FuzzParseMetaGraph looks for bytes that make the reader panic, or what it reads change when it is written and read again.
+// FuzzParseMetaGraph looks for bytes that make the reader panic, or what it reads change when it is
+// written and read again.
 func FuzzParseMetaGraph(f *testing.F) {
 	b, err := everything().Marshal()
 	if err != nil {

@@ -9,14 +9,15 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Cluster is the servers of a whole cluster in this process: for tests, and to try out programs that run on clusters.
+// Cluster is the servers of a whole cluster in this process: for tests, and to try out programs
+// that run on clusters.
 type Cluster struct {
 	spec    cluster.Spec
 	servers map[cluster.Task]*Server
 }
 
-// StartCluster starts servers on free loopback ports, one for each task: the number of tasks of each job is given, and the
-// number of CPU devices of each task. The caller must call Stop.
+// StartCluster starts servers on free loopback ports, one for each task: the number of tasks of
+// each job is given, and the number of CPU devices of each task. The caller must call Stop.
 func StartCluster(jobs map[string]int, cpuDevices int, opts ...Option) (*Cluster, error) {
 	listeners := map[cluster.Task]net.Listener{}
 	c := &Cluster{spec: cluster.Spec{}, servers: map[cluster.Task]*Server{}}

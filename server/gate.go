@@ -13,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// gate counts the steps that others have begun on this task, and refuses new ones when the task is to end. What steps
-// under way need of it, such as their tensors, goes past the gate.
+// gate counts the steps that others have begun on this task, and refuses new ones when the task is
+// to end. What steps under way need of it, such as their tensors, goes past the gate.
 type gate struct {
 	task cluster.Task
 
@@ -55,8 +55,8 @@ func (g *gate) look() {
 	}
 }
 
-// close refuses what comes, and waits for what runs as long as ctx lives. It is called once, and returns an error if
-// something still runs.
+// close refuses what comes, and waits for what runs as long as ctx lives. It is called once, and
+// returns an error if something still runs.
 func (g *gate) close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true

@@ -123,9 +123,10 @@ func doubling(depth int) string {
 	return b.String()
 }
 
-// TestHostileInput sends a task what no honest peer would, and looks whether it answers as it should, lives on, and has not
-// taken the memory that it was asked for. The names say which rule the input breaks; keys, handles and whatever else needs no
-// connection are in the tests of packages master and worker.
+// TestHostileInput sends a task what no honest peer would, and looks whether it answers as it
+// should, lives on, and has not taken the memory that it was asked for. The names say which rule
+// the input breaks; keys, handles and whatever else needs no connection are in the tests of
+// packages master and worker.
 func TestHostileInput(t *testing.T) {
 	const late = status.DeadlineExceeded
 	for _, tt := range []struct {
@@ -217,7 +218,8 @@ func newAttacker(t *testing.T) attacker {
 	}
 	t.Cleanup(func() {
 		conn.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // what still prepares a step may end
+		// what still prepares a step may end
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)
@@ -265,7 +267,8 @@ func smallGraph(t *testing.T) *graph.Graph {
 	return g
 }
 
-// A task that takes connections and never answers is named, and waited for no longer than the client wants.
+// A task that takes connections and never answers is named, and waited for no longer than the
+// client wants.
 func TestSilentPeer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

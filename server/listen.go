@@ -40,8 +40,8 @@ func listen(def *cluster.ServerDef, o *options) (net.Listener, error) {
 	return l, nil
 }
 
-// open listens on an address; on one that others than this machine can reach only if that is wanted. An error says what
-// is wrong and what to do about it.
+// open listens on an address; on one that others than this machine can reach only if that is
+// wanted. An error says what is wrong and what to do about it.
 func open(address string, self cluster.Task, insecure bool) (net.Listener, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {

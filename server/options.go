@@ -30,19 +30,23 @@ func newOptions(opts []Option) *options {
 // WithLogger makes the server log to l, in the place of [slog.Default].
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
-// Insecure lets the server listen beyond this machine. Whoever reaches it there can run what they like on it.
+// Insecure lets the server listen beyond this machine. Whoever reaches it there can run what they
+// like on it.
 func Insecure() Option { return func(o *options) { o.insecure = true } }
 
-// WithListen makes the server listen on another address than the one by which the cluster knows it, as is needed where that
-// is an address of a proxy or of a network that translates addresses: "0.0.0.0:2222".
+// WithListen makes the server listen on another address than the one by which the cluster knows it,
+// as is needed where that is an address of a proxy or of a network that translates addresses:
+// "0.0.0.0:2222".
 func WithListen(address string) Option { return func(o *options) { o.listen = address } }
 
-// WithListener makes the server use a listener that is there already, which it closes when it stops. Whoever starts several
-// tasks on free ports listens for all of them first, so that each knows the others' addresses.
+// WithListener makes the server use a listener that is there already, which it closes when it
+// stops. Whoever starts several tasks on free ports listens for all of them first, so that each
+// knows the others' addresses.
 func WithListener(l net.Listener) Option { return func(o *options) { o.listener = l } }
 
 // WithSessionTTL makes the server close sessions that nobody has used for so long.
 func WithSessionTTL(d time.Duration) Option { return func(o *options) { o.sessionTTL = d } }
 
-// WithPlacementLog makes the server write a line for each node of a session that wants its placement logged.
+// WithPlacementLog makes the server write a line for each node of a session that wants its
+// placement logged.
 func WithPlacementLog(w io.Writer) Option { return func(o *options) { o.placement = w } }

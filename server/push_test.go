@@ -16,17 +16,20 @@ import (
 )
 
 const (
-	pushers     = 64
-	pushes      = 8         // of each, on average
-	gradient    = 256 << 10 // elements
-	pushWindow  = 8 << 20   // bytes
-	pushAllowed = 24 << 20  // bytes: the window, what else is made for a request, and what the connections need
+	pushers    = 64
+	pushes     = 8         // of each, on average
+	gradient   = 256 << 10 // elements
+	pushWindow = 8 << 20   // bytes
+	// bytes: the window, what else is made for a request, and what the connections need
+	pushAllowed = 24 << 20
 )
 
-// TestPushersShareAParameterServer lets many clients push gradients as fast as they can, over connections of their own. What
-// the server holds of them stays within its window, and nobody is left out.
+// TestPushersShareAParameterServer lets many clients push gradients as fast as they can, over
+// connections of their own. What the server holds of them stays within its window, and nobody is
+// left out.
 func TestPushersShareAParameterServer(t *testing.T) {
-	defer rpc.SetInflow(pushWindow, time.Hour)() // a machine that is busy with other things would outlast the usual patience
+	// a machine that is busy with other things would outlast the usual patience
+	defer rpc.SetInflow(pushWindow, time.Hour)()
 	c, err := StartCluster(map[string]int{"ps": 1}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +46,8 @@ func TestPushersShareAParameterServer(t *testing.T) {
 		clients[i].push(t) // what is made once
 	}
 	runtime.GC()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // or how much there is depends on how soon it is found to be garbage
+	// or how much there is depends on how soon it is found to be garbage
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	before := heap()
 	var left atomic.Int64
 	left.Store(pushers * pushes)
@@ -67,7 +71,8 @@ func TestPushersShareAParameterServer(t *testing.T) {
 	for _, p := range clients {
 		least, most = min(least, p.served), max(most, p.served)
 	}
-	if t.Logf("served between %d and %d times", least, most); least == 0 { // the order is the business of package rpc's tests
+	// the order is the business of package rpc's tests
+	if t.Logf("served between %d and %d times", least, most); least == 0 {
 		t.Errorf("some were served %d times, others never", most)
 	}
 }

@@ -1,5 +1,6 @@
-// Package server runs one task of a cluster: it listens on the task's address and serves TensorFlow's MasterService, by
-// which clients use the cluster, and WorkerService, by which the tasks work together.
+// Package server runs one task of a cluster: it listens on the task's address and serves
+// TensorFlow's MasterService, by which clients use the cluster, and WorkerService, by which the
+// tasks work together.
 //
 //	s, err := server.New(def)
 //	if err != nil {
@@ -10,7 +11,8 @@
 //	}
 //	return s.Join()
 //
-// Several servers can run in one process. A client of package weft in the same process reaches a server by plain calls.
+// Several servers can run in one process. A client of package weft in the same process reaches a
+// server by plain calls.
 package server
 
 import (
@@ -36,7 +38,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// closeTimeout is how long a server that stops still asks others to forget its sessions, and clients to hang up.
+// closeTimeout is how long a server that stops still asks others to forget its sessions, and
+// clients to hang up.
 const closeTimeout = time.Second
 
 // Server is one task.
@@ -70,8 +73,8 @@ const (
 	stopping
 )
 
-// New returns a server for a task. It listens, so that the address is taken and known, but serves nobody yet. A task whose
-// port is 0 gets one that is free. The caller must call Stop.
+// New returns a server for a task. It listens, so that the address is taken and known, but serves
+// nobody yet. A task whose port is 0 gets one that is free. The caller must call Stop.
 func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	if err := def.Validate(); err != nil {
 		return nil, err
@@ -127,7 +130,8 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 // Task returns which task the server is.
 func (s *Server) Task() cluster.Task { return s.def.Self() }
 
-// Cluster returns the tasks of the cluster, with the port that the server got. It must not be modified.
+// Cluster returns the tasks of the cluster, with the port that the server got. It must not be
+// modified.
 func (s *Server) Cluster() cluster.Spec { return s.def.Cluster }
 
 // Devices returns the full names of the task's devices.
@@ -139,8 +143,8 @@ func (s *Server) Devices() []string {
 	return out
 }
 
-// Start serves clients and other tasks. A server that has been started keeps running; one that was stopped cannot be
-// started again.
+// Start serves clients and other tasks. A server that has been started keeps running; one that was
+// stopped cannot be started again.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +175,9 @@ func (s *Server) Join() error {
 	return s.err
 }
 
-// Stop ends the server and waits until nothing of it is left. New steps are refused at once; those that run may end by
-// themselves as long as ctx lives; that they had to be cancelled is the only error. It may be called more than once.
+// Stop ends the server and waits until nothing of it is left. New steps are refused at once; those
+// that run may end by themselves as long as ctx lives; that they had to be cancelled is the only
+// error. It may be called more than once.
 func (s *Server) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	was := s.state
@@ -213,7 +218,8 @@ func (s *Server) closeRoles(ctx context.Context) {
 	s.lender.Close()
 }
 
-// closeConnections lets the calls that are being answered end, and does not wait for those that are not.
+// closeConnections lets the calls that are being answered end, and does not wait for those that are
+// not.
 func (s *Server) closeConnections() {
 	s.health.Close()
 	timer := time.AfterFunc(closeTimeout, s.rpc.Close)
@@ -233,7 +239,8 @@ func (s *Server) connect(spec cluster.Spec, self cluster.Task) (task.Network, er
 	return network{rpc.NewPeers(spec, s.conns), rpc.NewPeers(spec, s.large), s.borrower}, nil
 }
 
-// network is a cluster that is reached by gRPC, from which large tensors are borrowed where that is possible.
+// network is a cluster that is reached by gRPC, from which large tensors are borrowed where that is
+// possible.
 type network struct {
 	*rpc.Peers
 	large    *rpc.Peers // over connections for large tensors

@@ -71,8 +71,8 @@ func wait(c *kernel.Context) error {
 	return nil
 }
 
-// home is a loopback address of this process alone, where there are such: a port that a test lets go of for a while is still
-// free when it wants it back.
+// home is a loopback address of this process alone, where there are such: a port that a test lets
+// go of for a while is still free when it wants it back.
 func home() string {
 	if runtime.GOOS != "linux" {
 		return "127.0.0.1"
@@ -340,7 +340,8 @@ func waiting() (*op.Scope, graph.Output) {
 
 func TestStopLetsStepsEnd(t *testing.T) {
 	servers := startCluster(t, map[string]int{"ps": 1, "worker": 1})
-	for _, first := range []cluster.Task{ps, worker0} { // the task of the step, then that of its session
+	// the task of the step, then that of its session
+	for _, first := range []cluster.Task{ps, worker0} {
 		root, y := waiting()
 		s := session(t, servers[worker0], root, weft.WithNetwork())
 		done := make(chan error)

@@ -20,8 +20,8 @@ import (
 
 var soak = flag.Int("soak", 1, "how much longer the soak test is to run than usual: 100 makes 10,000 sessions and 100,000 steps")
 
-// TestSoak opens and closes sessions over connections and runs steps, some of which are cancelled at random moments or fail,
-// and looks for what is left.
+// TestSoak opens and closes sessions over connections and runs steps, some of which are cancelled
+// at random moments or fail, and looks for what is left.
 func TestSoak(t *testing.T) {
 	servers := startCluster(t, map[string]int{"ps": 1, "worker": 2})
 	useSession(t, servers[worker0], rand.New(rand.NewPCG(9, 9)), 10) // connections stay from now on
@@ -53,8 +53,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// TestSessionsThatNobodyGets gives up first steps, which make sessions, at any moment: the servers close what sessions there
-// are, since nobody else can.
+// TestSessionsThatNobodyGets gives up first steps, which make sessions, at any moment: the servers
+// close what sessions there are, since nobody else can.
 func TestSessionsThatNobodyGets(t *testing.T) {
 	servers := startCluster(t, map[string]int{"ps": 1, "worker": 1})
 	root := op.NewScope()
@@ -142,8 +142,8 @@ func (f footprint) within(before footprint) bool {
 	return f.goroutines <= before.goroutines+moreGoroutines && f.heap <= before.heap+moreHeap && f.buffers == before.buffers
 }
 
-// settle waits until the tasks know neither sessions nor steps, with whose rendezvous the values go that nobody took, and
-// measures.
+// settle waits until the tasks know neither sessions nor steps, with whose rendezvous the values go
+// that nobody took, and measures.
 func settle(t *testing.T, servers map[cluster.Task]*Server) footprint {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

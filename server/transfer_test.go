@@ -21,7 +21,8 @@ import (
 // transferLimit is how long something may take that should take milliseconds.
 const transferLimit = time.Minute
 
-// thereAndBack is a graph in which what is fed goes to the parameter server, and from there to the worker.
+// thereAndBack is a graph in which what is fed goes to the parameter server, and from there to the
+// worker.
 func thereAndBack(dtype tensor.DType) (root *op.Scope, x, y graph.Output) {
 	root = op.NewScope()
 	x = op.Placeholder(root, dtype)
@@ -39,8 +40,8 @@ func randomTensor(t *testing.T, dtype tensor.DType, shape tensor.Shape) tensor.T
 	return x
 }
 
-// TestLargeTensors sends tensors of all sorts through a cluster until they have gone every way that there is. Every bit
-// comes back.
+// TestLargeTensors sends tensors of all sorts through a cluster until they have gone every way that
+// there is. Every bit comes back.
 func TestLargeTensors(t *testing.T) {
 	servers := startCluster(t, map[string]int{"ps": 1, "worker": 1})
 	lender := servers[ps].lender
@@ -79,7 +80,8 @@ func TestLargeTensors(t *testing.T) {
 	}
 }
 
-// childAddresses tells a process of this test that it is to be the parameter server of a cluster, and where that is.
+// childAddresses tells a process of this test that it is to be the parameter server of a cluster,
+// and where that is.
 const childAddresses = "WEFT_TEST_PS_AND_WORKER"
 
 // serveChild is the whole of a process that is a task, until its input ends.
@@ -103,7 +105,8 @@ func serveChild() {
 	os.Exit(0)
 }
 
-// TestLenderIsKilled ends the process whose memory is being read. The step fails as it does with any task that is gone.
+// TestLenderIsKilled ends the process whose memory is being read. The step fails as it does with
+// any task that is gone.
 func TestLenderIsKilled(t *testing.T) {
 	spec, listeners := addresses(t, map[string]int{"ps": 1, "worker": 1})
 	listeners[ps].Close()

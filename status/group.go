@@ -9,9 +9,9 @@ import (
 // maxGroupText bounds the text of an error that sums up several.
 const maxGroupText = 8 << 10
 
-// Group gathers the outcomes of things that were done at the same time and makes one error of them, in which errors that
-// only follow from others ([IsDerived]) do not hide the ones they follow from. Equal errors count once. The zero Group is
-// empty; a Group is not safe for concurrent use.
+// Group gathers the outcomes of things that were done at the same time and makes one error of them,
+// in which errors that only follow from others ([IsDerived]) do not hide the ones they follow from.
+// Equal errors count once. The zero Group is empty; a Group is not safe for concurrent use.
 type Group struct {
 	ok      int
 	roots   []*Error // without repetition, those whose "CODE: text" sorts highest first
@@ -45,8 +45,9 @@ func (e *Error) full() string { return e.Code.String() + ": " + e.Message }
 // HasRoot reports whether one of the errors is the cause of itself.
 func (g *Group) HasRoot() bool { return len(g.roots) > 0 }
 
-// Concatenated returns an error that lists root causes one after the other under a rule, as TensorFlow's master reports
-// the errors of several tasks: nil if everything succeeded, and a single root cause as it is.
+// Concatenated returns an error that lists root causes one after the other under a rule, as
+// TensorFlow's master reports the errors of several tasks: nil if everything succeeded, and a
+// single root cause as it is.
 func (g *Group) Concatenated() error {
 	if len(g.roots) < 2 {
 		return g.single()
@@ -59,8 +60,8 @@ func (g *Group) Concatenated() error {
 	return g.sum(g.roots[0].Code, lines)
 }
 
-// Summary returns an error that numbers root causes, as TensorFlow's worker reports the errors of several devices: nil if
-// everything succeeded, and a single root cause as it is.
+// Summary returns an error that numbers root causes, as TensorFlow's worker reports the errors of
+// several devices: nil if everything succeeded, and a single root cause as it is.
 func (g *Group) Summary() error {
 	if len(g.roots) < 2 {
 		return g.single()

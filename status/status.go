@@ -1,9 +1,9 @@
 // Package status holds the canonical codes and the one coded error that every layer of Weft shares.
 //
-// The codes are TensorFlow's, which are gRPC's: a program that matches on code and message sees the same values
-// whether an error was made by a kernel, by a pass of the master, or by a peer. An error is made once, with the
-// constructor of its code, where the cause is known; layers above add context with [Error.Annotate] or %w and never
-// change the code by accident.
+// The codes are TensorFlow's, which are gRPC's: a program that matches on code and message sees the
+// same values whether an error was made by a kernel, by a pass of the master, or by a peer. An
+// error is made once, with the constructor of its code, where the cause is known; layers above add
+// context with [Error.Annotate] or %w and never change the code by accident.
 package status
 
 import (
@@ -54,8 +54,8 @@ func (c Code) String() string {
 
 // Keys of the payloads that TensorFlow's runtime attaches to errors.
 const (
-	// PayloadDerived marks an error that only follows from another one, such as the cancellation of a peer after
-	// the root cause was found elsewhere. Aggregation prefers errors without it.
+	// PayloadDerived marks an error that only follows from another one, such as the cancellation of
+	// a peer after the root cause was found elsewhere. Aggregation prefers errors without it.
 	PayloadDerived = "type.googleapis.com/tensorflow.DerivedStatus"
 	// PayloadWorkerRestarted marks an error that a restarted worker explains.
 	PayloadWorkerRestarted = "type.googleapis.com/tensorflow.distributed_runtime.WorkerPossiblyRestarted"
@@ -131,8 +131,8 @@ func DeadlineExceededf(format string, args ...any) *Error {
 	return Errorf(DeadlineExceeded, format, args...)
 }
 
-// CodeOf returns the code of err: OK for nil, that of the first *Error in its chain, Cancelled or DeadlineExceeded for
-// the errors of package context, and Unknown for anything else.
+// CodeOf returns the code of err: OK for nil, that of the first *Error in its chain, Cancelled or
+// DeadlineExceeded for the errors of package context, and Unknown for anything else.
 func CodeOf(err error) Code {
 	if err == nil {
 		return OK
@@ -149,8 +149,9 @@ func CodeOf(err error) Code {
 	return Unknown
 }
 
-// From returns err as an *Error with the whole text of err as its message: nil for nil, err itself where it already is
-// one, and otherwise an error with the code and the payloads found in its chain.
+// From returns err as an *Error with the whole text of err as its message: nil for nil, err itself
+// where it already is one, and otherwise an error with the code and the payloads found in its
+// chain.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -211,8 +212,8 @@ func (e *Error) Annotate(format string, args ...any) *Error {
 	return &out
 }
 
-// AtNode adds the name of the graph node at fault in the form that TensorFlow's clients look for, [[{{node x}}]], unless
-// an inner frame has already named one.
+// AtNode adds the name of the graph node at fault in the form that TensorFlow's clients look for,
+// [[{{node x}}]], unless an inner frame has already named one.
 func AtNode(err error, node string) *Error {
 	e := From(err)
 	if strings.Contains(e.Message, "[[{{node ") {

@@ -17,7 +17,8 @@ type Audio struct {
 	ContentType string // "audio/wav"
 }
 
-// NewAudio encodes frames, each with a sample between -1 and 1 for every channel, as a WAV file of 16 bits a sample.
+// NewAudio encodes frames, each with a sample between -1 and 1 for every channel, as a WAV file of
+// 16 bits a sample.
 func NewAudio(sampleRate float32, channels int, samples []float32) (Audio, error) {
 	if channels <= 0 || len(samples)%channels != 0 || len(samples) > math.MaxInt32/2-64 || channels > math.MaxUint16 {
 		return Audio{}, status.InvalidArgumentf("%d samples are not sound of %d channels", len(samples), channels)
@@ -50,7 +51,8 @@ func sample(v float32) int16 {
 	return int16(max(math.MinInt16, min(math.MaxInt16, math.Round(float64(v*32768)))))
 }
 
-// Sounds encodes the first so many of a batch of sounds, a float tensor [batch, frames] or [batch, frames, channels].
+// Sounds encodes the first so many of a batch of sounds, a float tensor [batch, frames] or [batch,
+// frames, channels].
 func Sounds(t *tensor.Tensor, most int, sampleRate float32) ([]Audio, error) {
 	s := t.Shape()
 	if len(s) < 2 || len(s) > 3 {

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 )
 
-// Histogram counts values in buckets. Bucket i holds the values v with Limits[i-1] <= v < Limits[i].
+// Histogram counts values in buckets. Bucket i holds the values v with Limits[i-1] <= v <
+// Limits[i].
 type Histogram struct {
 	Min, Max   float64 // of the values; the largest and the smallest number if there are none
 	Count      float64 // of values

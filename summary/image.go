@@ -18,7 +18,8 @@ type Image struct {
 	Encoded       []byte
 }
 
-// NewImage encodes pixels: rows from the top, each with its pixels from the left, each of so many channels (1, 3 or 4).
+// NewImage encodes pixels: rows from the top, each with its pixels from the left, each of so many
+// channels (1, 3 or 4).
 func NewImage(height, width, channels int, pixels []byte) (Image, error) {
 	if height <= 0 || width <= 0 || height > math.MaxInt32/width || len(pixels) != height*width*channels {
 		return Image{}, status.InvalidArgumentf("an image of %d by %d pixels with %d channels does not have %d bytes",
@@ -63,9 +64,10 @@ func (t transparent) Bounds() image.Rectangle { return t.m.Bounds() }
 func (t transparent) At(x, y int) color.Color { return t.m.At(x, y) }
 func (t transparent) Opaque() bool            { return false }
 
-// Images encodes the first so many of a batch of images, a tensor [batch, height, width, channels] of uint8, half, float or
-// double. Numbers are scaled so that the largest is 255, or, where there are negative ones, so that zero is 128 and the
-// largest magnitude is 127 away from it; pixels that are not finite get the color bad, which has at least as many channels.
+// Images encodes the first so many of a batch of images, a tensor [batch, height, width, channels]
+// of uint8, half, float or double. Numbers are scaled so that the largest is 255, or, where there
+// are negative ones, so that zero is 128 and the largest magnitude is 127 away from it; pixels that
+// are not finite get the color bad, which has at least as many channels.
 func Images(t *tensor.Tensor, most int, bad []byte) ([]Image, error) {
 	s := t.Shape()
 	if len(s) != 4 || s[3] != 1 && s[3] != 3 && s[3] != 4 {
@@ -119,7 +121,8 @@ func scale(t *tensor.Tensor, lo, hi, channels int, bad []byte) ([]byte, error) {
 	}
 }
 
-// scaleValues maps values to bytes by a function of the value, the scale and the offset, which rounds as the type does.
+// scaleValues maps values to bytes by a function of the value, the scale and the offset, which
+// rounds as the type does.
 func scaleValues[T float32 | float64](vals []T, channels int, bad []byte, affine func(v T, scale, offset float32) T) ([]byte, error) {
 	least, most := float32(math.Inf(1)), float32(math.Inf(-1))
 	for i := 0; i < len(vals); i += channels {

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Reader reads an event file, also one that is still being written: after io.EOF later calls of Next return the events that
-// have come since.
+// Reader reads an event file, also one that is still being written: after io.EOF later calls of
+// Next return the events that have come since.
 type Reader struct {
 	f      *os.File
 	path   string
@@ -36,8 +36,8 @@ func Open(path string) (*Reader, error) {
 // Close closes the file.
 func (r *Reader) Close() error { return fileio.Error(r.path, r.f.Close()) }
 
-// Events returns the events from the present position to the end. It stops at the first error, of which *err tells, and
-// without one at a record that is not finished.
+// Events returns the events from the present position to the end. It stops at the first error, of
+// which *err tells, and without one at a record that is not finished.
 func (r *Reader) Events(err *error) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		records, e := record.NewReader(io.NewSectionReader(r.f, r.offset, 1<<62), record.None)
@@ -77,8 +77,8 @@ func (r *Reader) Next() (Event, error) {
 	return Event{}, err
 }
 
-// ending returns what the last error of reading means: nothing at the end of the file, and nothing where a writer is in the
-// middle of a record.
+// ending returns what the last error of reading means: nothing at the end of the file, and nothing
+// where a writer is in the middle of a record.
 func (r *Reader) ending(err error) error {
 	if err == io.EOF || strings.HasPrefix(err.Error(), "truncated record") { //nolint:errorlint // io.EOF is never wrapped
 		return nil

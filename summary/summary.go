@@ -1,12 +1,14 @@
-// Package summary writes and reads event files, from which TensorBoard draws its pictures: scalars, histograms, images,
-// sounds, texts and other tensors, each with a tag and a step, beside graphs and the log of a session.
+// Package summary writes and reads event files, from which TensorBoard draws its pictures: scalars,
+// histograms, images, sounds, texts and other tensors, each with a tag and a step, beside graphs
+// and the log of a session.
 //
 //	w, err := summary.NewWriter("/tmp/logs", summary.Options{})
 //	…
 //	defer w.Close()
 //	err = w.Add(step, summary.Value{Tag: "loss", Data: loss}, summary.Value{Tag: "weights", Data: summary.NewHistogram(weights)})
 //
-// A file is a sequence of records, each an event; the files of one folder together are a run. What was flushed is on disk.
+// A file is a sequence of records, each an event; the files of one folder together are a run. What
+// was flushed is on disk.
 package summary
 
 import (
@@ -33,7 +35,8 @@ type Event struct {
 type Value struct {
 	Tag  string
 	Node string // the graph node that made it, for values without a tag
-	// Data is a float32, a Histogram, an Image, an Audio or a tensor.Tensor; nil for other kinds, which were read from a file.
+	// Data is a float32, a Histogram, an Image, an Audio or a tensor.Tensor; nil for other kinds,
+	// which were read from a file.
 	Data any
 
 	Plugin        string // which part of TensorBoard shows it

@@ -16,10 +16,12 @@ import (
 
 // Options are how a Writer writes.
 type Options struct {
-	Suffix     string           // of the name of the file
-	FlushEvery time.Duration    // how old an event may become before it is on disk, when others follow; two minutes if 0
-	MaxQueue   int              // so many events may wait to be on disk; 10 if 0, all the time if negative
-	Now        func() time.Time // the clock; time.Now if nil
+	Suffix string // of the name of the file
+	// how old an event may become before it is on disk, when others follow; two minutes if 0
+	FlushEvery time.Duration
+	// so many events may wait to be on disk; 10 if 0, all the time if negative
+	MaxQueue int
+	Now      func() time.Time // the clock; time.Now if nil
 }
 
 // Writer writes an event file. It may be used by several goroutines.

@@ -7,21 +7,25 @@ import (
 	"unsafe"
 )
 
-// Alignment is the alignment in bytes of every buffer that this package allocates: a cache line, and the widest vector.
+// Alignment is the alignment in bytes of every buffer that this package allocates: a cache line,
+// and the widest vector.
 const Alignment = 64
 
-// Buffer is the storage behind one or more tensors. Pooled buffers are counted: when the last reference is released the
-// memory goes back to the pool and is handed out again. Buffers made from memory of the caller's are left to the garbage
-// collector and ignore the count. Element memory holds no pointers, so the collector never scans it.
+// Buffer is the storage behind one or more tensors. Pooled buffers are counted: when the last
+// reference is released the memory goes back to the pool and is handed out again. Buffers made from
+// memory of the caller's are left to the garbage collector and ignore the count. Element memory
+// holds no pointers, so the collector never scans it.
 //
-// A reference that is leaked costs a garbage collection, never a wrong answer. A reference that is released twice does:
-// build with -tags invariants to have freed memory poisoned and double releases caught.
+// A reference that is leaked costs a garbage collection, never a wrong answer. A reference that is
+// released twice does: build with -tags invariants to have freed memory poisoned and double
+// releases caught.
 type Buffer struct {
 	refs  atomic.Int32
 	class int8   // index into pools, or one of the marks below
 	mem   []byte // element memory, aligned
-	vals  any    // []string, []*Handle or []VariantValue, for element types that are not plain memory
-	free  func() // called at the last release, for classForeign
+	// []string, []*Handle or []VariantValue, for element types that are not plain memory
+	vals any
+	free func() // called at the last release, for classForeign
 
 	reclaim atomic.Pointer[func()] // see Tensor.KeptFor
 }
@@ -31,8 +35,8 @@ const (
 	classForeign   int8 = -2 // counted, with a free function
 )
 
-// NewForeign returns a counted buffer over memory that someone else owns; free is called once, after the last reference
-// is released. Where a reference leaks, free is never called.
+// NewForeign returns a counted buffer over memory that someone else owns; free is called once,
+// after the last reference is released. Where a reference leaks, free is never called.
 func NewForeign(mem []byte, free func()) *Buffer {
 	countHeld(1)
 	b := &Buffer{class: classForeign, mem: mem, free: free}
@@ -87,8 +91,8 @@ func (b *Buffer) exclusive() bool {
 	return b.refs.Load() == 1
 }
 
-// Size classes are 64 << k and 96 << k bytes, so that at most a third of a buffer is unused. From minAsked on buffers have no
-// more than was asked for.
+// Size classes are 64 << k and 96 << k bytes, so that at most a third of a buffer is unused. From
+// minAsked on buffers have no more than was asked for.
 const (
 	minClassBits = 6
 	numClasses   = 2 * (40 - minClassBits)
@@ -114,8 +118,8 @@ func classSize(class int) int {
 	return 3 << (minClassBits + class/2 - 1)
 }
 
-// newBuffer returns a pooled buffer of at least size bytes with one reference, or false if there is no memory for it. Its memory
-// is not cleared.
+// newBuffer returns a pooled buffer of at least size bytes with one reference, or false if there is
+// no memory for it. Its memory is not cleared.
 func newBuffer(size int) (*Buffer, bool) {
 	b, ok := pooledBuffer(size)
 	if ok {

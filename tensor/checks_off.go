@@ -8,5 +8,6 @@ func poison([]byte) {}
 
 func countHeld(int64) {}
 
-// Held returns how many counted buffers somebody holds, for tests that look for leaks; 0 without -tags invariants.
+// Held returns how many counted buffers somebody holds, for tests that look for leaks; 0 without
+// -tags invariants.
 func Held() int64 { return 0 }

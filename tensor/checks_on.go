@@ -12,7 +12,8 @@ var held atomic.Int64
 
 func countHeld(n int64) { held.Add(n) }
 
-// Held returns how many counted buffers somebody holds, for tests that look for leaks; 0 without -tags invariants.
+// Held returns how many counted buffers somebody holds, for tests that look for leaks; 0 without
+// -tags invariants.
 func Held() int64 { return held.Load() }
 
 // checkRefs panics when a reference was released that nobody held.

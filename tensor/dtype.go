@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// DType is an element type, numbered as TensorFlow's DataType. A value above refOffset is the type of a reference to a
-// variable's storage.
+// DType is an element type, numbered as TensorFlow's DataType. A value above refOffset is the type
+// of a reference to a variable's storage.
 type DType uint8
 
 // The element types.
@@ -57,7 +57,8 @@ var dtypes = [...]dtypeInfo{
 	Float8E5M2: {"float8_e5m2", 1}, Float8E4M3: {"float8_e4m3fn", 1}, Int4: {"int4", 1}, Uint4: {"uint4", 1},
 }
 
-// cNames are the names that TensorFlow's runtime prints, where they differ from those of its Python API.
+// cNames are the names that TensorFlow's runtime prints, where they differ from those of its Python
+// API.
 var cNames = map[DType]string{Float32: "float", Float64: "double", Float16: "half"}
 
 // Valid reports whether d is a type that tensors can have (reference types are not).
@@ -90,7 +91,8 @@ func (d DType) Base() DType {
 	return d
 }
 
-// String returns the name of the type as TensorFlow's runtime prints it in errors: "float", "int32", "float_ref".
+// String returns the name of the type as TensorFlow's runtime prints it in errors: "float",
+// "int32", "float_ref".
 func (d DType) String() string {
 	if d.IsRef() {
 		return d.Base().String() + "_ref"

@@ -41,7 +41,8 @@ type Elem interface {
 		Half | BFloat | QI8 | QU8 | QI16 | QU16 | QI32 | F8E5M2 | F8E4M3 | Nibble | UNibble | string | *Handle | VariantValue
 }
 
-// VariantValue is an element of a variant tensor: nil, or any value that kernels agree on (a tensor list, a dataset).
+// VariantValue is an element of a variant tensor: nil, or any value that kernels agree on (a tensor
+// list, a dataset).
 type VariantValue struct{ Value any }
 
 // Handle names a resource that lives on a device. Handles are immutable and shared by pointer.
@@ -52,8 +53,8 @@ type Handle struct {
 	HashCode  uint64 // identifies the type of the resource
 	TypeName  string
 	Elems     []HandleElem // dtype and shape of what the resource holds, where known
-	// Resource is the resource itself for handles that own it rather than name it; nil on every handle that came
-	// from the wire.
+	// Resource is the resource itself for handles that own it rather than name it; nil on every
+	// handle that came from the wire.
 	Resource any
 }
 
@@ -148,7 +149,8 @@ func HalfOf(f float32) Half {
 		return sign | 0x7e00
 	case b >= 0x47800000: // 65536 and above, infinity
 		return sign | 0x7c00
-	case b < 0x38800000: // below the smallest normal: let the float adder round to multiples of 2^-24
+	case b < 0x38800000:
+		// below the smallest normal: let the float adder round to multiples of 2^-24
 		v := math.Float32frombits(b) + 0.5
 		return sign | Half(math.Float32bits(v)-math.Float32bits(0.5))
 	}

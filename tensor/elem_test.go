@@ -37,7 +37,8 @@ func TestHalfWidens(t *testing.T) {
 	}
 }
 
-// TestHalfRounds checks that every number between two neighbours goes to the nearer, and the one in the middle to the even.
+// TestHalfRounds checks that every number between two neighbours goes to the nearer, and the one in
+// the middle to the even.
 func TestHalfRounds(t *testing.T) {
 	for i := range 0x7c00 {
 		lo, hi := Half(i), Half(i+1)
@@ -93,7 +94,8 @@ func TestBFloat(t *testing.T) {
 		if b&0x7fff >= 0x7f80 {
 			continue
 		}
-		// The numbers between b and its neighbour further from zero differ in the lower half of the bits.
+		// The numbers between b and its neighbour further from zero differ in the lower half of the
+		// bits.
 		for low, want := range map[uint32]BFloat{0x7fff: b, 0x8000: b + b&1, 0x8001: b + 1, 1: b} {
 			if got := BFloatOf(math.Float32frombits(uint32(i)<<16 | low)); got != want {
 				t.Fatalf("%#04x with %#04x becomes %#04x, want %#04x", i, low, got, want)

@@ -14,8 +14,9 @@ func (t *Tensor) String() string {
 	return fmt.Sprintf("Tensor<type: %v shape: %v values: %s>", t.dtype, t.shape, t.Summary(3))
 }
 
-// Summary prints the first elements of t, at most n or all if n is negative, as TensorFlow's operations Print and Assert
-// do: rows in brackets, except for the outermost, and "..." for what is left out.
+// Summary prints the first elements of t, at most n or all if n is negative, as TensorFlow's
+// operations Print and Assert do: rows in brackets, except for the outermost, and "..." for what is
+// left out.
 func (t *Tensor) Summary(n int) string {
 	total := t.NumElements()
 	if n < 0 || n > total {
@@ -152,8 +153,8 @@ func (h *Handle) String() string {
 		h.Name, h.Device, h.Container, h.TypeName, elems.String())
 }
 
-// FormatFloat prints a number of 32 or 64 bits as TensorFlow does: with 6 digits, or 15 for 64 bits, where these tell it
-// from its neighbours, and otherwise with 9 or 17.
+// FormatFloat prints a number of 32 or 64 bits as TensorFlow does: with 6 digits, or 15 for 64
+// bits, where these tell it from its neighbours, and otherwise with 9 or 17.
 func FormatFloat(v float64, bits int) string {
 	short, long := 6, 9
 	if bits == 64 {
@@ -174,8 +175,8 @@ func FormatFloat(v float64, bits int) string {
 	}
 }
 
-// Escape prints text as a C string without its quotes. Bytes that are not ASCII are left as they are if keepUTF8 is set, and
-// otherwise written in octal.
+// Escape prints text as a C string without its quotes. Bytes that are not ASCII are left as they
+// are if keepUTF8 is set, and otherwise written in octal.
 func Escape(s string, keepUTF8 bool) string {
 	var b strings.Builder
 	for i := range len(s) {

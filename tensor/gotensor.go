@@ -25,9 +25,10 @@ type goType struct {
 
 func goTypeOf[T Elem]() goType { return goType{reflect.TypeFor[T](), collect[T], nest[T]} }
 
-// New returns a tensor with the values of v: a Go scalar, or slices or arrays of one nested to any depth, all of the same
-// length at each depth. int is taken as int32 where every value fits, as TensorFlow's clients do, and as int64 otherwise.
-// The values are copied, except that a flat slice of an element type is shared.
+// New returns a tensor with the values of v: a Go scalar, or slices or arrays of one nested to any
+// depth, all of the same length at each depth. int is taken as int32 where every value fits, as
+// TensorFlow's clients do, and as int64 otherwise. The values are copied, except that a flat slice
+// of an element type is shared.
 func New(v any) (Tensor, error) {
 	switch v := v.(type) {
 	case Tensor:
@@ -49,7 +50,8 @@ func New(v any) (Tensor, error) {
 	return Tensor{}, status.InvalidArgumentf("cannot make a tensor of %T", v)
 }
 
-// goTypeFor returns the element type that a Go type stands for: its own, or that of the type it is defined by.
+// goTypeFor returns the element type that a Go type stands for: its own, or that of the type it is
+// defined by.
 func goTypeFor(elem reflect.Type) (goType, bool) {
 	var found goType
 	for _, g := range goTypes {
@@ -122,7 +124,8 @@ func newInt(r reflect.Value, shape Shape) (Tensor, error) {
 	return collect[int64](r, shape)
 }
 
-// rows visits the slices or arrays of the innermost depth in order; a scalar is visited as a slice of one.
+// rows visits the slices or arrays of the innermost depth in order; a scalar is visited as a slice
+// of one.
 func rows(r reflect.Value, shape Shape, visit func(reflect.Value)) error {
 	if len(shape) == 0 {
 		one := reflect.MakeSlice(reflect.SliceOf(r.Type()), 1, 1)
@@ -145,8 +148,8 @@ func rows(r reflect.Value, shape Shape, visit func(reflect.Value)) error {
 	return nil
 }
 
-// Go returns the values of t as Go values: a scalar, or slices nested to the depth of its rank; nil for a tensor that is not
-// initialized. The values are copied.
+// Go returns the values of t as Go values: a scalar, or slices nested to the depth of its rank; nil
+// for a tensor that is not initialized. The values are copied.
 func (t *Tensor) Go() any {
 	if g, ok := goTypes[t.dtype]; ok {
 		return g.nest(t)

@@ -12,8 +12,8 @@ import (
 // MaxRank is the largest number of dimensions that a shape may have.
 const MaxRank = 254
 
-// Shape is the size of a tensor in each dimension, outermost first; an empty Shape is a scalar's. A Shape that a tensor
-// holds is shared and must not be modified.
+// Shape is the size of a tensor in each dimension, outermost first; an empty Shape is a scalar's. A
+// Shape that a tensor holds is shared and must not be modified.
 type Shape []int64
 
 // NumElements returns the product of the dimensions, which for a validated shape fits.
@@ -25,8 +25,8 @@ func (s Shape) NumElements() int64 {
 	return n
 }
 
-// Check validates dimensions that come from outside: none negative, not more than [MaxRank], and the number of elements
-// representable.
+// Check validates dimensions that come from outside: none negative, not more than [MaxRank], and
+// the number of elements representable.
 func (s Shape) Check() error {
 	if len(s) > MaxRank {
 		return status.InvalidArgumentf("Shape has %d dimensions; at most %d are allowed", len(s), MaxRank)
@@ -68,14 +68,15 @@ func (s Shape) Partial() PartialShape { return PartialShape{known: true, dims: s
 // UnknownDim stands for a dimension of unknown size.
 const UnknownDim int64 = -1
 
-// PartialShape is what is known of a shape before a graph runs: nothing, the rank, or some dimensions. The zero value has
-// unknown rank. It is immutable.
+// PartialShape is what is known of a shape before a graph runs: nothing, the rank, or some
+// dimensions. The zero value has unknown rank. It is immutable.
 type PartialShape struct {
 	known bool
 	dims  []int64
 }
 
-// MakePartial returns a shape of known rank; UnknownDim, or any negative number, is an unknown dimension.
+// MakePartial returns a shape of known rank; UnknownDim, or any negative number, is an unknown
+// dimension.
 func MakePartial(dims ...int64) PartialShape {
 	for i, d := range dims {
 		if d < UnknownDim {
@@ -109,7 +110,8 @@ func (p PartialShape) Rank() int {
 	return len(p.dims)
 }
 
-// Dim returns dimension i, counted from the end if negative: UnknownDim if the dimension or the rank is unknown.
+// Dim returns dimension i, counted from the end if negative: UnknownDim if the dimension or the
+// rank is unknown.
 func (p PartialShape) Dim(i int) int64 {
 	if i < 0 {
 		i += len(p.dims)

@@ -6,12 +6,13 @@ import (
 	"sync"
 )
 
-// minShelved is the size in bytes from which buffers wait on shelves rather than in pools of package sync: these hide what
-// one processor has put there last from the others, and a large buffer that is made anew costs more than a lock.
+// minShelved is the size in bytes from which buffers wait on shelves rather than in pools of
+// package sync: these hide what one processor has put there last from the others, and a large
+// buffer that is made anew costs more than a lock.
 const minShelved = 1 << 20
 
-// shelf holds the free buffers of one large class for whoever is next. What nobody has taken between two garbage
-// collections is left to the second, as in a sync.Pool.
+// shelf holds the free buffers of one large class for whoever is next. What nobody has taken
+// between two garbage collections is left to the second, as in a sync.Pool.
 type shelf struct {
 	mu    sync.Mutex
 	fresh []*Buffer // guarded by mu; put there since the last collection

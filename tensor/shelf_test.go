@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A large buffer is used again by whoever is next, on whatever processor, and left to the collector in the end.
+// A large buffer is used again by whoever is next, on whatever processor, and left to the collector
+// in the end.
 func TestShelf(t *testing.T) {
 	for _, size := range []int64{1<<20 - 100, 1 << 20, 5<<20 + 1} {
 		x := mustAlloc(t, Uint8, size)

@@ -1,13 +1,14 @@
 // Package tensor holds element types, shapes, tensors, and the counted, pooled buffers behind them.
 //
-// A [Tensor] is a small header: copying it copies no elements. Whoever holds a Tensor either borrows it, for as long as
-// its owner says, or owns a reference to its buffer, made by an allocation or by [Tensor.Retain] and ended by
-// [Tensor.Release]. Headers and shapes are ordinary Go memory and stay valid for ever; only element memory is recycled.
-// Elements are shared between all holders, so they are written only by their first owner, before the tensor is passed on,
-// or by an owner for whom [Tensor.Exclusive] is true.
+// A [Tensor] is a small header: copying it copies no elements. Whoever holds a Tensor either
+// borrows it, for as long as its owner says, or owns a reference to its buffer, made by an
+// allocation or by [Tensor.Retain] and ended by [Tensor.Release]. Headers and shapes are ordinary
+// Go memory and stay valid for ever; only element memory is recycled. Elements are shared between
+// all holders, so they are written only by their first owner, before the tensor is passed on, or by
+// an owner for whom [Tensor.Exclusive] is true.
 //
-// Element memory is little-endian and row-major, as on TensorFlow's wire. Strings, resource handles and variants are Go
-// values.
+// Element memory is little-endian and row-major, as on TensorFlow's wire. Strings, resource handles
+// and variants are Go values.
 package tensor
 
 import (
@@ -20,7 +21,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Tensor is a multidimensional array. The zero Tensor is not initialized: it has no type and no elements.
+// Tensor is a multidimensional array. The zero Tensor is not initialized: it has no type and no
+// elements.
 type Tensor struct {
 	dtype DType
 	shape Shape
@@ -33,11 +35,12 @@ var limit atomic.Int64
 
 func init() { limit.Store(1 << 38) }
 
-// SetLimit sets the most bytes that one tensor may have; allocation beyond it is ResourceExhausted, as it is beyond the memory
-// that is left where that is known.
+// SetLimit sets the most bytes that one tensor may have; allocation beyond it is ResourceExhausted,
+// as it is beyond the memory that is left where that is known.
 func SetLimit(bytes int64) { limit.Store(bytes) }
 
-// byteSize validates a shape and returns the bytes of a tensor of it, counting Go values as one word each.
+// byteSize validates a shape and returns the bytes of a tensor of it, counting Go values as one
+// word each.
 func byteSize(dtype DType, shape Shape) (int, error) {
 	if !dtype.Valid() {
 		return 0, status.InvalidArgumentf("cannot make a tensor of type %v", dtype)
@@ -52,7 +55,8 @@ func byteSize(dtype DType, shape Shape) (int, error) {
 	return int(n * width), nil
 }
 
-// exhausted returns the error for a tensor for which there is no memory, in TensorFlow's words: clients look for them.
+// exhausted returns the error for a tensor for which there is no memory, in TensorFlow's words:
+// clients look for them.
 func exhausted(dtype DType, shape Shape) error {
 	return status.ResourceExhaustedf("OOM when allocating tensor with shape%v and type %v", shape, dtype)
 }
@@ -64,8 +68,8 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// Alloc returns a tensor with one reference. Its elements are not cleared, except that strings are empty and handles and
-// variants nil. The shape is copied.
+// Alloc returns a tensor with one reference. Its elements are not cleared, except that strings are
+// empty and handles and variants nil. The shape is copied.
 func Alloc(dtype DType, shape Shape) (Tensor, error) {
 	size, err := byteSize(dtype, shape)
 	if err != nil {
@@ -119,8 +123,8 @@ func Zeros(dtype DType, shape Shape) (Tensor, error) {
 	return t, err
 }
 
-// FromSlice returns a tensor whose elements are vals, which must not be modified while the tensor is used. The number of
-// values must be that of the shape.
+// FromSlice returns a tensor whose elements are vals, which must not be modified while the tensor
+// is used. The number of values must be that of the shape.
 func FromSlice[T Elem](shape Shape, vals []T) (Tensor, error) {
 	dtype := DTypeOf[T]()
 	if _, err := byteSize(dtype, shape); err != nil {
@@ -143,9 +147,9 @@ func fromSlice[T Elem](dtype DType, shape Shape, vals []T) Tensor {
 	return t
 }
 
-// FromBytes returns a tensor over element memory in wire order, sharing it: mem must hold exactly the elements of the
-// shape, and buf, which may be nil for memory left to the garbage collector, gives up one reference to the tensor.
-// Memory that is not aligned for its type is copied.
+// FromBytes returns a tensor over element memory in wire order, sharing it: mem must hold exactly
+// the elements of the shape, and buf, which may be nil for memory left to the garbage collector,
+// gives up one reference to the tensor. Memory that is not aligned for its type is copied.
 func FromBytes(dtype DType, shape Shape, mem []byte, buf *Buffer) (Tensor, error) {
 	size, err := byteSize(dtype, shape)
 	if err != nil {
@@ -176,8 +180,8 @@ func Vector[T Elem](vals ...T) Tensor {
 	return fromSlice(DTypeOf[T](), Shape{int64(len(vals))}, vals)
 }
 
-// Values returns the elements of t, which are of Go type T; they are shared, not copied. It panics if T is not the
-// element type of t: kernels are chosen by type before they run.
+// Values returns the elements of t, which are of Go type T; they are shared, not copied. It panics
+// if T is not the element type of t: kernels are chosen by type before they run.
 func Values[T Elem](t *Tensor) []T {
 	if want := DTypeOf[T](); want != t.dtype {
 		panic(fmt.Sprintf("tensor: elements of a %v tensor taken as %v", t.dtype, want))
@@ -242,12 +246,13 @@ func (t *Tensor) Release() {
 	*t = Tensor{}
 }
 
-// Exclusive reports whether the holder of t, who owns a reference, may write to its elements because nobody else can see
-// them.
+// Exclusive reports whether the holder of t, who owns a reference, may write to its elements
+// because nobody else can see them.
 func (t *Tensor) Exclusive() bool { return t.buf.exclusive() }
 
-// KeptFor says that a reference to the memory of t may be held longer than it is needed. Whoever would have the memory to
-// himself calls reclaim before, which releases what is no longer needed; the last one that was named.
+// KeptFor says that a reference to the memory of t may be held longer than it is needed. Whoever
+// would have the memory to himself calls reclaim before, which releases what is no longer needed;
+// the last one that was named.
 func (t *Tensor) KeptFor(reclaim *func()) {
 	if t.buf != nil {
 		t.buf.reclaim.Store(reclaim)
@@ -257,7 +262,8 @@ func (t *Tensor) KeptFor(reclaim *func()) {
 // SharesBuffer reports whether t and u have elements in the same buffer.
 func (t *Tensor) SharesBuffer(u *Tensor) bool { return t.buf != nil && t.buf == u.buf }
 
-// WithShape returns t with other dimensions of the same number of elements; the reference stays with t.
+// WithShape returns t with other dimensions of the same number of elements; the reference stays
+// with t.
 func (t *Tensor) WithShape(shape Shape) (Tensor, error) {
 	if err := shape.Check(); err != nil {
 		return Tensor{}, err
@@ -270,7 +276,8 @@ func (t *Tensor) WithShape(shape Shape) (Tensor, error) {
 	return out, nil
 }
 
-// WithDType returns t with its element memory read as another type of the same size; the reference stays with t.
+// WithDType returns t with its element memory read as another type of the same size; the reference
+// stays with t.
 func (t *Tensor) WithDType(dtype DType) (Tensor, error) {
 	if dtype.Size() == 0 || dtype.Size() != t.dtype.Size() {
 		return Tensor{}, status.InvalidArgumentf("cannot read %v elements as %v", t.dtype, dtype)
@@ -280,8 +287,8 @@ func (t *Tensor) WithDType(dtype DType) (Tensor, error) {
 	return out, nil
 }
 
-// WithElements returns t with its element memory read as elements of another type in another shape, of the same number of
-// bytes; the reference stays with t.
+// WithElements returns t with its element memory read as elements of another type in another shape,
+// of the same number of bytes; the reference stays with t.
 func (t *Tensor) WithElements(dtype DType, shape Shape) (Tensor, error) {
 	size, err := byteSize(dtype, shape)
 	if err != nil {
@@ -293,8 +300,8 @@ func (t *Tensor) WithElements(dtype DType, shape Shape) (Tensor, error) {
 	return Tensor{dtype: dtype, shape: slices.Clone(shape), buf: t.buf, mem: t.mem}, nil
 }
 
-// Rows returns rows lo to hi of the outermost dimension, sharing elements; the reference stays with t. It panics unless
-// 0 <= lo <= hi <= Dim(0).
+// Rows returns rows lo to hi of the outermost dimension, sharing elements; the reference stays with
+// t. It panics unless 0 <= lo <= hi <= Dim(0).
 func (t *Tensor) Rows(lo, hi int) Tensor {
 	shape := slices.Clone(t.shape)
 	row := 1

@@ -70,7 +70,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestSizeClasses checks that every size fits its class, and that less than half of a buffer is wasted.
+// TestSizeClasses checks that every size fits its class, and that less than half of a buffer is
+// wasted.
 func TestSizeClasses(t *testing.T) {
 	for size := 1; size < 1<<16; size++ {
 		if c := classSize(classOf(size)); c < size || size > 64 && 2*c > 3*size {
@@ -243,7 +244,8 @@ func TestByteSize(t *testing.T) {
 	}
 }
 
-// TestBuffersAreReused checks that memory comes back from the pool, which the garbage collector may empty at any time.
+// TestBuffersAreReused checks that memory comes back from the pool, which the garbage collector may
+// empty at any time.
 func TestBuffersAreReused(t *testing.T) {
 	for range 100 {
 		x := mustAlloc(t, Uint8, 1000)
@@ -290,7 +292,8 @@ func TestHeldBuffersAreCounted(t *testing.T) {
 	}
 }
 
-// Who wants a buffer to himself asks those who may be keeping it, as long as it is the same tensor's.
+// Who wants a buffer to himself asks those who may be keeping it, as long as it is the same
+// tensor's.
 func TestKeptFor(t *testing.T) {
 	x, err := Alloc(Uint8, Shape{1000})
 	if err != nil {

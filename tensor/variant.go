@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// EncodedVariant is a variant as it travels between processes. One of a type that nobody has registered stays in this
-// form.
+// EncodedVariant is a variant as it travels between processes. One of a type that nobody has
+// registered stays in this form.
 type EncodedVariant struct {
 	TypeName string // TensorFlow's name of the type, such as "tensorflow::TensorList"
 	Metadata []byte // in the format of the type
@@ -22,7 +22,8 @@ type VariantEncoder interface {
 // EncodeVariant returns v itself.
 func (v EncodedVariant) EncodeVariant() (EncodedVariant, error) { return v, nil }
 
-// Encode returns the form in which the element travels, with an empty type for one that holds nothing.
+// Encode returns the form in which the element travels, with an empty type for one that holds
+// nothing.
 func (v VariantValue) Encode() (EncodedVariant, error) {
 	if v.Value == nil {
 		return EncodedVariant{}, nil
@@ -36,8 +37,8 @@ func (v VariantValue) Encode() (EncodedVariant, error) {
 // decoders holds the functions of RegisterVariant by the names of their types.
 var decoders sync.Map
 
-// RegisterVariant says how variants of a type that come from another process are decoded. The function takes over the
-// references of the tensors.
+// RegisterVariant says how variants of a type that come from another process are decoded. The
+// function takes over the references of the tensors.
 func RegisterVariant(typeName string, decode func(EncodedVariant) (any, error)) {
 	decoders.Store(typeName, decode)
 }

@@ -1,5 +1,6 @@
-// Package tfrecord reads and writes files of records (TFRecord), the form in which TensorFlow's programs keep their examples:
-// a sequence of byte strings with checksums, plain or compressed as a whole.
+// Package tfrecord reads and writes files of records (TFRecord), the form in which TensorFlow's
+// programs keep their examples: a sequence of byte strings with checksums, plain or compressed as a
+// whole.
 //
 //	w, err := tfrecord.Create("/data/train.tfrecord", tfrecord.GZIP)
 //	if err != nil {
@@ -13,8 +14,8 @@
 //	}
 //	return w.Close()
 //
-// A record is mostly a serialized tensorflow.Example, which op.ParseExample understands; datasets of such files are made with
-// op.TFRecordDataset.
+// A record is mostly a serialized tensorflow.Example, which op.ParseExample understands; datasets
+// of such files are made with op.TFRecordDataset.
 package tfrecord
 
 import (
@@ -69,8 +70,8 @@ func NewReader(r io.Reader, c Compression) (*Reader, error) {
 	return &Reader{r: records}, nil
 }
 
-// Next returns the next record, which is valid until the next call; io.EOF at the end. An error of code DataLoss says that
-// the file is damaged or ends within a record.
+// Next returns the next record, which is valid until the next call; io.EOF at the end. An error of
+// code DataLoss says that the file is damaged or ends within a record.
 func (r *Reader) Next() ([]byte, error) {
 	b, err := r.r.Next()
 	if err == nil || errors.Is(err, io.EOF) || r.name == "" {

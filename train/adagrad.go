@@ -6,11 +6,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Adagrad divides the rate of each element by the root of the sum of its squared gradients (Duchi et al., 2011).
+// Adagrad divides the rate of each element by the root of the sum of its squared gradients (Duchi
+// et al., 2011).
 type Adagrad struct {
-	Rate     float64   // learning rate
-	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
-	Initial  float64   // start of the sums
+	Rate float64 // learning rate
+	// takes the place of Rate where it is given: a scalar that is computed in each step
+	Schedule op.Output
+	Initial  float64 // start of the sums
 }
 
 // NewAdagrad returns the optimizer with a learning rate and sums that start at 0.1.
@@ -27,17 +29,19 @@ func (o *Adagrad) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
 	}
 }
 
-// AdagradDA is Adagrad with dual averaging and regularization (Duchi et al., 2011), for sparse models: variables stay at
-// zero until their gradients outweigh L1.
+// AdagradDA is Adagrad with dual averaging and regularization (Duchi et al., 2011), for sparse
+// models: variables stay at zero until their gradients outweigh L1.
 type AdagradDA struct {
-	Rate     float64   // learning rate
-	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
+	Rate float64 // learning rate
+	// takes the place of Rate where it is given: a scalar that is computed in each step
+	Schedule op.Output
 	Step     *Variable // number of steps that were made, such as the [GlobalStep]
 	Initial  float64   // start of the sums of squares
 	L1, L2   float64   // strengths of regularization
 }
 
-// NewAdagradDA returns the optimizer with a learning rate, sums that start at 0.1 and no regularization.
+// NewAdagradDA returns the optimizer with a learning rate, sums that start at 0.1 and no
+// regularization.
 func NewAdagradDA(rate float64, step *Variable) *AdagradDA {
 	return &AdagradDA{Rate: rate, Step: step, Initial: 0.1}
 }
@@ -63,12 +67,14 @@ func (o *AdagradDA) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
 	}
 }
 
-// Adadelta scales the gradient by the ratio of the running means of squared updates and of squared gradients (Zeiler, 2012).
+// Adadelta scales the gradient by the ratio of the running means of squared updates and of squared
+// gradients (Zeiler, 2012).
 type Adadelta struct {
-	Rate     float64   // learning rate; 1 in the paper
-	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
-	Rho      float64   // decay of the running means
-	Epsilon  float64   // keeps the divisor from zero
+	Rate float64 // learning rate; 1 in the paper
+	// takes the place of Rate where it is given: a scalar that is computed in each step
+	Schedule op.Output
+	Rho      float64 // decay of the running means
+	Epsilon  float64 // keeps the divisor from zero
 }
 
 // NewAdadelta returns the optimizer with a learning rate, decay 0.95 and epsilon 1e-8.

@@ -9,13 +9,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Adam keeps running means of the gradients and of their squares and moves by their ratio (Kingma and Ba, 2014).
+// Adam keeps running means of the gradients and of their squares and moves by their ratio (Kingma
+// and Ba, 2014).
 type Adam struct {
-	Rate     float64   // learning rate
-	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
-	Beta1    float64   // decay of the mean
-	Beta2    float64   // decay of the mean square
-	Epsilon  float64   // keeps the divisor from zero; "epsilon hat" in the paper
+	Rate float64 // learning rate
+	// takes the place of Rate where it is given: a scalar that is computed in each step
+	Schedule op.Output
+	Beta1    float64 // decay of the mean
+	Beta2    float64 // decay of the mean square
+	Epsilon  float64 // keeps the divisor from zero; "epsilon hat" in the paper
 }
 
 // NewAdam returns the optimizer with a learning rate, decays 0.9 and 0.999 and epsilon 1e-8.
@@ -52,7 +54,8 @@ type adam struct {
 	power1, power2 *Variable
 }
 
-// Sparse implements [Updater]. As in TensorFlow the means of all rows decay, whether they have a gradient or not.
+// Sparse implements [Updater]. As in TensorFlow the means of all rows decay, whether they have a
+// gradient or not.
 func (u *adam) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *graph.Node {
 	value := func(arg string) op.Output { return castTo(s, u.values[arg], v.DType) }
 	one := op.ConstOf(s, v.DType, 1)
@@ -65,7 +68,8 @@ func (u *adam) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *grap
 	return Group(s, "group_deps", AssignSub(s, v, delta), meanDone, squareDone)
 }
 
-// decay multiplies a slot by beta, adds values to some of its rows, and returns its new value and the node that made it.
+// decay multiplies a slot by beta, adds values to some of its rows, and returns its new value and
+// the node that made it.
 func decay(s *op.Scope, slot *Variable, beta, values, indices op.Output) (op.Output, *graph.Node) {
 	scaled := Assign(s, slot, op.Mul(s, slot.Value, beta))
 	after := s.WithControlDependencies(scaled)

@@ -7,12 +7,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// MovingAverages keeps running means of variables, which often make a better model than the variables themselves: each mean
-// goes a part 1 - Decay of the way to its variable with each update. The means are variables named "v/ExponentialMovingAverage".
+// MovingAverages keeps running means of variables, which often make a better model than the
+// variables themselves: each mean goes a part 1 - Decay of the way to its variable with each
+// update. The means are variables named "v/ExponentialMovingAverage".
 type MovingAverages struct {
 	Decay float64
-	// Updates is the number of updates so far, such as the global step. Where it is given, the decay is smaller at the start:
-	// at most (1 + updates) / (10 + updates).
+	// Updates is the number of updates so far, such as the global step. Where it is given, the
+	// decay is smaller at the start: at most (1 + updates) / (10 + updates).
 	Updates op.Output
 
 	means map[*Variable]*Variable
@@ -20,8 +21,9 @@ type MovingAverages struct {
 
 const averageName = "ExponentialMovingAverage"
 
-// Apply adds the means of variables and a node that updates them; without any, of all trainable variables. To update them
-// after each step of training, give it a scope that runs after the training step.
+// Apply adds the means of variables and a node that updates them; without any, of all trainable
+// variables. To update them after each step of training, give it a scope that runs after the
+// training step.
 func (a *MovingAverages) Apply(s *op.Scope, vars ...*Variable) *graph.Node {
 	if len(vars) == 0 {
 		vars = Variables(s, TrainableVariables)
@@ -63,8 +65,9 @@ func (a *MovingAverages) update(s *op.Scope, v *Variable, decay op.Output) *grap
 // Average returns the variable that keeps the mean of v; nil if none does.
 func (a *MovingAverages) Average(v *Variable) *Variable { return a.means[v] }
 
-// Restore returns what a saver restores to use the means in the place of the variables, by the names in the checkpoint:
-// variables with means from these, and all others from themselves. It may be called in a graph that keeps no means.
+// Restore returns what a saver restores to use the means in the place of the variables, by the
+// names in the checkpoint: variables with means from these, and all others from themselves. It may
+// be called in a graph that keeps no means.
 func (a *MovingAverages) Restore(s *op.Scope) map[string][]*Variable {
 	names, averaged := map[string][]*Variable{}, map[*Variable]bool{}
 	for _, list := range [][]*Variable{Variables(s, TrainableVariables), Variables(s, MovingAverageVariables)} {

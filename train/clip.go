@@ -13,8 +13,8 @@ func ClipByValue(s *op.Scope, grads []GradientVariable, low, high float64) []Gra
 	})
 }
 
-// ClipByNorm scales each gradient whose norm is above the limit down to it. The norm of a sparse gradient is taken of its
-// rows as they are, without adding up those that are named more than once.
+// ClipByNorm scales each gradient whose norm is above the limit down to it. The norm of a sparse
+// gradient is taken of its rows as they are, without adding up those that are named more than once.
 func ClipByNorm(s *op.Scope, grads []GradientVariable, limit float64) []GradientVariable {
 	s, _ = s.Composite("clip_by_norm")
 	return mapGradients(grads, func(g op.Output) op.Output {
@@ -28,8 +28,8 @@ func ClipByNorm(s *op.Scope, grads []GradientVariable, limit float64) []Gradient
 	})
 }
 
-// ClipByAverageNorm scales each gradient whose norm is above the limit for each of its elements down to it, so that larger
-// gradients may have larger norms.
+// ClipByAverageNorm scales each gradient whose norm is above the limit for each of its elements
+// down to it, so that larger gradients may have larger norms.
 func ClipByAverageNorm(s *op.Scope, grads []GradientVariable, limit float64) []GradientVariable {
 	s, _ = s.Composite("clip_by_average_norm")
 	return mapGradients(grads, func(g op.Output) op.Output {
@@ -41,8 +41,9 @@ func ClipByAverageNorm(s *op.Scope, grads []GradientVariable, limit float64) []G
 	})
 }
 
-// ClipByGlobalNorm scales all gradients by the same factor if the norm of all of them together is above the limit, down to
-// it (Pascanu et al., 2012). It returns that norm too. A norm that is not finite makes all gradients NaN.
+// ClipByGlobalNorm scales all gradients by the same factor if the norm of all of them together is
+// above the limit, down to it (Pascanu et al., 2012). It returns that norm too. A norm that is not
+// finite makes all gradients NaN.
 func ClipByGlobalNorm(s *op.Scope, grads []GradientVariable, limit float64) (clipped []GradientVariable, norm op.Output) {
 	s, _ = s.Composite("clip_by_global_norm")
 	norm = GlobalNorm(s, grads)
@@ -57,8 +58,8 @@ func ClipByGlobalNorm(s *op.Scope, grads []GradientVariable, limit float64) (cli
 	return mapGradients(grads, func(g op.Output) op.Output { return op.Mul(s, g, castTo(s, scale, g.DType())) }), norm
 }
 
-// GlobalNorm returns the root of the sum of the squares of all elements of gradients, a scalar; the zero Output if there are
-// none.
+// GlobalNorm returns the root of the sum of the squares of all elements of gradients, a scalar; the
+// zero Output if there are none.
 func GlobalNorm(s *op.Scope, grads []GradientVariable) op.Output {
 	s, result := s.Composite("global_norm")
 	var halves []op.Output
@@ -75,7 +76,8 @@ func GlobalNorm(s *op.Scope, grads []GradientVariable) op.Output {
 	return op.Sqrt(result, op.Mul(s, sum, op.ConstOf(s, grads[0].Var.DType, 2)))
 }
 
-// mapGradients returns the gradients with f of their elements; the rows of a sparse one stay where they are.
+// mapGradients returns the gradients with f of their elements; the rows of a sparse one stay where
+// they are.
 func mapGradients(grads []GradientVariable, f func(op.Output) op.Output) []GradientVariable {
 	out := make([]GradientVariable, len(grads))
 	for i, g := range grads {
@@ -84,9 +86,9 @@ func mapGradients(grads []GradientVariable, f func(op.Output) op.Output) []Gradi
 	return out
 }
 
-// AverageGradients returns the means of the gradients that several copies of a model, its towers, have for the same
-// variables. All towers must give their gradients in the same order. A variable without a gradient in some of the towers has
-// none.
+// AverageGradients returns the means of the gradients that several copies of a model, its towers,
+// have for the same variables. All towers must give their gradients in the same order. A variable
+// without a gradient in some of the towers has none.
 func AverageGradients(s *op.Scope, towers ...[]GradientVariable) []GradientVariable {
 	if len(towers) == 0 {
 		return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// exportCollection returns the form of a collection in a MetaGraph. Values without one are left out.
+// exportCollection returns the form of a collection in a MetaGraph. Values without one are left
+// out.
 func exportCollection(values []any) (savedmodel.Collection, error) {
 	c := savedmodel.Collection{}
 	for _, v := range values {

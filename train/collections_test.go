@@ -11,7 +11,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// TestCollections writes a graph with a collection of each kind down, imports it, and writes it again.
+// TestCollections writes a graph with a collection of each kind down, imports it, and writes it
+// again.
 func TestCollections(t *testing.T) {
 	s := newScope()
 	v := train.NewVariable(s, "v", tensor.Shape{2}, tensor.Float32, train.Ones)

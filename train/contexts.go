@@ -11,14 +11,15 @@ import (
 	"github.com/weft-ml/weft/savedmodel"
 )
 
-// Collections that say which nodes are in loops and on branches. TensorFlow needs them to differentiate a graph that it has
-// imported.
+// Collections that say which nodes are in loops and on branches. TensorFlow needs them to
+// differentiate a graph that it has imported.
 const (
 	whileContexts = "while_context"
 	condContexts  = "cond_context"
 )
 
-// addContexts adds what follows from a graph of its loops and branches to the collections of its MetaGraph.
+// addContexts adds what follows from a graph of its loops and branches to the collections of its
+// MetaGraph.
 func addContexts(m *savedmodel.MetaGraph, g *graph.Graph) error {
 	found, err := controlflow.Find(g)
 	if err != nil {
@@ -89,8 +90,8 @@ func let(def *pb.ValuesDef, outside, inside graph.Output) {
 	def.ExternalValues[name] = savedmodel.OutputName(inside)
 }
 
-// valuesIn returns the names of the outputs of the nodes in a context, and of what the contexts within it let out: all of a
-// branch, as TensorFlow has it, and the last values of a loop.
+// valuesIn returns the names of the outputs of the nodes in a context, and of what the contexts
+// within it let out: all of a branch, as TensorFlow has it, and the last values of a loop.
 func valuesIn(c *controlflow.Context) []string {
 	var names []string
 	for _, n := range c.Nodes {

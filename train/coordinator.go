@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Coordinator lets several goroutines stop together: when one ends with an error or asks for a stop, all are told.
+// Coordinator lets several goroutines stop together: when one ends with an error or asks for a
+// stop, all are told.
 //
 //	coord := train.NewCoordinator(ctx)
 //	coord.Go(func(ctx context.Context) error { … })
@@ -27,8 +28,8 @@ type Coordinator struct {
 	err     error // guarded by mu: the first error that is not a clean end
 }
 
-// NewCoordinator returns a coordinator whose goroutines also stop when ctx ends. Errors of the codes in clean are ordinary
-// ends, such as [status.OutOfRange] at the end of the input.
+// NewCoordinator returns a coordinator whose goroutines also stop when ctx ends. Errors of the
+// codes in clean are ordinary ends, such as [status.OutOfRange] at the end of the input.
 func NewCoordinator(ctx context.Context, clean ...status.Code) *Coordinator {
 	c := &Coordinator{clean: clean}
 	c.ctx, c.cancel = context.WithCancel(ctx)
@@ -47,8 +48,8 @@ func (c *Coordinator) Go(f func(ctx context.Context) error) {
 	})
 }
 
-// RequestStop asks all goroutines to stop, because of an error if there is one. Of several errors the first counts; after a
-// stop they only follow from it.
+// RequestStop asks all goroutines to stop, because of an error if there is one. Of several errors
+// the first counts; after a stop they only follow from it.
 func (c *Coordinator) RequestStop(err error) {
 	c.mu.Lock()
 	if !c.stopped && !slices.Contains(c.clean, status.CodeOf(err)) {
@@ -79,8 +80,8 @@ func (c *Coordinator) Err() error {
 	return c.err
 }
 
-// Join waits until all goroutines have ended, which they do by themselves or after a stop, and returns the error that led to
-// the stop. It does not wait for longer than ctx lives.
+// Join waits until all goroutines have ended, which they do by themselves or after a stop, and
+// returns the error that led to the stop. It does not wait for longer than ctx lives.
 func (c *Coordinator) Join(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() { // ends with the goroutines

@@ -106,7 +106,8 @@ func TestQueueRunner(t *testing.T) {
 	}
 }
 
-// TestQueueRunnerStops stops a runner whose queue is full: it ends, and so do those who wait for the queue.
+// TestQueueRunnerStops stops a runner whose queue is full: it ends, and so do those who wait for
+// the queue.
 func TestQueueRunnerStops(t *testing.T) {
 	s := newScope()
 	q := op.FIFOQueueV2(s.Named("q"), []tensor.DType{tensor.Float32}, op.FIFOQueueV2Capacity(2))

@@ -8,8 +8,9 @@ import (
 
 // GradientDescent moves variables against their gradients.
 type GradientDescent struct {
-	Rate     float64   // learning rate
-	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
+	Rate float64 // learning rate
+	// takes the place of Rate where it is given: a scalar that is computed in each step
+	Schedule op.Output
 }
 
 // NewGradientDescent returns the optimizer with a learning rate.
@@ -39,12 +40,14 @@ func (u *descent) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *g
 	return op.ScatterSub(s, v.Handle, indices, delta).Node
 }
 
-// Momentum is gradient descent with a velocity that gradients add to and that decays (Polyak, 1964).
+// Momentum is gradient descent with a velocity that gradients add to and that decays (Polyak,
+// 1964).
 type Momentum struct {
-	Rate     float64   // learning rate
-	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
-	Momentum float64   // part of the velocity that is kept from step to step
-	Nesterov bool      // look ahead along the velocity (Sutskever et al., 2013)
+	Rate float64 // learning rate
+	// takes the place of Rate where it is given: a scalar that is computed in each step
+	Schedule op.Output
+	Momentum float64 // part of the velocity that is kept from step to step
+	Nesterov bool    // look ahead along the velocity (Sutskever et al., 2013)
 }
 
 // NewMomentum returns the optimizer with a learning rate and a momentum.
@@ -62,11 +65,13 @@ func (o *Momentum) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
 	}
 }
 
-// RMSProp divides the gradient by the root of a running mean of its square (Hinton, 2012), with a momentum.
+// RMSProp divides the gradient by the root of a running mean of its square (Hinton, 2012), with a
+// momentum.
 type RMSProp struct {
-	Rate     float64   // learning rate
-	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
-	Decay    float64   // of the running mean
+	Rate float64 // learning rate
+	// takes the place of Rate where it is given: a scalar that is computed in each step
+	Schedule op.Output
+	Decay    float64 // of the running mean
 	Momentum float64
 	Epsilon  float64 // keeps the divisor from zero
 	Centered bool    // take the variance in the place of the mean square

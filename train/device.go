@@ -13,12 +13,16 @@ import (
 
 // DeviceSetter says where [ReplicaDeviceSetter] puts the nodes of a replica.
 type DeviceSetter struct {
-	Cluster      cluster.Spec          // counts the tasks of the job of PSDevice where PSTasks is zero
-	PSTasks      int                   // number of parameter servers; with none, everything goes to the worker
-	PSDevice     string                // "/job:ps" if empty
-	WorkerDevice string                // "/job:worker" if empty
-	PSOps        []string              // operations that go to the parameter servers; nil for those of variables and tables
-	Strategy     func(*graph.Node) int // chooses the parameter server of such an operation; nil for one after the other
+	// counts the tasks of the job of PSDevice where PSTasks is zero
+	Cluster cluster.Spec
+	// number of parameter servers; with none, everything goes to the worker
+	PSTasks      int
+	PSDevice     string // "/job:ps" if empty
+	WorkerDevice string // "/job:worker" if empty
+	// operations that go to the parameter servers; nil for those of variables and tables
+	PSOps []string
+	// chooses the parameter server of such an operation; nil for one after the other
+	Strategy func(*graph.Node) int
 }
 
 // statefulOps are the operations whose state belongs on parameter servers.
@@ -29,9 +33,10 @@ var statefulOps = []string{
 	"DecisionTreeResource",
 }
 
-// ReplicaDeviceSetter returns a device function that puts variables on the parameter servers and everything else on the
-// worker, for [op.Scope.WithDeviceFunc]. Parts of a device that an inner scope gave stand. Replicas that build the same
-// graph put the same variable on the same server. A malformed device is given to the nodes as it is, for placement to report.
+// ReplicaDeviceSetter returns a device function that puts variables on the parameter servers and
+// everything else on the worker, for [op.Scope.WithDeviceFunc]. Parts of a device that an inner
+// scope gave stand. Replicas that build the same graph put the same variable on the same server. A
+// malformed device is given to the nodes as it is, for placement to report.
 func ReplicaDeviceSetter(cfg DeviceSetter) op.DeviceFunc {
 	if cfg.PSDevice == "" {
 		cfg.PSDevice = "/job:ps"
@@ -77,8 +82,8 @@ func RoundRobin(tasks int) func(*graph.Node) int {
 	}
 }
 
-// LeastLoaded returns a strategy that chooses the task with the least load so far, the first of several. load is what a node
-// adds to it, [VariableBytes] for instance.
+// LeastLoaded returns a strategy that chooses the task with the least load so far, the first of
+// several. load is what a node adds to it, [VariableBytes] for instance.
 func LeastLoaded(tasks int, load func(*graph.Node) float64) func(*graph.Node) int {
 	loads := make([]float64, tasks)
 	return func(n *graph.Node) int {
@@ -88,8 +93,8 @@ func LeastLoaded(tasks int, load func(*graph.Node) float64) func(*graph.Node) in
 	}
 }
 
-// VariableBytes returns the memory that the value of a variable takes, from the type and the shape that its node has;
-// strings count 8 bytes each.
+// VariableBytes returns the memory that the value of a variable takes, from the type and the shape
+// that its node has; strings count 8 bytes each.
 func VariableBytes(n *graph.Node) float64 {
 	shape, full := n.Attrs.Shape("shape").Full()
 	if !full {

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// TestReplicaDeviceSetter places variables a, b and c within the devices given for each, and a node that reads a and b. The
-// cases and their outcome are those of TensorFlow's replica_device_setter.
+// TestReplicaDeviceSetter places variables a, b and c within the devices given for each, and a node
+// that reads a and b. The cases and their outcome are those of TensorFlow's replica_device_setter.
 func TestReplicaDeviceSetter(t *testing.T) {
 	spec := cluster.Spec{"ps": cluster.Dense("ps0:1", "ps1:1"), "worker": cluster.Dense("w0:1", "w1:1", "w2:1")}
 	sky := cluster.Spec{"moon": cluster.Dense("m0:1", "m1:1"), "sun": cluster.Dense("s0:1")}

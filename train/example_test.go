@@ -49,7 +49,8 @@ func ExampleMonitoredTrainingSession() {
 	// Output: y = 2.00x + 1.00
 }
 
-// Two workers, here in one process, train in step: each step moves the variable by the average of their gradients.
+// Two workers, here in one process, train in step: each step moves the variable by the average of
+// their gradients.
 func ExampleSyncReplicasOptimizer() {
 	ctx := context.Background()
 	cl, err := server.StartCluster(map[string]int{"ps": 1, "worker": 2}, 1)

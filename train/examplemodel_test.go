@@ -71,7 +71,8 @@ func ExampleSavedModelHook() {
 	// Output: [30.0]
 }
 
-// The rows of a large table are divided over two parameter servers, and only those that are looked up travel.
+// The rows of a large table are divided over two parameter servers, and only those that are looked
+// up travel.
 func ExampleNewPartitioned() {
 	ctx := context.Background()
 	s := op.NewScope()

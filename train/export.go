@@ -18,16 +18,18 @@ type Export struct {
 	Signatures map[string]savedmodel.Signature // what the model can do
 	Tags       []string                        // [savedmodel.TagServe] if nil
 	MainOp     *graph.Node                     // runs when the model is loaded; nil for none
-	// Assets are files that the graph needs: when the model is loaded, an output is fed with the path of a copy.
+	// Assets are files that the graph needs: when the model is loaded, an output is fed with the
+	// path of a copy.
 	Assets map[graph.Output]string
 	// ClearDevices leaves out the devices of the nodes, so that the model can be used elsewhere.
 	ClearDevices bool
-	// StripDefaults leaves out attributes that have their default, so that older programs can load the model.
+	// StripDefaults leaves out attributes that have their default, so that older programs can load
+	// the model.
 	StripDefaults bool
 }
 
-// SaveModel writes the graph of a scope as a SavedModel, with the values that its variables have in a session. The saver is
-// one of the graph; nil for a graph without variables.
+// SaveModel writes the graph of a scope as a SavedModel, with the values that its variables have in
+// a session. The saver is one of the graph; nil for a graph without variables.
 func (e Export) SaveModel(ctx context.Context, sess Session, s *op.Scope, saver *Saver) error {
 	b, err := savedmodel.Create(e.Dir)
 	if err != nil {
@@ -103,7 +105,8 @@ func opsOf(g *graph.Graph) []*opdef.Op {
 	return ops
 }
 
-// SavedModelHook writes the model as a SavedModel after the last step, with the values that its variables have then.
+// SavedModelHook writes the model as a SavedModel after the last step, with the values that its
+// variables have then.
 type SavedModelHook struct {
 	NoHook
 	Export

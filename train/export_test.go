@@ -12,7 +12,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// TestExportWithAsset writes a model without variables that reads a file, and uses it after the file is gone.
+// TestExportWithAsset writes a model without variables that reads a file, and uses it after the
+// file is gone.
 func TestExportWithAsset(t *testing.T) {
 	dir := t.TempDir()
 	words := filepath.Join(dir, "words.txt")

@@ -4,15 +4,17 @@ import "github.com/weft-ml/weft/op"
 
 // Ftrl follows the regularized leader (McMahan et al., 2013), for sparse models with many features.
 type Ftrl struct {
-	Rate        float64   // learning rate
-	Schedule    op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
-	Power       float64   // of the number of steps, by which the rate falls; not above zero
-	Initial     float64   // start of the sums of squared gradients
-	L1, L2      float64   // strengths of regularization
-	L2Shrinkage float64   // strength of a penalty on the size of what is active
+	Rate float64 // learning rate
+	// takes the place of Rate where it is given: a scalar that is computed in each step
+	Schedule    op.Output
+	Power       float64 // of the number of steps, by which the rate falls; not above zero
+	Initial     float64 // start of the sums of squared gradients
+	L1, L2      float64 // strengths of regularization
+	L2Shrinkage float64 // strength of a penalty on the size of what is active
 }
 
-// NewFtrl returns the optimizer with a learning rate, power -0.5, sums that start at 0.1 and no regularization.
+// NewFtrl returns the optimizer with a learning rate, power -0.5, sums that start at 0.1 and no
+// regularization.
 func NewFtrl(rate float64) *Ftrl { return &Ftrl{Rate: rate, Power: -0.5, Initial: 0.1} }
 
 // Name implements [Optimizer].
@@ -34,12 +36,13 @@ func (o *Ftrl) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
 	return u
 }
 
-// ProximalGradientDescent is gradient descent that shrinks variables by regularization after each step (Duchi and Singer,
-// 2009).
+// ProximalGradientDescent is gradient descent that shrinks variables by regularization after each
+// step (Duchi and Singer, 2009).
 type ProximalGradientDescent struct {
-	Rate     float64   // learning rate
-	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
-	L1, L2   float64   // strengths of regularization
+	Rate float64 // learning rate
+	// takes the place of Rate where it is given: a scalar that is computed in each step
+	Schedule op.Output
+	L1, L2   float64 // strengths of regularization
 }
 
 // NewProximalGradientDescent returns the optimizer with a learning rate and no regularization.
@@ -58,15 +61,18 @@ func (o *ProximalGradientDescent) Begin(_ []*Variable, _, inner *op.Scope) Updat
 	}}
 }
 
-// ProximalAdagrad is Adagrad that shrinks variables by regularization after each step (Duchi and Singer, 2009).
+// ProximalAdagrad is Adagrad that shrinks variables by regularization after each step (Duchi and
+// Singer, 2009).
 type ProximalAdagrad struct {
-	Rate     float64   // learning rate
-	Schedule op.Output // takes the place of Rate where it is given: a scalar that is computed in each step
-	Initial  float64   // start of the sums of squares
-	L1, L2   float64   // strengths of regularization
+	Rate float64 // learning rate
+	// takes the place of Rate where it is given: a scalar that is computed in each step
+	Schedule op.Output
+	Initial  float64 // start of the sums of squares
+	L1, L2   float64 // strengths of regularization
 }
 
-// NewProximalAdagrad returns the optimizer with a learning rate, sums that start at 0.1 and no regularization.
+// NewProximalAdagrad returns the optimizer with a learning rate, sums that start at 0.1 and no
+// regularization.
 func NewProximalAdagrad(rate float64) *ProximalAdagrad {
 	return &ProximalAdagrad{Rate: rate, Initial: 0.1}
 }

@@ -5,8 +5,9 @@ import (
 	"github.com/weft-ml/weft/op"
 )
 
-// Group adds a node of the given name ("" for that of the scope) that runs when all of the given nodes have run; nil ones are
-// left out. Nodes on one device are gathered there first, so that one control edge for each device crosses the network.
+// Group adds a node of the given name ("" for that of the scope) that runs when all of the given
+// nodes have run; nil ones are left out. Nodes on one device are gathered there first, so that one
+// control edge for each device crosses the network.
 func Group(s *op.Scope, name string, nodes ...*graph.Node) *graph.Node {
 	byDevice := map[string][]*graph.Node{}
 	var devices []string

@@ -14,18 +14,20 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// SessionRunHook does something around the steps of a [MonitoredSession]. Its methods are called by one goroutine at a time.
-// Embed [NoHook] for the methods that have nothing to do. A hook that is an [io.Closer] is closed at the very end, also after
-// an error.
+// SessionRunHook does something around the steps of a [MonitoredSession]. Its methods are called by
+// one goroutine at a time. Embed [NoHook] for the methods that have nothing to do. A hook that is
+// an [io.Closer] is closed at the very end, also after an error.
 type SessionRunHook interface {
-	// Begin is called once, before there is a session. It may add nodes to the graph, which nobody may later.
+	// Begin is called once, before there is a session. It may add nodes to the graph, which nobody
+	// may later.
 	Begin(s *op.Scope) error
-	// AfterCreateSession is called when there is a session whose model is ready, and again for each that takes the place
-	// of one that was lost. Goroutines that use the session are run by coord.
+	// AfterCreateSession is called when there is a session whose model is ready, and again for each
+	// that takes the place of one that was lost. Goroutines that use the session are run by coord.
 	AfterCreateSession(ctx context.Context, sess Session, coord *Coordinator) error
 	// BeforeRun is called before each step and returns what the hook wants of it.
 	BeforeRun(ctx context.Context, run *RunContext) (RunArgs, error)
-	// AfterRun is called after each step that did not fail. The values are the hook's until it returns.
+	// AfterRun is called after each step that did not fail. The values are the hook's until it
+	// returns.
 	AfterRun(ctx context.Context, run *RunContext, values RunValues) error
 	// End is called after the last step, unless a step failed.
 	End(ctx context.Context, sess Session) error

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/summary"
 )
 
-// CheckpointSaverHook saves checkpoints: when the session is made, every so many steps or so much time, and at the end.
+// CheckpointSaverHook saves checkpoints: when the session is made, every so many steps or so much
+// time, and at the end.
 type CheckpointSaverHook struct {
 	NoHook
 	Dir       string
@@ -18,10 +19,13 @@ type CheckpointSaverHook struct {
 	SaveEvery time.Duration // 10 minutes if 0 and SaveSteps is 0
 	Basename  string        // of the prefixes; "model.ckpt" if empty
 	Saver     *Saver        // nil for that of the scaffold
-	Scaffold  *Scaffold     // finalized before the session is made; nil for the first saver of the graph
-	// Writer gets the graph and a note of each checkpoint; nil for none. The hook does not close it.
+	// finalized before the session is made; nil for the first saver of the graph
+	Scaffold *Scaffold
+	// Writer gets the graph and a note of each checkpoint; nil for none. The hook does not close
+	// it.
 	Writer *summary.Writer
-	// AfterSave is called after each checkpoint; nil for nothing. To train no longer, it returns true.
+	// AfterSave is called after each checkpoint; nil for nothing. To train no longer, it returns
+	// true.
 	AfterSave func(ctx context.Context, sess Session, prefix string, step int64) (stop bool, err error)
 	Now       func() time.Time // the clock; time.Now if nil
 

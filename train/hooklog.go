@@ -15,7 +15,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// LoggingTensorHook logs the values of tensors every so many steps of this session or so much time, or at the end.
+// LoggingTensorHook logs the values of tensors every so many steps of this session or so much time,
+// or at the end.
 type LoggingTensorHook struct {
 	NoHook
 	Tensors    map[string]op.Output // by what they are called in the log
@@ -83,7 +84,8 @@ func (h *LoggingTensorHook) log(ctx context.Context, values []tensor.Tensor) {
 	h.Logger.LogAttrs(ctx, slog.LevelInfo, "tensors", attrs...)
 }
 
-// ProgressHook draws a line with a bar that fills up as the global step nears its last, and the time that is left.
+// ProgressHook draws a line with a bar that fills up as the global step nears its last, and the
+// time that is left.
 type ProgressHook struct {
 	NoHook
 	Out   io.Writer // a terminal

@@ -14,8 +14,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// ProfilerHook records what ran where and when in some steps, in files "timeline-STEP.json" in the trace event format of
-// Chrome, which chrome://tracing and Perfetto show.
+// ProfilerHook records what ran where and when in some steps, in files "timeline-STEP.json" in the
+// trace event format of Chrome, which chrome://tracing and Perfetto show.
 type ProfilerHook struct {
 	NoHook
 	Dir       string
@@ -39,7 +39,8 @@ func (h *ProfilerHook) Begin(s *op.Scope) (err error) {
 	return err
 }
 
-// BeforeRun implements [SessionRunHook]. The first step is not recorded: much of it happens only once.
+// BeforeRun implements [SessionRunHook]. The first step is not recorded: much of it happens only
+// once.
 func (h *ProfilerHook) BeforeRun(context.Context, *RunContext) (RunArgs, error) {
 	h.asked = h.next > 0 && h.due.due(h.next)
 	return RunArgs{Fetches: []op.Output{h.step.Value}, Trace: h.asked}, nil
@@ -75,8 +76,8 @@ type traceEvent struct {
 	Args  map[string]string `json:"args,omitempty"`
 }
 
-// ChromeTrace returns what is known of a step in the trace event format, as JSON: a process for each device, with as many
-// rows as there were nodes at work at the same time.
+// ChromeTrace returns what is known of a step in the trace event format, as JSON: a process for
+// each device, with as many rows as there were nodes at work at the same time.
 func ChromeTrace(m *weft.Metadata) ([]byte, error) {
 	nodes := m.Nodes()
 	slices.SortStableFunc(nodes, func(a, b weft.NodeStats) int { return a.Start.Compare(b.Start) })

@@ -36,8 +36,8 @@ func stepValue(t *tensor.Tensor) int64 {
 	return tensor.Value[int64](t)
 }
 
-// StopAtStepHook ends training after a number of steps, or at the step with a given number. Steps are counted by the global
-// step, to which all workers add.
+// StopAtStepHook ends training after a number of steps, or at the step with a given number. Steps
+// are counted by the global step, to which all workers add.
 type StopAtStepHook struct {
 	NoHook
 	NumSteps int64 // steps to be made after the session was made first; 0 if LastStep is given
@@ -72,7 +72,8 @@ func (h *StopAtStepHook) BeforeRun(context.Context, *RunContext) (RunArgs, error
 	return RunArgs{Fetches: []op.Output{h.step.Value}}, nil
 }
 
-// AfterRun implements [SessionRunHook]. The step may have been counted before or after its value was fetched.
+// AfterRun implements [SessionRunHook]. The step may have been counted before or after its value
+// was fetched.
 func (h *StopAtStepHook) AfterRun(ctx context.Context, run *RunContext, values RunValues) error {
 	if stepValue(&values.Fetched[0])+1 < h.last {
 		return nil

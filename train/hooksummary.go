@@ -40,9 +40,10 @@ type SummarySaverHook struct {
 	Writer    *summary.Writer // the hook does not close it
 	SaveSteps int64           // 100 if it is 0 and SaveEvery is 0
 	SaveEvery time.Duration
-	Summary   op.Output        // the zero Output for that of the scaffold
-	Scaffold  *Scaffold        // finalized before the session is made; nil for the first summary operation of the graph
-	Now       func() time.Time // the clock; time.Now if nil
+	Summary   op.Output // the zero Output for that of the scaffold
+	// finalized before the session is made; nil for the first summary operation of the graph
+	Scaffold *Scaffold
+	Now      func() time.Time // the clock; time.Now if nil
 
 	scope *op.Scope
 	step  *Variable
@@ -118,9 +119,10 @@ type StepCounterHook struct {
 	NoHook
 	EverySteps int64 // 100 if it is 0 and Every is 0
 	Every      time.Duration
-	Writer     *summary.Writer  // gets the scalar "global_step/sec"; nil for none. The hook does not close it.
-	Logger     *slog.Logger     // nil for none
-	Now        func() time.Time // the clock; time.Now if nil
+	// gets the scalar "global_step/sec"; nil for none. The hook does not close it.
+	Writer *summary.Writer
+	Logger *slog.Logger     // nil for none
+	Now    func() time.Time // the clock; time.Now if nil
 
 	step *Variable
 	due  trigger

@@ -7,9 +7,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Initializer adds nodes for the initial value of a variable. Where it draws random numbers, the same seeds give the numbers
-// that TensorFlow's initializer of that name gives; a nil seed leaves the choice to the seed of the graph
-// ([op.Scope.SetSeed]).
+// Initializer adds nodes for the initial value of a variable. Where it draws random numbers, the
+// same seeds give the numbers that TensorFlow's initializer of that name gives; a nil seed leaves
+// the choice to the seed of the graph ([op.Scope.SetSeed]).
 type Initializer func(s *op.Scope, shape tensor.Shape, dtype tensor.DType) op.Output
 
 // Zeros is the initializer of all zeros.
@@ -56,8 +56,8 @@ func RandomNormal(mean, stddev float64, seed *int64) Initializer {
 	}
 }
 
-// TruncatedNormal draws elements from the normal distribution, and again where they are more than two standard deviations
-// from the mean.
+// TruncatedNormal draws elements from the normal distribution, and again where they are more than
+// two standard deviations from the mean.
 func TruncatedNormal(mean, stddev float64, seed *int64) Initializer {
 	return func(s *op.Scope, shape tensor.Shape, dtype tensor.DType) op.Output {
 		s, result := s.Composite("truncated_normal")
@@ -67,8 +67,9 @@ func TruncatedNormal(mean, stddev float64, seed *int64) Initializer {
 	}
 }
 
-// GlorotUniform draws elements uniformly within a bound that keeps the variance of signals from layer to layer, in both
-// directions (Glorot and Bengio, 2010). It is the default of TensorFlow's get_variable.
+// GlorotUniform draws elements uniformly within a bound that keeps the variance of signals from
+// layer to layer, in both directions (Glorot and Bengio, 2010). It is the default of TensorFlow's
+// get_variable.
 func GlorotUniform(seed *int64) Initializer {
 	return scaled(seed, func(in, out float64) float64 { return 1 / max(1, (in+out)/2) }, uniform)
 }
@@ -78,8 +79,8 @@ func GlorotNormal(seed *int64) Initializer {
 	return scaled(seed, func(in, out float64) float64 { return 1 / max(1, (in+out)/2) }, truncatedNormal)
 }
 
-// HeUniform draws elements uniformly within a bound that keeps the variance of signals from layer to layer in networks of
-// rectified linear units (He et al., 2015).
+// HeUniform draws elements uniformly within a bound that keeps the variance of signals from layer
+// to layer in networks of rectified linear units (He et al., 2015).
 func HeUniform(seed *int64) Initializer {
 	return scaled(seed, func(in, _ float64) float64 { return 2 / max(1, in) }, uniform)
 }
@@ -89,7 +90,8 @@ func HeNormal(seed *int64) Initializer {
 	return scaled(seed, func(in, _ float64) float64 { return 2 / max(1, in) }, truncatedNormal)
 }
 
-// scaled makes an initializer of a variance that follows from the numbers of inputs and outputs of a unit.
+// scaled makes an initializer of a variance that follows from the numbers of inputs and outputs of
+// a unit.
 func scaled(seed *int64, variance func(in, out float64) float64, draw func(variance float64, seed *int64) Initializer) Initializer {
 	return func(s *op.Scope, shape tensor.Shape, dtype tensor.DType) op.Output {
 		in, out := fans(shape)
@@ -102,7 +104,8 @@ func uniform(variance float64, seed *int64) Initializer {
 	return RandomUniform(-bound, bound, seed)
 }
 
-// truncatedStddev is the standard deviation of the normal distribution cut off at two standard deviations.
+// truncatedStddev is the standard deviation of the normal distribution cut off at two standard
+// deviations.
 const truncatedStddev = .87962566103423978
 
 func truncatedNormal(variance float64, seed *int64) Initializer {

@@ -7,16 +7,19 @@ const (
 	TrainableVariables     = "trainable_variables"      // what optimizers change
 	MovingAverageVariables = "moving_average_variables" // what means are kept of
 	TrainOps               = "train_op"                 // nodes that apply gradients
-	Losses                 = "losses"                   // outputs that are added up to what is minimized
-	RegularizationLosses   = "regularization_losses"    // those of them that keep weights small
-	Summaries              = "summaries"                // outputs that are serialized Summary messages
-	QueueRunners           = "queue_runners"            // of type *QueueRunner
-	Savers                 = "savers"                   // of type *Saver
-	TableInitializers      = "table_initializer"        // nodes that fill lookup tables
-	InitOps                = "init_op"                  // nodes that initialize the model
-	LocalInitOps           = "local_init_op"            // nodes that initialize what belongs to one process
-	ReadyOps               = "ready_op"                 // outputs that name what is not initialized
-	ReadyForLocalInitOps   = "ready_for_local_init_op"  // the same, before LocalInitOps run
-	SummaryOps             = "summary_op"               // outputs that merge all summaries
-	globalStepKey          = "global_step"
+	// outputs that are added up to what is minimized
+	Losses               = "losses"
+	RegularizationLosses = "regularization_losses" // those of them that keep weights small
+	// outputs that are serialized Summary messages
+	Summaries         = "summaries"
+	QueueRunners      = "queue_runners"     // of type *QueueRunner
+	Savers            = "savers"            // of type *Saver
+	TableInitializers = "table_initializer" // nodes that fill lookup tables
+	InitOps           = "init_op"           // nodes that initialize the model
+	// nodes that initialize what belongs to one process
+	LocalInitOps         = "local_init_op"
+	ReadyOps             = "ready_op"                // outputs that name what is not initialized
+	ReadyForLocalInitOps = "ready_for_local_init_op" // the same, before LocalInitOps run
+	SummaryOps           = "summary_op"              // outputs that merge all summaries
+	globalStepKey        = "global_step"
 )

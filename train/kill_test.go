@@ -55,7 +55,8 @@ func newCounted(parts int) *counted {
 	return c
 }
 
-// saveForever goes on from the latest checkpoint, saves one after each step, and reports each when it is saved.
+// saveForever goes on from the latest checkpoint, saves one after each step, and reports each when
+// it is saved.
 func saveForever(ctx context.Context, dir string) error {
 	c := newCounted(2)
 	g, err := c.scope.Finalize()
@@ -88,8 +89,9 @@ func saveForever(ctx context.Context, dir string) error {
 	return err
 }
 
-// TestKilledWhileSaving kills a process again and again while it saves. The checkpoint that it has reported last, or a later
-// one, is there and whole each time, and the next start leaves nothing else. Run it with -kills=200 for a thorough search.
+// TestKilledWhileSaving kills a process again and again while it saves. The checkpoint that it has
+// reported last, or a later one, is there and whole each time, and the next start leaves nothing
+// else. Run it with -kills=200 for a thorough search.
 func TestKilledWhileSaving(t *testing.T) {
 	dir := t.TempDir()
 	last := ""
@@ -124,7 +126,8 @@ func TestKilledWhileSaving(t *testing.T) {
 	}
 }
 
-// checkCounted checks that the latest checkpoint is the one that was reported last, or later, and whole.
+// checkCounted checks that the latest checkpoint is the one that was reported last, or later, and
+// whole.
 func checkCounted(t *testing.T, dir, reported string) {
 	t.Helper()
 	latest := train.LatestCheckpoint(dir)
@@ -156,7 +159,8 @@ func checkCounted(t *testing.T, dir, reported string) {
 	}
 }
 
-// killWhileSaving runs a process that saves, kills it after a while, and returns the last checkpoint that it reported.
+// killWhileSaving runs a process that saves, kills it after a while, and returns the last
+// checkpoint that it reported.
 func killWhileSaving(t *testing.T, dir string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

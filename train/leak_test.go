@@ -31,8 +31,8 @@ func checkNoGoroutines(t *testing.T) {
 	}
 }
 
-// goroutinesOf returns the stacks of the goroutines, other than that of the test, that are in a function of one of the given
-// prefixes.
+// goroutinesOf returns the stacks of the goroutines, other than that of the test, that are in a
+// function of one of the given prefixes.
 func goroutinesOf(prefixes ...string) string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]

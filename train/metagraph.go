@@ -13,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// ExportMetaGraph returns the graph of a scope with its collections and, if it is not nil, a saver. What TensorFlow needs to
-// differentiate loops and conditions is among the collections.
+// ExportMetaGraph returns the graph of a scope with its collections and, if it is not nil, a saver.
+// What TensorFlow needs to differentiate loops and conditions is among the collections.
 func ExportMetaGraph(s *op.Scope, saver *Saver) (*savedmodel.MetaGraph, error) {
 	m := &savedmodel.MetaGraph{Graph: s.Graph().Def(), Ops: opsOf(s.Graph()), Collections: map[string]savedmodel.Collection{}}
 	if saver != nil {
@@ -59,9 +59,10 @@ func (sv *Saver) MarshalCollection() ([]byte, error) {
 	})
 }
 
-// ImportMetaGraph adds a graph that was written down, with its collections, to the graph of a scope, and returns its saver, nil
-// if it has none. The scope should be outermost: with a prefix the variables have other names than in the checkpoints of that
-// saver. Messages in collections that are unknown here become texts.
+// ImportMetaGraph adds a graph that was written down, with its collections, to the graph of a
+// scope, and returns its saver, nil if it has none. The scope should be outermost: with a prefix
+// the variables have other names than in the checkpoints of that saver. Messages in collections
+// that are unknown here become texts.
 //
 //	m, err := savedmodel.ReadMetaGraph(train.LatestCheckpoint(dir) + ".meta")
 //	…

@@ -13,10 +13,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// MonitoredSession is a session for training that looks after itself. It initializes the model or restores it from its
-// latest checkpoint; it runs queue runners and hooks; and when tasks are lost (errors of the codes Aborted and Unavailable)
-// it makes a new session, restores the model and runs the step again. Make one with [MonitoredTrainingSession], or with
-// [NewMonitoredSession] to choose each hook. It belongs to one goroutine.
+// MonitoredSession is a session for training that looks after itself. It initializes the model or
+// restores it from its latest checkpoint; it runs queue runners and hooks; and when tasks are lost
+// (errors of the codes Aborted and Unavailable) it makes a new session, restores the model and runs
+// the step again. Make one with [MonitoredTrainingSession], or with [NewMonitoredSession] to choose
+// each hook. It belongs to one goroutine.
 type MonitoredSession struct {
 	manager *SessionManager
 	chief   bool
@@ -43,7 +44,8 @@ type MonitoredOptions struct {
 	SessionOptions []weft.Option
 	// MaxWait is how long a worker waits for the chief; 30 minutes if 0.
 	MaxWait time.Duration
-	// RecoveryWait is the longest pause between two looks at whether the model is ready; a second if 0.
+	// RecoveryWait is the longest pause between two looks at whether the model is ready; a second
+	// if 0.
 	RecoveryWait time.Duration
 	// StopGrace is how long goroutines have to end after a stop; 2 minutes if 0.
 	StopGrace time.Duration
@@ -55,8 +57,9 @@ const (
 	stopGrace = 2 * time.Minute
 )
 
-// NewMonitoredSession returns a session on a target for the graph of a scope, which hooks and the scaffold complete and to
-// which nobody may add later. The first session with the target is made here, or, for a worker, waited for.
+// NewMonitoredSession returns a session on a target for the graph of a scope, which hooks and the
+// scaffold complete and to which nobody may add later. The first session with the target is made
+// here, or, for a worker, waited for.
 func NewMonitoredSession(ctx context.Context, target string, s *op.Scope, o MonitoredOptions) (*MonitoredSession, error) {
 	if o.Scaffold == nil {
 		o.Scaffold = &Scaffold{}
@@ -126,7 +129,8 @@ func (m *MonitoredSession) create(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	coordCtx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it lives until Close, longer than this call
+	// it lives until Close, longer than this call
+	coordCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	m.coord, m.cancel = NewCoordinator(coordCtx), cancel
 	StartQueueRunners(m.manager.Scope, m.sess, m.coord)
 	for _, h := range m.hooks {
@@ -137,7 +141,8 @@ func (m *MonitoredSession) create(ctx context.Context) (err error) {
 	return nil
 }
 
-// drop ends the session and the goroutines that use it, because of an error if there is one, and returns why these stopped.
+// drop ends the session and the goroutines that use it, because of an error if there is one, and
+// returns why these stopped.
 func (m *MonitoredSession) drop(cause error) error {
 	if m.sess == nil {
 		return nil
@@ -155,8 +160,9 @@ func (m *MonitoredSession) drop(cause error) error {
 	return err
 }
 
-// Run runs a step, with what the hooks add to it. After the loss of a task it runs the step again in a new session. An error
-// ends training, one of the code OutOfRange as an ordinary end of the input.
+// Run runs a step, with what the hooks add to it. After the loss of a task it runs the step again
+// in a new session. An error ends training, one of the code OutOfRange as an ordinary end of the
+// input.
 func (m *MonitoredSession) Run(
 	ctx context.Context, feeds map[graph.Output]tensor.Tensor, fetches []graph.Output, targets []*graph.Node, opts ...weft.RunOption,
 ) ([]tensor.Tensor, error) {
@@ -188,7 +194,8 @@ func (m *MonitoredSession) Run(
 
 var errStopped = status.FailedPreconditionf("the monitored session is closed")
 
-// step runs a step once. If the goroutines of the coordinator have failed, their error is the one to know of.
+// step runs a step once. If the goroutines of the coordinator have failed, their error is the one
+// to know of.
 func (m *MonitoredSession) step(ctx context.Context, run *RunContext, opts []weft.RunOption) ([]tensor.Tensor, error) {
 	coord := m.coord
 	ctx, cancel := context.WithCancel(ctx)
@@ -228,7 +235,8 @@ func (m *MonitoredSession) runHooked(ctx context.Context, run *RunContext, opts 
 	return all[:len(run.Args.Fetches)], nil
 }
 
-// RunStep runs steps without hooks: f is given the session as it is, to which it may feed what hooks must not see.
+// RunStep runs steps without hooks: f is given the session as it is, to which it may feed what
+// hooks must not see.
 func (m *MonitoredSession) RunStep(ctx context.Context, f func(ctx context.Context, sess Session) error) error {
 	if m.closed {
 		return errStopped
@@ -242,7 +250,8 @@ func (m *MonitoredSession) RunStep(ctx context.Context, f func(ctx context.Conte
 // RequestStop brings training to its end, as hooks can.
 func (m *MonitoredSession) RequestStop() { m.stop = true }
 
-// ShouldStop reports whether training has come to its end: a stop was asked for, or something has failed for good.
+// ShouldStop reports whether training has come to its end: a stop was asked for, or something has
+// failed for good.
 func (m *MonitoredSession) ShouldStop() bool {
 	if m.closed || m.stop {
 		return true
@@ -263,8 +272,8 @@ func (m *MonitoredSession) lost(err error) {
 	_ = m.drop(err) // err is the cause
 }
 
-// Loop calls step until training has come to its end, and closes the session. The end of the input (errors of the code
-// OutOfRange) is an ordinary end.
+// Loop calls step until training has come to its end, and closes the session. The end of the input
+// (errors of the code OutOfRange) is an ordinary end.
 func (m *MonitoredSession) Loop(ctx context.Context, step func(ctx context.Context) error) error {
 	for !m.ShouldStop() {
 		switch err := step(ctx); {
@@ -278,7 +287,8 @@ func (m *MonitoredSession) Loop(ctx context.Context, step func(ctx context.Conte
 	return m.Close(ctx)
 }
 
-// Close calls the End of the hooks, unless a step has failed, and ends the session. Calls after the first return the same.
+// Close calls the End of the hooks, unless a step has failed, and ends the session. Calls after the
+// first return the same.
 func (m *MonitoredSession) Close(ctx context.Context) error {
 	if m.closed {
 		return m.ended

@@ -42,8 +42,8 @@ func newLine(s *op.Scope) *line {
 	wrong := op.Sub(s, op.Mul(s, l.w.Value, l.x), op.Mul(s, l.x, op.Const(s, float32(3))))
 	l.loss = op.Mul(s.Named("loss"), wrong, wrong)
 	train.ScalarSummary(s, "loss_summary", l.loss)
-	// Hooks fetch the step in the run that counts it, before or after that. Here it is always before: the value that was read
-	// stays as it was, and counting waits for it.
+	// Hooks fetch the step in the run that counts it, before or after that. Here it is always
+	// before: the value that was read stays as it was, and counting waits for it.
 	step := train.NewVariable(s.Absolute(), "global_step", tensor.Shape{}, tensor.Int64, train.Zeros, train.NotTrainable(), train.Resource())
 	s.AddToCollection("global_step", step)
 	l.update = train.Minimize(s.WithControlDependencies(step.Value.Node), train.NewGradientDescent(0.1), l.loss, step)
@@ -74,7 +74,8 @@ func monitored(t *testing.T, l *line, o train.TrainingOptions) *train.MonitoredS
 	return sess
 }
 
-// TestTraining trains, goes on from the checkpoint, and looks at all that the usual hooks have written.
+// TestTraining trains, goes on from the checkpoint, and looks at all that the usual hooks have
+// written.
 func TestTraining(t *testing.T) {
 	dir := t.TempDir()
 	for life, want := range []int{20, 10} {
@@ -269,7 +270,8 @@ func TestNaN(t *testing.T) {
 	}
 }
 
-// TestWorkerWaitsForChief begins with a worker; it gets its session when the chief has initialized the variables.
+// TestWorkerWaitsForChief begins with a worker; it gets its session when the chief has initialized
+// the variables.
 func TestWorkerWaitsForChief(t *testing.T) {
 	cl := startCluster(t, map[string]int{"ps": 1, "worker": 2})
 	build := func(task int) *line {
@@ -364,7 +366,8 @@ func TestRecovery(t *testing.T) {
 			return err
 		})
 		if tt.goes {
-			// Of the 13 steps of the first session 10 were saved; the step that failed counts once, and was made twice.
+			// Of the 13 steps of the first session 10 were saved; the step that failed counts once,
+			// and was made twice.
 			if err != nil || steps != 22 || hook.sessions != 2 {
 				t.Errorf("%v: %d steps in %d sessions, %v", tt.err, steps, hook.sessions, err)
 			}

@@ -11,32 +11,39 @@ import (
 	"github.com/weft-ml/weft/summary"
 )
 
-// TrainingOptions say how [MonitoredTrainingSession] trains. The zero value is a worker that is not the chief.
+// TrainingOptions say how [MonitoredTrainingSession] trains. The zero value is a worker that is not
+// the chief.
 type TrainingOptions struct {
 	Master   string // target of the session, such as "grpc://host:port"; "local" if empty
 	IsChief  bool   // initialize or restore the model, save it and write summaries
 	Scaffold *Scaffold
-	// CheckpointDir is where the chief saves checkpoints and finds the one to go on from; "" for no checkpoints.
+	// CheckpointDir is where the chief saves checkpoints and finds the one to go on from; "" for no
+	// checkpoints.
 	CheckpointDir  string
 	Hooks          []SessionRunHook // of every worker
 	ChiefOnlyHooks []SessionRunHook
 
-	SaveCheckpointSteps int64         // 0 for by time
-	SaveCheckpointEvery time.Duration // 10 minutes if 0 and SaveCheckpointSteps is 0; negative for never
-	SummaryDir          string        // CheckpointDir if empty
-	SaveSummariesSteps  int64         // 100 if 0; negative for never
-	LogStepCountSteps   int64         // steps between two notes of the rate of steps; 100 if 0, negative for never
+	SaveCheckpointSteps int64 // 0 for by time
+	// 10 minutes if 0 and SaveCheckpointSteps is 0; negative for never
+	SaveCheckpointEvery time.Duration
+	SummaryDir          string // CheckpointDir if empty
+	SaveSummariesSteps  int64  // 100 if 0; negative for never
+	// steps between two notes of the rate of steps; 100 if 0, negative for never
+	LogStepCountSteps int64
 
 	SessionOptions []weft.Option
 	MaxWait        time.Duration // how long a worker waits for the chief; 30 minutes if 0
-	RecoveryWait   time.Duration // longest pause between two looks at whether the model is ready; a second if 0
-	StopGrace      time.Duration // how long goroutines have to end after a stop; 2 minutes if 0
-	Logger         *slog.Logger  // also gets the rate of steps; if nil, slog.Default() gets the rest
+	// longest pause between two looks at whether the model is ready; a second if 0
+	RecoveryWait time.Duration
+	StopGrace    time.Duration // how long goroutines have to end after a stop; 2 minutes if 0
+	// also gets the rate of steps; if nil, slog.Default() gets the rest
+	Logger *slog.Logger
 }
 
-// MonitoredTrainingSession returns a session to train with, for one worker of a cluster or for a single process, with the
-// usual hooks: the chief initializes the model or restores it from its latest checkpoint, saves checkpoints, writes
-// summaries and counts steps; all others wait for the chief.
+// MonitoredTrainingSession returns a session to train with, for one worker of a cluster or for a
+// single process, with the usual hooks: the chief initializes the model or restores it from its
+// latest checkpoint, saves checkpoints, writes summaries and counts steps; all others wait for the
+// chief.
 //
 //	sess, err := train.MonitoredTrainingSession(ctx, s, train.TrainingOptions{
 //		Master: server.Target(), IsChief: task == 0, CheckpointDir: dir,

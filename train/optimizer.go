@@ -7,14 +7,14 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Optimizer says how variables change by their gradients. An Optimizer holds settings only: it may be used for any number
-// of graphs.
+// Optimizer says how variables change by their gradients. An Optimizer holds settings only: it may
+// be used for any number of graphs.
 type Optimizer interface {
-	// Name is the name of the nodes that apply gradients and of the variables that the optimizer keeps, as TensorFlow
-	// names them.
+	// Name is the name of the nodes that apply gradients and of the variables that the optimizer
+	// keeps, as TensorFlow names them.
 	Name() string
-	// Begin adds what the updates of variables have in common: the variables that the optimizer keeps at the scope outer,
-	// other nodes at inner, which is below it.
+	// Begin adds what the updates of variables have in common: the variables that the optimizer
+	// keeps at the scope outer, other nodes at inner, which is below it.
 	Begin(vars []*Variable, outer, inner *op.Scope) Updater
 }
 
@@ -34,8 +34,9 @@ type GradientVariable struct {
 	Var  *Variable
 }
 
-// ComputeGradients adds the gradients of loss with respect to variables; without any, to all trainable ones of the graph.
-// Gradients may be changed, for instance clipped, before they are given to [ApplyGradients].
+// ComputeGradients adds the gradients of loss with respect to variables; without any, to all
+// trainable ones of the graph. Gradients may be changed, for instance clipped, before they are
+// given to [ApplyGradients].
 func ComputeGradients(s *op.Scope, loss op.Output, vars ...*Variable) []GradientVariable {
 	if len(vars) == 0 {
 		vars = Variables(s, TrainableVariables)
@@ -59,8 +60,9 @@ func ComputeGradients(s *op.Scope, loss op.Output, vars ...*Variable) []Gradient
 	return out
 }
 
-// ApplyGradients adds the updates of variables by their gradients and, after these, the count of the step if step is not
-// nil. Variables without a gradient are left alone. It returns the node to run, and adds it to the collection [TrainOps].
+// ApplyGradients adds the updates of variables by their gradients and, after these, the count of
+// the step if step is not nil. Variables without a gradient are left alone. It returns the node to
+// run, and adds it to the collection [TrainOps].
 func ApplyGradients(s *op.Scope, opt Optimizer, grads []GradientVariable, step *Variable) *graph.Node {
 	var some []GradientVariable
 	var vars []*Variable
@@ -115,8 +117,9 @@ func sumRows(s *op.Scope, g *gradients.IndexedSlices) (values, indices op.Output
 	return op.UnsortedSegmentSum(s, g.Values, index, rows), unique
 }
 
-// Minimize adds the gradients of loss with respect to all trainable variables, and their application: [ComputeGradients]
-// and [ApplyGradients]. It returns the node to run for one step of training.
+// Minimize adds the gradients of loss with respect to all trainable variables, and their
+// application: [ComputeGradients] and [ApplyGradients]. It returns the node to run for one step of
+// training.
 func Minimize(s *op.Scope, opt Optimizer, loss op.Output, step *Variable) *graph.Node {
 	return ApplyGradients(s, opt, ComputeGradients(s, loss), step)
 }

@@ -87,7 +87,8 @@ var optimizers = map[string]func(step *train.Variable) train.Optimizer{
 	},
 }
 
-// TestOptimizers compares names and values of all variables after 20 steps with those that TensorFlow has.
+// TestOptimizers compares names and values of all variables after 20 steps with those that
+// TensorFlow has.
 func TestOptimizers(t *testing.T) {
 	for key, want := range recordedOptimizers(t) {
 		name, kind, _ := strings.Cut(key, " ")
@@ -165,7 +166,8 @@ func compareVariables(t *testing.T, s *op.Scope, sess *weft.Session, want map[st
 	}
 }
 
-// recordedOptimizers reads what TensorFlow computed: "optimizer kind" → name of a variable → values.
+// recordedOptimizers reads what TensorFlow computed: "optimizer kind" → name of a variable →
+// values.
 func recordedOptimizers(t *testing.T) map[string]map[string][]float64 {
 	t.Helper()
 	f, err := os.Open("testdata/optimizers.txt")

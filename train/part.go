@@ -9,8 +9,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Partitioned is a variable whose rows are divided over several, so that they fit on several parameter servers: the parts
-// are variables "name/part_0" and so on, of almost the same size, the larger ones first. Checkpoints hold it as one tensor.
+// Partitioned is a variable whose rows are divided over several, so that they fit on several
+// parameter servers: the parts are variables "name/part_0" and so on, of almost the same size, the
+// larger ones first. Checkpoints hold it as one tensor.
 type Partitioned struct {
 	Name  string
 	Shape tensor.Shape
@@ -25,7 +26,8 @@ type Part struct {
 	Offset int64        // its first row
 }
 
-// beside returns the same part of a variable that is kept beside the whole, under its name with a suffix.
+// beside returns the same part of a variable that is kept beside the whole, under its name with a
+// suffix.
 func (p *Part) beside(suffix string) *Part {
 	out := *p
 	out.Name += suffix
@@ -40,8 +42,9 @@ func (v *Variable) wholeName() string {
 	return v.Name
 }
 
-// NewPartitioned adds a variable in so many parts, each with an initial value of its own. With a scope that asks
-// [ReplicaDeviceSetter] for devices the parts are on one parameter server after the other.
+// NewPartitioned adds a variable in so many parts, each with an initial value of its own. With a
+// scope that asks [ReplicaDeviceSetter] for devices the parts are on one parameter server after the
+// other.
 func NewPartitioned(
 	s *op.Scope, name string, shape tensor.Shape, dtype tensor.DType, init Initializer, parts int, opts ...VariableOption,
 ) *Partitioned {
@@ -75,8 +78,8 @@ func (p *Partitioned) Value(s *op.Scope) op.Output {
 	return op.ConcatV2(s, values, op.Const(s, int32(0)))
 }
 
-// Lookup adds the rows of the given numbers, int32 or int64: the result has the shape of ids followed by that of a row. Rows
-// are taken from each part where it is, and only they travel.
+// Lookup adds the rows of the given numbers, int32 or int64: the result has the shape of ids
+// followed by that of a row. Rows are taken from each part where it is, and only they travel.
 func (p *Partitioned) Lookup(s *op.Scope, ids op.Output) op.Output {
 	return lookup(s, p.Parts, ids, func(s *op.Scope, ids op.Output) (part, row op.Output) {
 		// The first extra parts have one row more than the others.
@@ -89,9 +92,10 @@ func (p *Partitioned) Lookup(s *op.Scope, ids op.Output) op.Output {
 	})
 }
 
-// EmbeddingLookup adds rows of variables, of which the first holds the rows 0, n, 2n and so on of all, for n variables, the
-// second the rows 1, n + 1 and so on. The result has the shape of ids, int32 or int64, followed by that of a row. Rows are
-// taken from each variable where it is, and only they travel; so do their gradients.
+// EmbeddingLookup adds rows of variables, of which the first holds the rows 0, n, 2n and so on of
+// all, for n variables, the second the rows 1, n + 1 and so on. The result has the shape of ids,
+// int32 or int64, followed by that of a row. Rows are taken from each variable where it is, and
+// only they travel; so do their gradients.
 func EmbeddingLookup(s *op.Scope, vars []*Variable, ids op.Output) op.Output {
 	return lookup(s, vars, ids, func(s *op.Scope, ids op.Output) (part, row op.Output) {
 		n := integer(s, ids, int64(len(vars)))
@@ -99,7 +103,8 @@ func EmbeddingLookup(s *op.Scope, vars []*Variable, ids op.Output) op.Output {
 	})
 }
 
-// lookup gathers rows from several variables: where returns which variable each id is in, and which row there.
+// lookup gathers rows from several variables: where returns which variable each id is in, and which
+// row there.
 func lookup(s *op.Scope, vars []*Variable, ids op.Output, where func(s *op.Scope, ids op.Output) (part, row op.Output)) op.Output {
 	s, result := s.Composite("embedding_lookup")
 	if len(vars) == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// rows makes an initializer that gives the elements of row i of a variable of two columns the values 10i and 10i + 1. Calls
-// of it take the next of the lists of rows.
+// rows makes an initializer that gives the elements of row i of a variable of two columns the
+// values 10i and 10i + 1. Calls of it take the next of the lists of rows.
 func rows(lists ...[]int32) train.Initializer {
 	return func(s *op.Scope, shape tensor.Shape, dtype tensor.DType) op.Output {
 		v := make([][]float32, len(lists[0]))
@@ -24,7 +24,8 @@ func rows(lists ...[]int32) train.Initializer {
 	}
 }
 
-// TestLookups looks rows up and changes them by their gradients. How they are divided makes no difference.
+// TestLookups looks rows up and changes them by their gradients. How they are divided makes no
+// difference.
 func TestLookups(t *testing.T) {
 	f32 := tensor.Float32
 	for name, lookup := range map[string]func(s *op.Scope, ids op.Output, opts ...train.VariableOption) op.Output{

@@ -15,20 +15,22 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// QueueRunner fills a queue: it runs each of its nodes again and again, in a goroutine of its own, until one says that the
-// input has ended. When all have ended it closes the queue, and when it is stopped it closes the queue and cancels what
-// waits to be enqueued.
+// QueueRunner fills a queue: it runs each of its nodes again and again, in a goroutine of its own,
+// until one says that the input has ended. When all have ended it closes the queue, and when it is
+// stopped it closes the queue and cancels what waits to be enqueued.
 type QueueRunner struct {
-	Queue   op.Output     // a resource handle
-	Enqueue []*graph.Node // run again and again, each by a goroutine; the same node may be there several times
-	Close   *graph.Node   // closes the queue after its input has ended
-	Cancel  *graph.Node   // closes the queue and cancels what waits
+	Queue op.Output // a resource handle
+	// run again and again, each by a goroutine; the same node may be there several times
+	Enqueue []*graph.Node
+	Close   *graph.Node // closes the queue after its input has ended
+	Cancel  *graph.Node // closes the queue and cancels what waits
 	// ClosedCodes are the codes of errors that mean an ordinary end; [status.OutOfRange] if nil.
 	ClosedCodes []status.Code
 }
 
-// NewQueueRunner returns a runner for a queue of the operations whose names end in V2, and adds the nodes that close it. It
-// is started by its [QueueRunner.Start], or with all others if it is in the collection [QueueRunners] ([AddQueueRunner]).
+// NewQueueRunner returns a runner for a queue of the operations whose names end in V2, and adds the
+// nodes that close it. It is started by its [QueueRunner.Start], or with all others if it is in the
+// collection [QueueRunners] ([AddQueueRunner]).
 func NewQueueRunner(s *op.Scope, queue op.Output, enqueue ...*graph.Node) *QueueRunner {
 	near := s
 	if queue.Node != nil {
@@ -40,8 +42,8 @@ func NewQueueRunner(s *op.Scope, queue op.Output, enqueue ...*graph.Node) *Queue
 	}
 }
 
-// AddQueueRunner adds runners to the collection [QueueRunners], all of which [StartQueueRunners] and monitored sessions
-// start.
+// AddQueueRunner adds runners to the collection [QueueRunners], all of which [StartQueueRunners]
+// and monitored sessions start.
 func AddQueueRunner(s *op.Scope, runners ...*QueueRunner) {
 	for _, q := range runners {
 		s.AddToCollection(QueueRunners, q)
@@ -96,7 +98,8 @@ func (q *QueueRunner) Start(sess Session, coord *Coordinator) {
 	coord.Go(func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
-			if !isPreemption(coord.Err()) { // a next session goes on with the queues that are still there
+			// a next session goes on with the queues that are still there
+			if !isPreemption(coord.Err()) {
 				q.cancel(ctx, sess)
 			}
 		case <-ended:
@@ -126,5 +129,6 @@ const cancelTimeout = 5 * time.Second
 func (q *QueueRunner) cancel(ctx context.Context, sess Session) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer done()
-	_, _ = sess.Run(ctx, nil, nil, []*graph.Node{q.Cancel}) // if the tasks are gone, so are those who wait
+	// if the tasks are gone, so are those who wait
+	_, _ = sess.Run(ctx, nil, nil, []*graph.Node{q.Cancel})
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// ReportUninitializedVariables adds a vector with the names of those variables that have no value yet; without any, of all
-// global and local ones. An empty vector says that the model is ready.
+// ReportUninitializedVariables adds a vector with the names of those variables that have no value
+// yet; without any, of all global and local ones. An empty vector says that the model is ready.
 func ReportUninitializedVariables(s *op.Scope, vars ...*Variable) op.Output {
 	if len(vars) == 0 {
 		vars = append(vars, Variables(s, GlobalVariables)...)

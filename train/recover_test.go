@@ -26,8 +26,8 @@ func startTask(t *testing.T, spec cluster.Spec, job string) *server.Server {
 	return s
 }
 
-// TestLostParameterServer restarts the parameter server, which forgets all variables, in the middle of training: it goes on
-// from the latest checkpoint.
+// TestLostParameterServer restarts the parameter server, which forgets all variables, in the middle
+// of training: it goes on from the latest checkpoint.
 func TestLostParameterServer(t *testing.T) {
 	cl := startCluster(t, map[string]int{"ps": 1, "worker": 1})
 	l := newLine(newScope().WithDeviceFunc(train.ReplicaDeviceSetter(train.DeviceSetter{PSTasks: 1})))

@@ -11,9 +11,10 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// keptCheckpoints is the account of the checkpoints of a folder, of which the state file is the copy on disk. What is there
-// is always listed: a checkpoint is added to the list before it is written, and taken out after it was removed, so that
-// whoever comes after a crash knows what may have been left.
+// keptCheckpoints is the account of the checkpoints of a folder, of which the state file is the
+// copy on disk. What is there is always listed: a checkpoint is added to the list before it is
+// written, and taken out after it was removed, so that whoever comes after a crash knows what may
+// have been left.
 type keptCheckpoints struct {
 	dir     string
 	options *SaverOptions
@@ -75,7 +76,8 @@ func (k *keptCheckpoints) write() error {
 	return (&checkpoint.State{Latest: k.latest, All: k.prefixes()}).Write(k.dir, k.options.StateFile, k.options.RelativePaths)
 }
 
-// begin lists a checkpoint that is about to be written. Earlier ones that never came to be are forgotten.
+// begin lists a checkpoint that is about to be written. Earlier ones that never came to be are
+// forgotten.
 func (k *keptCheckpoints) begin(prefix string) error {
 	k.list = slices.DeleteFunc(k.list, func(c keptCheckpoint) bool { return !checkpoint.Exists(c.prefix) })
 	if k.index(prefix) < 0 {
@@ -106,7 +108,8 @@ func (k *keptCheckpoints) commit(prefix string) error {
 	return k.removeSurplus()
 }
 
-// removeSurplus removes the oldest checkpoints, but never the latest, and then takes them out of the list.
+// removeSurplus removes the oldest checkpoints, but never the latest, and then takes them out of
+// the list.
 func (k *keptCheckpoints) removeSurplus() error {
 	if k.options.MaxToKeep < 0 {
 		return nil

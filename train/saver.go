@@ -26,18 +26,21 @@ type Session interface {
 
 // SaverOptions say what a [Saver] saves and how many checkpoints it keeps.
 type SaverOptions struct {
-	// Variables are what is saved, by their names in checkpoints; nil for all global variables under their own names. Several
-	// with one name are the parts of one variable ([Partitioned]).
+	// Variables are what is saved, by their names in checkpoints; nil for all global variables
+	// under their own names. Several with one name are the parts of one variable ([Partitioned]).
 	Variables map[string][]*Variable
-	// MaxToKeep is the number of recent checkpoints that are kept: 5 if it is 0, all if it is negative.
+	// MaxToKeep is the number of recent checkpoints that are kept: 5 if it is 0, all if it is
+	// negative.
 	MaxToKeep int
 	// KeepEvery keeps a checkpoint for good whenever so much time has passed; 0 for never.
 	KeepEvery time.Duration
 	// Sharded lets every task write the variables that it has, in files of its own.
 	Sharded bool
-	// StateFile is the name of the file that lists the checkpoints of a folder; [checkpoint.StateFile] if empty.
+	// StateFile is the name of the file that lists the checkpoints of a folder;
+	// [checkpoint.StateFile] if empty.
 	StateFile string
-	// RelativePaths writes the paths in the state file relative to the folder, which can then be moved.
+	// RelativePaths writes the paths in the state file relative to the folder, which can then be
+	// moved.
 	RelativePaths bool
 	// NoMetaGraph leaves out the file PREFIX.meta with the graph.
 	NoMetaGraph bool
@@ -47,12 +50,13 @@ type SaverOptions struct {
 
 const defaultMaxToKeep = 5
 
-// Saver saves variables to checkpoints and restores them. The tasks of the session write and read the files, so that these
-// must be in a file system that all of them and the caller share.
+// Saver saves variables to checkpoints and restores them. The tasks of the session write and read
+// the files, so that these must be in a file system that all of them and the caller share.
 //
-// A checkpoint that [Saver.Save] has returned is on disk. If the process or the machine dies at any time, the last one that
-// was returned is there and listed in the state file; what an interrupted save has left is removed by the first Save of the
-// next Saver for that folder, or by [Saver.Recover]. One Saver at a time may write to a folder.
+// A checkpoint that [Saver.Save] has returned is on disk. If the process or the machine dies at any
+// time, the last one that was returned is there and listed in the state file; what an interrupted
+// save has left is removed by the first Save of the next Saver for that folder, or by
+// [Saver.Recover]. One Saver at a time may write to a folder.
 type Saver struct {
 	scope   *op.Scope
 	options SaverOptions
@@ -66,8 +70,8 @@ type Saver struct {
 	meta metaCache
 }
 
-// NewSaver adds the nodes of a saver, below "save", to the graph, and the saver to the collection [Savers]. A graph may have
-// several savers.
+// NewSaver adds the nodes of a saver, below "save", to the graph, and the saver to the collection
+// [Savers]. A graph may have several savers.
 func NewSaver(s *op.Scope, options SaverOptions) *Saver {
 	sv := buildSaver(s, options)
 	if s.Err() == nil {
@@ -123,7 +127,8 @@ func newSaver(s *op.Scope, options SaverOptions) *Saver {
 	return &Saver{scope: s, options: options, turn: make(chan struct{}, 1)}
 }
 
-// SaverOf returns the saver whose nodes a MetaGraph names, after the graph was imported (see [ImportMetaGraph]).
+// SaverOf returns the saver whose nodes a MetaGraph names, after the graph was imported (see
+// [ImportMetaGraph]).
 func SaverOf(s *op.Scope, def savedmodel.Saver, options SaverOptions) (*Saver, error) {
 	sv := newSaver(s, options)
 	sv.nodes = def
@@ -144,9 +149,10 @@ func (sv *Saver) Def() savedmodel.Saver { return sv.nodes }
 // NoStep is the step of a checkpoint whose prefix has none.
 const NoStep = -1
 
-// Save saves the variables under the prefix "path-step", or path if step is [NoStep], and returns the prefix when the
-// checkpoint is on disk and stands in the state file of its folder. Then it removes the checkpoints that are too many. After
-// an error the checkpoints of before are still there.
+// Save saves the variables under the prefix "path-step", or path if step is [NoStep], and returns
+// the prefix when the checkpoint is on disk and stands in the state file of its folder. Then it
+// removes the checkpoints that are too many. After an error the checkpoints of before are still
+// there.
 func (sv *Saver) Save(ctx context.Context, sess Session, path string, step int64) (string, error) {
 	if err := sv.take(ctx, "waiting for another checkpoint to be saved"); err != nil {
 		return "", err
@@ -185,8 +191,8 @@ func (sv *Saver) write(ctx context.Context, sess Session, prefix string) error {
 	return sv.meta.write(sv, prefix+metaSuffix)
 }
 
-// Write saves the variables under a prefix and waits until the files are on disk, without a place in any state file: for
-// SavedModels and for programs that keep account of checkpoints themselves.
+// Write saves the variables under a prefix and waits until the files are on disk, without a place
+// in any state file: for SavedModels and for programs that keep account of checkpoints themselves.
 func (sv *Saver) Write(ctx context.Context, sess Session, prefix string) error {
 	feeds := map[graph.Output]tensor.Tensor{sv.file: tensor.Scalar(prefix)}
 	if _, err := sess.Run(ctx, feeds, []graph.Output{sv.save}, nil); err != nil {
@@ -195,7 +201,8 @@ func (sv *Saver) Write(ctx context.Context, sess Session, prefix string) error {
 	return checkpoint.Sync(prefix)
 }
 
-// Restore gives the variables the values that they have in a checkpoint, of which the prefix is given.
+// Restore gives the variables the values that they have in a checkpoint, of which the prefix is
+// given.
 func (sv *Saver) Restore(ctx context.Context, sess Session, prefix string) error {
 	if !sv.nodes.FormatIsOld && !checkpoint.Exists(prefix) {
 		return status.InvalidArgumentf("The passed save_path is not a valid checkpoint: %s", prefix)
@@ -208,8 +215,9 @@ func (sv *Saver) Restore(ctx context.Context, sess Session, prefix string) error
 	return nil
 }
 
-// Recover removes from a folder what an interrupted save has left and takes over the checkpoints that its state file lists,
-// so that they count among those to keep. [Saver.Save] does it for a folder that is new to the saver.
+// Recover removes from a folder what an interrupted save has left and takes over the checkpoints
+// that its state file lists, so that they count among those to keep. [Saver.Save] does it for a
+// folder that is new to the saver.
 func (sv *Saver) Recover(ctx context.Context, dir string) error {
 	if err := sv.take(ctx, "waiting for a checkpoint to be saved"); err != nil {
 		return err
@@ -260,7 +268,8 @@ type savedVariable struct {
 	*Variable
 }
 
-// savedVariables returns what is to be saved in order of names, the parts of a variable in order of their rows.
+// savedVariables returns what is to be saved in order of names, the parts of a variable in order of
+// their rows.
 func savedVariables(s *op.Scope, named map[string][]*Variable) []savedVariable {
 	if named == nil {
 		named = map[string][]*Variable{}

@@ -20,7 +20,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// model is a graph with variables of every kind that is saved: whole, in parts, of several types, by handle and by reference.
+// model is a graph with variables of every kind that is saved: whole, in parts, of several types,
+// by handle and by reference.
 type savedVars struct {
 	scope      *op.Scope
 	w, r, name *train.Variable
@@ -144,7 +145,8 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-// TestPartsAreOneTensor looks at the checkpoint of a variable in parts: it holds the whole under its name.
+// TestPartsAreOneTensor looks at the checkpoint of a variable in parts: it holds the whole under
+// its name.
 func TestPartsAreOneTensor(t *testing.T) {
 	s := newScope()
 	m := newSavedVars(s)
@@ -189,14 +191,16 @@ func TestSaverKeeps(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		options train.SaverOptions
-		kept    string // steps whose checkpoints are there after steps 1 to 6, saved at intervals of an hour
-		listed  string
+		// steps whose checkpoints are there after steps 1 to 6, saved at intervals of an hour
+		kept   string
+		listed string
 	}{
 		{"the last two", train.SaverOptions{MaxToKeep: 2}, "5 6", "5 6"},
 		{"one", train.SaverOptions{MaxToKeep: 1}, "6", "6"},
 		{"all", train.SaverOptions{MaxToKeep: -1}, "1 2 3 4 5 6", "6"},
 		{"default", train.SaverOptions{}, "2 3 4 5 6", "2 3 4 5 6"},
-		// The clock stands at 1:00 with step 1; what is later than 2:30 since the start and 2:30 after that stays.
+		// The clock stands at 1:00 with step 1; what is later than 2:30 since the start and 2:30
+		// after that stays.
 		{"some for good", train.SaverOptions{MaxToKeep: 1, KeepEvery: 150 * time.Minute}, "3 6", "6"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -262,7 +266,8 @@ func TestSaverGoesOn(t *testing.T) {
 	}
 }
 
-// TestSaveFails checks that a save that fails leaves what was there, and that the next one clears up.
+// TestSaveFails checks that a save that fails leaves what was there, and that the next one clears
+// up.
 func TestSaveFails(t *testing.T) {
 	dir := t.TempDir()
 	s := newScope()

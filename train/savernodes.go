@@ -20,7 +20,8 @@ type saverBuilder struct {
 	restore *graph.Node // to be run to restore
 }
 
-// partsOf is how the folder beside a checkpoint is called that tasks write their parts to, and the parts in it.
+// partsOf is how the folder beside a checkpoint is called that tasks write their parts to, and the
+// parts in it.
 const partsOf = "_temp/part"
 
 func (b *saverBuilder) addFilename() {
@@ -37,7 +38,8 @@ func (b *saverBuilder) addWhole() {
 	b.restore = Group(b.scope, "restore_all", b.addRestore(near, b.vars)...)
 }
 
-// addSharded saves and restores the variables of each device there; the last one makes one checkpoint of the parts.
+// addSharded saves and restores the variables of each device there; the last one makes one
+// checkpoint of the parts.
 func (b *saverBuilder) addSharded() {
 	temp := op.StringJoin(b.scope.WithDevice("/device:CPU:0"), []op.Output{b.file, op.Const(b.scope, partsOf)})
 	devices, byDevice := b.byDevice()
@@ -118,7 +120,8 @@ func (b *saverBuilder) addRestore(s *op.Scope, vars []savedVariable) []*graph.No
 	return assigned
 }
 
-// namesAndSlices returns the names of variables in a checkpoint and, for parts of a variable, which part each is.
+// namesAndSlices returns the names of variables in a checkpoint and, for parts of a variable, which
+// part each is.
 func namesAndSlices(vars []savedVariable) (names, specs []string) {
 	for _, v := range vars {
 		names, specs = append(names, v.name), append(specs, sliceSpec(v))
@@ -126,8 +129,8 @@ func namesAndSlices(vars []savedVariable) (names, specs []string) {
 	return names, specs
 }
 
-// sliceSpec returns which part of the tensor of its name a variable is: the dimensions of the whole and the start and the
-// length of the part in each, "7 2 3,2:0,2"; "" for the whole.
+// sliceSpec returns which part of the tensor of its name a variable is: the dimensions of the whole
+// and the start and the length of the part in each, "7 2 3,2:0,2"; "" for the whole.
 func sliceSpec(v savedVariable) string {
 	if !v.isPart {
 		return ""

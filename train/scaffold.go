@@ -8,13 +8,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Scaffold is what a session needs of a graph to initialize, save and restore a model. What is not given is taken from the
-// collection of the graph with that name or else added, when the session is made.
+// Scaffold is what a session needs of a graph to initialize, save and restore a model. What is not
+// given is taken from the collection of the graph with that name or else added, when the session is
+// made.
 type Scaffold struct {
-	InitOp    *graph.Node                                   // initializes the model; nil for all global variables
+	// initializes the model; nil for all global variables
+	InitOp    *graph.Node
 	InitFeeds map[graph.Output]tensor.Tensor                // for InitOp
 	InitFn    func(ctx context.Context, sess Session) error // runs after InitOp
-	ReadyOp   op.Output                                     // names what is missing before training can begin
+	// names what is missing before training can begin
+	ReadyOp op.Output
 	// ReadyForLocalInitOp names what is missing before LocalInitOp can run.
 	ReadyForLocalInitOp op.Output
 	LocalInitOp         *graph.Node // initializes local variables and tables, in every process

@@ -57,7 +57,8 @@ func (d InverseTimeDecay) At(s *op.Scope, step op.Output) op.Output {
 	return op.RealDiv(result, hyper(s, "initial_learning_rate", d.Rate), divisor)
 }
 
-// PolynomialDecay goes from Rate to End in so many steps and stays there, or begins again over twice, three times as many.
+// PolynomialDecay goes from Rate to End in so many steps and stays there, or begins again over
+// twice, three times as many.
 type PolynomialDecay struct {
 	Rate  float64 // at the start
 	Steps float64
@@ -103,7 +104,8 @@ func (d PiecewiseConstant) At(s *op.Scope, step op.Output) op.Output {
 	return op.GatherV2(result, op.Const(s, values), index, op.Const(s, int32(0)))
 }
 
-// CosineDecay goes from Rate to Rate * End along half a wave in so many steps, and stays there (Loshchilov and Hutter, 2016).
+// CosineDecay goes from Rate to Rate * End along half a wave in so many steps, and stays there
+// (Loshchilov and Hutter, 2016).
 type CosineDecay struct {
 	Rate  float64 // at the start
 	Steps float64
@@ -118,7 +120,8 @@ func (d CosineDecay) At(s *op.Scope, step op.Output) op.Output {
 	return op.Mul(result, hyper(s, "initial_learning_rate", d.Rate), op.AddV2(s, wave, number(s, d.End)))
 }
 
-// CosineRestarts is the [CosineDecay] that begins again and again, each time longer and lower (Loshchilov and Hutter, 2016).
+// CosineRestarts is the [CosineDecay] that begins again and again, each time longer and lower
+// (Loshchilov and Hutter, 2016).
 type CosineRestarts struct {
 	Rate   float64 // at the start
 	Steps  float64 // of the first time
@@ -153,8 +156,8 @@ func (d CosineRestarts) At(s *op.Scope, step op.Output) op.Output {
 	return op.Mul(result, hyper(s, "initial_learning_rate", d.Rate), part)
 }
 
-// LinearCosineDecay falls in a straight line, along which it swings (Bello et al., 2017): the rate is that at the start times
-// (Alpha + line) * wave + Beta.
+// LinearCosineDecay falls in a straight line, along which it swings (Bello et al., 2017): the rate
+// is that at the start times (Alpha + line) * wave + Beta.
 type LinearCosineDecay struct {
 	Rate    float64 // at the start
 	Steps   float64 // in which the line reaches zero
@@ -162,7 +165,8 @@ type LinearCosineDecay struct {
 	Alpha   float64
 	Beta    float64 // 0 stands for 0.001
 
-	// Noise adds normal noise to the line, whose variance falls as (1 + step) ** -NoiseDecay. Its seed is the graph's.
+	// Noise adds normal noise to the line, whose variance falls as (1 + step) ** -NoiseDecay. Its
+	// seed is the graph's.
 	Noise      float64 // variance at the start; 0 for none
 	NoiseDecay float64
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// SessionManager makes sessions whose model is ready: the chief restores it from a checkpoint or initializes it, and all
-// others wait for that.
+// SessionManager makes sessions whose model is ready: the chief restores it from a checkpoint or
+// initializes it, and all others wait for that.
 type SessionManager struct {
 	Target   string
 	Scope    *op.Scope // of the graph, which is complete
@@ -25,7 +25,8 @@ type SessionManager struct {
 	CheckpointDir  string // folder whose latest checkpoint is restored; "" for none
 	CheckpointFile string // prefix of the checkpoint that is restored, in the place of a folder
 
-	// RecoveryWait is the longest pause between two looks at whether the chief has made the model ready; a second if 0.
+	// RecoveryWait is the longest pause between two looks at whether the chief has made the model
+	// ready; a second if 0.
 	RecoveryWait time.Duration
 	Logger       *slog.Logger // slog.Default() if nil
 }
@@ -50,8 +51,8 @@ func (m *SessionManager) session() (*weft.Session, error) {
 	return weft.NewSession(m.Target, g, m.Options...)
 }
 
-// PrepareSession returns a session for the chief: it restores the model from a checkpoint or else initializes it, and then
-// initializes what is local. The caller closes the session.
+// PrepareSession returns a session for the chief: it restores the model from a checkpoint or else
+// initializes it, and then initializes what is local. The caller closes the session.
 func (m *SessionManager) PrepareSession(ctx context.Context) (*weft.Session, error) {
 	sess, err := m.session()
 	if err != nil {
@@ -117,7 +118,8 @@ func (m *SessionManager) initialize(ctx context.Context, sess *weft.Session) err
 	return nil
 }
 
-// initializeLocal initializes what belongs to this process once the rest is ready, and returns what is missing.
+// initializeLocal initializes what belongs to this process once the rest is ready, and returns what
+// is missing.
 func (m *SessionManager) initializeLocal(ctx context.Context, sess *weft.Session) (missing string, err error) {
 	if m.Scaffold.LocalInitOp == nil {
 		return "", nil
@@ -141,8 +143,8 @@ func notReady(ctx context.Context, sess Session, ready op.Output) (string, error
 	return strings.Join(tensor.Values[string](&out[0]), ", "), nil
 }
 
-// WaitForSession returns a session for a worker that is not the chief: it waits until the chief has made the model ready,
-// and initializes what is local. The caller closes the session.
+// WaitForSession returns a session for a worker that is not the chief: it waits until the chief has
+// made the model ready, and initializes what is local. The caller closes the session.
 func (m *SessionManager) WaitForSession(ctx context.Context) (*weft.Session, error) {
 	pause, said := firstWait, ""
 	for {
@@ -165,7 +167,8 @@ func (m *SessionManager) WaitForSession(ctx context.Context) (*weft.Session, err
 	}
 }
 
-// look returns a session if the model is ready, and else what is missing. Tasks that are lost may come back.
+// look returns a session if the model is ready, and else what is missing. Tasks that are lost may
+// come back.
 func (m *SessionManager) look(ctx context.Context) (*weft.Session, string, error) {
 	sess, err := m.session()
 	if err != nil {

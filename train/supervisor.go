@@ -20,22 +20,24 @@ type SupervisorOptions struct {
 	Scaffold *Scaffold // what is not given is added
 	// GlobalStep counts the steps; nil for the one that the graph has, if it has one.
 	GlobalStep *Variable
-	// LogDir is where the chief saves checkpoints, finds the one to go on from and writes summaries; "" for nowhere.
+	// LogDir is where the chief saves checkpoints, finds the one to go on from and writes
+	// summaries; "" for nowhere.
 	LogDir             string
 	CheckpointBasename string        // "model.ckpt" if empty
 	SaveModelEvery     time.Duration // 10 minutes if 0; negative for never
 	SaveSummariesEvery time.Duration // 2 minutes if 0; negative for never
-	RecoveryWait       time.Duration // longest pause between two looks at whether the model is ready; a second if 0
-	StopGrace          time.Duration // how long goroutines have to end after a stop; 2 minutes if 0
-	SessionOptions     []weft.Option
-	Logger             *slog.Logger // nil for nowhere
+	// longest pause between two looks at whether the model is ready; a second if 0
+	RecoveryWait   time.Duration
+	StopGrace      time.Duration // how long goroutines have to end after a stop; 2 minutes if 0
+	SessionOptions []weft.Option
+	Logger         *slog.Logger // nil for nowhere
 }
 
 const defaultSummariesEvery = 2 * time.Minute
 
-// Supervisor is the older way to train that survives restarts: it prepares a session, and saves checkpoints and writes
-// summaries in goroutines beside the caller's loop. New programs use [MonitoredTrainingSession], which also recovers from the
-// loss of tasks.
+// Supervisor is the older way to train that survives restarts: it prepares a session, and saves
+// checkpoints and writes summaries in goroutines beside the caller's loop. New programs use
+// [MonitoredTrainingSession], which also recovers from the loss of tasks.
 //
 //	sv, err := train.NewSupervisor(s, train.SupervisorOptions{IsChief: task == 0, LogDir: dir})
 //	…
@@ -99,9 +101,9 @@ func (o *SupervisorOptions) setDefaults(s *op.Scope) {
 	}
 }
 
-// PrepareOrWaitForSession returns a session whose model is ready: the chief restores or initializes it, all others wait. It
-// starts the queue runners and, on the chief, the goroutines that save and summarize. The caller calls Stop and closes the
-// session.
+// PrepareOrWaitForSession returns a session whose model is ready: the chief restores or initializes
+// it, all others wait. It starts the queue runners and, on the chief, the goroutines that save and
+// summarize. The caller calls Stop and closes the session.
 func (sv *Supervisor) PrepareOrWaitForSession(ctx context.Context, master string) (*weft.Session, error) {
 	sv.manager.Target, sv.manager.Options = master, sv.options.SessionOptions
 	ready := sv.manager.WaitForSession
@@ -195,7 +197,8 @@ func (sv *Supervisor) countSteps(ctx context.Context, sess Session, rate *trigge
 	return sv.writer.Add(at, summary.Value{Tag: stepRateTag, Data: float32(float64(steps) / took.Seconds())})
 }
 
-// Loop calls f now and then again after each interval, in a goroutine, until the supervisor stops. An error of f stops it.
+// Loop calls f now and then again after each interval, in a goroutine, until the supervisor stops.
+// An error of f stops it.
 func (sv *Supervisor) Loop(every time.Duration, f func(ctx context.Context) error) {
 	sv.coord.Go(func(ctx context.Context) error {
 		ticker := time.NewTicker(every)
@@ -216,17 +219,19 @@ func (sv *Supervisor) Loop(every time.Duration, f func(ctx context.Context) erro
 	})
 }
 
-// ShouldStop reports whether a stop was requested, a goroutine has failed or the context of the session has ended.
+// ShouldStop reports whether a stop was requested, a goroutine has failed or the context of the
+// session has ended.
 func (sv *Supervisor) ShouldStop() bool { return sv.coord != nil && sv.coord.ShouldStop() }
 
-// WaitForStop waits until the supervisor should stop, and reports whether that was before ctx ended.
+// WaitForStop waits until the supervisor should stop, and reports whether that was before ctx
+// ended.
 func (sv *Supervisor) WaitForStop(ctx context.Context) bool { return sv.coord.WaitForStop(ctx) }
 
 // RequestStop asks for a stop, because of an error if there is one.
 func (sv *Supervisor) RequestStop(err error) { sv.coord.RequestStop(err) }
 
-// Stop stops the goroutines, waits until they have ended and returns why they did if that was an error. It may be called more
-// than once.
+// Stop stops the goroutines, waits until they have ended and returns why they did if that was an
+// error. It may be called more than once.
 func (sv *Supervisor) Stop(ctx context.Context) error {
 	var errs []error
 	if sv.coord != nil {
@@ -242,8 +247,8 @@ func (sv *Supervisor) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ManagedSession prepares a session, calls f with it, stops and closes the session. It returns the first error, in which the
-// end of the input (OutOfRange) is none.
+// ManagedSession prepares a session, calls f with it, stops and closes the session. It returns the
+// first error, in which the end of the input (OutOfRange) is none.
 func (sv *Supervisor) ManagedSession(ctx context.Context, master string, f func(ctx context.Context, sess *weft.Session) error) error {
 	sess, err := sv.PrepareOrWaitForSession(ctx, master)
 	if err != nil {

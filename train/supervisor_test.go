@@ -60,7 +60,8 @@ func TestSupervisor(t *testing.T) {
 	}
 }
 
-// TestSupervisorStops returns the error of the caller or of a goroutine, and the end of the input as none.
+// TestSupervisorStops returns the error of the caller or of a goroutine, and the end of the input
+// as none.
 func TestSupervisorStops(t *testing.T) {
 	s := newScope()
 	q := op.FIFOQueueV2(s, []tensor.DType{tensor.Float32})

@@ -10,19 +10,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// SyncReplicasOptimizer lets replicas of a model, each with a graph and a client of its own, train in step: the gradients of
-// ReplicasToAggregate steps are averaged and applied at once, and those that were computed from older variables are left out
-// (Chen et al., 2016).
+// SyncReplicasOptimizer lets replicas of a model, each with a graph and a client of its own, train
+// in step: the gradients of ReplicasToAggregate steps are averaged and applied at once, and those
+// that were computed from older variables are left out (Chen et al., 2016).
 //
-// Each replica adds its gradients to accumulators beside the variables and then waits for a token. The chief, in a goroutine
-// of its own, takes the averages from the accumulators, applies them and puts a token with the new step into a queue for each
-// replica. Every worker gives the hook of [SyncReplicasOptimizer.MakeSessionRunHook] to its monitored session. The operations
-// and their shared names are TensorFlow's, so that workers of both can train one model.
+// Each replica adds its gradients to accumulators beside the variables and then waits for a token.
+// The chief, in a goroutine of its own, takes the averages from the accumulators, applies them and
+// puts a token with the new step into a queue for each replica. Every worker gives the hook of
+// [SyncReplicasOptimizer.MakeSessionRunHook] to its monitored session. The operations and their
+// shared names are TensorFlow's, so that workers of both can train one model.
 type SyncReplicasOptimizer struct {
 	Optimizer           Optimizer // how the averages are applied
 	ReplicasToAggregate int       // gradients that are averaged
-	TotalNumReplicas    int       // workers; more than ReplicasToAggregate are backups, fewer make several steps each
-	// VariableAverages keeps running means of variables, which are updated after each step; nil for none.
+	// workers; more than ReplicasToAggregate are backups, fewer make several steps each
+	TotalNumReplicas int
+	// VariableAverages keeps running means of variables, which are updated after each step; nil for
+	// none.
 	VariableAverages *MovingAverages
 
 	scope     *op.Scope
@@ -35,7 +38,8 @@ type SyncReplicasOptimizer struct {
 	runner    *QueueRunner
 }
 
-// NewSyncReplicasOptimizer returns an optimizer that averages the gradients of so many steps, of so many workers in all.
+// NewSyncReplicasOptimizer returns an optimizer that averages the gradients of so many steps, of so
+// many workers in all.
 func NewSyncReplicasOptimizer(opt Optimizer, replicasToAggregate, totalNumReplicas int) *SyncReplicasOptimizer {
 	return &SyncReplicasOptimizer{Optimizer: opt, ReplicasToAggregate: replicasToAggregate, TotalNumReplicas: totalNumReplicas}
 }
@@ -46,8 +50,9 @@ func (o *SyncReplicasOptimizer) Minimize(s *op.Scope, loss op.Output, step *Vari
 	return o.ApplyGradients(s, ComputeGradients(s, loss), step)
 }
 
-// ApplyGradients adds what a worker and the chief do with the gradients, which are those of one worker, and returns the node
-// that a worker runs for one step of training. The global step must be given. It is called once for a graph.
+// ApplyGradients adds what a worker and the chief do with the gradients, which are those of one
+// worker, and returns the node that a worker runs for one step of training. The global step must be
+// given. It is called once for a graph.
 func (o *SyncReplicasOptimizer) ApplyGradients(s *op.Scope, grads []GradientVariable, step *Variable) *graph.Node {
 	switch {
 	case s.Err() != nil:
@@ -185,11 +190,13 @@ func (o *SyncReplicasOptimizer) enqueueTokens(s *op.Scope, n int) *graph.Node {
 	return op.QueueEnqueueManyV2(s.Named("sync_token_q_EnqueueMany"), o.queue, []op.Output{tokens})
 }
 
-// ChiefQueueRunner returns the runner of the chief's steps; nil before ApplyGradients. The hook starts it.
+// ChiefQueueRunner returns the runner of the chief's steps; nil before ApplyGradients. The hook
+// starts it.
 func (o *SyncReplicasOptimizer) ChiefQueueRunner() *QueueRunner { return o.runner }
 
-// InitTokensOp adds a node that gives the workers so many tokens to begin with, which the chief runs once; ReplicasToAggregate
-// if n is negative. With fewer workers than gradients to average, at least the difference is needed. The hook runs it.
+// InitTokensOp adds a node that gives the workers so many tokens to begin with, which the chief
+// runs once; ReplicasToAggregate if n is negative. With fewer workers than gradients to average, at
+// least the difference is needed. The hook runs it.
 func (o *SyncReplicasOptimizer) InitTokensOp(n int) (*graph.Node, error) {
 	if o.runner == nil {
 		return nil, status.FailedPreconditionf("get_init_tokens_op() should be called after apply_gradients().")
@@ -207,13 +214,14 @@ func (o *SyncReplicasOptimizer) InitTokensOp(n int) (*graph.Node, error) {
 	return o.enqueueTokens(onDevice(o.scope, o.step.Handle.Node.Device), n), nil
 }
 
-// MakeSessionRunHook returns the hook that a worker's monitored session needs. On the chief it initializes the accumulators,
-// gives the workers their first tokens and runs the chief's steps.
+// MakeSessionRunHook returns the hook that a worker's monitored session needs. On the chief it
+// initializes the accumulators, gives the workers their first tokens and runs the chief's steps.
 func (o *SyncReplicasOptimizer) MakeSessionRunHook(isChief bool) SessionRunHook {
 	return o.MakeSessionRunHookWithTokens(isChief, -1)
 }
 
-// MakeSessionRunHookWithTokens is MakeSessionRunHook with a number of first tokens (see [SyncReplicasOptimizer.InitTokensOp]).
+// MakeSessionRunHookWithTokens is MakeSessionRunHook with a number of first tokens (see
+// [SyncReplicasOptimizer.InitTokensOp]).
 func (o *SyncReplicasOptimizer) MakeSessionRunHookWithTokens(isChief bool, tokens int) SessionRunHook {
 	return &syncReplicasHook{opt: o, chief: isChief, tokens: tokens}
 }
@@ -263,11 +271,12 @@ func (h *syncReplicasHook) AfterCreateSession(ctx context.Context, sess Session,
 	return nil
 }
 
-// End implements [SessionRunHook]. A worker that leaves gives a token to those who stay: the one it has taken last may have
-// been that of another, who would wait for ever.
+// End implements [SessionRunHook]. A worker that leaves gives a token to those who stay: the one it
+// has taken last may have been that of another, who would wait for ever.
 func (h *syncReplicasHook) End(ctx context.Context, sess Session) error {
 	if h.leave != nil {
-		_, _ = sess.Run(ctx, nil, nil, []*graph.Node{h.leave}) // if the queue is closed or gone, nobody waits for it
+		// if the queue is closed or gone, nobody waits for it
+		_, _ = sess.Run(ctx, nil, nil, []*graph.Node{h.leave})
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ func newReplica(task, aggregate, total int, opts ...train.VariableOption) *repli
 	return r
 }
 
-// work trains one worker, whose gradients are x, and returns the values of the variables at its end.
+// work trains one worker, whose gradients are x, and returns the values of the variables at its
+// end.
 func (r *replica) work(ctx context.Context, cl *server.Cluster, task int, x float32, last int64) ([]tensor.Tensor, error) {
 	final := &train.FinalOpsHook{Fetches: []op.Output{r.w.Value, r.table.Value, train.GlobalStep(r.scope).Value}}
 	sess, err := train.MonitoredTrainingSession(ctx, r.scope, train.TrainingOptions{
@@ -55,8 +56,8 @@ func (r *replica) work(ctx context.Context, cl *server.Cluster, task int, x floa
 	return final.Values(), err
 }
 
-// TestSyncReplicas trains two workers in step: the variables move by the mean of two gradients in each, whoever of the two
-// they come from.
+// TestSyncReplicas trains two workers in step: the variables move by the mean of two gradients in
+// each, whoever of the two they come from.
 func TestSyncReplicas(t *testing.T) {
 	const last = 10
 	for name, opts := range map[string][]train.VariableOption{"reference": nil, "resource": {train.Resource()}} {

@@ -31,7 +31,8 @@ func (t *trigger) due(step int64) bool {
 	return t.steps > 0 && step >= t.step+t.steps || t.every > 0 && !t.now().Before(t.at.Add(t.every))
 }
 
-// fire notes that it was done at a step, and returns what has passed since the time before; zero for the first.
+// fire notes that it was done at a step, and returns what has passed since the time before; zero
+// for the first.
 func (t *trigger) fire(step int64) (steps int64, took time.Duration) {
 	now := t.now()
 	if t.fired {

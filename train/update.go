@@ -8,8 +8,9 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// kernelUpdater updates variables by one operation each, which TensorFlow has in four forms: ApplyX for references to
-// variables and ResourceApplyX for handles, SparseApplyX and ResourceSparseApplyX for rows. Their arguments go by name.
+// kernelUpdater updates variables by one operation each, which TensorFlow has in four forms: ApplyX
+// for references to variables and ResourceApplyX for handles, SparseApplyX and ResourceSparseApplyX
+// for rows. Their arguments go by name.
 type kernelUpdater struct {
 	kernel string // X
 	attrs  opdef.Attrs
@@ -26,7 +27,8 @@ type slotKind struct {
 	init Initializer
 }
 
-// newSlots makes a slot of each kind beside each variable, variable by variable: kinds after the first have numbered names.
+// newSlots makes a slot of each kind beside each variable, variable by variable: kinds after the
+// first have numbered names.
 func newSlots(s *op.Scope, name string, vars []*Variable, kinds ...slotKind) map[string]slots {
 	all := map[string]slots{}
 	for _, k := range kinds {
@@ -40,7 +42,8 @@ func newSlots(s *op.Scope, name string, vars []*Variable, kinds ...slotKind) map
 	return all
 }
 
-// NewSlot adds a variable of the shape and the type of v beside it, named "v/name" and not trainable, for an [Optimizer].
+// NewSlot adds a variable of the shape and the type of v beside it, named "v/name" and not
+// trainable, for an [Optimizer].
 func NewSlot(s *op.Scope, v *Variable, name string, init Initializer) *Variable {
 	opts := []VariableOption{NotTrainable()}
 	if v.Resource {

@@ -34,12 +34,12 @@ type variableConfig struct {
 // NotTrainable keeps the variable out of what optimizers change.
 func NotTrainable() VariableOption { return func(c *variableConfig) { c.untrained = true } }
 
-// Resource makes the variable a resource variable: its readers see the value of one moment, and what is assigned to it may
-// have another size.
+// Resource makes the variable a resource variable: its readers see the value of one moment, and
+// what is assigned to it may have another size.
 func Resource() VariableOption { return func(c *variableConfig) { c.resource = true } }
 
-// Local makes the variable belong to this process: it is neither trained nor saved, and is in the collection of
-// [LocalVariables].
+// Local makes the variable belong to this process: it is neither trained nor saved, and is in the
+// collection of [LocalVariables].
 func Local() VariableOption {
 	return func(c *variableConfig) { c.local, c.untrained = true, true }
 }
@@ -51,8 +51,8 @@ func Container(name string) VariableOption {
 
 func partOf(p *Part) VariableOption { return func(c *variableConfig) { c.part = p } }
 
-// NewVariable adds a variable with the given name, made unique, and its initializer, and adds it to the collections of
-// variables. By default it is trainable and global, and read by reference.
+// NewVariable adds a variable with the given name, made unique, and its initializer, and adds it to
+// the collections of variables. By default it is trainable and global, and read by reference.
 func NewVariable(s *op.Scope, name string, shape tensor.Shape, dtype tensor.DType, init Initializer, opts ...VariableOption) *Variable {
 	var cfg variableConfig
 	for _, o := range opts {
@@ -94,7 +94,8 @@ func (v *Variable) collect(s *op.Scope, local bool) {
 	}
 }
 
-// Read adds a read of the value that runs after the control dependencies of the scope; [Variable.Value] may run before.
+// Read adds a read of the value that runs after the control dependencies of the scope;
+// [Variable.Value] may run before.
 func (v *Variable) Read(s *op.Scope) op.Output {
 	if v.Resource {
 		return op.ReadVariableOp(s, v.Handle, v.DType)
@@ -158,7 +159,8 @@ func VariablesInitializer(s *op.Scope, vars ...*Variable) *graph.Node {
 	return Group(s, "init", inits...)
 }
 
-// GlobalStep returns the variable "global_step" that counts training steps, which is made at the first call.
+// GlobalStep returns the variable "global_step" that counts training steps, which is made at the
+// first call.
 func GlobalStep(s *op.Scope) *Variable {
 	for _, v := range s.Collection(globalStepKey) {
 		if v, ok := v.(*Variable); ok {

@@ -85,7 +85,8 @@ func appendHead(b []byte, length int, kind, flags byte, stream uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, stream)
 }
 
-// appendHeaders appends fields in the place of those of a frame, as literals that depend on no others.
+// appendHeaders appends fields in the place of those of a frame, as literals that depend on no
+// others.
 func appendHeaders(b []byte, f *frame, fields []hpack.HeaderField) []byte {
 	at := len(b)
 	b = appendHead(b, 0, headers, f.flags, f.stream)

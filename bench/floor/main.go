@@ -1,11 +1,12 @@
-// Command floor answers steps without running them, so that what is left of their time is the client's and the network's:
-// the least that any server could take. bench.latency runs it.
+// Command floor answers steps without running them, so that what is left of their time is the
+// client's and the network's: the least that any server could take. bench.latency runs it.
 //
 //	floor -to host:port
 //
-// It stands between a client and a server, whose calls it passes on, and prints its address. The second and all further
-// steps of a session get the bytes that the server answered to the first, from the goroutine that has read the request: it
-// reads the whole request, looks up which call it is, and writes the answer at once.
+// It stands between a client and a server, whose calls it passes on, and prints its address. The
+// second and all further steps of a session get the bytes that the server answered to the first,
+// from the goroutine that has read the request: it reads the whole request, looks up which call it
+// is, and writes the answer at once.
 package main
 
 import (

@@ -15,8 +15,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// relay is a connection of a client, and the one to the server that belongs to it. Blocks of headers are written anew in
-// both directions, as each depends on all before it and not all are passed on.
+// relay is a connection of a client, and the one to the server that belongs to it. Blocks of
+// headers are written anew in both directions, as each depends on all before it and not all are
+// passed on.
 type relay struct {
 	client, server net.Conn
 
@@ -30,7 +31,8 @@ type relay struct {
 	known    map[string]*answer // guarded by mu; by kind of call
 }
 
-const beginning = 256 // bytes of each frame that are looked at for a handle, which is near the beginning of a message
+// bytes of each frame that are looked at for a handle, which is near the beginning of a message
+const beginning = 256
 
 // call is one that the client has begun and not yet sent all of.
 type call struct {
@@ -142,7 +144,8 @@ func isStep(path string) bool {
 	return strings.HasSuffix(path, "/RunStep") || strings.HasSuffix(path, "/RunCallable")
 }
 
-// decide finds out what is to be answered to a step whose message has begun, or that this is to be learnt.
+// decide finds out what is to be answered to a step whose message has begun, or that this is to be
+// learnt.
 func (r *relay) decide(c *call, f *frame) {
 	kind := c.path + " " + session(c.begin)
 	r.mu.Lock()
@@ -152,7 +155,8 @@ func (r *relay) decide(c *call, f *frame) {
 	}
 }
 
-// session returns the handle in a request, which is its first field, after the five bytes before a message.
+// session returns the handle in a request, which is its first field, after the five bytes before a
+// message.
 func session(message []byte) string {
 	const prefix = 5
 	if len(message) < prefix {
@@ -166,7 +170,8 @@ func session(message []byte) string {
 	return ""
 }
 
-// reply answers a call if a frame is its last. It makes up for the window that the server does not widen.
+// reply answers a call if a frame is its last. It makes up for the window that the server does not
+// widen.
 func (r *relay) reply(a *answer, f *frame) error {
 	const wide = 1 << 29
 	r.taken += len(f.payload())

@@ -1,10 +1,11 @@
-// Command goclient measures how long steps take that compute next to nothing, as a client in Go sees them. bench.latency
-// runs it against Weft and TensorFlow.
+// Command goclient measures how long steps take that compute next to nothing, as a client in Go
+// sees them. bench.latency runs it against Weft and TensorFlow.
 //
 //	goclient -target grpc://localhost:2222 -calls 1:500,8:100,64:30
 //
-// With -target local the step is one of this process. It prints a JSON list of the median and 99th percentile, in microseconds, for every kind of step and number of clients at
-// once. Every client has a session of its own.
+// With -target local the step is one of this process. It prints a JSON list of the median and 99th
+// percentile, in microseconds, for every kind of step and number of clients at once. Every client
+// has a session of its own.
 package main
 
 import (
@@ -147,7 +148,8 @@ func hops(name string, tasks ...string) step {
 	return step{name, s.Graph(), x, nil, nil}
 }
 
-// run makes all clients call at the same time and returns how long their calls took; the first fifth of each warms up.
+// run makes all clients call at the same time and returns how long their calls took; the first
+// fifth of each warms up.
 func (l load) run(ctx context.Context, target string, s step) ([]time.Duration, error) {
 	clients := make([]*weft.Callable, l.clients)
 	for i := range clients {

@@ -31,7 +31,8 @@ type demoFlags struct {
 	hidden      int
 	rate        float64
 	serversOnly bool
-	others      string // flags that were given, apart from --dir and --steps, as one writes them again
+	// flags that were given, apart from --dir and --steps, as one writes them again
+	others string
 }
 
 const demoWorkers = 2
@@ -132,8 +133,8 @@ func (f *demoFlags) dataset() (*mnist.Dataset, error) {
 // modelDir returns where the model of a demo that was not interrupted goes.
 func (f *demoFlags) modelDir() string { return filepath.Join(f.dir, "model", strconv.Itoa(f.steps)) }
 
-// train runs a client for each worker and shows how they get on. When ctx ends, the workers finish their steps and the chief
-// saves a checkpoint.
+// train runs a client for each worker and shows how they get on. When ctx ends, the workers finish
+// their steps and the chief saves a checkpoint.
 func (f *demoFlags) train(ctx context.Context, scr *screen, cl *server.Cluster, set *mnist.Dataset) error {
 	if latest := train.LatestCheckpoint(f.dir); latest != "" {
 		scr.line("going on from %s", latest)
@@ -167,7 +168,8 @@ func (f *demoFlags) train(ctx context.Context, scr *screen, cl *server.Cluster, 
 	return nil
 }
 
-// exportHook writes the model when training has come to its end, which it has not if it was interrupted.
+// exportHook writes the model when training has come to its end, which it has not if it was
+// interrupted.
 type exportHook struct {
 	train.SavedModelHook
 	interrupted func() bool

@@ -175,7 +175,8 @@ type missingOp struct {
 	Nodes []string `json:"nodes"` // some of those that need it, in functions "function/node"
 }
 
-// ofPython are the operations that servers have only to say, when a step comes to one, that they have no functions of Python.
+// ofPython are the operations that servers have only to say, when a step comes to one, that they
+// have no functions of Python.
 var ofPython = map[string]bool{"PyFunc": true, "PyFuncStateless": true, "EagerPyFunc": true}
 
 // missingOps returns the operations of a graph that are not registered, in order of their names.

@@ -9,10 +9,12 @@ import (
 	"os/signal"
 	"syscall"
 
-	_ "github.com/weft-ml/weft/internal/sys/gctune" // lets the program start, and a task run, with few collections of garbage
+	// lets the program start, and a task run, with few collections of garbage
+	_ "github.com/weft-ml/weft/internal/sys/gctune"
 )
 
-// Exit statuses. Managers of clusters restart a task by its status: those below 128 are faults that come again.
+// Exit statuses. Managers of clusters restart a task by its status: those below 128 are faults that
+// come again.
 const (
 	exitFault = 1  // it could not do what was asked
 	exitUsage = 64 // it was asked wrongly

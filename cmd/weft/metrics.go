@@ -20,8 +20,8 @@ const (
 	metricsPause = 100 * time.Millisecond
 )
 
-// listenForMetrics listens on an address for requests for figures: on one that others than this machine can reach only if
-// that is wanted.
+// listenForMetrics listens on an address for requests for figures: on one that others than this
+// machine can reach only if that is wanted.
 func listenForMetrics(address string, insecure bool) (net.Listener, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -37,8 +37,8 @@ func listenForMetrics(address string, insecure bool) (net.Listener, error) {
 	return l, nil
 }
 
-// serveMetrics answers requests one after the other until the listener is closed. It speaks as much of HTTP as they need:
-// the library's server takes a task that rests 1.6 MiB of memory.
+// serveMetrics answers requests one after the other until the listener is closed. It speaks as much
+// of HTTP as they need: the library's server takes a task that rests 1.6 MiB of memory.
 func serveMetrics(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -84,7 +84,8 @@ func answerMetrics(conn io.Reader) []byte {
 	return append([]byte(head), body...)
 }
 
-// metric is a figure of the page, made of what the Go runtime counts: the sum of some less the sum of others.
+// metric is a figure of the page, made of what the Go runtime counts: the sum of some less the sum
+// of others.
 type metric struct {
 	name, kind, help string
 	plus, minus      []string
@@ -150,7 +151,8 @@ func figure(v metrics.Value) float64 {
 	return v.Float64()
 }
 
-// appendPauses appends the pauses of the garbage collector as a summary. Each counts as the upper end of its bucket.
+// appendPauses appends the pauses of the garbage collector as a summary. Each counts as the upper
+// end of its bucket.
 func appendPauses(b []byte, h *metrics.Float64Histogram) []byte {
 	const name = "weft_gc_pause_seconds"
 	var total uint64

@@ -62,7 +62,8 @@ func ask(t *testing.T, address, request string) string {
 	return string(answer)
 }
 
-// checkPage makes sure that each figure is one, and that there are those of a process that has collected garbage.
+// checkPage makes sure that each figure is one, and that there are those of a process that has
+// collected garbage.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
 	line := regexp.MustCompile(`^(# (HELP|TYPE) \w+ .+|\w+({quantile="[0-9.]+"})? [0-9.e+-]+)$`)

@@ -85,8 +85,9 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// jsonValue returns the values of a tensor for JSON: numbers that JSON has no form for as texts ("NaN"), complex ones as
-// pairs, and bytes that are no text as TensorFlow's servers write them, {"b64": "…"}.
+// jsonValue returns the values of a tensor for JSON: numbers that JSON has no form for as texts
+// ("NaN"), complex ones as pairs, and bytes that are no text as TensorFlow's servers write them,
+// {"b64": "…"}.
 func jsonValue(v any) any {
 	switch v := v.(type) {
 	case float32:

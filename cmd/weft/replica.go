@@ -17,7 +17,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// model is the graph that every replica builds: a perceptron with one hidden layer, its loss and its training step.
+// model is the graph that every replica builds: a perceptron with one hidden layer, its loss and
+// its training step.
 type model struct {
 	scope          *op.Scope
 	x, y           op.Output // pictures [n, 784], labels [n, 10]
@@ -80,7 +81,8 @@ func (m *model) signature() savedmodel.Signature {
 	}
 }
 
-// replica is one worker's client: it feeds its own worker, which trains the variables that all share.
+// replica is one worker's client: it feeds its own worker, which trains the variables that all
+// share.
 type replica struct {
 	flags       *demoFlags
 	index       int
@@ -96,7 +98,8 @@ const saveEvery = 5 * time.Second
 // chief reports whether the replica initializes and saves the model.
 func (r *replica) chief() bool { return r.index == 0 }
 
-// leaves reports whether the replica is to stop before the end. In step, the chief's stop is that of all.
+// leaves reports whether the replica is to stop before the end. In step, the chief's stop is that
+// of all.
 func (r *replica) leaves() bool {
 	select {
 	case <-r.interrupted:
@@ -116,7 +119,8 @@ func (r *replica) run(ctx context.Context) error {
 		Master: r.cluster.Target("worker", r.index), IsChief: r.chief(), CheckpointDir: r.flags.dir, SaveCheckpointEvery: saveEvery,
 		Hooks:          append(m.hooks, &train.StopAtStepHook{LastStep: int64(r.flags.steps)}),
 		ChiefOnlyHooks: []train.SessionRunHook{export},
-		// A replica needs its own worker and the parameter servers only: it starts whether or not the other workers are up.
+		// A replica needs its own worker and the parameter servers only: it starts whether or not
+		// the other workers are up.
 		SessionOptions: []weft.Option{weft.WithDeviceFilters("/job:ps", fmt.Sprintf("/job:worker/task:%d", r.index))},
 	})
 	if err != nil {

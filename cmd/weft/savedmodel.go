@@ -120,8 +120,8 @@ func clearDevicesFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("clear-devices", false, "let nodes run on any device, whatever they ask for")
 }
 
-// loadOptions says how to load a model: as TensorFlow's tool does, a device that is not there is replaced by another of the
-// same task.
+// loadOptions says how to load a model: as TensorFlow's tool does, a device that is not there is
+// replaced by another of the same task.
 func loadOptions(clearDevices bool) []weft.Option {
 	opts := []weft.Option{weft.WithSoftPlacement()}
 	if clearDevices {
@@ -130,7 +130,8 @@ func loadOptions(clearDevices bool) []weft.Option {
 	return opts
 }
 
-// adviseDevices adds to an error of running a model the flag that helps where nodes ask for devices that are not there.
+// adviseDevices adds to an error of running a model the flag that helps where nodes ask for devices
+// that are not there.
 func adviseDevices(err error) error {
 	if err != nil && strings.Contains(err.Error(), "Cannot assign a device for operation") {
 		return fmt.Errorf("%w\n--clear-devices lets nodes run on any device", err)

@@ -16,7 +16,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// screen shows how a demo gets on: a line per worker that is written over on a terminal, plain lines elsewhere.
+// screen shows how a demo gets on: a line per worker that is written over on a terminal, plain
+// lines elsewhere.
 type screen struct {
 	out  io.Writer
 	live bool

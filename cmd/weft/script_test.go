@@ -19,8 +19,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what commands print into testdata/*.txt")
 
-// TestScripts runs the commands of testdata/*.txt, lines that begin with "$ weft", and compares what they print with the lines
-// that follow. The last of these is the exit status, if it is not 0.
+// TestScripts runs the commands of testdata/*.txt, lines that begin with "$ weft", and compares
+// what they print with the lines that follow. The last of these is the exit status, if it is not 0.
 func TestScripts(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(scripts) == 0 {
@@ -146,8 +146,8 @@ func writeSamples(t *testing.T) {
 		os.WriteFile("unknown.pbtxt", []byte(`node { name: "a" op: "NoSuchThing" } node { name: "b" op: "NoOp" input: "^a" }`), 0o600))
 }
 
-// writeClusterModel writes models that were trained on a cluster and on other devices: nodes of models/ps are to run on a
-// parameter server, those of models/gpu on a GPU.
+// writeClusterModel writes models that were trained on a cluster and on other devices: nodes of
+// models/ps are to run on a parameter server, those of models/gpu on a GPU.
 func writeClusterModel(t *testing.T) {
 	t.Helper()
 	for name, device := range map[string]string{"ps": "/job:ps/task:0", "gpu": "/device:GPU:0"} {

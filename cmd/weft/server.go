@@ -31,7 +31,8 @@ type serverFlags struct {
 	grace       time.Duration
 	sessionTTL  time.Duration
 	verbose     bool
-	announce    func(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) // that the task is ready
+	// that the task is ready
+	announce func(cmd *cobra.Command, s *server.Server, def cluster.ServerDef)
 }
 
 func newServer() *cobra.Command {

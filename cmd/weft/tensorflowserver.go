@@ -15,8 +15,8 @@ import (
 	"github.com/weft-ml/weft/server"
 )
 
-// tensorFlowServer is the name of TensorFlow's own program for one task. Under that name, as a link to the binary or as a
-// command, weft takes the flags of that program and writes its lines.
+// tensorFlowServer is the name of TensorFlow's own program for one task. Under that name, as a link
+// to the binary or as a command, weft takes the flags of that program and writes its lines.
 const tensorFlowServer = "grpc_tensorflow_server"
 
 // rootFor returns the command that the program is, by the name that it was called by.
@@ -97,7 +97,8 @@ func announceTensorFlow(cmd *cobra.Command, s *server.Server, _ cluster.ServerDe
 	logLine(cmd.ErrOrStderr(), "grpc_server_lib.cc:466", "Started server with target: "+s.Target())
 }
 
-// logLine writes a line as TensorFlow's log has it, with the place in its sources that log readers know.
+// logLine writes a line as TensorFlow's log has it, with the place in its sources that log readers
+// know.
 func logLine(w io.Writer, place, text string) {
 	fmt.Fprintf(w, "%s: I tensorflow/core/distributed_runtime/rpc/%s] %s\n", time.Now().Format("2006-01-02 15:04:05.000000"), place, text)
 }

@@ -81,7 +81,8 @@ func logPlacement(t *testing.T, target string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sess, err := weft.NewSession(target, g, weft.WithPlacementLog(), weft.WithDeviceFilters("/job:ps")) // the workers do not run
+	// the workers do not run
+	sess, err := weft.NewSession(target, g, weft.WithPlacementLog(), weft.WithDeviceFilters("/job:ps"))
 	if err != nil {
 		t.Fatal(err)
 	}

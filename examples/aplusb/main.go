@@ -4,8 +4,9 @@
 //	weft server --cluster-spec='ps|localhost:2222,worker|localhost:2223' --job-name=worker --task-index=0 &
 //	go run ./examples/aplusb --target=grpc://localhost:2223
 //
-// Without --cpu-devices=2 the parameter server has no cpu:1. Soft placement then puts b on cpu:0; with --soft=false the
-// program ends with "Cannot assign a device for operation". The servers print where each node went.
+// Without --cpu-devices=2 the parameter server has no cpu:1. Soft placement then puts b on cpu:0;
+// with --soft=false the program ends with "Cannot assign a device for operation". The servers print
+// where each node went.
 package main
 
 import (

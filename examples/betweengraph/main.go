@@ -1,12 +1,12 @@
-// Command betweengraph trains with between-graph replication: every worker has a client and a graph of its own, and the
-// variables on the parameter servers are shared. Start one process per task:
+// Command betweengraph trains with between-graph replication: every worker has a client and a graph
+// of its own, and the variables on the parameter servers are shared. Start one process per task:
 //
 //	go run ./examples/betweengraph --ps-hosts=localhost:2222 --worker-hosts=localhost:2223,localhost:2224 --job-name=ps --task-index=0 &
 //	go run ./examples/betweengraph --ps-hosts=… --worker-hosts=… --job-name=worker --task-index=0 &
 //	go run ./examples/betweengraph --ps-hosts=… --worker-hosts=… --job-name=worker --task-index=1
 //
-// With --target the servers run already (weft server …, TensorFlow's, or weft demo --servers-only), and only the workers'
-// clients are started.
+// With --target the servers run already (weft server …, TensorFlow's, or weft demo --servers-only),
+// and only the workers' clients are started.
 package main
 
 import (

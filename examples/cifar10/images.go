@@ -51,7 +51,8 @@ func newImages(dir string) (*images, error) {
 	return d, nil
 }
 
-// next returns n images, row by row with the colors of a pixel together, each standardized, and their labels.
+// next returns n images, row by row with the colors of a pixel together, each standardized, and
+// their labels.
 func (d *images) next(n int) (out []float32, labels []int32) {
 	out, labels = make([]float32, n*pixels*channels), make([]int32, n)
 	for i := range n {
@@ -106,7 +107,8 @@ func standardize(image []float32) {
 	}
 	n := float64(len(image))
 	mean := sum / n
-	deviation := max(math.Sqrt(max(squares/n-mean*mean, 0)), 1/math.Sqrt(n)) // an image of one color has none
+	// an image of one color has none
+	deviation := max(math.Sqrt(max(squares/n-mean*mean, 0)), 1/math.Sqrt(n))
 	for i, v := range image {
 		image[i] = float32((float64(v) - mean) / deviation)
 	}

@@ -1,10 +1,11 @@
-// Command cifar10 trains a convolutional network on the images of CIFAR-10, with what such programs use: weight decay through
-// the collection of losses, a learning rate that decays, moving averages of the variables, checkpoints and summaries.
+// Command cifar10 trains a convolutional network on the images of CIFAR-10, with what such programs
+// use: weight decay through the collection of losses, a learning rate that decays, moving averages
+// of the variables, checkpoints and summaries.
 //
 //	go run ./examples/cifar10 --data-dir=cifar-10-batches-bin --train-dir=/tmp/cifar10
 //
-// Without --data-dir, images are drawn: ten textures of color. --data-dir is the folder with data_batch_1.bin and so on, the
-// binary version of CIFAR-10.
+// Without --data-dir, images are drawn: ten textures of color. --data-dir is the folder with
+// data_batch_1.bin and so on, the binary version of CIFAR-10.
 package main
 
 import (

@@ -6,7 +6,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// network is two convolutions, each with pooling and normalization, and three layers that are fully connected.
+// network is two convolutions, each with pooling and normalization, and three layers that are fully
+// connected.
 type network struct {
 	images, labels op.Output // [n, 32, 32, 3] and [n] int32, to be fed
 	loss, accuracy op.Output // scalars

@@ -1,5 +1,5 @@
-// Package digits draws the data that the examples train on: ten coarse patterns of 28x28 pixels, which stand for the digits
-// of MNIST, shifted, fainter or stronger, and in noise.
+// Package digits draws the data that the examples train on: ten coarse patterns of 28x28 pixels,
+// which stand for the digits of MNIST, shifted, fainter or stronger, and in noise.
 package digits
 
 import "math/rand/v2"
@@ -14,7 +14,8 @@ const (
 // cell is the width of the squares that patterns are made of, in pixels.
 const cell = 4
 
-// Batches draws images. The patterns are always the same; the seed decides which of them come, and how.
+// Batches draws images. The patterns are always the same; the seed decides which of them come, and
+// how.
 type Batches struct {
 	patterns [Classes][Pixels]float32
 	rng      *rand.Rand
@@ -40,7 +41,8 @@ func New(seed uint64) *Batches {
 	return b
 }
 
-// Next returns n images, one after the other, with values between 0 and 1, and the one-hot labels of each.
+// Next returns n images, one after the other, with values between 0 and 1, and the one-hot labels
+// of each.
 func (b *Batches) Next(n int) (images, labels []float32) {
 	images, labels = make([]float32, n*Pixels), make([]float32, n*Classes)
 	for i := range n {

@@ -1,13 +1,13 @@
-// Command ingraph trains with in-graph replication: one client and one graph, with a copy of the model on every worker and
-// its variables on the parameter server.
+// Command ingraph trains with in-graph replication: one client and one graph, with a copy of the
+// model on every worker and its variables on the parameter server.
 //
 //	weft server --cluster-spec=… --job-name=ps     --task-index=0 &   # one parameter server and two workers
 //	weft server --cluster-spec=… --job-name=worker --task-index=0 &
 //	weft server --cluster-spec=… --job-name=worker --task-index=1 &
 //	go run ./examples/ingraph --target=grpc://localhost:2223 --mode=sync
 //
-// In mode async each worker is driven by a goroutine of its own and applies its gradients at once. In mode sync every step
-// averages the gradients of all workers and applies them once.
+// In mode async each worker is driven by a goroutine of its own and applies its gradients at once.
+// In mode sync every step averages the gradients of all workers and applies them once.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command lstm trains a recurrent network of long short-term memory cells to continue a text, letter by letter, and prints
-// what it writes. The network is unrolled: the graph has a copy of the cell for each letter of a window.
+// Command lstm trains a recurrent network of long short-term memory cells to continue a text,
+// letter by letter, and prints what it writes. The network is unrolled: the graph has a copy of the
+// cell for each letter of a window.
 //
 //	go run ./examples/lstm                                   # in this process
 //	go run ./examples/lstm --target=grpc://localhost:2222    # on a server
@@ -168,7 +169,8 @@ func (c *config) run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// windows returns the windows of a step: each begins where that of the step before ended, at another place of the text.
+// windows returns the windows of a step: each begins where that of the step before ended, at
+// another place of the text.
 func (c *config) windows(m *model, step int) (map[op.Output]tensor.Tensor, error) {
 	letters, next := make([][]int32, c.batch), make([][]int32, c.batch)
 	for i := range letters {

@@ -1,4 +1,5 @@
-// Command matmul multiplies two matrices on a device that it names, and lists the devices of the cluster first:
+// Command matmul multiplies two matrices on a device that it names, and lists the devices of the
+// cluster first:
 //
 //	weft server --cluster-spec='local|localhost:2222' --job-name=local --task-index=0 &
 //	go run ./examples/matmul --target=grpc://localhost:2222

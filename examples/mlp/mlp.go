@@ -1,4 +1,5 @@
-// Package mlp is the network of the between-graph programs: 784 inputs, one hidden layer, 10 classes.
+// Package mlp is the network of the between-graph programs: 784 inputs, one hidden layer, 10
+// classes.
 package mlp
 
 import (
@@ -18,7 +19,8 @@ type MLP struct {
 	Accuracy      op.Output // share of images that are named rightly, a scalar
 }
 
-// New adds the network, with variables "hid_w", "hid_b", "sm_w" and "sm_b", where the scope puts them.
+// New adds the network, with variables "hid_w", "hid_b", "sm_w" and "sm_b", where the scope puts
+// them.
 func New(s *op.Scope, hiddenUnits int) *MLP {
 	m := &MLP{
 		X: op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, digits.Pixels))),

@@ -1,5 +1,6 @@
-// Command syncreplicas trains with synchronous between-graph replication, with hooks, and exports the model in two ways. Start
-// it as betweengraph, one process per task, or with --target where the servers of the cluster run already:
+// Command syncreplicas trains with synchronous between-graph replication, with hooks, and exports
+// the model in two ways. Start it as betweengraph, one process per task, or with --target where the
+// servers of the cluster run already:
 //
 //	go run ./examples/syncreplicas --ps-hosts=… --worker-hosts=… --job-name=worker --task-index=0 --target=grpc://localhost:2223
 //
@@ -64,7 +65,8 @@ func main() {
 }
 
 func (c *config) run(ctx context.Context, out io.Writer) (err error) {
-	if c.modelDir, err = filepath.Abs(c.modelDir); err != nil { // the servers may work in other folders
+	// the servers may work in other folders
+	if c.modelDir, err = filepath.Abs(c.modelDir); err != nil {
 		return err
 	}
 	spec := cluster.Spec{
@@ -148,7 +150,8 @@ func (c *config) export(dir string, x, probabilities op.Output) train.Export {
 	}
 }
 
-// exportFromCheckpoint restores the last checkpoint where no cluster is needed, and writes it as a SavedModel.
+// exportFromCheckpoint restores the last checkpoint where no cluster is needed, and writes it as a
+// SavedModel.
 func (c *config) exportFromCheckpoint(ctx context.Context, out io.Writer) error {
 	latest := train.LatestCheckpoint(filepath.Join(c.modelDir, "ckpt"))
 	meta, err := savedmodel.ReadMetaGraph(latest + ".meta")

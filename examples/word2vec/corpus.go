@@ -62,7 +62,8 @@ func newCorpus(path string, vocabulary int) (*corpus, error) {
 
 func (c *corpus) size() int { return len(c.names) }
 
-// pairs returns n words of the text and, for each, one of those that stand at most window words away.
+// pairs returns n words of the text and, for each, one of those that stand at most window words
+// away.
 func (c *corpus) pairs(n, window int) (words, near []int64) {
 	window = min(window, (len(c.text)-1)/2)
 	for range n {

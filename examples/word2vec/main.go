@@ -1,6 +1,7 @@
-// Command word2vec learns vectors for words, such that words that stand near the same words have vectors near each other
-// (the skip-gram model, Mikolov et al., 2013). The vectors are divided over the parameter servers, and only the rows that a
-// step needs travel, as do their gradients. The loss is noise-contrastive: words of the text against words that are drawn.
+// Command word2vec learns vectors for words, such that words that stand near the same words have
+// vectors near each other (the skip-gram model, Mikolov et al., 2013). The vectors are divided over
+// the parameter servers, and only the rows that a step needs travel, as do their gradients. The
+// loss is noise-contrastive: words of the text against words that are drawn.
 //
 //	weft server --cluster-spec=… --job-name=ps     --task-index=0 &   # two parameter servers and a worker
 //	weft server --cluster-spec=… --job-name=ps     --task-index=1 &
@@ -109,7 +110,8 @@ func (m *model) showNearest(ctx context.Context, out io.Writer, sess *weft.Sessi
 	found := tensor.Values[int32](&values[0])
 	for i, id := range ids {
 		var names []string
-		for _, near := range found[i*(shown+1)+1 : (i+1)*(shown+1)] { // the nearest of all is the word itself
+		// the nearest of all is the word itself
+		for _, near := range found[i*(shown+1)+1 : (i+1)*(shown+1)] {
 			names = append(names, words.names[near])
 		}
 		fmt.Fprintf(out, "nearest to %s: %s\n", words.names[id], strings.Join(names, ", "))

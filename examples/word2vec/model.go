@@ -14,7 +14,8 @@ type model struct {
 	inputs, labels op.Output // [batch] int64: words, and words that stand near them
 	loss           op.Output // scalar
 	update, init   *graph.Node
-	asked, nearest op.Output // [n] int64 words, and [n, shown+1] int32: those with the nearest vectors
+	// [n] int64 words, and [n, shown+1] int32: those with the nearest vectors
+	asked, nearest op.Output
 }
 
 func newModel(s *op.Scope, c *config, words int) *model {
@@ -36,8 +37,9 @@ func newModel(s *op.Scope, c *config, words int) *model {
 	return m
 }
 
-// contrast adds the noise-contrastive loss (Gutmann and Hyvärinen, 2010): each pair of the text is to be told from pairs of
-// the same word with ones that are drawn, for which it is taken into account how often each comes.
+// contrast adds the noise-contrastive loss (Gutmann and Hyvärinen, 2010): each pair of the text is
+// to be told from pairs of the same word with ones that are drawn, for which it is taken into
+// account how often each comes.
 func (m *model) contrast(s *op.Scope, x op.Output, weights *train.Partitioned, biases *train.Variable, c *config, words int64) op.Output {
 	column := op.Const(s, int32(1))
 	drawn, often, oftenDrawn := op.LogUniformCandidateSampler(s, op.ExpandDims(s, m.labels, column), 1, int64(c.negative), true, words)
@@ -49,7 +51,8 @@ func (m *model) contrast(s *op.Scope, x op.Output, weights *train.Partitioned, b
 	logits := op.MatMul(s, x, weights.Lookup(s, drawn), op.MatMulTransposeB(true))
 	logits = op.AddV2(s, logits, op.Sub(s, biases.Gather(s, drawn), op.Log(s, oftenDrawn)))
 
-	// The cross entropy of a logit is softplus(-logit) for what is true and softplus(logit) for what is not.
+	// The cross entropy of a logit is softplus(-logit) for what is true and softplus(logit) for
+	// what is not.
 	right := op.Softplus(s, op.Neg(s, trueLogits))
 	wrong := op.Sum(s, op.Softplus(s, logits), op.Const(s, []int32{1}))
 	return op.Mean(s.Named("loss"), op.AddV2(s, right, wrong), op.Const(s, []int32{0}))

@@ -1,4 +1,5 @@
-// Program files writes files of every kind for a TensorFlow to read, and reads those that a TensorFlow wrote.
+// Program files writes files of every kind for a TensorFlow to read, and reads those that a
+// TensorFlow wrote.
 //
 //	go run ./interop/files write DIR    what the files hold comes as JSON
 //	go run ./interop/files read DIR     the same for files that TensorFlow wrote

@@ -18,7 +18,8 @@ type (
 	outs  = []op.Output
 )
 
-// model is a graph with a variable of either kind, a loop in a condition, a function, and their gradients.
+// model is a graph with a variable of either kind, a loop in a condition, a function, and their
+// gradients.
 type model struct {
 	s       *scope
 	x       op.Output
@@ -27,7 +28,8 @@ type model struct {
 	saver   *train.Saver
 }
 
-// newModel takes x, two numbers, through everything: three times y = sin(y·w)·v where x is positive, f(x) elsewhere.
+// newModel takes x, two numbers, through everything: three times y = sin(y·w)·v where x is
+// positive, f(x) elsewhere.
 func newModel() (*model, error) {
 	s := op.NewScope()
 	m := &model{s: s, x: op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(2)))}
@@ -141,7 +143,8 @@ func writeStripped(m *model, path string) error {
 	return meta.WriteFile(path)
 }
 
-// readModels runs the SavedModel, the MetaGraph with its checkpoint and the frozen graph in a folder.
+// readModels runs the SavedModel, the MetaGraph with its checkpoint and the frozen graph in a
+// folder.
 func readModels(ctx context.Context, dir string, held contents) error {
 	m, err := weft.LoadSavedModel(ctx, "local", filepath.Join(dir, "model"), nil)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Program metamorphic writes random programs of package metamorphic for a TensorFlow to run: one JSON object a line, with the
-// graph, what to feed and fetch in each step, and the answer of the plain interpreter.
+// Program metamorphic writes random programs of package metamorphic for a TensorFlow to run: one
+// JSON object a line, with the graph, what to feed and fetch in each step, and the answer of the
+// plain interpreter.
 //
 //	go run ./interop/metamorphic -programs 200 -first 1000 [-scripts 'internal/test/metamorphic/testdata/*.txt'] > programs.jsonl
 package main

@@ -1,6 +1,7 @@
-// Command twin trains a small model with every optimizer, or with two replicas in step, and prints the losses as JSON: a list
-// for each optimizer. interop/test_twins.py does the same in Python and compares. With --replica it is one of the two, makes a
-// step for each line that it reads, and prints the loss.
+// Command twin trains a small model with every optimizer, or with two replicas in step, and prints
+// the losses as JSON: a list for each optimizer. interop/test_twins.py does the same in Python and
+// compares. With --replica it is one of the two, makes a step for each line that it reads, and
+// prints the loss.
 package main
 
 import (
@@ -183,8 +184,9 @@ func (m *model) run(ctx context.Context, sess train.Session, n int, update *grap
 	return tensor.Value[float32](&out[0]), nil
 }
 
-// trainInStep trains two replicas, each with batches of its own, and returns their losses in turns. The replicas wait for
-// each other after each step, and begin without tokens, so that each gives one gradient to every average.
+// trainInStep trains two replicas, each with batches of its own, and returns their losses in turns.
+// The replicas wait for each other after each step, and begin without tokens, so that each gives
+// one gradient to every average.
 func (c *config) trainInStep(ctx context.Context) ([]float32, error) {
 	losses := make([]float32, 2*c.steps)
 	var replicas [2]*replica

@@ -13,8 +13,8 @@ import (
 // row is a line of the table of a builder's documentation.
 type row struct{ name, kind, shape string }
 
-// writeDoc writes what an operation does and, as a table, the types and shapes of its arguments and results and the values
-// that its attributes may have.
+// writeDoc writes what an operation does and, as a table, the types and shapes of its arguments and
+// results and the values that its attributes may have.
 func writeDoc(b *bytes.Buffer, e entry) {
 	op := e.op
 	b.WriteString("\n// " + strings.ReplaceAll(sentence(op.Name, strings.TrimSpace(op.Doc)), "\n", "\n// ") + "\n")
@@ -40,8 +40,8 @@ func writeDoc(b *bytes.Buffer, e entry) {
 	}
 }
 
-// sentence joins a name and what Go readers expect after it: "MatMul multiplies …" where the text begins with a verb, and
-// "Abs: The …" where it does not.
+// sentence joins a name and what Go readers expect after it: "MatMul multiplies …" where the text
+// begins with a verb, and "Abs: The …" where it does not.
 func sentence(name, doc string) string {
 	first, _, _ := strings.Cut(doc, " ")
 	first = strings.TrimRight(first, ".,:")
@@ -81,7 +81,8 @@ func kindOf(op *opdef.Op, a opdef.Arg) string {
 	return kind
 }
 
-// shown returns the name of an attribute as the builder has it: that of a parameter if it must be given.
+// shown returns the name of an attribute as the builder has it: that of a parameter if it must be
+// given.
 func shown(op *opdef.Op, attr string) string {
 	if a := op.Attr(attr); a != nil && a.Default == nil && !inferredAttrs(op)[attr] {
 		return ident(attr)
@@ -89,7 +90,8 @@ func shown(op *opdef.Op, attr string) string {
 	return attr
 }
 
-// attrRows says which types the type attributes stand for, and which values those that must be given may have.
+// attrRows says which types the type attributes stand for, and which values those that must be
+// given may have.
 func attrRows(op *opdef.Op) []row {
 	inferred := inferredAttrs(op)
 	var rows []row

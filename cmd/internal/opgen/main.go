@@ -1,5 +1,6 @@
-// Command opgen writes what follows from the registry of kernels: the typed builders of package op, the table of
-// definitions that clients look operations up in, and the list of operations in the documentation.
+// Command opgen writes what follows from the registry of kernels: the typed builders of package op,
+// the table of definitions that clients look operations up in, and the list of operations in the
+// documentation.
 //
 //	go run ./cmd/internal/opgen          write the files
 //	go run ./cmd/internal/opgen -check   fail if a file is not current

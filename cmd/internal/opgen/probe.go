@@ -8,10 +8,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// probed are the shapes of the arguments and results of an operation in words, "" for those of which nothing can be said.
+// probed are the shapes of the arguments and results of an operation in words, "" for those of
+// which nothing can be said.
 type probed struct{ in, out []string }
 
-// samples are shapes that an output has too if it has that of an input: high and wide, also of size one.
+// samples are shapes that an output has too if it has that of an input: high and wide, also of size
+// one.
 var samples = []tensor.PartialShape{
 	tensor.MakePartial(3), tensor.MakePartial(6), tensor.MakePartial(3, 5), tensor.MakePartial(5, 2), tensor.MakePartial(1, 5, 7),
 	tensor.MakePartial(4, 7, 5), tensor.MakePartial(2, 3, 1, 7), tensor.MakePartial(2, 3, 7, 4), tensor.MakePartial(2, 3, 5, 7, 11),
@@ -21,7 +23,8 @@ var samples = []tensor.PartialShape{
 // highestRank is that of the inputs of three-dimensional convolutions, and one more.
 const highestRank = 6
 
-// probe asks the shape rule of an operation: which ranks it takes, and what it gives for inputs of which nothing is known.
+// probe asks the shape rule of an operation: which ranks it takes, and what it gives for inputs of
+// which nothing is known.
 func probe(op *opdef.Op) probed {
 	p := probed{in: make([]string, len(op.Inputs)), out: make([]string, len(op.Outputs))}
 	attrs, any, ok := sampleAttrs(op)
@@ -65,7 +68,8 @@ func ranks(op *opdef.Op, attrs opdef.Attrs, input int) string {
 	switch {
 	case len(taken) == 1:
 		return inWords(tensor.UnknownDims(taken[0]))
-	case len(taken) > 1 && taken[0] > 0 && taken[0]+len(taken) == highestRank+1: // that or any higher
+	case len(taken) > 1 && taken[0] > 0 && taken[0]+len(taken) == highestRank+1:
+		// that or any higher
 		return "[…" + strings.Repeat(",?", taken[0]) + "]"
 	default:
 		return ""
@@ -106,8 +110,9 @@ func shapesOf(op *opdef.Op, attrs opdef.Attrs, in []tensor.PartialShape) ([]tens
 	return c.Out, op.Shape(c)
 }
 
-// sampleAttrs returns attributes to ask the shape rule with. any reports whether they stand for all others: not where a value
-// that must be given was chosen. Operations with lists of tensors cannot be asked.
+// sampleAttrs returns attributes to ask the shape rule with. any reports whether they stand for all
+// others: not where a value that must be given was chosen. Operations with lists of tensors cannot
+// be asked.
 func sampleAttrs(op *opdef.Op) (attrs opdef.Attrs, any, ok bool) {
 	if slices.ContainsFunc(slices.Concat(op.Inputs, op.Outputs), isList) {
 		return nil, false, false

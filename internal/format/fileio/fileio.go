@@ -1,5 +1,5 @@
-// Package fileio is how operations and file formats reach the file system: errors with TensorFlow's codes and texts, files
-// that appear whole or not at all, and patterns of names.
+// Package fileio is how operations and file formats reach the file system: errors with TensorFlow's
+// codes and texts, files that appear whole or not at all, and patterns of names.
 package fileio
 
 import (
@@ -13,7 +13,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Error translates an error of the operating system about a file: "PATH; No such file or directory" with code NotFound.
+// Error translates an error of the operating system about a file: "PATH; No such file or directory"
+// with code NotFound.
 func Error(path string, err error) error {
 	var pathErr *fs.PathError
 	var linkErr *os.LinkError
@@ -64,7 +65,8 @@ func Read(path string) ([]byte, error) {
 	return b, Error(path, err)
 }
 
-// Write makes the contents of a file, which appears whole or stays as it was; folders that do not exist are made.
+// Write makes the contents of a file, which appears whole or stays as it was; folders that do not
+// exist are made.
 func Write(path string, contents []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return Error(filepath.Dir(path), err)
@@ -88,8 +90,8 @@ func MakeDir(path string) error {
 	return nil
 }
 
-// Match returns the files whose paths match a pattern, in order. "*" and "?" do not match a slash, and "[!a]" is any
-// character but a. A pattern that is malformed matches nothing.
+// Match returns the files whose paths match a pattern, in order. "*" and "?" do not match a slash,
+// and "[!a]" is any character but a. A pattern that is malformed matches nothing.
 func Match(pattern string) []string {
 	paths, err := filepath.Glob(strings.ReplaceAll(pattern, "[!", "[^"))
 	if err != nil {

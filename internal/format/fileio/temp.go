@@ -10,8 +10,9 @@ import (
 	"syscall"
 )
 
-// Temp is a file that is being written beside the place it will have. Nothing is seen of it there before Commit. It stays
-// locked as long as it exists, so that what a dead process has left can be told from what a living one is writing.
+// Temp is a file that is being written beside the place it will have. Nothing is seen of it there
+// before Commit. It stays locked as long as it exists, so that what a dead process has left can be
+// told from what a living one is writing.
 type Temp struct {
 	f    *os.File // nil once it is over
 	path string   // where it will be
@@ -20,7 +21,8 @@ type Temp struct {
 // tempName is how the files under construction are called.
 var tempName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.weft-tmp-[0-9a-f]{16}$`) })
 
-// Create begins a file. The folder must exist. Abort or Commit must follow; Abort after Commit does nothing.
+// Create begins a file. The folder must exist. Abort or Commit must follow; Abort after Commit does
+// nothing.
 func Create(path string) (*Temp, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, Error(path, syscall.EISDIR)
@@ -57,8 +59,8 @@ func (t *Temp) Write(b []byte) (int, error) {
 // Sync waits until what was written is on disk.
 func (t *Temp) Sync() error { return Error(t.path, t.f.Sync()) }
 
-// Commit puts the file where it belongs, in place of any that is there, and waits until it is on disk. After an error
-// nothing has changed and nothing is left.
+// Commit puts the file where it belongs, in place of any that is there, and waits until it is on
+// disk. After an error nothing has changed and nothing is left.
 func (t *Temp) Commit() error {
 	if err := t.Sync(); err != nil {
 		t.Abort()
@@ -70,7 +72,8 @@ func (t *Temp) Commit() error {
 	return SyncDir(filepath.Dir(t.path))
 }
 
-// Rename is Commit without waiting for the disk, for those who put several files in place: Sync all, Rename all, SyncDir.
+// Rename is Commit without waiting for the disk, for those who put several files in place: Sync
+// all, Rename all, SyncDir.
 func (t *Temp) Rename() error {
 	if err := os.Rename(t.f.Name(), t.path); err != nil {
 		t.Abort()
@@ -103,7 +106,8 @@ func SyncDir(dir string) error {
 	return Error(dir, f.Sync())
 }
 
-// Sweep removes the files in a folder that processes which no longer live had begun. Those of living ones stay.
+// Sweep removes the files in a folder that processes which no longer live had begun. Those of
+// living ones stay.
 func Sweep(dir string) {
 	files, err := os.ReadDir(dir)
 	if err != nil || !canLock {

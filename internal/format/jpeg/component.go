@@ -12,7 +12,8 @@ type component struct {
 	blocks        []block
 }
 
-// samples are those of one color: rows of stride, of which the image has width, the rest repeats the last.
+// samples are those of one color: rows of stride, of which the image has width, the rest repeats
+// the last.
 type samples struct {
 	pix            []uint8
 	stride, height int

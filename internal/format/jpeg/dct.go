@@ -1,6 +1,7 @@
 package jpeg
 
-// Factors of the transform in fractions of 13 bits: sums and differences of cosines (Loeffler, Ligtenberg and Moschytz, 1989).
+// Factors of the transform in fractions of 13 bits: sums and differences of cosines (Loeffler,
+// Ligtenberg and Moschytz, 1989).
 const (
 	fractionBits = 13
 	extraBits    = 2 // that the first pass keeps
@@ -9,7 +10,8 @@ const (
 	f1501, f1847, f1961, f2053, f2562, f3072 = 12299, 15137, 16069, 16819, 20995, 25172
 )
 
-// transform replaces the samples of a block, around 0, by its cosine transform times 8, with the roundings of libjpeg.
+// transform replaces the samples of a block, around 0, by its cosine transform times 8, with the
+// roundings of libjpeg.
 func transform(b *[64]int32) {
 	for i := 0; i < 64; i += 8 {
 		line(b, i, 1, -extraBits, fractionBits-extraBits)
@@ -22,8 +24,8 @@ func transform(b *[64]int32) {
 // round divides by 2 to the n.
 func round(v int32, n int) int32 { return (v + 1<<(n-1)) >> n }
 
-// line transforms 8 values that lie step apart. It divides sums by 2 to the whole, or multiplies them if that is negative, and
-// products by 2 to the part.
+// line transforms 8 values that lie step apart. It divides sums by 2 to the whole, or multiplies
+// them if that is negative, and products by 2 to the part.
 func line(b *[64]int32, at, step, whole, part int) {
 	v := func(i int) *int32 { return &b[(at+i*step)&63] }
 	s0, d0 := *v(0)+*v(7), *v(0)-*v(7)

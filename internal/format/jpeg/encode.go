@@ -1,5 +1,5 @@
-// Package jpeg writes JPEG files: what image/jpeg writes, and colors at full resolution, codes made for the image, and
-// progressive files. Its files are those of libjpeg, byte for byte.
+// Package jpeg writes JPEG files: what image/jpeg writes, and colors at full resolution, codes made
+// for the image, and progressive files. Its files are those of libjpeg, byte for byte.
 package jpeg
 
 import "encoding/binary"
@@ -33,7 +33,8 @@ func Segment(marker byte, body []byte) string {
 	return string(append(head, body...))
 }
 
-// Encode returns the file of an image of 1 or 3 channels (red, green, blue) of 8 bits; its sizes are 1 to MaxSize.
+// Encode returns the file of an image of 1 or 3 channels (red, green, blue) of 8 bits; its sizes
+// are 1 to MaxSize.
 func Encode(pix []uint8, height, width, channels int, o Options) string {
 	out := append([]byte{0xff, startOfImage}, o.Segments...)
 	unit := 8

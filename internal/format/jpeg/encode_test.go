@@ -81,14 +81,15 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestRunsEnd encodes what ends runs of blocks early: more blocks without coefficients than can be counted, and more bits to
-// refine than libjpeg keeps.
+// TestRunsEnd encodes what ends runs of blocks early: more blocks without coefficients than can be
+// counted, and more bits to refine than libjpeg keeps.
 func TestRunsEnd(t *testing.T) {
 	checkModes(t, make([]uint8, 1500*1500), 1500, 1500, 1, 50, false)
 	checkModes(t, noisy(256, 256, 1, 200), 256, 256, 1, 100, false)
 }
 
-// TestFiles compares with image/jpeg where it can do the same: the transform rounds as libjpeg's does in both.
+// TestFiles compares with image/jpeg where it can do the same: the transform rounds as libjpeg's
+// does in both.
 func TestFiles(t *testing.T) {
 	const height, width = 40, 24
 	pix := noisy(height, width, 1, 30)

@@ -1,6 +1,7 @@
 package jpeg
 
-// huffman is a prefix code as files tell it: how many symbols have codes of 1 to 16 bits, and the symbols, shortest code first.
+// huffman is a prefix code as files tell it: how many symbols have codes of 1 to 16 bits, and the
+// symbols, shortest code first.
 type huffman struct {
 	counts  [16]uint8
 	symbols []byte
@@ -28,11 +29,12 @@ func (h *huffman) codes() *codes {
 // frequencies count symbols; the last stands for the code of ones alone, which files may not use.
 type frequencies [257]int
 
-// best returns the code that makes symbols of these frequencies shortest (annex K.2). Of equal ones the greatest symbols are
-// joined first, as libjpeg does.
+// best returns the code that makes symbols of these frequencies shortest (annex K.2). Of equal ones
+// the greatest symbols are joined first, as libjpeg does.
 func (f frequencies) best() huffman {
 	f[256] = 1
-	var size, next [257]int // bits of each code; the chains of symbols that were joined, 1 more than the index
+	// bits of each code; the chains of symbols that were joined, 1 more than the index
+	var size, next [257]int
 	for {
 		least, second := f.least(-1), 0
 		if second = f.least(least); second < 0 {
@@ -53,7 +55,8 @@ func (f frequencies) best() huffman {
 	return limited(&size)
 }
 
-// least returns the rarest symbol that occurs, the greatest of several, other than one; -1 if there is none.
+// least returns the rarest symbol that occurs, the greatest of several, other than one; -1 if there
+// is none.
 func (f *frequencies) least(other int) int {
 	found := -1
 	for i, n := range f {

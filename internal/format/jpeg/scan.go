@@ -2,8 +2,8 @@ package jpeg
 
 import "math/bits"
 
-// scan is a part of the file: for some components, coefficients first to last of all blocks, of which high bits may have been
-// in scans before (those from bit high on) and low bits come later.
+// scan is a part of the file: for some components, coefficients first to last of all blocks, of
+// which high bits may have been in scans before (those from bit high on) and low bits come later.
 type scan struct {
 	components  []*component
 	first, last int
@@ -31,7 +31,8 @@ func (c *coder) symbol(class, table int, symbol byte, v uint32, n uint) {
 	c.write(v, n)
 }
 
-// value writes a symbol that tells how many bits v has, after run zeros, and the bits: of negative values those of v-1.
+// value writes a symbol that tells how many bits v has, after run zeros, and the bits: of negative
+// values those of v-1.
 func (c *coder) value(class, table, run int, v int32) {
 	n := bits.Len32(uint32(max(v, -v)))
 	c.symbol(class, table, byte(run<<4|n), uint32(v+v>>31), uint(n))

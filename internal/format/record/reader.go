@@ -32,8 +32,8 @@ func NewReader(r io.Reader, c Compression) (*Reader, error) {
 // Offset returns the position of the next record in the uncompressed file.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// Next returns the next record, which is valid until the next call; io.EOF at the end of the file, and DataLoss if the file
-// ends within a record or is damaged.
+// Next returns the next record, which is valid until the next call; io.EOF at the end of the file,
+// and DataLoss if the file ends within a record or is damaged.
 func (r *Reader) Next() ([]byte, error) {
 	if err := r.open(); err != nil {
 		return nil, err
@@ -50,7 +50,8 @@ func (r *Reader) Next() ([]byte, error) {
 		return nil, status.DataLossf("corrupted record at %d", r.offset)
 	}
 	r.buf.Reset()
-	if _, err := io.CopyN(&r.buf, r.r, int64(length)+4); err != nil { // memory grows with what is there
+	// memory grows with what is there
+	if _, err := io.CopyN(&r.buf, r.r, int64(length)+4); err != nil {
 		return nil, r.truncated(err)
 	}
 	b := r.buf.Bytes()

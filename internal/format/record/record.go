@@ -1,6 +1,6 @@
-// Package record reads and writes TensorFlow's record files (TFRecord): a sequence of byte strings, each with its length in 8
-// bytes, little-endian, the masked checksum of the length, and after the bytes their masked checksum. Whole files may be
-// compressed.
+// Package record reads and writes TensorFlow's record files (TFRecord): a sequence of byte strings,
+// each with its length in 8 bytes, little-endian, the masked checksum of the length, and after the
+// bytes their masked checksum. Whole files may be compressed.
 package record
 
 import (

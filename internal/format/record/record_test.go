@@ -72,7 +72,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestDamage flips every byte and cuts at every byte: what is read before the damage is right, and the damage is found.
+// TestDamage flips every byte and cuts at every byte: what is read before the damage is right, and
+// the damage is found.
 func TestDamage(t *testing.T) {
 	want := []string{"first", "second"}
 	for _, c := range []Compression{None, ZLIB, GZIP, Snappy} {

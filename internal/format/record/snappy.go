@@ -11,7 +11,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// A file that is compressed with Snappy is a sequence of blocks, each with its length in 4 bytes, big-endian.
+// A file that is compressed with Snappy is a sequence of blocks, each with its length in 4 bytes,
+// big-endian.
 const (
 	snappyBlock = 256 << 10 // that blocks are made of
 	maxBlock    = 1 << 30   // that is read

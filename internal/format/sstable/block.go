@@ -27,8 +27,8 @@ func parseBlock(b []byte) (block, error) {
 	return block{body[:at], body[at:]}, nil
 }
 
-// all returns the entries in order from a position on, which must be that of a whole key. Keys and values are valid until
-// the next step. It ends after the first error.
+// all returns the entries in order from a position on, which must be that of a whole key. Keys and
+// values are valid until the next step. It ends after the first error.
 func (b block) all(from int, err *error) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		var key []byte
@@ -79,7 +79,8 @@ func (b block) seek(key []byte) (k, value []byte, ok bool, err error) {
 	return nil, nil, false, err
 }
 
-// restartBefore returns the position of the last whole key that is smaller than key, or of the first.
+// restartBefore returns the position of the last whole key that is smaller than key, or of the
+// first.
 func (b block) restartBefore(key []byte) (int, error) {
 	lo, hi := 0, len(b.restarts)/4-1
 	for lo < hi {

@@ -71,7 +71,8 @@ func (t *Reader) block(h handle) (block, error) {
 	return parseBlock(contents)
 }
 
-// maxRatio is more than what the best compressed block can grow by: Snappy copies at most 64 bytes with each 2.
+// maxRatio is more than what the best compressed block can grow by: Snappy copies at most 64 bytes
+// with each 2.
 const maxRatio = 64
 
 func uncompress(b []byte) ([]byte, error) {
@@ -111,8 +112,8 @@ func (t *Reader) at(place []byte) (block, error) {
 	return t.block(h)
 }
 
-// All returns all entries in order. A key is valid until the next step; values may be kept. When it ends early because of
-// damage, *err says why.
+// All returns all entries in order. A key is valid until the next step; values may be kept. When it
+// ends early because of damage, *err says why.
 func (t *Reader) All(err *error) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		var last []byte

@@ -1,13 +1,14 @@
-// Package sstable reads and writes sorted string tables, the format that LevelDB introduced and that TensorFlow's
-// checkpoints use: keys in ascending order with their values.
+// Package sstable reads and writes sorted string tables, the format that LevelDB introduced and
+// that TensorFlow's checkpoints use: keys in ascending order with their values.
 //
-// A table is a sequence of blocks. Data blocks hold entries, each with as much of its key as differs from the key before,
-// and at the end the positions of entries whose keys are whole. An index block maps a key that is not smaller than any in
-// a data block, and smaller than all in the next one, to the place of that block. A footer of fixed size says where the
-// index is. Each block is followed by a byte that says how it is compressed and by a checksum.
+// A table is a sequence of blocks. Data blocks hold entries, each with as much of its key as
+// differs from the key before, and at the end the positions of entries whose keys are whole. An
+// index block maps a key that is not smaller than any in a data block, and smaller than all in the
+// next one, to the place of that block. A footer of fixed size says where the index is. Each block
+// is followed by a byte that says how it is compressed and by a checksum.
 //
-// All sizes that a file claims are checked against the size of the file before memory is allocated for them. What does
-// not fit the format is a DataLoss error.
+// All sizes that a file claims are checked against the size of the file before memory is allocated
+// for them. What does not fit the format is a DataLoss error.
 package sstable
 
 import "encoding/binary"

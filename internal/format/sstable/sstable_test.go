@@ -54,8 +54,8 @@ func someEntries(n, valueSize int) []entry {
 	return entries
 }
 
-// TestBytes compares a table of several blocks with the one that TensorFlow has written for the index of a checkpoint of
-// 12,000 scalars.
+// TestBytes compares a table of several blocks with the one that TensorFlow has written for the
+// index of a checkpoint of 12,000 scalars.
 func TestBytes(t *testing.T) {
 	entries := []entry{{"", "\x08\x01\x1a\x02\x08\x01"}}
 	for k := range 12000 {

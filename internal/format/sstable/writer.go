@@ -15,7 +15,8 @@ const (
 	restartInterval = 16        // entries of a data block from one whole key to the next
 )
 
-// Writer writes a table, byte for byte as TensorFlow does. Errors of the underlying writer stick and are returned by Close.
+// Writer writes a table, byte for byte as TensorFlow does. Errors of the underlying writer stick
+// and are returned by Close.
 type Writer struct {
 	w      io.Writer
 	offset uint64

@@ -1,7 +1,9 @@
-// Package array holds the operations that make, pass on, and move elements without computing with them: constants,
-// shapes, slices, concatenations, transpositions, gathers and scatters, diagonals, blocks.
+// Package array holds the operations that make, pass on, and move elements without computing with
+// them: constants, shapes, slices, concatenations, transpositions, gathers and scatters, diagonals,
+// blocks.
 //
-// Most of them are one copy between two strided views (package strided) and take every element type.
+// Most of them are one copy between two strided views (package strided) and take every element
+// type.
 package array
 
 import (

@@ -55,7 +55,8 @@ func bandPart(ctx *kernel.Context) error {
 	return nil
 }
 
-// keepBand copies the elements, of size bytes, that lie in a band of matrices and clears the others; d may be s.
+// keepBand copies the elements, of size bytes, that lie in a band of matrices and clears the
+// others; d may be s.
 func keepBand(d, s []byte, size, rows, cols, below, above int) {
 	parallel.For(len(d)/(cols*size), max(1, 65536/(cols*size)), func(from, to int) {
 		for k := from; k < to; k++ {

@@ -100,7 +100,8 @@ func broadcastGradientArgs(ctx *kernel.Context) error {
 	}
 	for k := range pair[0] {
 		a, b := pair[0][k], pair[1][k]
-		// A dimension of size 1 on both sides belongs to both: summing over it does no harm and drops added dimensions.
+		// A dimension of size 1 on both sides belongs to both: summing over it does no harm and
+		// drops added dimensions.
 		if a == 1 {
 			reduced[0] = append(reduced[0], int64(k))
 		}

@@ -45,7 +45,8 @@ func init() {
 
 type blockRule func(c *opdef.ShapeContext, blockShape shapefn.Shape, block *tensor.Tensor, edges int) error
 
-// squareBlocks returns the rule of an operation on images whose blocks have the size that an attribute gives.
+// squareBlocks returns the rule of an operation on images whose blocks have the size that an
+// attribute gives.
 func squareBlocks(rule blockRule) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := shapefn.CheckRanks(c, 0, 4); err != nil {
@@ -73,7 +74,8 @@ func newSquareBlocks(f func(ctx *kernel.Context, block, edges *tensor.Tensor) er
 	}
 }
 
-// blockArguments checks what both directions have in common and returns the number of blocked dimensions.
+// blockArguments checks what both directions have in common and returns the number of blocked
+// dimensions.
 func blockArguments(c *opdef.ShapeContext, block shapefn.Shape, edges int) (n int, err error) {
 	if block.Rank() != 1 {
 		return 0, status.InvalidArgumentf("block_shape must have rank 1.")
@@ -186,7 +188,8 @@ func batchToSpaceShape(c *opdef.ShapeContext, blockShape shapefn.Shape, blockTen
 	return nil
 }
 
-// blockInputs checks the inputs of both directions and returns block sizes and edges, two for each blocked dimension.
+// blockInputs checks the inputs of both directions and returns block sizes and edges, two for each
+// blocked dimension.
 func blockInputs(in, block, edges *tensor.Tensor, what string) (sizes, ends []int64, product int64, err error) {
 	if block.Rank() != 1 {
 		return nil, nil, 0, status.InvalidArgumentf("block_shape rank should be 1 instead of %d", block.Rank())
@@ -244,7 +247,8 @@ func spaceToBatch(ctx *kernel.Context, block, paddings *tensor.Tensor) error {
 	return copyView(ctx, &work, blocked(padded, sizes), shape)
 }
 
-// blocked returns the view of space that has the places in a block first, then the batch, then the blocks.
+// blocked returns the view of space that has the places in a block first, then the batch, then the
+// blocks.
 func blocked(space tensor.Shape, sizes []int64) strided.View {
 	v := strided.Of(space)
 	var places, rest []int

@@ -115,7 +115,8 @@ func findAnomalies[T tensor.Elem, F float32 | float64](vals []T, value func(T) F
 	return a
 }
 
-// allFinite looks at the extremes of blocks, which vector code finds and of which one is not a number where any element is.
+// allFinite looks at the extremes of blocks, which vector code finds and of which one is not a
+// number where any element is.
 func allFinite[F float32 | float64](vals []F) bool {
 	const some = 4096 // in the first cache for the second look
 	for block := range slices.Chunk(vals, some) {

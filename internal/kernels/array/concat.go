@@ -173,7 +173,8 @@ func checkConcat(ins []*tensor.Tensor, axis int) (total int64, err error) {
 	return total, nil
 }
 
-// onlyNonEmpty returns the index of the only tensor that has elements, or -1 if there is not exactly one.
+// onlyNonEmpty returns the index of the only tensor that has elements, or -1 if there is not
+// exactly one.
 func onlyNonEmpty(ins []*tensor.Tensor) int {
 	only := -1
 	for i, in := range ins {

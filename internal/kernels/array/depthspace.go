@@ -26,7 +26,8 @@ func init() {
 	}, newDepthSpace(depthToSpace))
 }
 
-// imageAxes gives where height, width and channels are in each format of images; a fifth dimension holds inner channels.
+// imageAxes gives where height, width and channels are in each format of images; a fifth dimension
+// holds inner channels.
 var imageAxes = map[string][3]int{"NHWC": {1, 2, 3}, "NCHW": {2, 3, 1}, "NCHW_VECT_C": {2, 3, 1}}
 
 func depthSpaceShape(c *opdef.ShapeContext, toDepth bool) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// identities numbers the elements of a tensor so that equal ones have equal numbers, in order of appearance. As in
-// arithmetic, zeros of both signs are equal and a NaN is equal to nothing.
+// identities numbers the elements of a tensor so that equal ones have equal numbers, in order of
+// appearance. As in arithmetic, zeros of both signs are equal and a NaN is equal to nothing.
 func identities(in *tensor.Tensor) ([]int64, error) {
 	table := identityTable(in.DType())
 	if table == nil {
@@ -117,7 +117,8 @@ func floatWord[T float32 | float64](v T) (uint64, bool) {
 	return math.Float64bits(float64(v)), v == v
 }
 
-// words numbers elements that are equal if words of 64 bits are: an open table that is at most half full.
+// words numbers elements that are equal if words of 64 bits are: an open table that is at most half
+// full.
 type words[T tensor.Elem] struct {
 	word  func(T) (w uint64, ok bool) // ok is false if the element is equal to nothing
 	slots []wordSlot                  // a power of two

@@ -48,7 +48,8 @@ func TestLongRange(t *testing.T) {
 	}
 }
 
-// TestUnpackSharesMemory checks that slices which lie together are not copied, and others are right as well.
+// TestUnpackSharesMemory checks that slices which lie together are not copied, and others are right
+// as well.
 func TestUnpackSharesMemory(t *testing.T) {
 	in, err := tensor.FromSlice(tensor.Shape{1, 3, 2}, []int32{1, 2, 3, 4, 5, 6})
 	if err != nil {

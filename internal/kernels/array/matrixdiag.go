@@ -87,15 +87,15 @@ func init() {
 	}, newMatrixSetDiag)
 }
 
-// band is a range of diagonals of matrices: numbered by column minus row, lower to upper, packed with the uppermost
-// first, each padded to the length of the longest and aligned left or right.
+// band is a range of diagonals of matrices: numbered by column minus row, lower to upper, packed
+// with the uppermost first, each padded to the length of the longest and aligned left or right.
 type band struct {
 	lower, upper, rows, cols int
 	superLeft, subLeft       bool
 }
 
-// alignment reads the attribute align, whose two words are about the diagonals above and below the main one; operations
-// without it align left.
+// alignment reads the attribute align, whose two words are about the diagonals above and below the
+// main one; operations without it align left.
 func (b *band) alignment(attrs opdef.Attrs) {
 	super, sub, given := strings.Cut(attrs.String("align"), "_")
 	b.superLeft, b.subLeft = !given || super == "LEFT", !given || sub == "LEFT"
@@ -254,8 +254,8 @@ func newMatrixDiag(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// fitMatrices finds the size of the matrices that hold given diagonals, from the inputs num_rows and num_cols where they
-// are not -1.
+// fitMatrices finds the size of the matrices that hold given diagonals, from the inputs num_rows
+// and num_cols where they are not -1.
 func (b *band) fitMatrices(ctx *kernel.Context, in *tensor.Tensor) error {
 	given := [2]int{-1, -1}
 	if ctx.NumInputs() > 4 {

@@ -149,7 +149,8 @@ func matrixDiagShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// fit resolves requested sizes of matrices, -1 where they are free, that hold diagonals of the given length.
+// fit resolves requested sizes of matrices, -1 where they are free, that hold diagonals of the
+// given length.
 func (b *band) fit(rows, cols, longest int64) (int64, int64, error) {
 	minRows, minCols := longest-int64(min(b.upper, 0)), longest+int64(max(b.lower, 0))
 	if rows == -1 && cols == -1 {

@@ -42,7 +42,8 @@ func mirrorOffset(attrs opdef.Attrs) int {
 	return 0
 }
 
-// checkMirror checks paddings against the shape that is padded; what tells in errors which one that is.
+// checkMirror checks paddings against the shape that is padded; what tells in errors which one that
+// is.
 func checkMirror(paddings [][2]int, shape tensor.Shape, offset int, what string) error {
 	for i, p := range paddings {
 		limit := int(shape[i]) - offset
@@ -120,7 +121,8 @@ func newMirrorPad(c *kernel.Construction) (kernel.Kernel, error) {
 // mirror is one side of one dimension: the elements beyond the border and those that they reflect.
 type mirror struct{ image, source strided.View }
 
-// mirrors returns both sides of an axis of a padded tensor whose earlier axes are complete and whose later ones are not.
+// mirrors returns both sides of an axis of a padded tensor whose earlier axes are complete and
+// whose later ones are not.
 func mirrors(padded tensor.Shape, paddings [][2]int, axis, offset int) []mirror {
 	whole := strided.Of(padded)
 	for i := axis + 1; i < len(padded); i++ {

@@ -100,7 +100,8 @@ func oneHot(ctx *kernel.Context, axis int) error {
 	return nil
 }
 
-// setHot sets one element of each row of depth elements to on, or reports that it does not know the type.
+// setHot sets one element of each row of depth elements to on, or reports that it does not know the
+// type.
 func setHot(out, on *tensor.Tensor, list []int64, depth int) bool {
 	switch {
 	case out.DType() == tensor.String || out.DType() == tensor.Resource || out.DType() == tensor.Variant:

@@ -130,8 +130,9 @@ func newUnpack(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// cutInto makes the outputs of a context the pieces of in along axis; size gives the length of each piece in that axis.
-// shape is that of a piece, with or without the axis. Pieces that lie together share the memory of in.
+// cutInto makes the outputs of a context the pieces of in along axis; size gives the length of each
+// piece in that axis. shape is that of a piece, with or without the axis. Pieces that lie together
+// share the memory of in.
 func cutInto(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shape, size func(i int) int64) error {
 	outer, inner := int(in.Shape()[:axis].NumElements()), int(in.Shape()[axis+1:].NumElements())
 	stride := in.Dim(axis) * inner

@@ -43,8 +43,9 @@ type window struct{ size, stride, rate int }
 // extent returns the number of places that the window spans.
 func (w window) extent() int { return w.size + (w.size-1)*(w.rate-1) }
 
-// places returns how many patches there are in a dimension of n places, and how far the first begins before it: less than 0
-// where patches that are in the middle of what they stand for leave places out.
+// places returns how many patches there are in a dimension of n places, and how far the first
+// begins before it: less than 0 where patches that are in the middle of what they stand for leave
+// places out.
 func (w window) places(n int, padding string) (count, before int, err error) {
 	if padding == "VALID" {
 		count = (n - w.extent() + w.stride) / w.stride
@@ -159,14 +160,16 @@ func newPatches(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// patches copies, for each place in a patch, the elements of the whole input that are at that place of some patch.
+// patches copies, for each place in a patch, the elements of the whole input that are at that place
+// of some patch.
 type patches struct {
 	out, in *tensor.Tensor
 	windows []window
 	before  []int
 }
 
-// copy goes through the places of the window in dimension i; channel counts those of the dimensions before.
+// copy goes through the places of the window in dimension i; channel counts those of the dimensions
+// before.
 func (p *patches) copy(dv, sv strided.View, i, channel int) {
 	if i == len(p.windows) {
 		dv.Offset += channel * p.in.Dim(p.in.Rank()-1)

@@ -112,7 +112,8 @@ func quantizedConcat[T tensor.QU8 | tensor.QI32](of quantize.Ints) kernel.Func {
 	}
 }
 
-// concatRanges returns the ranges of the tensors and of the result, which has 0 in it, for signed integers in its middle.
+// concatRanges returns the ranges of the tensors and of the result, which has 0 in it, for signed
+// integers in its middle.
 func concatRanges(ctx *kernel.Context, n int, of quantize.Ints) (from []quantize.Range, to quantize.Range, err error) {
 	to.Max = -math.MaxFloat32
 	for i := range n {

@@ -59,7 +59,8 @@ func rangeShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// rangeLen returns the number of values of a range. zero follows the text of the error for a delta of zero.
+// rangeLen returns the number of values of a range. zero follows the text of the error for a delta
+// of zero.
 func rangeLen(start, limit, delta *tensor.Tensor, zero string) (int64, error) {
 	if start.DType().IsInteger() {
 		return intRangeLen(intarg.Scalar(start), intarg.Scalar(limit), intarg.Scalar(delta), zero)
@@ -168,8 +169,8 @@ func progression[T int32 | int64 | float32 | float64](out *tensor.Tensor, start,
 // progressionBlock is how many numbers of a progression are computed one by one.
 const progressionBlock = 512
 
-// proceed goes on with a progression of integers, of which the first block is there: they wrap around, so that sums are as
-// good as products.
+// proceed goes on with a progression of integers, of which the first block is there: they wrap
+// around, so that sums are as good as products.
 func proceed[T int32 | int64](v []T, delta T) {
 	var ahead [progressionBlock]T
 	for i := range ahead {

@@ -66,7 +66,8 @@ func reshapeShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// knownElements multiplies the known dimensions and finds the unknown one, or -1; many says that there are several.
+// knownElements multiplies the known dimensions and finds the unknown one, or -1; many says that
+// there are several.
 func knownElements(s shapefn.Shape) (n int64, hole int, many bool) {
 	n, hole = 1, -1
 	if c := shapefn.Count(s); c >= 0 {
@@ -102,8 +103,8 @@ func reshape(ctx *kernel.Context) error {
 	return ctx.PassInput(0, 0, shape...)
 }
 
-// inferSizes checks requested sizes of a tensor of shape in and replaces the -1 among them. Where zeros are requested, the
-// zeros of in do not count for what the -1 stands for.
+// inferSizes checks requested sizes of a tensor of shape in and replaces the -1 among them. Where
+// zeros are requested, the zeros of in do not count for what the -1 stands for.
 func inferSizes(dims []int64, in tensor.Shape) ([]int64, error) {
 	product, hole, zero := int64(1), -1, false
 	for i, d := range dims {

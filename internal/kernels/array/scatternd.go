@@ -168,8 +168,8 @@ func checkScatterNd(indices, updates *tensor.Tensor, shape tensor.Shape) error {
 
 func newTensorScatter(op elementwise.Op) kernel.New { return newScatter(op, checkTensorScatter, false) }
 
-// newScatter returns the kernel of an operation that updates its first input; check looks at the shapes. With listed, indices
-// that are a vector name a slice each.
+// newScatter returns the kernel of an operation that updates its first input; check looks at the
+// shapes. With listed, indices that are a vector name a slice each.
 func newScatter(op elementwise.Op, check func(indices, updates *tensor.Tensor, shape tensor.Shape) error, listed bool) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		skip, err := gatherscatter.SkipsBad(c.Attrs)

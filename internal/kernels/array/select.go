@@ -142,7 +142,8 @@ func repeated(t *tensor.Tensor, shape tensor.Shape) (tensor.Tensor, error) {
 	return out, nil
 }
 
-// choose makes the output the elements of then or of other; each element of cond decides for width of them.
+// choose makes the output the elements of then or of other; each element of cond decides for width
+// of them.
 func choose(ctx *kernel.Context, cond, then, other *tensor.Tensor, shape tensor.Shape, width int) error {
 	out, err := ctx.Allocate(0, shape)
 	if err != nil {

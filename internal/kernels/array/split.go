@@ -111,7 +111,8 @@ func splitVShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// inferPieces checks the sizes of pieces of a dimension of size total, which may be unknown, for the shape rule.
+// inferPieces checks the sizes of pieces of a dimension of size total, which may be unknown, for
+// the shape rule.
 func inferPieces(given []int64, outputs int, total int64) ([]int64, error) {
 	if len(given) != outputs {
 		return nil, status.InvalidArgumentf("Length of size_splits should be equal to num_outputs")

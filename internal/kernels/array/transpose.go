@@ -131,7 +131,8 @@ func transposed(ctx *kernel.Context) (perm []int, shape tensor.Shape, err error)
 	return perm, shape, nil
 }
 
-// keepsOrder reports whether a permutation moves dimensions of size 1 only, so that the elements stay in order.
+// keepsOrder reports whether a permutation moves dimensions of size 1 only, so that the elements
+// stay in order.
 func keepsOrder(perm []int, shape tensor.Shape) bool {
 	last := -1
 	for _, p := range perm {

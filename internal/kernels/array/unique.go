@@ -153,8 +153,8 @@ func uniqueAxis(ctx *kernel.Context) (int, error) {
 	return 0, nil
 }
 
-// classes numbers the slices of a tensor so that equal ones have equal numbers, in order of appearance, and returns the
-// first slice of each class.
+// classes numbers the slices of a tensor so that equal ones have equal numbers, in order of
+// appearance, and returns the first slice of each class.
 func classes(in *tensor.Tensor, outer, n, inner int) (class, firsts []int64, err error) {
 	elem, err := identities(in)
 	if err != nil {

@@ -38,7 +38,8 @@ func init() {
 // whereBlock is how many elements are looked at in one go.
 const whereBlock = 1 << 14
 
-// where returns the kernel for a type whose elements are false if they are zero, or the same as the other zero.
+// where returns the kernel for a type whose elements are false if they are zero, or the same as the
+// other zero.
 func where[T interface {
 	tensor.Elem
 	comparable
@@ -103,9 +104,9 @@ func truths[T comparable](vals []T, zero, other T) []bool {
 	return is
 }
 
-// listTrue writes the places of the elements of a row that are true, the first of which is at place, one after the other
-// to coords. It returns how many coordinates that are. A place is written whether or not it is one, and the next over it if
-// not, as nobody can foresee which are.
+// listTrue writes the places of the elements of a row that are true, the first of which is at
+// place, one after the other to coords. It returns how many coordinates that are. A place is
+// written whether or not it is one, and the next over it if not, as nobody can foresee which are.
 func listTrue(coords []int64, row []bool, place []int64) int {
 	rank, at := len(place), 0
 	col := place[rank-1]

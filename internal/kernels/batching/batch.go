@@ -83,7 +83,8 @@ func (b *batcher) queue(name string) *queue {
 	return q
 }
 
-// adaptiveWorkers is how many batches are computed at once if nobody says how many, as in TensorFlow.
+// adaptiveWorkers is how many batches are computed at once if nobody says how many, as in
+// TensorFlow.
 const adaptiveWorkers = 128
 
 // readOptions reads the attributes that Batch and BatchFunction have.
@@ -129,7 +130,8 @@ func newNode(c *kernel.Construction, o options) (*node, error) {
 	return &node{c, o, place, c.Attrs.String("batching_queue")}, err
 }
 
-// add puts the inputs lo to hi of the node into a batch. done is called with its outputs, unless there is an error at once.
+// add puts the inputs lo to hi of the node into a batch. done is called with its outputs, unless
+// there is an error at once.
 func (n *node) add(ctx *kernel.Context, lo, hi int, process func([]*item), done func([]tensor.Tensor, error)) error {
 	if err := n.check(ctx, lo, hi); err != nil {
 		return err

@@ -32,8 +32,8 @@ func init() {
 	})
 }
 
-// function is the kernel of a node that calls a function with batches. All steps have one priority; which sizes batches are
-// filled up to does not matter to their results.
+// function is the kernel of a node that calls a function with batches. All steps have one priority;
+// which sizes batches are filled up to does not matter to their results.
 type function struct {
 	*node
 	f      kernel.Function
@@ -80,7 +80,8 @@ func (k *function) compute(ctx *kernel.Context, done func(error)) {
 	}
 }
 
-// call calls the function with a batch, in the last of its steps, and waits: meanwhile the next batch fills up.
+// call calls the function with a batch, in the last of its steps, and waits: meanwhile the next
+// batch fills up.
 func (k *function) call(items []*item) {
 	outputs, err := k.results(items)
 	lo := 0

@@ -1,5 +1,5 @@
-// Package batching holds the operations that put what several steps ask for together: their inputs become one batch, which is
-// computed once, and each step has its rows of the results.
+// Package batching holds the operations that put what several steps ask for together: their inputs
+// become one batch, which is computed once, and each step has its rows of the results.
 package batching
 
 import (
@@ -36,11 +36,12 @@ func (o *options) padded(rows int) int {
 
 // item is what one step brings, or a part of it.
 type item struct {
-	id      int64
-	ctx     *kernel.Context
-	inputs  []tensor.Tensor // the item has references
-	rows    int
-	process func(batch []*item) // computes a batch that the item is the last of, and calls done of all items in it
+	id     int64
+	ctx    *kernel.Context
+	inputs []tensor.Tensor // the item has references
+	rows   int
+	// computes a batch that the item is the last of, and calls done of all items in it
+	process func(batch []*item)
 	done    func(outputs []tensor.Tensor, err error)
 	settled func() bool // calls off the removal at the end of the step
 }
@@ -198,8 +199,8 @@ func (q *queue) remove(it *item) {
 	}
 }
 
-// parts splits an item: the first part has at most the given number of rows, the others are full. The item is done when all
-// parts are.
+// parts splits an item: the first part has at most the given number of rows, the others are full.
+// The item is done when all parts are.
 func (it *item) parts(first, full int) []*item {
 	if it.rows <= first {
 		return []*item{it}

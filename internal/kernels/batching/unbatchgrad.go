@@ -33,10 +33,12 @@ func init() {
 
 // gradients is the resource at which derivatives and the steps that have the batches meet.
 type gradients struct {
-	mu      sync.Mutex
-	rows    map[int64]tensor.Tensor // guarded by mu; by the steps that they are from
-	batches map[int64]*gradBatch    // guarded by mu; that wait for rows, by the steps that have them
-	wanted  map[int64]int64         // guarded by mu; steps whose rows are missing, and those that wait for them
+	mu   sync.Mutex
+	rows map[int64]tensor.Tensor // guarded by mu; by the steps that they are from
+	// guarded by mu; that wait for rows, by the steps that have them
+	batches map[int64]*gradBatch
+	// guarded by mu; steps whose rows are missing, and those that wait for them
+	wanted map[int64]int64
 }
 
 // gradBatch is a step that waits for the derivatives of others.
@@ -170,7 +172,8 @@ func (g *gradients) want(ctx *kernel.Context, key int64, b *gradBatch) error {
 	return nil
 }
 
-// complete removes the rows of a batch, all of which are there, and returns what gives them to its step. mu is held.
+// complete removes the rows of a batch, all of which are there, and returns what gives them to its
+// step. mu is held.
 func (g *gradients) complete(b *gradBatch) func() {
 	if b.ended != nil {
 		b.ended()

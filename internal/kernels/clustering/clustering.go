@@ -1,5 +1,6 @@
-// Package clustering holds the operations that k-means clustering is made of: the choice of first centers among points, by
-// k-means++ and by a Markov chain, and the search for the centers that are nearest to points.
+// Package clustering holds the operations that k-means clustering is made of: the choice of first
+// centers among points, by k-means++ and by a Markov chain, and the search for the centers that are
+// nearest to points.
 package clustering
 
 import (

@@ -13,14 +13,16 @@ import (
 // TestRecorded compares with what TensorFlow did with the same operations.
 func TestRecorded(t *testing.T) { kerneltest.RunCases(t, "testdata/clustering.txt") }
 
-// TestBlocks compares a search over several blocks of points and centers with one that computes every distance.
+// TestBlocks compares a search over several blocks of points and centers with one that computes
+// every distance.
 func TestBlocks(t *testing.T) {
 	const n, m, dims, k = pointBlock + 20, 2*centerBlock + 5, 3, 40
 	random := rand.New(rand.NewPCG(1, 2))
 	matrix := func(rows int) ([]float32, tensor.Tensor) {
 		all := make([]float32, rows*dims)
 		for i := range all {
-			all[i] = float32(random.IntN(9)) // whole numbers have exact distances, and many that are equal
+			// whole numbers have exact distances, and many that are equal
+			all[i] = float32(random.IntN(9))
 		}
 		out, err := tensor.FromSlice(tensor.Shape{int64(rows), dims}, all)
 		if err != nil {

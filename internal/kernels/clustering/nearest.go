@@ -21,7 +21,8 @@ func init() {
 	}, nearestNeighbors)
 }
 
-// Inner products are computed for so many points and centers at a time, which bounds the memory that they take.
+// Inner products are computed for so many points and centers at a time, which bounds the memory
+// that they take.
 const (
 	pointBlock  = 256
 	centerBlock = 1024

@@ -104,7 +104,8 @@ func (s *sampling) choose(draws int64) int {
 	return best
 }
 
-// maxMisses is how many draws in a row may be points that have been chosen, which rounding alone makes likely.
+// maxMisses is how many draws in a row may be points that have been chosen, which rounding alone
+// makes likely.
 const maxMisses = 1000
 
 func (s *sampling) draw() int {

@@ -1,7 +1,8 @@
-// Package collective holds the operations that the devices of a group make together: sums over devices, broadcasts,
-// gathering and exchanging pieces. How devices find each other and exchange tensors is behind kernel.Collectives; the
-// kernels say what is to be done. Of each operation there are up to three forms: the first names its group by attributes,
-// the second by inputs, and the third by a communicator, a resource that stands for a group which has been joined.
+// Package collective holds the operations that the devices of a group make together: sums over
+// devices, broadcasts, gathering and exchanging pieces. How devices find each other and exchange
+// tensors is behind kernel.Collectives; the kernels say what is to be done. Of each operation there
+// are up to three forms: the first names its group by attributes, the second by inputs, and the
+// third by a communicator, a resource that stands for a group which has been joined.
 package collective
 
 import (
@@ -76,7 +77,8 @@ func collectives(ctx *kernel.Context) (kernel.Collectives, error) {
 	return nil, status.Internalf("Failed to get CollectiveExecutor from OpKernelContext for Op %s", ctx.Node)
 }
 
-// waiting returns a kernel that waits for other devices on a goroutine of its own, which ends no later than the step.
+// waiting returns a kernel that waits for other devices on a goroutine of its own, which ends no
+// later than the step.
 func waiting(f func(ctx *kernel.Context) error) kernel.Kernel {
 	return kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
 		go func() { done(guarded(ctx, f)) }()

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// communicator is the resource that stands for a group which has been joined. It numbers the group's operations, which
-// all members must make in the same order.
+// communicator is the resource that stands for a group which has been joined. It numbers the
+// group's operations, which all members must make in the same order.
 type communicator struct {
 	group   kernel.CollectiveGroup
 	timeout time.Duration
@@ -74,8 +74,8 @@ func join(ctx *kernel.Context, timeout time.Duration) error {
 	return all.Join(ctx, c.group, timeout)
 }
 
-// byCommunicator prepares an operation of the third form, whose inputs are the tensor, the communicator and how the group
-// is divided.
+// byCommunicator prepares an operation of the third form, whose inputs are the tensor, the
+// communicator and how the group is divided.
 func byCommunicator(ctx *kernel.Context, op *kernel.Collective) error {
 	c, err := resource.Find[*communicator](ctx, 1)
 	if err != nil {

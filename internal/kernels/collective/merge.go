@@ -21,7 +21,8 @@ func mergeOf(op string) (func(acc, x *tensor.Tensor), string) {
 	return func(acc, x *tensor.Tensor) { elementwise.Accumulate(elementwise.Add, acc, x) }, op
 }
 
-// extreme sets acc to the larger of acc and x, or the smaller for a negative sign. A NaN wins over every number.
+// extreme sets acc to the larger of acc and x, or the smaller for a negative sign. A NaN wins over
+// every number.
 func extreme(acc, x *tensor.Tensor, sign int) {
 	switch acc.DType() {
 	case tensor.Float32:

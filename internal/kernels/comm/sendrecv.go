@@ -105,7 +105,8 @@ func (r *recv) ComputeAsync(ctx *kernel.Context, done func(error)) {
 	table.Recv(r.key, ctx.At, a.accept)
 }
 
-// arrival is a receive under way. It is reused with its callback, so that a receive allocates nothing.
+// arrival is a receive under way. It is reused with its callback, so that a receive allocates
+// nothing.
 type arrival struct {
 	ctx    *kernel.Context
 	done   func(error)

@@ -19,7 +19,8 @@ func init() {
 	})
 }
 
-// registerForward registers an operation that forwards its input, and the same operation for references.
+// registerForward registers an operation that forwards its input, and the same operation for
+// references.
 func registerForward(name, doc string, shape opdef.ShapeFn, attrs ...string) {
 	attrs = append([]string{"T: type"}, attrs...)
 	kernel.Register(kernel.Op{

@@ -1,8 +1,8 @@
-// Package control holds the operations that decide what else is executed: Switch and Merge, the operations of loops, and
-// those that do nothing but order others.
+// Package control holds the operations that decide what else is executed: Switch and Merge, the
+// operations of loops, and those that do nothing but order others.
 //
-// The executor knows most of them by name and does not call their kernels; these serve placement, and whoever evaluates a
-// single node.
+// The executor knows most of them by name and does not call their kernels; these serve placement,
+// and whoever evaluates a single node.
 package control
 
 import (

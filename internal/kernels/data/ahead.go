@@ -72,7 +72,8 @@ func (q *queue) pop(r *run) (element, error) {
 	return e, err
 }
 
-// state waits for all results and carries their elements. An error is not saved: what failed is asked for again.
+// state waits for all results and carries their elements. An error is not saved: what failed is
+// asked for again.
 func (q *queue) state(a *archive) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

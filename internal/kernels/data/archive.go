@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// archive carries the place of an iterator to or from its saved form. The same calls, in the same order, save and load:
-// numbers and tensors have no names.
+// archive carries the place of an iterator to or from its saved form. The same calls, in the same
+// order, save and load: numbers and tensors have no names.
 type archive struct {
 	run     *run
 	loading bool
@@ -119,7 +119,8 @@ func (a *archive) saved() tensor.VariantValue {
 	return tensor.VariantValue{Value: tensor.EncodedVariant{TypeName: savedName, Metadata: data, Tensors: a.tensors}}
 }
 
-// loadFrom returns an archive that loads what saved returned. Functions of datasets in it are found among those of a graph.
+// loadFrom returns an archive that loads what saved returned. Functions of datasets in it are found
+// among those of a graph.
 func loadFrom(r *run, functions kernel.Functions, v tensor.VariantValue) (*archive, error) {
 	e, ok := v.Value.(tensor.EncodedVariant)
 	if !ok || e.TypeName != savedName {
@@ -164,8 +165,8 @@ func withDatasets(t tensor.Tensor, f func(tensor.VariantValue) tensor.VariantVal
 // writtenName is the type of variants that hold the graphs of datasets.
 const writtenName = "weft::DatasetGraph"
 
-// writtenDataset returns the variant of the graph of a dataset. A dataset that has none stays, as do other variants: the place
-// can then be restored in the process where it was saved.
+// writtenDataset returns the variant of the graph of a dataset. A dataset that has none stays, as
+// do other variants: the place can then be restored in the process where it was saved.
 func writtenDataset(v tensor.VariantValue) tensor.VariantValue {
 	if _, ok := v.Value.(dataset); !ok {
 		return v

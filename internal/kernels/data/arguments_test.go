@@ -42,7 +42,8 @@ func TestMetadataOfDatasets(t *testing.T) {
 	if _, err := b.env.MakeNode("d", "TakeDataset", attrs); status.CodeOf(err) != status.InvalidArgument {
 		t.Errorf("%v", err)
 	}
-	if _, err := b.env.MakeNode("one", "DatasetToSingleElement", attrs); err != nil { // which reads none
+	// which reads none
+	if _, err := b.env.MakeNode("one", "DatasetToSingleElement", attrs); err != nil {
 		t.Errorf("%v", err)
 	}
 }
@@ -78,7 +79,8 @@ func TestRangesOfOddTypes(t *testing.T) {
 	} {
 		attrs := b.attrs()
 		attrs["output_types"], attrs["output_shapes"] = c.types, make([]tensor.PartialShape, len(c.types))
-		d, err := b.run("d", "RangeDataset", attrs, num(1), num(3), num(1)) // nothing is asked of the types yet
+		// nothing is asked of the types yet
+		d, err := b.run("d", "RangeDataset", attrs, num(1), num(3), num(1))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,8 +43,8 @@ func assertedShape(c *opdef.ShapeContext) error {
 	return opdef.ScalarShape(c)
 }
 
-// checkAsserted checks what is asserted of the neighbours of datasets, of t and those that it is made of. after are the names
-// of what comes after t, the nearest last.
+// checkAsserted checks what is asserted of the neighbours of datasets, of t and those that it is
+// made of. after are the names of what comes after t, the nearest last.
 func checkAsserted(t *tensor.Tensor, after []string) error {
 	m := madeOf(t)
 	if m == nil {
@@ -77,12 +77,14 @@ func checkAsserted(t *tensor.Tensor, after []string) error {
 	return nil
 }
 
-// transformation returns the name that TensorFlow's iterators have for an operation: "BatchV2" for BatchDatasetV2.
+// transformation returns the name that TensorFlow's iterators have for an operation: "BatchV2" for
+// BatchDatasetV2.
 func transformation(op string) string {
 	return strings.Replace(strings.TrimPrefix(op, "Experimental"), "Dataset", "", 1)
 }
 
-// isVersion reports whether op is name, or name with the number of a version: "BatchDatasetV2" is a BatchDataset.
+// isVersion reports whether op is name, or name with the number of a version: "BatchDatasetV2" is a
+// BatchDataset.
 func isVersion(op, name string) bool {
 	rest, ok := strings.CutPrefix(op, name)
 	return ok && (rest == "" || rest[0] == 'V' && strings.Trim(rest[1:], "0123456789") == "")

@@ -28,7 +28,8 @@ func init() {
 	}
 }
 
-// shardPolicy says what is dealt to workers. The numbers are those of tensorflow.data.AutoShardPolicy.
+// shardPolicy says what is dealt to workers. The numbers are those of
+// tensorflow.data.AutoShardPolicy.
 type shardPolicy int64
 
 const (
@@ -41,7 +42,8 @@ const (
 
 // policyOf returns the policy that serialized options ask for.
 func policyOf(options string) shardPolicy {
-	const distribute, policy = 2, 1 // distribute_options of tensorflow.data.Options, and auto_shard_policy in these
+	// distribute_options of tensorflow.data.Options, and auto_shard_policy in these
+	const distribute, policy = 2, 1
 	v, _ := varintField(messageField(options, distribute), policy)
 	return shardPolicy(int64(v)) //nolint:gosec // the bits are what counts
 }
@@ -176,8 +178,9 @@ func (s *sharder) files(t *tensor.Tensor) (tensor.Tensor, error) {
 		"the options object to the dataset via `dataset.with_options(options)`.", op)
 }
 
-// overTensors looks below m for a dataset of what a function makes of the rows of tensors, which may be datasets of files. It
-// returns how many stages below m that dataset is the input; -1 if there is none.
+// overTensors looks below m for a dataset of what a function makes of the rows of tensors, which
+// may be datasets of files. It returns how many stages below m that dataset is the input; -1 if
+// there is none.
 func (s *sharder) overTensors(m *made) int {
 	for depth := 0; ; depth++ {
 		m = madeOf(&m.inputs[0])
@@ -222,8 +225,8 @@ func readsFiles(n *node) (bool, error) {
 	return functionReadsFiles(functions, f.Name), nil
 }
 
-// functionReadsFiles looks at a function and at those that it calls for each element. Functions do not call themselves there:
-// each has its own nodes.
+// functionReadsFiles looks at a function and at those that it calls for each element. Functions do
+// not call themselves there: each has its own nodes.
 func functionReadsFiles(functions map[string]*pb.FunctionDef, name string) bool {
 	f := functions[name]
 	delete(functions, name)
@@ -233,8 +236,8 @@ func functionReadsFiles(functions map[string]*pb.FunctionDef, name string) bool 
 	})
 }
 
-// source shards the input of a dataset, which must be one. Its elements are shuffled after that and no longer before, so that
-// all workers deal them out in the same order.
+// source shards the input of a dataset, which must be one. Its elements are shuffled after that and
+// no longer before, so that all workers deal them out in the same order.
 func (s *sharder) source(m *made) (tensor.Tensor, error) {
 	if madeOf(&m.inputs[0]) == nil {
 		return tensor.Tensor{}, status.NotFoundf("Unable to shard this input. You may need to wrap the inputs to your reader dataset in a " +

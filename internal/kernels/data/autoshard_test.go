@@ -111,8 +111,8 @@ func (b *bench) attrsOfHint(t *testing.T) {
 	}
 }
 
-// TestShardsOfFiles reads lines of shuffled files that a function opens: the worker has every second file, in the order of the
-// names, and these are shuffled.
+// TestShardsOfFiles reads lines of shuffled files that a function opens: the worker has every
+// second file, in the order of the names, and these are shuffled.
 func TestShardsOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	var names []string

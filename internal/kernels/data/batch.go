@@ -18,7 +18,8 @@ func init() {
 		append(typed("parallel_copy: bool = false"), "deterministic: string = 'default'", metadata), newParallelBatch)
 }
 
-// batchDataset puts elements together; the last batch is smaller if there are not enough, or left out.
+// batchDataset puts elements together; the last batch is smaller if there are not enough, or left
+// out.
 type batchDataset struct {
 	stage
 	size  int64

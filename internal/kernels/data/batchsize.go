@@ -22,8 +22,8 @@ func init() {
 	})
 }
 
-// The operations that batchSize knows, without the numbers of their versions: those that make batches, and those that keep
-// their sizes.
+// The operations that batchSize knows, without the numbers of their versions: those that make
+// batches, and those that keep their sizes.
 var (
 	batchers = []string{"BatchDataset", "PaddedBatchDataset", "MapAndBatchDataset", "ExperimentalMapAndBatchDataset"}
 	keepers  = []string{

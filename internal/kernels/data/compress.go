@@ -45,8 +45,8 @@ func init() {
 	})
 }
 
-// compressed is the value of a variant: an element in the format in which TensorFlow sends it to other processes. It is not
-// modified.
+// compressed is the value of a variant: an element in the format in which TensorFlow sends it to
+// other processes. It is not modified.
 type compressed struct{ *pb.CompressedElement }
 
 const (
@@ -68,7 +68,8 @@ func decodeCompressed(v tensor.EncodedVariant) (any, error) {
 	return c, nil
 }
 
-// compress puts the bytes of all components one after the other: of strings their own, of what has no bytes a TensorProto.
+// compress puts the bytes of all components one after the other: of strings their own, of what has
+// no bytes a TensorProto.
 func compress(e element) (compressed, error) {
 	c := compressed{&pb.CompressedElement{Version: compressedVersion}}
 	var all []byte
@@ -143,7 +144,8 @@ func (c compressed) uncompress() (element, error) {
 	return e, nil
 }
 
-// uncompressedComponent reads a component from the bytes that begin with it, and returns how many it took.
+// uncompressedComponent reads a component from the bytes that begin with it, and returns how many
+// it took.
 func uncompressedComponent(m *pb.CompressedComponentMetadata, all []byte) (tensor.Tensor, uint64, error) {
 	dtype, sizes := tensor.DType(m.GetDtype()), m.GetUncompressedBytes()
 	if !dtype.Valid() {

@@ -120,7 +120,8 @@ func (it *csvIterator) next(r *run) (element, error) {
 	return it.d.format.parse(tensor.Value[string](&e[0]))
 }
 
-// csvRecords gives the records of a file. A record ends with a line, except for lines within quotes.
+// csvRecords gives the records of a file. A record ends with a line, except for lines within
+// quotes.
 type csvRecords struct {
 	*bufio.Reader
 	format *csvFormat

@@ -35,7 +35,8 @@ func (f *csvFormat) step(s csvState, c byte) csvState {
 	switch {
 	case s == quotedField && c == '"':
 		return afterQuote
-	case s == quotedField, s == afterQuote && c != f.delim && c != '\n' && c != '\r': // the quote is one of two, or wrong
+	case s == quotedField, s == afterQuote && c != f.delim && c != '\n' && c != '\r':
+		// the quote is one of two, or wrong
 		return quotedField
 	case c == f.delim:
 		return betweenFields

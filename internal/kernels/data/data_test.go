@@ -195,7 +195,8 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// TestSavedPlaces saves each iterator after any number of elements and goes on from there with another.
+// TestSavedPlaces saves each iterator after any number of elements and goes on from there with
+// another.
 func TestSavedPlaces(t *testing.T) {
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {

@@ -1,9 +1,11 @@
 // Package data holds datasets and iterators (tf.data) of graphs.
 //
-// A dataset is the value of a variant: a description that is never modified. An iterator, a resource, asks its dataset for
-// elements, one at a time; each stage asks the stage before it. A step that wants the next element waits on a goroutine of its
-// own, so that the functions which make elements may wait too. Such functions run as part of that step; only those that work
-// ahead of the steps (parallel maps, prefetching) run in a step of the iterator, which ends when the iterator does.
+// A dataset is the value of a variant: a description that is never modified. An iterator, a
+// resource, asks its dataset for elements, one at a time; each stage asks the stage before it. A
+// step that wants the next element waits on a goroutine of its own, so that the functions which
+// make elements may wait too. Such functions run as part of that step; only those that work ahead
+// of the steps (parallel maps, prefetching) run in a step of the iterator, which ends when the
+// iterator does.
 package data
 
 import (
@@ -128,8 +130,8 @@ type run struct {
 	ends *ending         // of the iterator
 }
 
-// newRun returns a request of a node. An error in a function does not end the step by itself: a stage may make something
-// else of it.
+// newRun returns a request of a node. An error in a function does not end the step by itself: a
+// stage may make something else of it.
 func newRun(ctx *kernel.Context, life context.Context, ends *ending) *run { //nolint:revive // ctx is the node's, not a context
 	step := *ctx.Step
 	step.Cancel = nil

@@ -19,9 +19,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Files of elements are version 1 of TensorFlow's format of snapshots: strings of bytes, each after its length in 8 bytes.
-// Such a string is an element, a SnapshotRecord, which may be compressed with the whole file; or, of elements that are
-// compressed with Snappy, what is known of their components, and then these together.
+// Files of elements are version 1 of TensorFlow's format of snapshots: strings of bytes, each after
+// its length in 8 bytes. Such a string is an element, a SnapshotRecord, which may be compressed
+// with the whole file; or, of elements that are compressed with Snappy, what is known of their
+// components, and then these together.
 const elementsVersion = 1
 
 type elementWriter struct {

@@ -2,7 +2,8 @@ package data
 
 import "sync"
 
-// ending is what must be done when the life of an iterator ends, before the next begins: files are closed.
+// ending is what must be done when the life of an iterator ends, before the next begins: files are
+// closed.
 type ending struct {
 	mu   sync.Mutex
 	last int            // guarded by mu

@@ -83,8 +83,9 @@ func (d *fastestBranchDataset) iterate(r *run) (iterator, error) {
 
 type fastestBranchIterator struct {
 	source
-	d      *fastestBranchDataset
-	mu     sync.Mutex // guards the input, which a branch that reads ahead takes from on a goroutine of its own
+	d *fastestBranchDataset
+	// guards the input, which a branch that reads ahead takes from on a goroutine of its own
+	mu     sync.Mutex
 	times  [][]time.Duration
 	branch int64 // on trial; as many as there are when all have been
 	tried  int64 // elements of the branch
@@ -133,7 +134,8 @@ func (it *fastestBranchIterator) choose() {
 	}
 }
 
-// begin makes the dataset of the branch, of as many elements of the input as the trial takes or of those that are left.
+// begin makes the dataset of the branch, of as many elements of the input as the trial takes or of
+// those that are left.
 func (it *fastestBranchIterator) begin(r *run) (iterator, error) {
 	branch := it.chosen
 	var d dataset = &restDataset{spec: it.d.input.elementSpec(), it: it}

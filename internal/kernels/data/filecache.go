@@ -13,9 +13,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// fileCacheDataset keeps the elements of its input in files, which have the format of checkpoints and TensorFlow's names. While
-// they are written, each saved place of the iterator begins new ones, prefix_0, prefix_1 and so on; at the end of the input
-// these become one.
+// fileCacheDataset keeps the elements of its input in files, which have the format of checkpoints
+// and TensorFlow's names. While they are written, each saved place of the iterator begins new ones,
+// prefix_0, prefix_1 and so on; at the end of the input these become one.
 type fileCacheDataset struct {
 	stage
 	prefix string
@@ -35,7 +35,8 @@ func exists(path string) bool {
 // key names component k of element i.
 func (d *fileCacheDataset) key(i int64, k int) string {
 	width := len(strconv.Itoa(max(len(d.types)-1, 0)))
-	return fmt.Sprintf("%7d_%*d", i, width, k) // 7 digits: TensorFlow caches ten million elements at most
+	// 7 digits: TensorFlow caches ten million elements at most
+	return fmt.Sprintf("%7d_%*d", i, width, k)
 }
 
 func (d *fileCacheDataset) iterate(r *run) (iterator, error) {
@@ -60,7 +61,8 @@ type fileCacheIterator struct {
 	mu     sync.Mutex
 	reader *checkpoint.Reader // guarded by mu; nil before the first element
 	writer *checkpoint.Writer // guarded by mu; nil before the first element of a shard
-	forget func()             // guarded by mu; calls off what closes the files when the iterator ends
+	// guarded by mu; calls off what closes the files when the iterator ends
+	forget func()
 }
 
 func (it *fileCacheIterator) next(r *run) (element, error) {

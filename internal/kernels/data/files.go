@@ -70,8 +70,8 @@ func newFiles(n *node, ctx *kernel.Context, open opener) (*filesDataset, error) 
 	return d, nil
 }
 
-// checkBuffer looks at the size of the buffer for reading, which is not needed for anything else. Records have one that means that
-// nobody says what it is.
+// checkBuffer looks at the size of the buffer for reading, which is not needed for anything else.
+// Records have one that means that nobody says what it is.
 func checkBuffer(n *node, ctx *kernel.Context) error {
 	size, err := scalar[int64](n, ctx, "buffer_size")
 	switch {
@@ -152,7 +152,8 @@ func (it *filesIterator) next(*run) (element, error) {
 	return nil, errEnd
 }
 
-// begin opens the file whose turn it is. It is closed at its end, or by the collector with an iterator that is dropped.
+// begin opens the file whose turn it is. It is closed at its end, or by the collector with an
+// iterator that is dropped.
 func (it *filesIterator) begin() error {
 	name := it.d.names[it.i]
 	f, err := os.Open(name)

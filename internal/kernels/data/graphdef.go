@@ -22,7 +22,8 @@ type graphWriter struct {
 	functions map[string]bool
 }
 
-// writeGraph returns the graph of a dataset, in which a node "dataset" of operation _Retval marks it.
+// writeGraph returns the graph of a dataset, in which a node "dataset" of operation _Retval marks
+// it.
 func writeGraph(t *tensor.Tensor, stateless bool) (*pb.GraphDef, error) {
 	w := &graphWriter{graph: &pb.GraphDef{Versions: &pb.VersionDef{}}, stateless: stateless, functions: map[string]bool{}}
 	out, err := w.dataset(t)

@@ -15,8 +15,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// fingerprint returns a number that says whether two datasets are the same, as TensorFlow computes it: from the operations,
-// attributes and connections of their graphs, whatever the nodes and functions are called. Seeds do not count.
+// fingerprint returns a number that says whether two datasets are the same, as TensorFlow computes
+// it: from the operations, attributes and connections of their graphs, whatever the nodes and
+// functions are called. Seeds do not count.
 func fingerprint(g *pb.GraphDef) (uint64, error) {
 	h := &hasher{functions: map[string]*pb.FunctionDef{}, hashes: map[string]uint64{}}
 	for _, f := range g.GetLibrary().GetFunction() {
@@ -59,7 +60,8 @@ type walk struct {
 	done  map[*pb.NodeDef]uint64
 }
 
-// edges are the inputs of a node that count: those that were not reached before it, so that there is no cycle.
+// edges are the inputs of a node that count: those that were not reached before it, so that there
+// is no cycle.
 type edges struct {
 	inputs   []*pb.NodeDef
 	outputs  []string // of each input, its output; "" for the first
@@ -146,7 +148,8 @@ func (h *hasher) unordered(nodes []*pb.NodeDef) (sum uint64, err error) {
 	return sum, nil
 }
 
-// own returns the fingerprint of a node without its inputs, with or without the functions that it uses.
+// own returns the fingerprint of a node without its inputs, with or without the functions that it
+// uses.
 func (h *hasher) own(n *pb.NodeDef, functions bool) (uint64, error) {
 	def, sum, err := h.operation(n.GetOp(), functions)
 	if err != nil {

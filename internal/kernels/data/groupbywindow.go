@@ -71,7 +71,8 @@ func (it *groupsIterator) next(r *run) (element, error) {
 	}
 }
 
-// advance reads until a window is complete; at the end those that are not are taken in the order of their keys.
+// advance reads until a window is complete; at the end those that are not are taken in the order of
+// their keys.
 func (it *groupsIterator) advance(r *run) error {
 	for !it.over {
 		e, err := it.input.next(r)

@@ -82,7 +82,8 @@ func (s *spec) give(ctx *kernel.Context, e element) error {
 	return nil
 }
 
-// waiting returns the constructor of kernels that iterate over datasets within one step, on a goroutine of its own.
+// waiting returns the constructor of kernels that iterate over datasets within one step, on a
+// goroutine of its own.
 func waiting(f func(n *node, ctx *kernel.Context, r *run) error) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		n, err := newNode(c)

@@ -70,7 +70,8 @@ func (d *indexFlatMapDataset) place(r *run, i int64) (from, row int64, err error
 	return at[0], at[1], nil
 }
 
-// row returns a row of what map_func made of an element: one of several components, or a row of the only one.
+// row returns a row of what map_func made of an element: one of several components, or a row of the
+// only one.
 func (d *indexFlatMapDataset) row(made element, i int64) (element, error) {
 	size, got := int64(len(made)), debugString(made)
 	if len(made) == 1 {

@@ -32,8 +32,9 @@ type interleaveDataset struct {
 	stage
 	f            *captured
 	cycle, block int64
-	parallel     bool                  // by the name of the operation; the elements are the same
-	counted      atomic.Pointer[int64] // how many elements there are, once somebody has asked for them to be counted
+	parallel     bool // by the name of the operation; the elements are the same
+	// how many elements there are, once somebody has asked for them to be counted
+	counted atomic.Pointer[int64]
 }
 
 func newFlatMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {

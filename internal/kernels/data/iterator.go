@@ -45,7 +45,8 @@ func (it *Iterator) Close() {
 	it.ends.run()
 }
 
-// renew gives the iterator a new life, after the end of the one before, and returns the first request in it.
+// renew gives the iterator a new life, after the end of the one before, and returns the first
+// request in it.
 func (it *Iterator) renew(ctx *kernel.Context) *run {
 	life, stop := context.WithCancel(context.Background())
 	it.mu.Lock()
@@ -61,7 +62,8 @@ func (it *Iterator) renew(ctx *kernel.Context) *run {
 	return newRun(ctx, life, it.ends)
 }
 
-// use calls f on a goroutine of its own when it is the turn of the request, and passes its error on.
+// use calls f on a goroutine of its own when it is the turn of the request, and passes its error
+// on.
 func (it *Iterator) use(ctx *kernel.Context, done func(error), f func() error) {
 	go func() {
 		select {
@@ -137,7 +139,8 @@ func (it *Iterator) next(ctx *kernel.Context, want *spec) (element, error) {
 	return e, nil
 }
 
-// save returns the place of the iterator. If asked to it fails where functions of the dataset have a state of their own.
+// save returns the place of the iterator. If asked to it fails where functions of the dataset have
+// a state of their own.
 func (it *Iterator) save(ctx *kernel.Context, stateless bool) (tensor.VariantValue, error) {
 	if it.at == nil {
 		return tensor.VariantValue{}, status.FailedPreconditionf("Save() failed because the iterator has not been initialized. " +

@@ -18,7 +18,8 @@ func init() {
 		})
 }
 
-// splitDataset has the parts of batches. The last ones of a batch are smaller or empty if it cannot be split evenly.
+// splitDataset has the parts of batches. The last ones of a batch are smaller or empty if it cannot
+// be split evenly.
 type splitDataset struct {
 	stage
 	parts int64

@@ -138,7 +138,8 @@ func (it *legacyIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterator,
 	}
 }
 
-// state carries how the iterator goes on. One that reads begins again from the start, as in TensorFlow.
+// state carries how the iterator goes on. One that reads begins again from the start, as in
+// TensorFlow.
 func (it *legacyIterator) state(a *archive) {
 	begun := it.at != nil
 	a.bool(&begun)
@@ -278,7 +279,8 @@ func (w *legacyWriter) write(e element) error {
 	return w.file.write(e)
 }
 
-// full reports whether the next element goes into another file. How well elements are compressed is found out once.
+// full reports whether the next element goes into another file. How well elements are compressed is
+// found out once.
 func (w *legacyWriter) full() (bool, error) {
 	if w.ratio > 0 {
 		return float64(w.bytes) > w.ratio*float64(w.d.fileSize), nil
@@ -309,7 +311,8 @@ func (w *legacyWriter) finish() error {
 	return writeMetadata(w.d.dir, m, w.d.types)
 }
 
-// state carries the element ahead. Files that were written after the place was saved stay, with elements that are written again.
+// state carries the element ahead. Files that were written after the place was saved stay, with
+// elements that are written again.
 func (w *legacyWriter) state(a *archive) {
 	a.int(&w.run)
 	a.bool(&w.begun)

@@ -7,7 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// made is a dataset with the node and the inputs that made it, from which it can be written down, or made again of others.
+// made is a dataset with the node and the inputs that made it, from which it can be written down,
+// or made again of others.
 type made struct {
 	dataset
 	n      *node
@@ -95,7 +96,8 @@ func (m *made) rewrite(r *run, f func(*tensor.Tensor) (tensor.Tensor, error)) (t
 	return m.with(r, inputs)
 }
 
-// another returns the variant of the dataset that another operation makes of inputs, which it takes.
+// another returns the variant of the dataset that another operation makes of inputs, which it
+// takes.
 func (n *node) another(r *run, op string, attrs opdef.Attrs, inputs ...tensor.Tensor) (tensor.Tensor, error) {
 	c, err := newComponent(n, op, attrs)
 	if err != nil {

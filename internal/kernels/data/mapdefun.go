@@ -141,7 +141,8 @@ func (k *mapDefun) give(ctx *kernel.Context, results []element) error {
 	return nil
 }
 
-// rowCalls are the calls of a function for each row. Each core begins calls in turn and does not wait for those that wait.
+// rowCalls are the calls of a function for each row. Each core begins calls in turn and does not
+// wait for those that wait.
 type rowCalls struct {
 	k       *mapDefun
 	ctx     *kernel.Context

@@ -78,8 +78,8 @@ func init() {
 	})
 }
 
-// MultiDeviceIterator is the resource that several devices take elements from: the first element is for the first device, the
-// second for the second, and so on, whoever asks first.
+// MultiDeviceIterator is the resource that several devices take elements from: the first element is
+// for the first device, the second for the second, and so on, whoever asks first.
 type MultiDeviceIterator struct {
 	spec
 	devices int
@@ -227,8 +227,9 @@ func (n *node) nextFromShard(ctx *kernel.Context, m *MultiDeviceIterator, shard 
 	return nil
 }
 
-// deals is one iteration over a dataset whose elements are dealt to shards. A goroutine asks for them, from the first request
-// on until the dataset or the iteration ends; it waits where the shard whose turn it is has enough.
+// deals is one iteration over a dataset whose elements are dealt to shards. A goroutine asks for
+// them, from the first request on until the dataset or the iteration ends; it waits where the shard
+// whose turn it is has enough.
 type deals struct {
 	id     int64
 	life   context.Context
@@ -246,7 +247,8 @@ type deals struct {
 	shards  []shardQueue // guarded by mu
 }
 
-// shardQueue holds the elements of a shard that nobody has asked for, or the requests that have no element yet.
+// shardQueue holds the elements of a shard that nobody has asked for, or the requests that have no
+// element yet.
 type shardQueue struct {
 	elements []*result
 	requests []*result

@@ -48,7 +48,8 @@ func TestMultiDeviceIterator(t *testing.T) {
 			v   int64
 			err error
 		}
-		second := make(chan answer) // the second device asks first, and has the second element nevertheless
+		// the second device asks first, and has the second element nevertheless
+		second := make(chan answer)
 		go func() {
 			v, err := b.shard(it, 1, id)
 			second <- answer{v, err}

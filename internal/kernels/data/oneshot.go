@@ -21,7 +21,8 @@ func init() {
 	})
 }
 
-// oneShot is the kernel of an iterator that is initialized when it is first asked for. An error in that stays.
+// oneShot is the kernel of an iterator that is initialized when it is first asked for. An error in
+// that stays.
 type oneShot struct {
 	node      *node
 	place     resource.Place

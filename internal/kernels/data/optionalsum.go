@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Gradients of conditions add up optionals: intermediate values of the branch that was not taken are there as nothing.
+// Gradients of conditions add up optionals: intermediate values of the branch that was not taken
+// are there as nothing.
 
 // summand is a value of a variant that has a zero and sums.
 type summand interface {

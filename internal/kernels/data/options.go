@@ -34,8 +34,8 @@ func init() {
 	})
 }
 
-// optionsDataset has the elements of its input. Of what its options ask for iterators heed parallel maps; the rest is the
-// business of Go's scheduler, and kept for programs that look at it.
+// optionsDataset has the elements of its input. Of what its options ask for iterators heed parallel
+// maps; the rest is the business of Go's scheduler, and kept for programs that look at it.
 type optionsDataset struct {
 	passDataset
 	options string
@@ -53,7 +53,8 @@ func wellFormed(message []byte) bool {
 	return true
 }
 
-// options returns the merged options of a dataset. Serialized messages merge by being put one after the other.
+// options returns the merged options of a dataset. Serialized messages merge by being put one after
+// the other.
 func options(d dataset) (all string) {
 	for _, input := range inputsOf(d) {
 		all += options(input)

@@ -2,8 +2,8 @@ package data
 
 import "github.com/weft-ml/weft/tensor"
 
-// Fields of messages: what tensorflow.data.Options says of rewriting, and there whether maps are to be parallel; what it says of
-// numbers that the runtime chooses, and there whether it may.
+// Fields of messages: what tensorflow.data.Options says of rewriting, and there whether maps are to
+// be parallel; what it says of numbers that the runtime chooses, and there whether it may.
 const (
 	optimizationOptions = 3
 	mapParallelization  = 12
@@ -20,8 +20,8 @@ func asksForParallelMaps(options string) bool {
 	return v != 0
 }
 
-// parallelized returns the dataset with maps that call their functions for several elements at once, where these have no state.
-// Those that functions make are left alone.
+// parallelized returns the dataset with maps that call their functions for several elements at
+// once, where these have no state. Those that functions make are left alone.
 func parallelized(r *run, t *tensor.Tensor) (tensor.Tensor, error) {
 	m := madeOf(t)
 	if m == nil {

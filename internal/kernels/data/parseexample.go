@@ -23,8 +23,9 @@ func init() {
 	registerStage("ExperimentalParseExampleDataset", doc, in, attrs("sloppy: bool = false"), newParseExample)
 }
 
-// parseExampleDataset has one component for each key, in the order of the keys. Those of sparse features are packed as
-// SerializeSparse packs them, those of ragged ones are variants that hold a ragged tensor.
+// parseExampleDataset has one component for each key, in the order of the keys. Those of sparse
+// features are packed as SerializeSparse packs them, those of ragged ones are variants that hold a
+// ragged tensor.
 type parseExampleDataset struct {
 	stage
 	parse    *component

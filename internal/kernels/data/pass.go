@@ -51,7 +51,8 @@ func init() {
 	}
 }
 
-// passDataset has the elements of its input. What it asks for besides is the business of Go's scheduler.
+// passDataset has the elements of its input. What it asks for besides is the business of Go's
+// scheduler.
 type passDataset struct{ stage }
 
 func (d *passDataset) iterate(r *run) (iterator, error) { return d.input.iterate(r) }

@@ -43,8 +43,8 @@ func (d *prefetchDataset) iterate(r *run) (iterator, error) {
 	return &prefetchIterator{source: src, d: d}, nil
 }
 
-// prefetchIterator fills its buffer on a goroutine that ends when the buffer is full, the dataset is at its end or has
-// failed, or the iterator ends.
+// prefetchIterator fills its buffer on a goroutine that ends when the buffer is full, the dataset
+// is at its end or has failed, or the iterator ends.
 type prefetchIterator struct {
 	source
 	d *prefetchDataset

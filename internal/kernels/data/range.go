@@ -33,7 +33,8 @@ func newRange(n *node, ctx *kernel.Context) (dataset, error) {
 	return &rangeDataset{n.spec(), v[0], v[1], v[2]}, nil
 }
 
-// cardinality of what stops at the largest number is taken for infinite: numbers that others are counted with stop there.
+// cardinality of what stops at the largest number is taken for infinite: numbers that others are
+// counted with stop there.
 func (d *rangeDataset) cardinality() int64 {
 	if d.stop == math.MaxInt64 {
 		return infinite

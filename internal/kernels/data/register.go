@@ -29,8 +29,8 @@ func described(attrs ...string) []string { return append(typed(attrs...), metada
 
 const metadata = "metadata: string = ''"
 
-// experimental are the operations that older graphs name with "Experimental" before it, and the attributes that they did not
-// have then. None had metadata.
+// experimental are the operations that older graphs name with "Experimental" before it, and the
+// attributes that they did not have then. None had metadata.
 var experimental = map[string][]string{
 	"AssertNextDataset": nil, "BytesProducedStatsDataset": nil, "ChooseFastestDataset": nil, "DenseToSparseBatchDataset": nil, "DirectedInterleaveDataset": {"stop_on_empty_dataset"},
 	"GroupByReducerDataset": nil, "GroupByWindowDataset": nil, "IgnoreErrorsDataset": nil, "LatencyStatsDataset": nil,
@@ -39,7 +39,8 @@ var experimental = map[string][]string{
 	"SleepDataset": nil, "SlidingWindowDataset": {"drop_remainder"}, "TakeWhileDataset": nil, "ThreadPoolDataset": nil, "UnbatchDataset": nil, "UniqueDataset": nil,
 }
 
-// register adds an operation that makes a dataset. def gives its name, documentation, inputs and attributes.
+// register adds an operation that makes a dataset. def gives its name, documentation, inputs and
+// attributes.
 func register(def opdef.Def, build maker) {
 	if def.Out == nil {
 		def.Out = []string{"handle: variant"}
@@ -158,7 +159,8 @@ func (s *stage) cardinality() int64 { return s.input.cardinality() }
 
 func (s *stage) from() dataset { return s.input }
 
-// endlessOrUnknown is the cardinality of a stage that turns endless input into endless output and says no more.
+// endlessOrUnknown is the cardinality of a stage that turns endless input into endless output and
+// says no more.
 func (s *stage) endlessOrUnknown() int64 {
 	if s.input.cardinality() == infinite {
 		return infinite
@@ -183,8 +185,8 @@ func (s *stage) begin(r *run) (source, error) {
 
 func (s *source) state(a *archive) { s.input.state(a) }
 
-// registerStage adds an operation that makes a dataset of the elements of its input input_dataset; more are its other
-// arguments.
+// registerStage adds an operation that makes a dataset of the elements of its input input_dataset;
+// more are its other arguments.
 func registerStage(name, doc string, more, attrs []string, build func(n *node, ctx *kernel.Context, s stage) (dataset, error)) {
 	register(opdef.Def{
 		Name: name, Doc: doc, In: slices.Concat([]string{"input_dataset: variant"}, more), Attrs: attrs,

@@ -37,7 +37,9 @@ func (d *repeatDataset) cardinality() int64 {
 func (d *repeatDataset) iterate(r *run) (iterator, error) {
 	it := &repeatIterator{d: d}
 	var err error
-	if d.n != 0 { // the place is saved with that of the first round, which may have drawn seeds, even before its first element
+	// the place is saved with that of the first round, which may have drawn seeds, even before its
+	// first element
+	if d.n != 0 {
 		it.input, err = d.input.iterate(r)
 	}
 	return it, err

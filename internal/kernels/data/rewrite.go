@@ -33,7 +33,8 @@ func init() {
 	})
 }
 
-// replicateOnSplit is the name of a rewriting, and of the attribute that it sets: every shard has all elements of the source.
+// replicateOnSplit is the name of a rewriting, and of the attribute that it sets: every shard has
+// all elements of the source.
 const replicateOnSplit = "replicate_on_split"
 
 // replicated returns a dataset with the attribute set at all its sources that have it.

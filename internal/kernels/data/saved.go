@@ -19,9 +19,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A saved dataset is a folder with the file snapshot.metadata, which names the folder of one run, in which each shard has a
-// folder with files of records. A record is a component of an element, a serialized TensorProto. This is version 2 of
-// TensorFlow's format.
+// A saved dataset is a folder with the file snapshot.metadata, which names the folder of one run,
+// in which each shard has a folder with files of records. A record is a component of an element, a
+// serialized TensorProto. This is version 2 of TensorFlow's format.
 const (
 	metadataFile = "snapshot.metadata"
 	savedVersion = 2
@@ -178,7 +178,8 @@ type shardDirDataset struct {
 	start       int64 // elements that are left out
 }
 
-// shardsOf returns the datasets of all shards of a run, in order, as if start elements had been read from them in turns.
+// shardsOf returns the datasets of all shards of a run, in order, as if start elements had been
+// read from them in turns.
 func shardsOf(s spec, path, run, compression string, start int64) ([]element, error) {
 	dirs, err := filepath.Glob(filepath.Join(path, run, "*"+shardSuffix))
 	if err != nil {

@@ -28,7 +28,8 @@ func TestCacheInFiles(t *testing.T) {
 	if _, err := b.run("next", "IteratorGetNext", b.attrs(), b.iterator("second", cached(4))); status.CodeOf(err) != status.AlreadyExists {
 		t.Errorf("two write at once: %v", err)
 	}
-	if _, err := b.run("again", "MakeIterator", nil, cached(4), first); err != nil { // the first ends in the middle
+	// the first ends in the middle
+	if _, err := b.run("again", "MakeIterator", nil, cached(4), first); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.take(first, -1); !slices.Equal(got, []int64{0, 1, 2, 3}) {

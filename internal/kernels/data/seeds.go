@@ -64,8 +64,8 @@ func newSeeds(seed, seed2 int64, again bool) *seeds {
 	return &seeds{seed: seed, seed2: seed2, again: again, from: newStream(seed, seed2)}
 }
 
-// seeds returns the generator that a node is given, if there is one, or else one of its own; again is the attribute that says
-// whether that gives each iteration other seeds.
+// seeds returns the generator that a node is given, if there is one, or else one of its own; again
+// is the attribute that says whether that gives each iteration other seeds.
 func (n *node) seeds(ctx *kernel.Context, again string) (*seeds, error) {
 	v, err := n.scalars(ctx, "seed", "seed2")
 	if err != nil {
@@ -99,7 +99,8 @@ func (s *seeds) pair() (int64, int64) {
 	return seed, int64(s.from.next())
 }
 
-// state carries how many seeds were given: a restored iteration gets those that would have come next.
+// state carries how many seeds were given: a restored iteration gets those that would have come
+// next.
 func (s *seeds) state(a *archive) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +123,8 @@ func makeSeeds(n *node, ctx *kernel.Context) (kernel.Resource, error) {
 
 var lastAnonymous atomic.Int64
 
-// newAnonymous returns the constructor of kernels that make a new resource in every step. The handle holds it: it is gone
-// with the last handle.
+// newAnonymous returns the constructor of kernels that make a new resource in every step. The
+// handle holds it: it is gone with the last handle.
 func newAnonymous(make func(*node, *kernel.Context) (kernel.Resource, error)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		n, err := newNode(c)
@@ -147,7 +148,8 @@ func newAnonymous(make func(*node, *kernel.Context) (kernel.Resource, error)) ke
 	}
 }
 
-// deleteResource removes a resource that is kept by name; one that its handle holds needs nothing but an end.
+// deleteResource removes a resource that is kept by name; one that its handle holds needs nothing
+// but an end.
 func deleteResource(ctx *kernel.Context) error {
 	h, err := resource.Handle(ctx, 0)
 	if err != nil {

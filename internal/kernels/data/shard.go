@@ -90,7 +90,8 @@ func (it *shardIterator) next(r *run) (element, error) {
 	}
 }
 
-// checkOthers looks, at the first element of the shard, whether there is one for each of the others.
+// checkOthers looks, at the first element of the shard, whether there is one for each of the
+// others.
 func (it *shardIterator) checkOthers(r *run) error {
 	for found := it.i; it.i < it.d.shards; it.i++ {
 		e, err := it.input.next(r)

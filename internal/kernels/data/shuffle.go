@@ -102,7 +102,8 @@ type shuffleIterator struct {
 	source
 	d      *shuffleDataset
 	random stream
-	buffer []element // in the order of TensorFlow's: the first takes the place of the one that is taken
+	// in the order of TensorFlow's: the first takes the place of the one that is taken
+	buffer []element
 	over   bool
 }
 

@@ -15,7 +15,8 @@ func init() {
 	registerStage("ShuffleAndRepeatDatasetV2", doc, append(in[:4:4], "seed_generator: resource"), append([]string{again}, described()...), newShuffleAndRepeat)
 }
 
-// shuffleAndRepeatDataset reads the next round into the buffer while elements of the one before are in it.
+// shuffleAndRepeatDataset reads the next round into the buffer while elements of the one before are
+// in it.
 type shuffleAndRepeatDataset struct {
 	repeatDataset
 	size  int64
@@ -48,11 +49,12 @@ func (d *shuffleAndRepeatDataset) iterate(*run) (iterator, error) {
 type shuffleAndRepeatIterator struct {
 	d      *shuffleAndRepeatDataset
 	random stream
-	rounds [][]element // the buffer: what is left of each round, the oldest first, in the order of TensorFlow's
-	n      int64       // of elements in the buffer
-	begun  int64       // rounds
-	any    bool        // an element was read
-	input  iterator    // nil between rounds
+	// the buffer: what is left of each round, the oldest first, in the order of TensorFlow's
+	rounds [][]element
+	n      int64    // of elements in the buffer
+	begun  int64    // rounds
+	any    bool     // an element was read
+	input  iterator // nil between rounds
 }
 
 func (it *shuffleAndRepeatIterator) next(r *run) (element, error) {

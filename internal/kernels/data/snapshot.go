@@ -15,8 +15,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A snapshot is a saved dataset in a folder named after the fingerprint of its input: whoever makes the same dataset again
-// reads it.
+// A snapshot is a saved dataset in a folder named after the fingerprint of its input: whoever makes
+// the same dataset again reads it.
 func init() {
 	registerStage("SnapshotDatasetV2", "Makes a dataset of the elements of another, which are written to files in the first iteration and read from them in the next.",
 		[]string{"path: string", "reader_func_other_args: Treader_func_args", "shard_func_other_args: Tshard_func_args"},
@@ -108,8 +108,8 @@ const (
 	passesSnapshot // somebody else writes
 )
 
-// modeOf returns what to do with a snapshot of which a file says m. Asked is what the program asks for, "auto" or "" for what
-// is right; another's snapshot is given up when it is older than expiry.
+// modeOf returns what to do with a snapshot of which a file says m. Asked is what the program asks
+// for, "auto" or "" for what is right; another's snapshot is given up when it is older than expiry.
 func modeOf(asked string, m *pb.SnapshotMetadataRecord, expiry time.Duration) (snapshotMode, error) {
 	switch {
 	case asked == "read" && m == nil:

@@ -19,8 +19,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A snapshot that several workers write together is a folder with chunks, files "chunks/chunk_STREAM_NUMBER_ELEMENTS" that appear
-// one after the other, and in the end a file DONE or, if the writers failed, ERROR.
+// A snapshot that several workers write together is a folder with chunks, files
+// "chunks/chunk_STREAM_NUMBER_ELEMENTS" that appear one after the other, and in the end a file DONE
+// or, if the writers failed, ERROR.
 const (
 	doneFile  = "DONE"
 	errorFile = "ERROR"

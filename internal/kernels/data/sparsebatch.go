@@ -16,7 +16,8 @@ func init() {
 	}, newSparseBatch)
 }
 
-// sparseRows is the shape of the rows of a sparse batch. Dimensions that are not known are those of the largest row.
+// sparseRows is the shape of the rows of a sparse batch. Dimensions that are not known are those of
+// the largest row.
 type sparseRows struct{ shape tensor.PartialShape }
 
 func newSparseBatch(n *node, ctx *kernel.Context) (dataset, error) {
@@ -76,7 +77,8 @@ func (s sparseRows) join(rows []element, size int64) (element, error) {
 	return element{packed(places, values, tensor.Vector(dims...))}, nil
 }
 
-// packed returns the parts of a sparse tensor, which it takes, as SerializeSparse packs them into variants.
+// packed returns the parts of a sparse tensor, which it takes, as SerializeSparse packs them into
+// variants.
 func packed(parts ...tensor.Tensor) tensor.Tensor {
 	out := make([]tensor.VariantValue, len(parts))
 	for i, part := range parts {
@@ -85,7 +87,8 @@ func packed(parts ...tensor.Tensor) tensor.Tensor {
 	return tensor.Vector(out...)
 }
 
-// measure returns the shape of a batch, whose first dimension is left to the caller, and its number of elements.
+// measure returns the shape of a batch, whose first dimension is left to the caller, and its number
+// of elements.
 func (s sparseRows) measure(rows []element) (dims []int64, total int, err error) {
 	dims = append([]int64{0}, s.shape.Dims()...)
 	for i := range dims {

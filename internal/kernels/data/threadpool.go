@@ -27,7 +27,8 @@ func init() {
 		})
 }
 
-// threadPool is the resource that stands for threads. Which of them runs what is the business of Go's scheduler.
+// threadPool is the resource that stands for threads. Which of them runs what is the business of
+// Go's scheduler.
 type threadPool struct{}
 
 // TypeName names the resource as TensorFlow does.

@@ -64,7 +64,8 @@ func init() {
 	})
 }
 
-// What is done about functions whose state a graph does not carry: TensorFlow's ExternalStatePolicy. To warn is to ignore.
+// What is done about functions whose state a graph does not carry: TensorFlow's
+// ExternalStatePolicy. To warn is to ignore.
 const failOnState = 2
 
 func newToGraph(c *kernel.Construction) (kernel.Kernel, error) {
@@ -114,7 +115,8 @@ func varintField(message string, field protowire.Number) (v uint64, ok bool) {
 	return v, ok
 }
 
-// messageField returns the message in a field of a serialized message, merged if it is there several times.
+// messageField returns the message in a field of a serialized message, merged if it is there
+// several times.
 func messageField(message string, field protowire.Number) (all string) {
 	eachField(message, func(num protowire.Number, typ protowire.Type, value []byte) {
 		if num == field && typ == protowire.BytesType {
@@ -141,7 +143,8 @@ func eachField(message string, f func(num protowire.Number, typ protowire.Type, 
 	}
 }
 
-// stripDevices leaves of the devices of nodes what does not depend on the task. Calls of Python stay where Python is.
+// stripDevices leaves of the devices of nodes what does not depend on the task. Calls of Python
+// stay where Python is.
 func stripDevices(lib *pb.FunctionDefLibrary) {
 	for _, f := range lib.GetFunction() {
 		for _, n := range f.GetNodeDef() {

@@ -48,7 +48,8 @@ func (p *program) count(name string, n int64) string {
 	return p.add(name, "RangeDataset", numbersSpec(nil), p.constant(name+"/start", num(0)), p.constant(name+"/stop", num(n)), p.constant(name+"/step", num(1)))
 }
 
-// function adds a function of one number: it and what op makes of it and a constant, or of the shape of a scalar alone.
+// function adds a function of one number: it and what op makes of it and a constant, or of the
+// shape of a scalar alone.
 func (p *program) function(name, op string, by int64) opdef.Func {
 	f := graph.FunctionDef{
 		Signature: opdef.Op{Name: name, Inputs: []opdef.Arg{{Name: "x", DType: tensor.Int64}}, Outputs: []opdef.Arg{{Name: "y", DType: tensor.Int64}}},
@@ -170,7 +171,8 @@ func TestStateInGraphs(t *testing.T) {
 }
 
 func TestPolicyOfOptions(t *testing.T) {
-	// Options with deterministic = true and, before it, external_state_policy = POLICY_FAIL and POLICY_IGNORE.
+	// Options with deterministic = true and, before it, external_state_policy = POLICY_FAIL and
+	// POLICY_IGNORE.
 	if got, ok := statePolicy("\x30\x02\x30\x01\x08\x01"); !ok || got != 1 {
 		t.Errorf("the last policy is %d, %t", got, ok)
 	}
@@ -179,7 +181,8 @@ func TestPolicyOfOptions(t *testing.T) {
 	}
 }
 
-// TestPlacesWithDatasets saves a place at which a stage holds windows, and restores it from its message.
+// TestPlacesWithDatasets saves a place at which a stage holds windows, and restores it from its
+// message.
 func TestPlacesWithDatasets(t *testing.T) {
 	b := newBench(t)
 	window := b.make("WindowDataset", b.count(0, 6), num(2), num(2), num(1), tensor.Scalar(false))

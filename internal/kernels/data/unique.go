@@ -55,7 +55,8 @@ func (it *uniqueIterator) next(r *run) (element, error) {
 	}
 }
 
-// contents returns a text that tensors of one type have in common when they are equal, and only then.
+// contents returns a text that tensors of one type have in common when they are equal, and only
+// then.
 func contents(t *tensor.Tensor) string {
 	key := []byte(fmt.Sprint(t.Shape()))
 	switch t.DType() {

@@ -61,8 +61,9 @@ func newWeightedFlatMap(n *node, ctx *kernel.Context) (dataset, error) {
 	return d, d.weigh(weights)
 }
 
-// weigh lowers the numbers of elements, which are those that there are, to what the weights say. The input that sets the measure is
-// TensorFlow's choice: that with the least product of number and weight, so that another may be too short.
+// weigh lowers the numbers of elements, which are those that there are, to what the weights say.
+// The input that sets the measure is TensorFlow's choice: that with the least product of number and
+// weight, so that another may be too short.
 func (d *weightedFlatMapDataset) weigh(weights []float64) error {
 	greatest := slices.Max(weights)
 	some, of := math.Inf(1), 0.0

@@ -73,7 +73,8 @@ type windowIterator struct {
 	over   bool
 }
 
-// slot is an element of a window, or the error that there was instead: it matters only to windows that have the element.
+// slot is an element of a window, or the error that there was instead: it matters only to windows
+// that have the element.
 type slot struct {
 	element element
 	err     error

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestErrorsInWindows has an error for every odd number. Windows of even numbers do not see it, others do.
+// TestErrorsInWindows has an error for every odd number. Windows of even numbers do not see it,
+// others do.
 func TestErrorsInWindows(t *testing.T) {
 	for first, code := range map[int64]status.Code{0: status.OK, 1: status.InvalidArgument} {
 		p := &program{}
@@ -18,7 +19,8 @@ func TestErrorsInWindows(t *testing.T) {
 			Signature: opdef.Op{
 				Name: "even", Inputs: []opdef.Arg{{Name: "x", DType: tensor.Int64}}, Outputs: []opdef.Arg{{Name: "y", DType: tensor.Int64}},
 			},
-			Nodes: []graph.NodeDef{ // reshaped to two rows, which an odd number of elements cannot be
+			// reshaped to two rows, which an odd number of elements cannot be
+			Nodes: []graph.NodeDef{
 				constantNode("zero", 0), constantNode("one", 1), constantNode("two", 2),
 				{Name: "below", Op: "Range", Inputs: []string{"zero:output:0", "x", "one:output:0"}, Attrs: opdef.Attrs{"Tidx": tensor.Int64}},
 				{Name: "least", Op: "Const", Attrs: opdef.Attrs{"dtype": tensor.Int64, "value": tensor.Vector[int64](2, -1)}},
@@ -40,7 +42,8 @@ func TestErrorsInWindows(t *testing.T) {
 	}
 }
 
-// TestShuffledRoundsAreSavedBeforeTheirFirstElement restores a place from before the first element: the rounds are the same.
+// TestShuffledRoundsAreSavedBeforeTheirFirstElement restores a place from before the first element:
+// the rounds are the same.
 func TestShuffledRoundsAreSavedBeforeTheirFirstElement(t *testing.T) {
 	b := newBench(t)
 	it := b.iterator("it", b.make("RepeatDataset", b.make("ShuffleDataset", b.count(0, 20), num(20), num(0), num(0)), num(2)))

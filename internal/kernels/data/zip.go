@@ -73,7 +73,8 @@ func (it *zipIterator) next(r *run) (element, error) {
 	}
 	parts := make([]element, 0, len(it.inputs))
 	var failed error
-	for i, input := range it.inputs { // all of them are asked, so that they stay together after an error
+	// all of them are asked, so that they stay together after an error
+	for i, input := range it.inputs {
 		e, err := input.next(r)
 		if errors.Is(err, errEnd) {
 			failed, it.over = err, true

@@ -50,7 +50,8 @@ func init() {
 	})
 }
 
-// frequencies returns the number of frequencies that a window has: its transform is as long as the next power of two.
+// frequencies returns the number of frequencies that a window has: its transform is as long as the
+// next power of two.
 func frequencies(window int) int { return 1 + fftLength(window)/2 }
 
 func fftLength(window int) int { return 1 << bits.Len(uint(window-1)) }
@@ -187,8 +188,8 @@ func cosines(rows, n int) []float64 {
 	return m
 }
 
-// melBank sums the magnitudes of frequencies in bands, which are triangles that overlap by half and are equally wide on the
-// mel scale.
+// melBank sums the magnitudes of frequencies in bands, which are triangles that overlap by half and
+// are equally wide on the mel scale.
 type melBank struct {
 	first, last int       // the frequencies that are part of a band
 	band        []int     // on whose falling side a frequency is; -1 before the center of the first

@@ -1,7 +1,8 @@
-// Package fft holds the discrete Fourier transforms of one, two and three dimensions, and what audio is described by.
+// Package fft holds the discrete Fourier transforms of one, two and three dimensions, and what
+// audio is described by.
 //
-// The transforms are computed in complex128 along one dimension after another, by mixed-radix plans of package fourier, and rounded
-// once.
+// The transforms are computed in complex128 along one dimension after another, by mixed-radix plans
+// of package fourier, and rounded once.
 package fft
 
 import (

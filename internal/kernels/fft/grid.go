@@ -16,7 +16,8 @@ type transform struct {
 	inverse bool
 }
 
-// outSize returns the size of dimension i of rank of the output of a transform from or to n real numbers.
+// outSize returns the size of dimension i of rank of the output of a transform from or to n real
+// numbers.
 func (t transform) outSize(i, n int) int {
 	if !t.inverse && i == t.rank-1 && n != 0 {
 		return n/2 + 1
@@ -73,8 +74,8 @@ func load[T number](g grid, in []T) {
 	}
 }
 
-// transform applies the transform along every dimension. The components that a real result implies are filled in before the
-// last one.
+// transform applies the transform along every dimension. The components that a real result implies
+// are filled in before the last one.
 func (g grid) transform(inverse bool) {
 	stride := 1
 	strides := make([]int, len(g.dims))
@@ -90,7 +91,8 @@ func (g grid) transform(inverse bool) {
 	}
 }
 
-// mirror completes rows of the components of real numbers: component n-k is the conjugate of component k.
+// mirror completes rows of the components of real numbers: component n-k is the conjugate of
+// component k.
 func (g grid) mirror() {
 	n := g.dims[len(g.dims)-1]
 	for row := range slices.Chunk(g.x, n) {

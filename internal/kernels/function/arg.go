@@ -1,5 +1,5 @@
-// Package function holds the operations that call functions of the graph's library: calls, branches and loops, and the
-// nodes that stand for arguments and results in the bodies.
+// Package function holds the operations that call functions of the graph's library: calls, branches
+// and loops, and the nodes that stand for arguments and results in the bodies.
 package function
 
 import (

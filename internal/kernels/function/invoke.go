@@ -19,14 +19,15 @@ func instantiate(c *kernel.Construction, fn opdef.Func) (kernel.Function, error)
 	return c.Functions.Instantiate(fn)
 }
 
-// selected is a kernel that calls one function with some of its inputs and returns what that returns.
+// selected is a kernel that calls one function with some of its inputs and returns what that
+// returns.
 type selected struct {
 	// choose returns the function to call.
 	choose func(ctx *kernel.Context) (kernel.Function, error)
 	// skip is how many inputs are not for the function.
 	skip int
-	// miscount makes the error for a function that returned another number of results than the node has outputs; if it is
-	// nil there is one for all.
+	// miscount makes the error for a function that returned another number of results than the node
+	// has outputs; if it is nil there is one for all.
 	miscount func(want, got int) error
 
 	calls sync.Pool // of *selectedCall
@@ -114,8 +115,8 @@ func checkOutputs(ctx *kernel.Context, rets []tensor.Tensor) error {
 	return nil
 }
 
-// truth returns what a condition stands for: of a scalar, whether it is not zero and not the empty string; of any other
-// tensor, whether it has elements.
+// truth returns what a condition stands for: of a scalar, whether it is not zero and not the empty
+// string; of any other tensor, whether it has elements.
 func truth(t *tensor.Tensor) (bool, error) {
 	if t.Rank() > 0 {
 		return t.NumElements() > 0, nil

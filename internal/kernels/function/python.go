@@ -9,8 +9,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Functions of Python live in the process of a client, and are found by a token. There are none here: a node that calls one has
-// TensorFlow's error of a server that does not know the token. The rest of its graph can be run.
+// Functions of Python live in the process of a client, and are found by a token. There are none
+// here: a node that calls one has TensorFlow's error of a server that does not know the token. The
+// rest of its graph can be run.
 func init() {
 	types := []string{"token: string", "Tin: list(type) >= 0", "Tout: list(type) >= 0"}
 	register := func(name, doc string, attrs []string, stateful bool) {

@@ -6,8 +6,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// trampoline makes calls one after another. A call that returns at once is followed by the next in a loop, and one that
-// returns later goes on from its callback: however many there are, the stack does not grow.
+// trampoline makes calls one after another. A call that returns at once is followed by the next in
+// a loop, and one that returns later goes on from its callback: however many there are, the stack
+// does not grow.
 type trampoline struct {
 	state    atomic.Int32
 	begin    func(returned func([]tensor.Tensor, error))
@@ -22,8 +23,8 @@ const (
 	returned              // the callback has
 )
 
-// repeat calls begin, which makes a call with the given callback, and end with what that was given, until end reports
-// false. It returns while a call is under way.
+// repeat calls begin, which makes a call with the given callback, and end with what that was given,
+// until end reports false. It returns while a call is under way.
 func (t *trampoline) repeat(begin func(func([]tensor.Tensor, error)), end func([]tensor.Tensor, error) bool) {
 	t.begin, t.end, t.callback = begin, end, t.come
 	t.run()

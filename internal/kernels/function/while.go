@@ -24,7 +24,8 @@ func init() {
 	register("_While", "Replaces its inputs by body(inputs) while cond(inputs) holds. An older form of While.", true)
 }
 
-// whileShape is branchShape, except that without a word of the attribute the shapes of the inputs stay.
+// whileShape is branchShape, except that without a word of the attribute the shapes of the inputs
+// stay.
 func whileShape(c *opdef.ShapeContext) error {
 	copy(c.Out, c.In)
 	copy(c.OutHandles, c.InHandles)

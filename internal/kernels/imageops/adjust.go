@@ -20,7 +20,8 @@ func init() {
 		imageShape, adjustColors("scale", saturationScaler))
 }
 
-// adjust registers an operation on images with a scalar input. TensorFlow's CPU computes it for float32 alone.
+// adjust registers an operation on images with a scalar input. TensorFlow's CPU computes it for
+// float32 alone.
 func adjust(name, arg, doc string, shape opdef.ShapeFn, compute kernel.Func) {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -83,7 +84,8 @@ func contrast(z, x []float32, channels int, factor float32) {
 	}
 }
 
-// channelMeans adds the pixels pairwise, in z, which keeps errors small. The result has room for several pixels.
+// channelMeans adds the pixels pairwise, in z, which keeps errors small. The result has room for
+// several pixels.
 func channelMeans(z, x []float32, channels int) []float32 {
 	n := len(x) / channels
 	for left := n; left > 1; x = z {
@@ -131,7 +133,8 @@ func hueAdder(delta float32) func(r, g, b float32) (float32, float32, float32) {
 	}
 }
 
-// turned returns the color of a hue, counted in sixths of the circle, whose channels lie between low and high.
+// turned returns the color of a hue, counted in sixths of the circle, whose channels lie between
+// low and high.
 func turned(hue, low, high float32) (r, g, b float32) {
 	hue = float32(math.Mod(float64(hue), 6))
 	if hue < 0 {

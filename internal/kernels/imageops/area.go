@@ -10,7 +10,8 @@ func init() {
 	}, resize(area))
 }
 
-// span is the part of the input that an output pixel covers: pixels from start on, each to the share that weights gives.
+// span is the part of the input that an output pixel covers: pixels from start on, each to the
+// share that weights gives.
 type span struct {
 	start   int
 	weights []float32

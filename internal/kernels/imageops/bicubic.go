@@ -23,8 +23,9 @@ func init() {
 // cubicSteps is the number of places between two pixels that weights are tabled for.
 const cubicSteps = 1 << 10
 
-// cubicTable returns the weights of the nearer and the farther pixel on one side, alternately, for each place between
-// two pixels (Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with parameter a).
+// cubicTable returns the weights of the nearer and the farther pixel on one side, alternately, for
+// each place between two pixels (Keys, "Cubic Convolution Interpolation for Digital Image
+// Processing", 1981, with parameter a).
 func cubicTable(a float64) []float32 {
 	table := make([]float32, 2*(cubicSteps+1))
 	for i := range cubicSteps + 1 {
@@ -47,8 +48,8 @@ type four struct {
 	weight [4]float32
 }
 
-// among returns the pixels around each output pixel. With aligned centers pixels outside of the image have no weight and
-// the others share it; otherwise those at the border stand for them.
+// among returns the pixels around each output pixel. With aligned centers pixels outside of the
+// image have no weight and the others share it; otherwise those at the border stand for them.
 func (a axis) among() []four {
 	table := legacyCubic()
 	if a.centers {

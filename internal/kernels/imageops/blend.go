@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// blender interpolates between pixels, first along rows and then between rows. It remembers the last two rows, for outputs
-// that follow each other are often made of the same ones.
+// blender interpolates between pixels, first along rows and then between rows. It remembers the
+// last two rows, for outputs that follow each other are often made of the same ones.
 type blender struct {
 	places   []simd.Between // of the pixels of an output row
 	channels int

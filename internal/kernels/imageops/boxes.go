@@ -56,7 +56,8 @@ var palette = [][]float32{
 	{0.5, 0.5, 0, 1}, {0.5, 0, 0, 1}, {0, 0, 0.5, 1}, {0, 1, 1, 1}, {1, 0, 1, 1},
 }
 
-// boxColors returns the colors that input 2 gives, or those of the palette: white on images of one channel.
+// boxColors returns the colors that input 2 gives, or those of the palette: white on images of one
+// channel.
 func boxColors(ctx *kernel.Context, depth int) ([][]float32, error) {
 	if ctx.NumInputs() == 3 {
 		colors := ctx.Input(2)
@@ -149,8 +150,8 @@ func (c canvas) outline(box []float32, dot func(y, x int)) {
 	}
 }
 
-// pixelAt returns the pixel at a place from 0 to 1 of an axis; places far outside, and those that are no number, are off
-// the canvas.
+// pixelAt returns the pixel at a place from 0 to 1 of an axis; places far outside, and those that
+// are no number, are off the canvas.
 func pixelAt(place float32, size int) int {
 	const far = 1 << 40
 	at := place * float32(size-1)

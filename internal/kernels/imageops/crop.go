@@ -48,7 +48,8 @@ func cropShape(c *opdef.ShapeContext) error {
 	return sizedShape(c, n, 3, in.Dim(3))
 }
 
-// crops are boxes of images: each lies in the image that index names and has pixels at height times width places.
+// crops are boxes of images: each lies in the image that index names and has pixels at height times
+// width places.
 type crops struct {
 	boxes         []float32 // y1, x1, y2, x2 of each
 	index         []int32
@@ -58,7 +59,8 @@ type crops struct {
 
 func (c *crops) count() int { return len(c.index) }
 
-// place returns where pixel i of the n of a crop from lo to hi lies in an axis of the image, and whether it lies inside.
+// place returns where pixel i of the n of a crop from lo to hi lies in an axis of the image, and
+// whether it lies inside.
 func place(i, n, size int, lo, hi float32) (at float32, inside bool) {
 	last := float32(size - 1)
 	if n > 1 {
@@ -82,8 +84,8 @@ func (c *crops) pixel(box, y, x int) int {
 	return ((int(c.index[box])*int(c.image[1])+y)*int(c.image[2]) + x) * int(c.image[3])
 }
 
-// corners are the pixels around a place of an image, by their first elements, and the shares of the lower and the right
-// ones.
+// corners are the pixels around a place of an image, by their first elements, and the shares of the
+// lower and the right ones.
 type corners struct {
 	topLeft, topRight, bottomLeft, bottomRight int
 	x, y                                       float32
@@ -242,7 +244,8 @@ func (c *cutter) row(out, in []float32, box, y int) {
 	fill(out[c.last*c.channels:], c.outside)
 }
 
-// enter finds the columns of a box. Places in the image only rise or only fall, so that those inside lie together.
+// enter finds the columns of a box. Places in the image only rise or only fall, so that those
+// inside lie together.
 func (c *cutter) enter(box int) {
 	c.box, c.first, c.last = box, 0, 0
 	places := c.places[:0]
@@ -262,7 +265,8 @@ func (c *cutter) enter(box int) {
 	c.move(places)
 }
 
-// cropGradImageShape is the rule of CropAndResizeGradImage, whose last input is the shape of its output.
+// cropGradImageShape is the rule of CropAndResizeGradImage, whose last input is the shape of its
+// output.
 func cropGradImageShape(c *opdef.ShapeContext) error {
 	s, err := shapefn.Input(c, 3)
 	if err != nil {

@@ -127,7 +127,8 @@ func addCrops[T float32 | float64](c *crops, sums []T, grads []float32, nearest 
 	})
 }
 
-// each calls f for every pixel of a crop that lies inside of its image, with its place there and its gradients.
+// each calls f for every pixel of a crop that lies inside of its image, with its place there and
+// its gradients.
 func (c *crops) each(grads []float32, f func(box, y, x int, atY, atX float32, grads []float32)) {
 	depth := int(c.image[3])
 	for box := range c.count() {
@@ -189,7 +190,8 @@ func cropGradBoxes(ctx *kernel.Context) error {
 	return nil
 }
 
-// shares returns how far pixel i of the n of a crop moves in an axis of the image when the crop's start or end does.
+// shares returns how far pixel i of the n of a crop moves in an axis of the image when the crop's
+// start or end does.
 func shares(i, n, size int) (start, end float32) {
 	last := float32(size - 1)
 	if n == 1 {

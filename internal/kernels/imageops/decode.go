@@ -82,8 +82,8 @@ func decodeGIFShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// decoder is a node that decodes images. It takes any format that fits its output, whatever its name says, as
-// TensorFlow's do.
+// decoder is a node that decodes images. It takes any format that fits its output, whatever its
+// name says, as TensorFlow's do.
 type decoder struct {
 	op       string
 	channels int // of the output; 0 for those of the file

@@ -226,8 +226,8 @@ func covers(r rect, boxes []rect, share float32) bool {
 	return false
 }
 
-// draw draws a box with the given ratio of width to height: its height first, between those of the smallest and the largest
-// area, then its place. It returns false if none fits.
+// draw draws a box with the given ratio of width to height: its height first, between those of the
+// smallest and the largest area, then its place. It returns false if none fits.
 func (d *distortedBox) draw(words *philox.Words, image rect, aspect float32) (rect, bool) {
 	if image.x1 <= 0 || image.y1 <= 0 || d.area[0] > d.area[1] {
 		return rect{}, false
@@ -277,7 +277,8 @@ func nearestInt(x float32) int { return int(math.RoundToEven(float64(x))) }
 
 func sqrt32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-// write makes the outputs: where the box begins and its size, for Slice, and its corners as shares of the image.
+// write makes the outputs: where the box begins and its size, for Slice, and its corners as shares
+// of the image.
 func write(ctx *kernel.Context, box, image rect) error {
 	for i, v := range [2][3]int64{{int64(box.y0), int64(box.x0), 0}, {int64(box.y1 - box.y0), int64(box.x1 - box.x0), -1}} {
 		out, err := ctx.Allocate(i, tensor.Shape{3})

@@ -100,11 +100,12 @@ func encodePNG(pix []byte, height, width, channels, bytesPer, level int) (string
 	return string(appendChunk(out, "IEND", nil)), nil
 }
 
-// pngFilter makes the lines of a PNG file of rows: their differences from what neighbours predict. Of the five predictions each
-// row has that which leaves the least, as libpng does.
+// pngFilter makes the lines of a PNG file of rows: their differences from what neighbours predict.
+// Of the five predictions each row has that which leaves the least, as libpng does.
 type pngFilter struct {
-	step  int       // bytes of a pixel
-	lines [5][]byte // by prediction: nothing, the pixel to the left, the row above, their mean, Paeth's choice
+	step int // bytes of a pixel
+	// by prediction: nothing, the pixel to the left, the row above, their mean, Paeth's choice
+	lines [5][]byte
 }
 
 func newPNGFilter(size, step int) *pngFilter {

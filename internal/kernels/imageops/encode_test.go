@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRowsOfPNG encodes ramps and noise, which ask for each of the predictions, and reads them back.
+// TestRowsOfPNG encodes ramps and noise, which ask for each of the predictions, and reads them
+// back.
 func TestRowsOfPNG(t *testing.T) {
 	const height, width, channels = 200, 256, 3
 	ramp, noise := make([]byte, 0, height*width*channels), make([]byte, height*width*channels)

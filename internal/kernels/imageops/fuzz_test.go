@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// FuzzDecode feeds files to the decoder: whatever they hold, it answers with an image or with InvalidArgument.
+// FuzzDecode feeds files to the decoder: whatever they hold, it answers with an image or with
+// InvalidArgument.
 func FuzzDecode(f *testing.F) {
 	for _, file := range []string{"testdata/decode.txt", "testdata/webp.txt"} {
 		cases, err := kerneltest.ReadCases(file)

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// gifPixels returns the number of pixels in all frames of a GIF file and of the largest one, from the headers of its
-// blocks.
+// gifPixels returns the number of pixels in all frames of a GIF file and of the largest one, from
+// the headers of its blocks.
 func gifPixels(data string) (all, largest int) {
 	const header = 13
 	table := func(flags byte) int {

@@ -46,7 +46,8 @@ func glimpseShape(c *opdef.ShapeContext) error {
 	return sizedShape(c, batch, 1, in.Dim(3))
 }
 
-// glimpses is a node of ExtractGlimpse. Its first version moved windows by half their size whatever the attributes say.
+// glimpses is a node of ExtractGlimpse. Its first version moved windows by half their size whatever
+// the attributes say.
 type glimpses struct {
 	first, centered, normalized bool
 	noise                       func(out, image []float32, channels int)
@@ -110,8 +111,8 @@ func (g *glimpses) compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// window is one axis of a glimpse: n elements from position from of the image go to position to; the window has size
-// elements, the image length.
+// window is one axis of a glimpse: n elements from position from of the image go to position to;
+// the window has size elements, the image length.
 type window struct{ from, to, n, size, length int }
 
 func (w window) inside() bool { return w.from+w.size < w.length && w.to == 0 && w.n == w.size }

@@ -1,8 +1,8 @@
 // Package imageops holds the operations on images: resizing, cropping, colours, boxes and codecs.
 //
-// An image is a tensor [height, width, channels], a batch of images [batch, height, width, channels]. Operations that
-// interpolate compute in float32 whatever the type of the pixels, as TensorFlow does, so that they widen their input once
-// and exist once.
+// An image is a tensor [height, width, channels], a batch of images [batch, height, width,
+// channels]. Operations that interpolate compute in float32 whatever the type of the pixels, as
+// TensorFlow does, so that they widen their input once and exist once.
 package imageops
 
 import (
@@ -20,8 +20,8 @@ func registerNew(def opdef.Def, n kernel.New) {
 // checkDim checks dimension i of a shape of known rank.
 func checkDim(s shapefn.Shape, i int, want int64) error { return shapefn.CheckDim(s.Dim(i), want) }
 
-// sizedShape is the rule of operations whose output is [batch, height, width, channels] with height and width given by
-// an input.
+// sizedShape is the rule of operations whose output is [batch, height, width, channels] with height
+// and width given by an input.
 func sizedShape(c *opdef.ShapeContext, batch int64, sizeInput int, channels int64) error {
 	size, err := opdef.WithRank(c.In[sizeInput], 1)
 	if err != nil {

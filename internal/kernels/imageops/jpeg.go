@@ -24,7 +24,8 @@ func init() {
 	}, extractJPEGShape)
 }
 
-// jpegOptions are how a JPEG image is decoded: made smaller by ratio, colors interpolated between their samples if fancy.
+// jpegOptions are how a JPEG image is decoded: made smaller by ratio, colors interpolated between
+// their samples if fancy.
 type jpegOptions struct {
 	ratio int
 	fancy bool

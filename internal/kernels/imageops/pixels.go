@@ -60,8 +60,8 @@ func widened[H elementwise.Short](src []H) []float32 {
 	return dst
 }
 
-// scratch returns float32 elements that become those of t, of a floating type, when they are handed to store: the elements
-// of t themselves if it is a float32 tensor. They are cleared.
+// scratch returns float32 elements that become those of t, of a floating type, when they are handed
+// to store: the elements of t themselves if it is a float32 tensor. They are cleared.
 func scratch(t *tensor.Tensor) []float32 {
 	if t.DType() != tensor.Float32 {
 		return make([]float32, t.NumElements())

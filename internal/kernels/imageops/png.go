@@ -121,8 +121,8 @@ func (h *pngHeader) fill(out *tensor.Tensor, img image.Image, channels int) {
 	})
 }
 
-// samples calls put for the samples of all pixels in order, as 16 bits. Pixels without opacity have that of the largest
-// sample of the file's depth, as libpng has it.
+// samples calls put for the samples of all pixels in order, as 16 bits. Pixels without opacity have
+// that of the largest sample of the file's depth, as libpng has it.
 func (h *pngHeader) samples(img image.Image, channels int, put func(uint16)) {
 	opaque := uint16(min(1<<h.depth-1, math.MaxUint8)) * 0x101
 	if h.depth == 16 {
@@ -150,8 +150,8 @@ func (h *pngHeader) samples(img image.Image, channels int, put func(uint16)) {
 	}
 }
 
-// gray returns the brightness of a color with the weights of ITU-R BT.601, in the depth of the file: rounded
-// for 16 bits, cut off for fewer, as libpng has it.
+// gray returns the brightness of a color with the weights of ITU-R BT.601, in the depth of the
+// file: rounded for 16 bits, cut off for fewer, as libpng has it.
 func (h *pngHeader) gray(c color.NRGBA64) uint16 {
 	if c.R == c.G && c.G == c.B {
 		return c.R

@@ -63,7 +63,8 @@ func interpolatedFloats(r *resizing, in, out *tensor.Tensor) {
 	r.rows(tensor.Values[float32](in), tensor.Values[float32](out), bilinear(r))
 }
 
-// interpolated returns the function that interpolates integers in fixed-point arithmetic, in which shares have so many bits.
+// interpolated returns the function that interpolates integers in fixed-point arithmetic, in which
+// shares have so many bits.
 func interpolated[T tensor.QU8 | tensor.QI32](bits int) func(r *resizing, in, out *tensor.Tensor) {
 	one := 1 << bits
 	mix := func(a, b T, share int) int {

@@ -20,8 +20,8 @@ func resizeShape(c *opdef.ShapeContext) error {
 	return sizedShape(c, in.Dim(0), 1, in.Dim(3))
 }
 
-// alignment says which places of the two images lie on each other: their corners, the centers of their corner pixels, or
-// (corners and centers both false) the upper left centers alone.
+// alignment says which places of the two images lie on each other: their corners, the centers of
+// their corner pixels, or (corners and centers both false) the upper left centers alone.
 type alignment struct{ corners, centers bool }
 
 func alignmentOf(attrs opdef.Attrs) alignment {
@@ -35,7 +35,8 @@ func (a alignment) check() error {
 	return nil
 }
 
-// axis is one dimension of a resized image: in pixels there and out pixels here, which are scale apart there.
+// axis is one dimension of a resized image: in pixels there and out pixels here, which are scale
+// apart there.
 type axis struct {
 	in, out int
 	scale   float32
@@ -122,7 +123,8 @@ func sizeInput(size *tensor.Tensor) (height, width int, err error) {
 	return int(v[0]), int(v[1]), nil
 }
 
-// newResizingGradient checks the inputs of a gradient: the gradient of the resized images, and the original ones.
+// newResizingGradient checks the inputs of a gradient: the gradient of the resized images, and the
+// original ones.
 func newResizingGradient(ctx *kernel.Context, a alignment) (*resizing, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -150,7 +152,8 @@ func (r *resizing) inShape() tensor.Shape {
 	return tensor.Shape{int64(r.batch), int64(r.y.in), int64(r.x.in), int64(r.channels)}
 }
 
-// resize returns the constructor of an operation that interpolates; f fills an output row y from the pixels of an image.
+// resize returns the constructor of an operation that interpolates; f fills an output row y from
+// the pixels of an image.
 func resize(prepare func(r *resizing) func(y int, in, out []float32)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a := alignmentOf(c.Attrs)
@@ -169,8 +172,8 @@ func resize(prepare func(r *resizing) func(y int, in, out []float32)) kernel.New
 	}
 }
 
-// resizeGradient returns the constructor of a gradient; add and add64, which is the same for float64, add the gradient of one resized
-// image to that of the original.
+// resizeGradient returns the constructor of a gradient; add and add64, which is the same for
+// float64, add the gradient of one resized image to that of the original.
 func resizeGradient(add func(r *resizing, original, resized []float32), add64 func(r *resizing, original []float64, resized []float32)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a := alignmentOf(c.Attrs)

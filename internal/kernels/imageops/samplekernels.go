@@ -2,14 +2,15 @@ package imageops
 
 import "math"
 
-// samplingKernel is the weight that a pixel has by its distance from the place that is sampled, 0 from radius on.
+// samplingKernel is the weight that a pixel has by its distance from the place that is sampled, 0
+// from radius on.
 type samplingKernel struct {
 	radius float32
 	weight func(x float32) float32
 }
 
-// samplingKernels are the kernels of ScaleAndTranslate by name; the cubic ones are those of Keys (1981) and of Mitchell
-// and Netravali ("Reconstruction Filters in Computer Graphics", 1988).
+// samplingKernels are the kernels of ScaleAndTranslate by name; the cubic ones are those of Keys
+// (1981) and of Mitchell and Netravali ("Reconstruction Filters in Computer Graphics", 1988).
 var samplingKernels = map[string]samplingKernel{
 	"lanczos1": lanczos(1), "lanczos3": lanczos(3), "lanczos5": lanczos(5),
 	"gaussian": {1.5, func(x float32) float32 {
@@ -63,7 +64,8 @@ func lanczos(radius float32) samplingKernel {
 	}}
 }
 
-// sample returns the pixels that each of out places is made of, where an axis of in pixels is scaled and then moved.
+// sample returns the pixels that each of out places is made of, where an axis of in pixels is
+// scaled and then moved.
 func (k samplingKernel) sample(in, out int, scale, translate float32, antialias bool) []span {
 	inverse := 1 / scale
 	width := float32(1)
@@ -83,7 +85,8 @@ func (k samplingKernel) sample(in, out int, scale, translate float32, antialias 
 	return spans
 }
 
-// span weighs pixels lo to hi by their distance from a place; the weights have the sum 1 unless they are all but zero.
+// span weighs pixels lo to hi by their distance from a place; the weights have the sum 1 unless
+// they are all but zero.
 func (k samplingKernel) span(lo, hi int, at, width float32) span {
 	s := span{start: lo, weights: make([]float32, max(hi-lo, 0))}
 	var sum float32

@@ -139,8 +139,8 @@ func scaleAndTranslateGrad(s *sampler, ctx *kernel.Context) error {
 	return nil
 }
 
-// gather makes each output pixel of the input rows and columns of its spans. in holds images of the given height, width
-// and channels.
+// gather makes each output pixel of the input rows and columns of its spans. in holds images of the
+// given height, width and channels.
 func gather(out, in []float32, rows, columns []span, height, width, channels int) {
 	rowLen, outLen := width*channels, len(columns)*channels
 	parallel.For(len(out)/max(outLen, 1), 1, func(lo, hi int) {

@@ -7,8 +7,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// suppression selects boxes, best scores first, and passes over those that are too similar to one selected before, or,
-// with sigma above 0, lowers their scores instead (Bodla et al., "Soft-NMS", 2017).
+// suppression selects boxes, best scores first, and passes over those that are too similar to one
+// selected before, or, with sigma above 0, lowers their scores instead (Bodla et al., "Soft-NMS",
+// 2017).
 type suppression struct {
 	scores     []float32
 	similarity func(i, j int) float32
@@ -20,7 +21,8 @@ type suppression struct {
 	rounded func(float32) float32
 }
 
-// candidate is a box that may yet be selected; those selected before seen have lowered its score already.
+// candidate is a box that may yet be selected; those selected before seen have lowered its score
+// already.
 type candidate struct {
 	box, seen int
 	score     float32
@@ -68,8 +70,8 @@ func (s *suppression) run() (boxes []int32, scores []float32) {
 	return boxes, scores
 }
 
-// lower lowers the score of a candidate for the selected boxes that it has not seen, and reports false if it is too
-// similar to one of them.
+// lower lowers the score of a candidate for the selected boxes that it has not seen, and reports
+// false if it is too similar to one of them.
 func (s *suppression) lower(c *candidate, selected []int32) bool {
 	for j := len(selected) - 1; j >= c.seen; j-- {
 		similar := s.rounded(s.similarity(c.box, int(selected[j])))
@@ -95,8 +97,8 @@ func (s *suppression) lower(c *candidate, selected []int32) bool {
 	return true
 }
 
-// overlap returns the area that two boxes share, as a part of the area that they cover together. A box has two opposite
-// corners, y and x each.
+// overlap returns the area that two boxes share, as a part of the area that they cover together. A
+// box has two opposite corners, y and x each.
 func overlap(a, b []float32) float32 {
 	top, bottom := minOf(a[0], a[2]), maxOf(a[0], a[2])
 	left, right := minOf(a[1], a[3]), maxOf(a[1], a[3])

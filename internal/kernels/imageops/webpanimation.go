@@ -12,12 +12,13 @@ import (
 // webpFrame is a frame of an animation: a picture at x, y of the canvas.
 type webpFrame struct {
 	webpPicture
-	x, y          int
-	blend, vanish bool // it is blended with what was there; its place is transparent after it was shown
+	x, y int
+	// it is blended with what was there; its place is transparent after it was shown
+	blend, vanish bool
 }
 
-// readFrame reads the body of a chunk ANMF: 3 bytes for each of half of x and y, width and height less one, and how long it is
-// shown; then flags, and the chunks of the picture.
+// readFrame reads the body of a chunk ANMF: 3 bytes for each of half of x and y, width and height
+// less one, and how long it is shown; then flags, and the chunks of the picture.
 func readFrame(body string) (f webpFrame, ok bool) {
 	const head, vanish, replace = 16, 1, 2
 	if len(body) < head {
@@ -31,7 +32,8 @@ func readFrame(body string) (f webpFrame, ok bool) {
 	return f, f.width == 1+uint24(body[6:]) && f.height == 1+uint24(body[9:])
 }
 
-// frames returns those of an animation; a frame that is not whole or leaves the canvas makes the whole file invalid.
+// frames returns those of an animation; a frame that is not whole or leaves the canvas makes the
+// whole file invalid.
 func (f *webpFile) frames() (all []webpFrame, ok bool) {
 	for rest := f.rest; rest != ""; {
 		var c chunk
@@ -111,7 +113,8 @@ func (a *animation) next(pix []uint8, f *webpFrame) bool {
 	return true
 }
 
-// blend puts what was on the canvas under the pixels of the frame, except where a frame has vanished.
+// blend puts what was on the canvas under the pixels of the frame, except where a frame has
+// vanished.
 func (a *animation) blend(to *picture, f *webpFrame) {
 	under := *to
 	under.pix = a.last

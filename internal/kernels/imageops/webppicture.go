@@ -9,14 +9,16 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// webpPicture is one picture of a WebP file, compressed: chunk "VP8 " (lossy), with ALPH if it has opacities, or VP8L.
+// webpPicture is one picture of a WebP file, compressed: chunk "VP8 " (lossy), with ALPH if it has
+// opacities, or VP8L.
 type webpPicture struct {
 	width, height int
 	alpha         bool // it has opacities
 	alph, image   chunk
 }
 
-// readPicture finds the picture among chunks; the first must be the image unless others are allowed.
+// readPicture finds the picture among chunks; the first must be the image unless others are
+// allowed.
 func readPicture(chunks string, others bool) (p webpPicture, ok bool) {
 	for {
 		var c chunk
@@ -112,8 +114,8 @@ func drawWebP(to *picture, x, y int, img *image.YCbCr, alpha []uint8, stride int
 	}
 }
 
-// expandWebP sets out to the samples for row y of the pixels: 9, 3, 3 and 1 parts of the four nearest, with the roundings of
-// libwebp.
+// expandWebP sets out to the samples for row y of the pixels: 9, 3, 3 and 1 parts of the four
+// nearest, with the roundings of libwebp.
 func (p *plane) expandWebP(out []uint8, y int) {
 	near, far := p.row(y/2), p.row(y/2-1+2*(y%2))
 	for x := range out {

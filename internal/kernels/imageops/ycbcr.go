@@ -19,8 +19,8 @@ func (p *plane) row(y int) []uint8 {
 	return p.pix[min(max(y, 0), p.height-1)*p.stride:][:p.width]
 }
 
-// expand sets out to the samples for row y of the pixels. Fancy samples lie on the line between the two nearest ones, a
-// quarter of the way, with the roundings of libjpeg.
+// expand sets out to the samples for row y of the pixels. Fancy samples lie on the line between the
+// two nearest ones, a quarter of the way, with the roundings of libjpeg.
 func (p *plane) expand(out []uint8, y int, fancy bool) {
 	near := p.row(y / p.down)
 	if !fancy || p.across > 2 || p.across == 2 && p.width <= 2 {

@@ -1,5 +1,6 @@
-// Package ioops holds the operations on files: saving and restoring of checkpoints in both formats, names of sharded files,
-// files read and written whole, and readers, which give the records of files whose names they take from a queue.
+// Package ioops holds the operations on files: saving and restoring of checkpoints in both formats,
+// names of sharded files, files read and written whole, and readers, which give the records of
+// files whose names they take from a queue.
 package ioops
 
 import (

@@ -32,8 +32,9 @@ type counts struct {
 
 // format is a kind of reader.
 type format struct {
-	open      func(path string) (records, error)
-	saveState bool // nobody sees such a reader within a file, so that there is nothing to save but counts
+	open func(path string) (records, error)
+	// nobody sees such a reader within a file, so that there is nothing to save but counts
+	saveState bool
 }
 
 // records gives the records of a file, and io.EOF after the last, or with it where that is known.
@@ -60,7 +61,8 @@ type workQueue interface {
 	Dequeue(ctx context.Context, done func([]tensor.Tensor, error))
 }
 
-// use calls f on a goroutine of its own when nobody else reads, and passes its error on. It ends with the step.
+// use calls f on a goroutine of its own when nobody else reads, and passes its error on. It ends
+// with the step.
 func (r *Reader) use(ctx context.Context, done func(error), f func() error) {
 	go func() {
 		select {
@@ -85,8 +87,8 @@ func (r *Reader) guarded(f func() error) (err error) {
 	return f()
 }
 
-// read returns up to n records: those that are left of a file, or the first of the next one that has any. It must have the
-// turn.
+// read returns up to n records: those that are left of a file, or the first of the next one that
+// has any. It must have the turn.
 func (r *Reader) read(ctx context.Context, q workQueue, n int64) ([]*entry, error) {
 	var got []*entry
 	for int64(len(got)) < n {

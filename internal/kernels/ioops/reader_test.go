@@ -60,7 +60,8 @@ func (b *readerBench) read() <-chan kerneltest.Result {
 func TestReadWaitsForWork(t *testing.T) {
 	b := newReaderBench(t, "IdentityReaderV2", nil)
 	reads := []<-chan kerneltest.Result{b.read(), b.read()}
-	if n := b.run("ReaderNumRecordsProducedV2", nil, b.reader); tensor.Value[int64](&n[0]) != 0 { // does not wait for the reads
+	// does not wait for the reads
+	if n := b.run("ReaderNumRecordsProducedV2", nil, b.reader); tensor.Value[int64](&n[0]) != 0 {
 		t.Errorf("%v records before there was a file", n[0])
 	}
 	b.enqueue("a", "b")

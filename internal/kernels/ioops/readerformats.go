@@ -108,8 +108,8 @@ type framed struct {
 	in *record.Reader
 }
 
-// openFramed returns the constructor of readers of compressed files. Like TensorFlow it takes a compression that it does not
-// know for none.
+// openFramed returns the constructor of readers of compressed files. Like TensorFlow it takes a
+// compression that it does not know for none.
 func openFramed(compression string) func(string) (records, error) {
 	c := record.Compression(compression)
 	if c != record.ZLIB && c != record.GZIP {
@@ -170,7 +170,8 @@ func openFixed(s sizes, encoding string) func(string) (records, error) {
 	}
 }
 
-// decompress returns what a file holds in one of the encodings that TensorFlow knows; others are none.
+// decompress returns what a file holds in one of the encodings that TensorFlow knows; others are
+// none.
 func decompress(in io.Reader, encoding string) (io.Reader, error) {
 	var out io.Reader
 	var err error

@@ -20,8 +20,8 @@ func init() {
 	}, readMany)
 }
 
-// registerRead adds an operation with the handles of a reader and of a queue in both forms. Shape is the rule for what comes
-// after the handles.
+// registerRead adds an operation with the handles of a reader and of a queue in both forms. Shape
+// is the rule for what comes after the handles.
 func registerRead(def opdef.Def, compute kernel.AsyncFunc) {
 	inputs, shape := def.In, def.Shape
 	impl := kernel.Any(func(*kernel.Construction) (kernel.Kernel, error) { return compute, nil })

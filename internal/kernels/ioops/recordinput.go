@@ -32,10 +32,11 @@ func init() {
 // recordInput is a kernel that goes through files again and again.
 type recordInput struct {
 	pattern string
-	shift   float32 // part of the files that go from the beginning to the end after they were shuffled
-	buffer  int     // records among which the next one is drawn
-	batch   int64
-	open    func(path string) (records, error)
+	// part of the files that go from the beginning to the end after they were shuffled
+	shift  float32
+	buffer int // records among which the next one is drawn
+	batch  int64
+	open   func(path string) (records, error)
 
 	mu     sync.Mutex
 	random *rand.Rand // guarded by mu, as all that follows
@@ -88,7 +89,8 @@ func (r *recordInput) Close() {
 	r.err = status.Cancelledf("RecordInput is closed")
 }
 
-// next returns a record, after it has filled the buffer as far as this pass goes. After an error of a file there are no more.
+// next returns a record, after it has filled the buffer as far as this pass goes. After an error of
+// a file there are no more.
 func (r *recordInput) next(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", status.FromContext(ctx, "RecordInput")

@@ -59,7 +59,8 @@ func (r *remapper) Compute(ctx *kernel.Context) error {
 	if err := r.check(c, name, cols); err != nil {
 		return err
 	}
-	out, err := ctx.AllocateZeros(0, tensor.Shape{r.rows, r.cols}) // columns that the old matrix lacks are set by nobody
+	// columns that the old matrix lacks are set by nobody
+	out, err := ctx.AllocateZeros(0, tensor.Shape{r.rows, r.cols})
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,8 @@ func only(ctx *kernel.Context, i int, name string) (string, error) {
 	return tensor.Value[string](in), nil
 }
 
-// mapping says where old rows or columns are in the result; a nil mapping leaves them where they are.
+// mapping says where old rows or columns are in the result; a nil mapping leaves them where they
+// are.
 type mapping struct {
 	old  []int64         // by position in the result; negative for none
 	from map[int64]int64 // positions by old ones

@@ -40,7 +40,8 @@ func init() {
 	}, func(ctx *kernel.Context) error { return saveV1(ctx, 3) })
 }
 
-// savingShape is the rule of operations whose first inputs are a name and vectors with an element for each of the others.
+// savingShape is the rule of operations whose first inputs are a name and vectors with an element
+// for each of the others.
 func savingShape(fixed int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := shapefn.CheckRanks(c, 0, 0); err != nil {
@@ -101,8 +102,8 @@ func addTensor(w adder, name, spec string, t *tensor.Tensor) error {
 	return w.AddSlice(name, full, slice, t)
 }
 
-// saveV1 saves in the format V1; the first fixed inputs are the name of the file, the names of tensors and, if there are
-// three, the slices.
+// saveV1 saves in the format V1; the first fixed inputs are the name of the file, the names of
+// tensors and, if there are three, the slices.
 func saveV1(ctx *kernel.Context, fixed int) error {
 	if n := ctx.Input(0).NumElements(); n != 1 {
 		return status.InvalidArgumentf("Input 0 (filename) must be a string scalar; got a tensor of %delements", n)
@@ -142,7 +143,8 @@ func newMerge(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		for _, prefix := range prefixes {
 			if dir := filepath.Dir(prefix); deleteDirs && dir != filepath.Dir(into) {
-				os.Remove(dir) // the first of several in one folder does it; a folder with other files stays
+				// the first of several in one folder does it; a folder with other files stays
+				os.Remove(dir)
 			}
 		}
 		return nil

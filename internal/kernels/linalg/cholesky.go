@@ -62,8 +62,9 @@ func choleskyGradSize(_ *kernel.Construction, in []size) ([][]int64, error) {
 	return [][]int64{{int64(in[0].rows), int64(in[0].cols)}}, nil
 }
 
-// choleskyGrad computes L^-H * sym(L^H * grad) * L^-1, where sym halves the diagonal of the lower triangle and mirrors it,
-// and halves the result (Murray, Differentiation of the Cholesky decomposition, 2016).
+// choleskyGrad computes L^-H * sym(L^H * grad) * L^-1, where sym halves the diagonal of the lower
+// triangle and mirrors it, and halves the result (Murray, Differentiation of the Cholesky
+// decomposition, 2016).
 func choleskyGrad(_ *kernel.Construction, in []matrix[float64]) ([][]float64, error) {
 	l := lowerPart(in[0])
 	p := l.adjoint().times(lowerPart(in[1]))

@@ -55,8 +55,9 @@ func selfAdjointEig[S scalar]() family[S] {
 	}}
 }
 
-// hermitianEig returns the eigenvalues of the Hermitian matrix with a's lower triangle in ascending order and, in columns,
-// unit vectors to them (cyclic Jacobi). All are NaN if the triangle is not finite.
+// hermitianEig returns the eigenvalues of the Hermitian matrix with a's lower triangle in ascending
+// order and, in columns, unit vectors to them (cyclic Jacobi). All are NaN if the triangle is not
+// finite.
 func hermitianEig[S scalar](a matrix[S]) ([]float64, matrix[S]) {
 	a = lowerPart(a)
 	n := a.rows
@@ -95,8 +96,8 @@ func hermitianEig[S scalar](a matrix[S]) ([]float64, matrix[S]) {
 	return e, sorted.adjoint()
 }
 
-// annihilate makes element (p, q) of a zero by a rotation on both sides, and applies it to the rows of v. It returns false
-// if the element is negligible.
+// annihilate makes element (p, q) of a zero by a rotation on both sides, and applies it to the rows
+// of v. It returns false if the element is negligible.
 func annihilate[S scalar](a, v matrix[S], p, q int) bool {
 	g := a.at(p, q)
 	size, x, y := abs(g), re(a.at(p, p)), re(a.at(q, q))

@@ -17,8 +17,8 @@ func init() {
 		table(family[float64]{}, function[complex128](logarithm), tensor.Complex64, tensor.Complex128))
 }
 
-// function is an operation that applies a function of matrices: f is given the upper triangular Schur factor, and returns
-// false if there is no value.
+// function is an operation that applies a function of matrices: f is given the upper triangular
+// Schur factor, and returns false if there is no value.
 func function[S scalar](f func(t matrix[complex128]) (matrix[complex128], bool)) family[S] {
 	return family[S]{alike, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
 		wide := newMatrix[complex128](in[0].rows, in[0].rows)
@@ -69,8 +69,8 @@ func fromComplex[S scalar](x complex128) S {
 	return any(real(x)).(S)
 }
 
-// squareRoot returns the principal square root of an upper triangular matrix (Björck and Hammarling, A Schur method for the
-// square root of a matrix, 1983).
+// squareRoot returns the principal square root of an upper triangular matrix (Björck and
+// Hammarling, A Schur method for the square root of a matrix, 1983).
 func squareRoot(t matrix[complex128]) (matrix[complex128], bool) {
 	r := newMatrix[complex128](t.rows, t.rows)
 	for j := range t.rows {
@@ -100,8 +100,9 @@ var gauss7 = [7][2]float64{
 	{0.9745539561713792622630948, 0.0647424830844348466353057},
 }
 
-// logarithm returns the principal logarithm of an upper triangular matrix: of its root close to the identity, by the Padé
-// approximant in partial fractions (Higham, Evaluating Padé approximants of the matrix logarithm, 2001).
+// logarithm returns the principal logarithm of an upper triangular matrix: of its root close to the
+// identity, by the Padé approximant in partial fractions (Higham, Evaluating Padé approximants of
+// the matrix logarithm, 2001).
 func logarithm(t matrix[complex128]) (matrix[complex128], bool) {
 	const closeTo1 = 0.26 // where the approximant of degree 7 is exact to float64
 	n, root, roots := t.rows, t.clone(), 0

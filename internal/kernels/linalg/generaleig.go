@@ -98,8 +98,9 @@ func bySize(values []complex128, vectors matrix[complex128]) {
 	}
 }
 
-// paired gives the eigenvalues of a real matrix, and the vectors in the rows, the form that arithmetic in real numbers gives
-// them: real, or in conjugate pairs of which the one with the positive imaginary part comes first.
+// paired gives the eigenvalues of a real matrix, and the vectors in the rows, the form that
+// arithmetic in real numbers gives them: real, or in conjugate pairs of which the one with the
+// positive imaginary part comes first.
 func paired(values []complex128, vectors matrix[complex128]) {
 	size := 0.0
 	for _, x := range values {

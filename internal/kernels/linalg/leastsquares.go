@@ -87,7 +87,8 @@ func illConditioned[S scalar](l matrix[S]) bool {
 	return lo*lo <= 0x1p-51*hi*hi
 }
 
-// smallest returns the solution of the smallest norm, from the singular values that are more than rounding.
+// smallest returns the solution of the smallest norm, from the singular values that are more than
+// rounding.
 func smallest[S scalar](a, b matrix[S]) matrix[S] {
 	p := min(a.rows, a.cols)
 	s, u, v := svd(a, p, p)

@@ -1,8 +1,9 @@
-// Package linalg holds the operations of linear algebra on stacks of matrices in the last two dimensions, for real and
-// complex elements alike.
+// Package linalg holds the operations of linear algebra on stacks of matrices in the last two
+// dimensions, for real and complex elements alike.
 //
-// The factorizations are written once, over both, in the precision of float64: inputs are widened to complex128 or
-// float64, results rounded once. Signs and orders are those of TensorFlow's kernels where programs can see them.
+// The factorizations are written once, over both, in the precision of float64: inputs are widened
+// to complex128 or float64, results rounded once. Signs and orders are those of TensorFlow's
+// kernels where programs can see them.
 package linalg
 
 import (
@@ -171,8 +172,8 @@ var (
 	c128 = element[complex128, complex128]{func(v complex128) complex128 { return v }, func(x complex128) complex128 { return x }}
 )
 
-// family is an operation on stacks: how the shapes of the matrices of the outputs follow from those of the inputs, and what
-// is computed for one matrix of each input.
+// family is an operation on stacks: how the shapes of the matrices of the outputs follow from those
+// of the inputs, and what is computed for one matrix of each input.
 type family[S scalar] struct {
 	outs    func(c *kernel.Construction, in []size) ([][]int64, error)
 	compute func(c *kernel.Construction, in []matrix[S]) ([][]S, error)
@@ -181,7 +182,8 @@ type family[S scalar] struct {
 // size is the size of a matrix.
 type size struct{ rows, cols int }
 
-// table returns the kernels of an operation for the given types from its forms over real and complex numbers.
+// table returns the kernels of an operation for the given types from its forms over real and
+// complex numbers.
 func table(real family[float64], complex family[complex128], types ...tensor.DType) kernel.Table {
 	all := kernel.Table{
 		tensor.Float16: stacked(f16, real), tensor.BFloat16: stacked(bf16, real), tensor.Float32: stacked(f32, real),
@@ -245,7 +247,8 @@ func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Constructi
 	})
 }
 
-// analyze returns the batch dimensions, which all inputs share, and the size of the matrices of each.
+// analyze returns the batch dimensions, which all inputs share, and the size of the matrices of
+// each.
 func analyze(ctx *kernel.Context, n int) (tensor.Shape, []size, error) {
 	var batch tensor.Shape
 	sizes := make([]size, n)
@@ -266,8 +269,8 @@ func analyze(ctx *kernel.Context, n int) (tensor.Shape, []size, error) {
 	return batch, sizes, nil
 }
 
-// each calls f for the matrices of a stack, on several cores where they are large enough, and returns the error of the
-// first that fails.
+// each calls f for the matrices of a stack, on several cores where they are large enough, and
+// returns the error of the first that fails.
 func each(n int, sizes []size, f func(i int) error) error {
 	work := 1
 	for _, s := range sizes {

@@ -50,7 +50,8 @@ func luShape(c *opdef.ShapeContext) (err error) {
 	return err
 }
 
-// solveShape is the shape rule of operations that solve systems whose matrices and right sides are stacked alike.
+// solveShape is the shape rule of operations that solve systems whose matrices and right sides are
+// stacked alike.
 func solveShape(c *opdef.ShapeContext, isSquare bool) (err error) {
 	lhs, err := opdef.WithRankAtLeast(c.In[0], 2)
 	if isSquare {
@@ -140,7 +141,8 @@ func (f factored[S]) solve(b matrix[S]) matrix[S] {
 	return x
 }
 
-// substitute overwrites x with the solution of a triangular system; unit means ones on the diagonal.
+// substitute overwrites x with the solution of a triangular system; unit means ones on the
+// diagonal.
 func substitute[S scalar](a, x matrix[S], lower, unit bool) {
 	for step := range a.rows {
 		i, lo, hi := step, 0, step
@@ -204,7 +206,8 @@ func logDeterminant[S scalar]() family[S] {
 	}}
 }
 
-// determinant returns the sign, of absolute value 1, and the logarithm of the absolute value of the determinant.
+// determinant returns the sign, of absolute value 1, and the logarithm of the absolute value of the
+// determinant.
 func (f factored[S]) determinant() (sign S, log float64) {
 	sign = 1
 	if f.odd {

@@ -66,9 +66,9 @@ func leastNormal(t tensor.DType) float64 {
 	return 0x1p-1022
 }
 
-// newReflector returns the reflector that takes column k of a, from row k on, to (beta, 0, …, 0) with real beta of the sign
-// opposite to the real part of a's element, as Eigen and LAPACK have it. It leaves the column as it is if the sum of squares of
-// what would become 0 is not above least.
+// newReflector returns the reflector that takes column k of a, from row k on, to (beta, 0, …, 0)
+// with real beta of the sign opposite to the real part of a's element, as Eigen and LAPACK have it.
+// It leaves the column as it is if the sum of squares of what would become 0 is not above least.
 func newReflector[S scalar](a matrix[S], k, from int, least float64) (reflector[S], S) {
 	h := reflector[S]{tail: make([]S, a.rows-from-1), k: from}
 	norm := 0.0
@@ -93,7 +93,8 @@ func newReflector[S scalar](a matrix[S], k, from int, least float64) (reflector[
 	return h, beta
 }
 
-// apply overwrites columns lo and on of a with the product of the reflector, with tau or its conjugate, and a.
+// apply overwrites columns lo and on of a with the product of the reflector, with tau or its
+// conjugate, and a.
 func (h reflector[S]) apply(a matrix[S], tau S, lo int) {
 	sum := append([]S(nil), a.row(h.k)[lo:]...)
 	for i, v := range h.tail {

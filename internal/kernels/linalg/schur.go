@@ -10,8 +10,8 @@ import (
 // schurForm is A = U*T*U^H with U unitary and T upper triangular.
 type schurForm struct{ t, u matrix[complex128] }
 
-// schur returns the Schur form of a square matrix by QR steps on its Hessenberg form, and false when a is not finite or the
-// steps do not converge. It overwrites a.
+// schur returns the Schur form of a square matrix by QR steps on its Hessenberg form, and false
+// when a is not finite or the steps do not converge. It overwrites a.
 func schur(a matrix[complex128]) (schurForm, bool) {
 	f := schurForm{t: a, u: identity[complex128](a.rows)}
 	if !a.finite() {
@@ -79,8 +79,8 @@ func (f schurForm) deflates(i int) bool {
 	return true
 }
 
-// shift returns the eigenvalue of the two by two block that ends at hi which is closer to the last element, or another number
-// after tries without success.
+// shift returns the eigenvalue of the two by two block that ends at hi which is closer to the last
+// element, or another number after tries without success.
 func (f schurForm) shift(hi, tries int) complex128 {
 	if (tries == 10 || tries == 20) && hi > 1 {
 		return complex(math.Abs(real(f.t.at(hi, hi-1)))+math.Abs(real(f.t.at(hi-1, hi-2))), 0)
@@ -95,7 +95,8 @@ func (f schurForm) shift(hi, tries int) complex128 {
 	return two
 }
 
-// step is one QR step on rows lo to hi: rotations chase the element that the shift brings in down the diagonal.
+// step is one QR step on rows lo to hi: rotations chase the element that the shift brings in down
+// the diagonal.
 func (f schurForm) step(lo, hi int, shift complex128) {
 	x, y := f.t.at(lo, lo)-shift, f.t.at(lo+1, lo)
 	for k := lo; k < hi; k++ {

@@ -70,8 +70,8 @@ func svdOp[S scalar]() family[S] {
 	}}
 }
 
-// svd returns the singular values in descending order and the given numbers of left and right singular vectors. All are
-// NaN if the matrix is not finite.
+// svd returns the singular values in descending order and the given numbers of left and right
+// singular vectors. All are NaN if the matrix is not finite.
 func svd[S scalar](a matrix[S], left, right int) (s []float64, u, v matrix[S]) {
 	if a.rows < a.cols {
 		s, v, u = svd(a.adjoint(), right, left)
@@ -83,7 +83,8 @@ func svd[S scalar](a matrix[S], left, right int) (s []float64, u, v matrix[S]) {
 		}
 		return slices.Repeat([]float64{math.NaN()}, a.cols), matrix[S]{nan(a.rows * left), a.rows, left}, matrix[S]{nan(a.cols * right), a.cols, right}
 	}
-	// Rows of w are columns of A; orthogonalize makes them orthogonal and collects the rotations in the rows of z.
+	// Rows of w are columns of A; orthogonalize makes them orthogonal and collects the rotations in
+	// the rows of z.
 	w, z := a.adjoint(), identity[S](a.cols)
 	orthogonalize(w, z)
 	order := make([]int, a.cols)
@@ -112,7 +113,8 @@ func svd[S scalar](a matrix[S], left, right int) (s []float64, u, v matrix[S]) {
 	return s, basis.adjoint(), vectors.adjoint()
 }
 
-// orthogonalize rotates pairs of rows of w until all are orthogonal, and those of z with them (Hestenes, one-sided Jacobi).
+// orthogonalize rotates pairs of rows of w until all are orthogonal, and those of z with them
+// (Hestenes, one-sided Jacobi).
 func orthogonalize[S scalar](w, z matrix[S]) {
 	for range 60 {
 		rotated := false
@@ -140,7 +142,8 @@ func orthogonalize[S scalar](w, z matrix[S]) {
 	}
 }
 
-// rotate replaces x and y by c*x - s*phase'*y and s*phase*x + c*y, where phase' is the conjugate that makes them orthogonal.
+// rotate replaces x and y by c*x - s*phase'*y and s*phase*x + c*y, where phase' is the conjugate
+// that makes them orthogonal.
 func rotate[S scalar](x, y []S, c, s float64, phase S) {
 	for i := range x {
 		a, b := x[i], y[i]*phase

@@ -140,8 +140,8 @@ func checkInner(a, b tensor.Shape, lower, adjoint bool) error {
 	return status.InvalidArgumentf("In[0] mismatch In[1] shape: %d vs. %d: %v %v %d %d", n, rows, a, b, flag[lower], flag[adjoint])
 }
 
-// fromBands returns the triangular matrix with the given diagonals: the main one first and right-aligned below it for a
-// lower one, last and left-aligned above it for an upper one.
+// fromBands returns the triangular matrix with the given diagonals: the main one first and
+// right-aligned below it for a lower one, last and left-aligned above it for an upper one.
 func fromBands[S scalar](bands matrix[S], lower bool) matrix[S] {
 	m := newMatrix[S](bands.cols, bands.cols)
 	for d := range bands.rows {

@@ -92,8 +92,8 @@ func tridiagonalSolve[S scalar]() family[S] {
 	}}
 }
 
-// eliminate overwrites x with the solution of the system and the diagonals with what is left of them. It returns false if
-// a pivot is zero.
+// eliminate overwrites x with the solution of the system and the diagonals with what is left of
+// them. It returns false if a pivot is zero.
 func eliminate[S scalar](super, main, sub []S, x matrix[S], pivoting bool) bool {
 	n := len(main)
 	second := make([]S, n) // the diagonal above super, which exchanged rows fill

@@ -6,9 +6,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// perturbing solves tridiagonal systems that may be singular, as LAPACK's xLAGTF and xLAGTS do: a pivot that is too small to
-// divide by is made larger. What comes of a singular system depends on the rounding of every step, so that each is rounded as
-// the type of the elements rounds it.
+// perturbing solves tridiagonal systems that may be singular, as LAPACK's xLAGTF and xLAGTS do: a
+// pivot that is too small to divide by is made larger. What comes of a singular system depends on
+// the rounding of every step, so that each is rounded as the type of the elements rounds it.
 type perturbing[S scalar] struct {
 	single     bool
 	eps, least float64 // the distance from 1 to the next number, and the least normal number
@@ -73,8 +73,8 @@ func (p perturbing[S]) solve(super, main, sub []S, x matrix[S]) {
 	}
 }
 
-// eliminate makes main, super and second the upper triangle of a factorization with exchanged rows, does with x what it does
-// with the matrix, and returns the largest absolute value in the triangle.
+// eliminate makes main, super and second the upper triangle of a factorization with exchanged rows,
+// does with x what it does with the matrix, and returns the largest absolute value in the triangle.
 func (p perturbing[S]) eliminate(super, main, second, sub []S, x matrix[S]) float64 {
 	n := len(main)
 	if n == 1 {

@@ -11,8 +11,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Array is a tensor array: each place is written once, and read once or, on request, more often. The array of the
-// gradients of another one adds up what is written to a place, and gives zeros for one that nothing was written to.
+// Array is a tensor array: each place is written once, and read once or, on request, more often.
+// The array of the gradients of another one adds up what is written to a place, and gives zeros for
+// one that nothing was written to.
 type Array struct {
 	name  string
 	dtype tensor.DType
@@ -20,13 +21,14 @@ type Array struct {
 	once  bool // reading clears
 	same  bool // all elements have the shape of the first
 
-	mu       sync.Mutex
-	cells    cells               // guarded by mu
-	dynamic  bool                // guarded by mu; writing makes it larger
-	elem     tensor.PartialShape // guarded by mu; what is known of the shape of elements
-	marked   int                 // guarded by mu; size at the last unpacking or splitting into it, or -1
-	summed   bool                // guarded by mu; several values were written to one place
-	isClosed bool                // guarded by mu
+	mu      sync.Mutex
+	cells   cells               // guarded by mu
+	dynamic bool                // guarded by mu; writing makes it larger
+	elem    tensor.PartialShape // guarded by mu; what is known of the shape of elements
+	// guarded by mu; size at the last unpacking or splitting into it, or -1
+	marked   int
+	summed   bool // guarded by mu; several values were written to one place
+	isClosed bool // guarded by mu
 }
 
 // TypeName names the resource as TensorFlow does.
@@ -261,8 +263,8 @@ func (a *Array) refine(shape tensor.PartialShape) error {
 	return nil
 }
 
-// gradient returns a new array for the gradients of a, whose size is fixed from now on. Elements of the gradients have
-// further dimensions in front, if prepend is not nil.
+// gradient returns a new array for the gradients of a, whose size is fixed from now on. Elements of
+// the gradients have further dimensions in front, if prepend is not nil.
 func (a *Array) gradient(name string, prepend tensor.Shape) (*Array, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -22,11 +22,13 @@ const (
 // arrayHandle begins the error about a handle that is none.
 const arrayHandle = "Tensor array handle must be 2-element vector"
 
-// versions are the three forms of the operations on arrays: their suffix and the type of their handles.
+// versions are the three forms of the operations on arrays: their suffix and the type of their
+// handles.
 var versions = []struct{ suffix, handle string }{{"", "Ref(string)"}, {"V2", "string"}, {"V3", "resource"}}
 
-// registerVersions adds an operation on arrays in all of its forms. def has the inputs after the handle and the rule of the
-// third; rules of the second know nothing of elements, those of the first nothing at all.
+// registerVersions adds an operation on arrays in all of its forms. def has the inputs after the
+// handle and the rule of the third; rules of the second know nothing of elements, those of the
+// first nothing at all.
 func registerVersions(def opdef.Def, impl kernel.New) {
 	name, in, rule := def.Name, def.In, def.Shape
 	for v, version := range versions {
@@ -53,8 +55,8 @@ func withoutElements(rule opdef.ShapeFn) opdef.ShapeFn {
 	}
 }
 
-// arrayRule returns the rule of an operation: it checks the handle and the ranks of further inputs, of which -1 stands for
-// any, and then goes on with rest.
+// arrayRule returns the rule of an operation: it checks the handle and the ranks of further inputs,
+// of which -1 stands for any, and then goes on with rest.
 func arrayRule(rest opdef.ShapeFn, ranks ...int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := checkHandle(c); err != nil {
@@ -72,7 +74,8 @@ func arrayRule(rest opdef.ShapeFn, ranks ...int) opdef.ShapeFn {
 	}
 }
 
-// elemOf returns what is known of the shape of an array's elements, and whether the handle says anything of it.
+// elemOf returns what is known of the shape of an array's elements, and whether the handle says
+// anything of it.
 func elemOf(c *opdef.ShapeContext) (tensor.PartialShape, bool) {
 	if elems := c.InHandles[0]; len(elems) > 0 {
 		return elems[0].Shape, true

@@ -4,7 +4,8 @@ import "github.com/weft-ml/weft/tensor"
 
 // cell is one place of a tensor array.
 type cell struct {
-	value   tensor.Tensor // not initialized where nothing has been written, or where it stands for zeros
+	// not initialized where nothing has been written, or where it stands for zeros
+	value   tensor.Tensor
 	shape   tensor.Shape
 	written bool
 	read    bool
@@ -13,7 +14,8 @@ type cell struct {
 
 const pageSize = 256
 
-// cells is an array of cells in pages that are made when they are first needed: its size comes from outside.
+// cells is an array of cells in pages that are made when they are first needed: its size comes from
+// outside.
 type cells struct {
 	pages []*[pageSize]cell
 	n     int

@@ -13,13 +13,15 @@ const typeName = "tensorflow::TensorList"
 
 func init() { tensor.RegisterVariant(typeName, decode) }
 
-// mostMissing is how many elements that are not set may be sent: the positions of so many, of which half take five bytes and
-// most others four, have more than the 2 GiB of a message. A list of more is small, as long as it is here.
+// mostMissing is how many elements that are not set may be sent: the positions of so many, of which
+// half take five bytes and most others four, have more than the 2 GiB of a message. A list of more
+// is small, as long as it is here.
 const mostMissing = 1 << 29
 
-// EncodeVariant returns the form in which TensorFlow sends a list: the elements that are set, and as metadata the number
-// and the positions of those that are not, the type of elements and the largest number of them, all as variable-length
-// integers, and the shape of elements as a TensorShapeProto.
+// EncodeVariant returns the form in which TensorFlow sends a list: the elements that are set, and
+// as metadata the number and the positions of those that are not, the type of elements and the
+// largest number of them, all as variable-length integers, and the shape of elements as a
+// TensorShapeProto.
 func (l *List) EncodeVariant() (tensor.EncodedVariant, error) {
 	out := tensor.EncodedVariant{TypeName: typeName}
 	var positions []int

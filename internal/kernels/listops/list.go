@@ -1,5 +1,6 @@
-// Package listops holds what steps keep sequences of tensors in: tensor arrays and stacks, which loops write to and read from
-// and which go with their step, and tensor lists and tensor maps, which are values that pass along edges.
+// Package listops holds what steps keep sequences of tensors in: tensor arrays and stacks, which
+// loops write to and read from and which go with their step, and tensor lists and tensor maps,
+// which are values that pass along edges.
 package listops
 
 import (
@@ -22,8 +23,8 @@ func keep(ctx *kernel.Context, form tensor.DType, container, name string, r kern
 	return err
 }
 
-// giveHandle makes output 0 the way to a resource of the step, in the form that the type of the output asks for: a handle,
-// two strings, or a reference to two strings.
+// giveHandle makes output 0 the way to a resource of the step, in the form that the type of the
+// output asks for: a handle, two strings, or a reference to two strings.
 func giveHandle(ctx *kernel.Context, form tensor.DType, container, name string, r kernel.Resource) {
 	switch {
 	case form == tensor.Resource:
@@ -39,7 +40,8 @@ func giveHandle(ctx *kernel.Context, form tensor.DType, container, name string, 
 	}
 }
 
-// find returns the resource of the step behind input 0, in any of these forms. what names it in errors.
+// find returns the resource of the step behind input 0, in any of these forms. what names it in
+// errors.
 func find[T kernel.Resource](ctx *kernel.Context, what string) (T, error) {
 	if ctx.InputRef(0) == nil && ctx.Input(0).DType() == tensor.Resource {
 		return resource.Find[T](ctx, 0)
@@ -69,7 +71,8 @@ func names(ctx *kernel.Context, what string) (container, name string, err error)
 // numbered returns a name that no other node or execution has.
 func numbered(name string, n int64) string { return name + "_" + strconv.FormatInt(n, 10) }
 
-// checkHandle is what the rules of operations check of their first input. It is declared a vector of two in either form.
+// checkHandle is what the rules of operations check of their first input. It is declared a vector
+// of two in either form.
 func checkHandle(c *opdef.ShapeContext) error {
 	handle, err := opdef.WithRank(c.In[0], 1)
 	if err == nil {
@@ -78,7 +81,8 @@ func checkHandle(c *opdef.ShapeContext) error {
 	return err
 }
 
-// handleShape is the rule of operations that give a handle, which is declared a vector of two in either form.
+// handleShape is the rule of operations that give a handle, which is declared a vector of two in
+// either form.
 func handleShape(c *opdef.ShapeContext) error {
 	c.Out[0] = shapefn.Of(2)
 	return nil

@@ -86,7 +86,8 @@ func reserve(ctx *kernel.Context, dtype tensor.DType) error {
 	return nil
 }
 
-// forRows returns a list without elements for the rows of value, with the shape of elements that is input i.
+// forRows returns a list without elements for the rows of value, with the shape of elements that is
+// input i.
 func forRows(ctx *kernel.Context, op string, value *tensor.Tensor, i int) (*List, error) {
 	shape := ctx.Input(i)
 	if shape.Rank() > 1 {

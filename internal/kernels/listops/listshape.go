@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// described returns the shape that input i of a rule describes, as far as it is known: a scalar stands for a shape of
-// which nothing is known.
+// described returns the shape that input i of a rule describes, as far as it is known: a scalar
+// stands for a shape of which nothing is known.
 func described(c *opdef.ShapeContext, i int) (tensor.PartialShape, error) {
 	switch c.In[i].Rank() {
 	case -1:
@@ -22,8 +22,8 @@ func described(c *opdef.ShapeContext, i int) (tensor.PartialShape, error) {
 	return shapefn.Input(c, i)
 }
 
-// elemsOf returns what is known of the shape of the elements of the list that is input 0, after checking their type.
-// wrongHandle and wrongType are the errors about handles to something else.
+// elemsOf returns what is known of the shape of the elements of the list that is input 0, after
+// checking their type. wrongHandle and wrongType are the errors about handles to something else.
 func elemsOf(c *opdef.ShapeContext, wrongHandle, wrongType string) (tensor.PartialShape, error) {
 	elems, dtype := c.InHandles[0], c.Attrs.Type("element_dtype")
 	switch {
@@ -43,7 +43,8 @@ func giveList(c *opdef.ShapeContext, elem tensor.PartialShape) {
 	c.OutHandles[0] = []tensor.HandleElem{{DType: c.Attrs.Type("element_dtype"), Shape: elem}}
 }
 
-// newListShape is the rule of operations that make a list whose elements have the shape that input i describes.
+// newListShape is the rule of operations that make a list whose elements have the shape that input
+// i describes.
 func newListShape(i int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		elem, err := described(c, i)
@@ -96,7 +97,8 @@ func popShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// readShape returns the shape of an element of the list that is input 0, of which input i describes something too.
+// readShape returns the shape of an element of the list that is input 0, of which input i describes
+// something too.
 func elemShape(c *opdef.ShapeContext, i int, wrongHandle, wrongType string) (tensor.PartialShape, error) {
 	elem, err := elemsOf(c, wrongHandle, wrongType)
 	if err != nil {
@@ -109,7 +111,8 @@ func elemShape(c *opdef.ShapeContext, i int, wrongHandle, wrongType string) (ten
 	return opdef.MergeShapes(elem, also)
 }
 
-// readDtype is the error of rules about elements of another type. TensorFlow names the types in the other order here.
+// readDtype is the error of rules about elements of another type. TensorFlow names the types in the
+// other order here.
 const readDtype = "Expected list with element dtype %[2]v but got list with element dtype %[1]v"
 
 func getShape(c *opdef.ShapeContext) (err error) {

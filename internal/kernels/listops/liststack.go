@@ -179,8 +179,8 @@ func (k *listConcat) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// concatShape returns the first dimension of elements, -1 if it is not one for all, and the others, from what is known of
-// the shape of elements and from those that are set.
+// concatShape returns the first dimension of elements, -1 if it is not one for all, and the others,
+// from what is known of the shape of elements and from those that are set.
 func (l *List) concatShape(elem tensor.PartialShape) (first int64, rest tensor.Shape, err error) {
 	first, others := int64(-1), tensor.PartialShape{}
 	if elem.RankKnown() {
@@ -219,7 +219,8 @@ func (l *List) concatShape(elem tensor.PartialShape) (first int64, rest tensor.S
 	return first, rest, nil
 }
 
-// lengths returns the first dimensions of the elements: those of input 2, where elements are not set, or else first.
+// lengths returns the first dimensions of the elements: those of input 2, where elements are not
+// set, or else first.
 func (l *List) lengths(ctx *kernel.Context, first int64) ([]int64, error) {
 	var given []int64
 	if ctx.NumInputs() > 2 {

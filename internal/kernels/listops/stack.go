@@ -11,7 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Stack is where a loop leaves values for the loop of its gradients, which goes through the iterations backwards.
+// Stack is where a loop leaves values for the loop of its gradients, which goes through the
+// iterations backwards.
 type Stack struct {
 	name  string
 	dtype tensor.DType

@@ -12,8 +12,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// List is a tensor list, the value of a variant: a sequence of tensors of one type, some of which may not be set. It never
-// changes, so that any number of variants may hold it. Its elements are left to the garbage collector.
+// List is a tensor list, the value of a variant: a sequence of tensors of one type, some of which
+// may not be set. It never changes, so that any number of variants may hold it. Its elements are
+// left to the garbage collector.
 type List struct {
 	dtype tensor.DType
 	elem  tensor.PartialShape // what is known of the shape of elements
@@ -67,8 +68,8 @@ func held(t tensor.Tensor) *tensor.Tensor {
 	return &own
 }
 
-// shapeOf returns the shape that a tensor describes: a vector of dimensions, of which -1 is not known, or the scalar -1
-// for a shape of which nothing is known.
+// shapeOf returns the shape that a tensor describes: a vector of dimensions, of which -1 is not
+// known, or the scalar -1 for a shape of which nothing is known.
 func shapeOf(t *tensor.Tensor) (tensor.PartialShape, error) {
 	var none tensor.PartialShape
 	dims := intarg.Values(t)
@@ -135,7 +136,8 @@ func zeroLike(t *tensor.Tensor) (tensor.Tensor, error) {
 	return zero, nil
 }
 
-// AddVariant returns the list of the sums of the elements of l and another list. Where one is not set, the other is the sum.
+// AddVariant returns the list of the sums of the elements of l and another list. Where one is not
+// set, the other is the sum.
 func (l *List) AddVariant(other any) (any, error) {
 	m, ok := other.(*List)
 	if !ok {

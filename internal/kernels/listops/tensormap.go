@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Map is a tensor map, the value of a variant: tensors under keys that are tensors. Like a list it never changes, and its
-// elements are left to the garbage collector.
+// Map is a tensor map, the value of a variant: tensors under keys that are tensors. Like a list it
+// never changes, and its elements are left to the garbage collector.
 type Map struct {
 	items trie[*pair]
 	next  uint64 // order of the key that comes next
@@ -23,7 +23,8 @@ type pair struct {
 	key, value tensor.Tensor
 }
 
-// keyText returns what tells a key from others: type, shape and elements. Handles and variants cannot be keys.
+// keyText returns what tells a key from others: type, shape and elements. Handles and variants
+// cannot be keys.
 func keyText(t *tensor.Tensor) (string, error) {
 	text := append([]byte{byte(t.DType())}, byte(t.Rank()))
 	for _, d := range t.Shape() {
@@ -52,7 +53,8 @@ func (m *Map) get(key *tensor.Tensor) (*pair, error) {
 	return p, nil
 }
 
-// with returns the map with another value of a key, of which it retains both. A key that is new comes last.
+// with returns the map with another value of a key, of which it retains both. A key that is new
+// comes last.
 func (m *Map) with(key, value *tensor.Tensor) (*Map, error) {
 	text, err := keyText(key)
 	if err != nil {
@@ -107,7 +109,8 @@ func inputMap(ctx *kernel.Context) (*Map, error) {
 // ZerosLike returns an empty map, as TensorFlow does.
 func (*Map) ZerosLike() (any, error) { return &Map{}, nil }
 
-// AddVariant returns the map with the keys of both maps. The value of a key that both have is the sum.
+// AddVariant returns the map with the keys of both maps. The value of a key that both have is the
+// sum.
 func (m *Map) AddVariant(other any) (any, error) {
 	o, ok := other.(*Map)
 	if !ok {

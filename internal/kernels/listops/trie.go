@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// trie is a map from strings that never changes: setting and removing make a new one, which shares most of the old. It
-// branches by four bits of the hash of the key at each level (Bagwell, Ideal Hash Trees).
+// trie is a map from strings that never changes: setting and removing make a new one, which shares
+// most of the old. It branches by four bits of the hash of the key at each level (Bagwell, Ideal
+// Hash Trees).
 type trie[V any] struct {
 	root *branch[V]
 	n    int

@@ -53,7 +53,8 @@ func TestTrieWithEqualHashes(t *testing.T) {
 	for i, key := range []string{"a", "b", "a", "c"} {
 		root = root.set(leaf[int]{hash: 5, key: key, value: i}, 0)
 	}
-	root = root.set(leaf[int]{hash: 5 | 1<<60, key: "far", value: 9}, 0) // parts from the others at the last level
+	// parts from the others at the last level
+	root = root.set(leaf[int]{hash: 5 | 1<<60, key: "far", value: 9}, 0)
 	root = root.remove(5, "b", 0)
 	got := root.values(nil)
 	slices.Sort(got)

@@ -6,10 +6,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// vector is a sequence of tensors that never changes: what changes one makes another, which shares all but the path to the
-// change. It is the tree of Bagwell and Rompf ("RRB-Trees", 2011) without concatenation: elements lie at the bottom of a
-// tree whose nodes have 32 children, and what is nil in it, a node or an element, has not been set. The zero vector is
-// empty.
+// vector is a sequence of tensors that never changes: what changes one makes another, which shares
+// all but the path to the change. It is the tree of Bagwell and Rompf ("RRB-Trees", 2011) without
+// concatenation: elements lie at the bottom of a tree whose nodes have 32 children, and what is nil
+// in it, a node or an element, has not been set. The zero vector is empty.
 type vector struct {
 	root   *node
 	height int // levels of nodes above those with elements
@@ -68,7 +68,8 @@ func (v vector) all() iter.Seq2[int, *tensor.Tensor] {
 	return func(yield func(int, *tensor.Tensor) bool) { v.root.walk(v.height, 0, yield) }
 }
 
-// walk yields the elements of a tree whose first one has the given number, until yield wants no more.
+// walk yields the elements of a tree whose first one has the given number, until yield wants no
+// more.
 func (n *node) walk(height, number int, yield func(int, *tensor.Tensor) bool) bool {
 	switch {
 	case n == nil:

@@ -7,7 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestVector changes vectors at random and compares every version, to the end, with a slice of its own.
+// TestVector changes vectors at random and compares every version, to the end, with a slice of its
+// own.
 func TestVector(t *testing.T) {
 	type version struct {
 		v    vector

@@ -14,8 +14,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The operations that TensorFlow's debugger puts beside an edge to watch it. They compute what they are asked for; nothing is
-// sent to the debugger, so that nodes with addresses are refused.
+// The operations that TensorFlow's debugger puts beside an edge to watch it. They compute what they
+// are asked for; nothing is sent to the debugger, so that nodes with addresses are refused.
 func init() {
 	const addresses = "debug_urls: list(string) = []"
 	watched := func(more ...string) []string {
@@ -250,7 +250,8 @@ const (
 	infNaNSlots   = 8
 )
 
-// newDebugSummary returns the constructor for summaries of type Out, which represents integers of so many bits.
+// newDebugSummary returns the constructor for summaries of type Out, which represents integers of
+// so many bits.
 func newDebugSummary[Out float32 | float64](bits int) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		mode, id := c.Attrs.Int("tensor_debug_mode"), c.Attrs.Int("tensor_id")

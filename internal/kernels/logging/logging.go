@@ -1,4 +1,5 @@
-// Package logging holds the operations that print, that check a condition, that watch values for a debugger, and that tell the time.
+// Package logging holds the operations that print, that check a condition, that watch values for a
+// debugger, and that tell the time.
 package logging
 
 import (

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// unaryGrad registers the gradient of an elementwise function in terms of its result y: dy times the derivative.
+// unaryGrad registers the gradient of an elementwise function in terms of its result y: dy times
+// the derivative.
 func unaryGrad(name, doc string, tables ...kernel.Table) {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -41,7 +42,8 @@ func init() {
 	}
 }
 
-// scaledGrad registers a gradient that is 0 where dy is, whatever y is. The complex function is given the conjugate of y.
+// scaledGrad registers a gradient that is 0 where dy is, whatever y is. The complex function is
+// given the conjugate of y.
 func scaledGrad(name, doc string, f func(y, dy float64) float64, c func(y, dy complex128) complex128) {
 	unaryGrad(name, doc,
 		elementwise.Floats2(medium, func(y, dy float64) float64 {
@@ -58,7 +60,8 @@ func scaledGrad(name, doc string, f func(y, dy float64) float64, c func(y, dy co
 		}))
 }
 
-// sameCount makes kernels take inputs with equal numbers of elements, of whatever shapes; the result has that of the first.
+// sameCount makes kernels take inputs with equal numbers of elements, of whatever shapes; the
+// result has that of the first.
 func sameCount(t kernel.Table) kernel.Table {
 	for dtype, n := range t {
 		t[dtype] = func(c *kernel.Construction) (kernel.Kernel, error) {

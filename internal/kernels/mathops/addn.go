@@ -62,7 +62,8 @@ func addNs() kernel.Table {
 	}
 }
 
-// addBlock is how many elements of all inputs are added before the next: their sums stay in the first cache.
+// addBlock is how many elements of all inputs are added before the next: their sums stay in the
+// first cache.
 const addBlock = 4096
 
 func addN[T tensor.Elem](ctx *kernel.Context) error {
@@ -92,7 +93,8 @@ func addN[T tensor.Elem](ctx *kernel.Context) error {
 	return nil
 }
 
-// addRange adds elements lo to hi of all, at least two, in their order; z may be the first. add4 may be nil.
+// addRange adds elements lo to hi of all, at least two, in their order; z may be the first. add4
+// may be nil.
 func addRange[T tensor.Elem](z []T, all [][]T, lo, hi int, add func(z, x, y []T), add4 func(z, a, b, c, d []T)) {
 	sum, so := z[lo:hi], all[0][lo:hi]
 	for all = all[1:]; len(all) > 0; so = sum {

@@ -87,7 +87,8 @@ func positions(largest bool) kernel.Table {
 	return t
 }
 
-// columns is search for len(at) columns at once, which begin with the first elements of x; rows are stride apart.
+// columns is search for len(at) columns at once, which begin with the first elements of x; rows are
+// stride apart.
 type columns[T tensor.Elem] func(at []int64, x []T, n, stride int)
 
 func largestOfEach[T elementwise.Real](lowest T) columns[T] {
@@ -118,8 +119,9 @@ func smallestOfEach[T elementwise.Real](highest T) columns[T] {
 	}
 }
 
-// search finds one of n elements, stride apart: the first that is better than a worst value and than which no other is
-// better, or the first of all if there is none. What is not a number is passed over.
+// search finds one of n elements, stride apart: the first that is better than a worst value and
+// than which no other is better, or the first of all if there is none. What is not a number is
+// passed over.
 type search[T tensor.Elem] func(x []T, n, stride int) int
 
 func largestOf[T elementwise.Real](lowest T) func(x []T, n, stride int) int {
@@ -226,8 +228,8 @@ func inRows[T tensor.Elem](find search[T]) func(at []int64, x []T, n int) {
 	}
 }
 
-// newRowPosition returns the kernel that uses rows where the elements to be searched are neighbours: it sets at to the
-// positions in rows of n elements. Each is for all others.
+// newRowPosition returns the kernel that uses rows where the elements to be searched are
+// neighbours: it sets at to the positions in rows of n elements. Each is for all others.
 func newRowPosition[T tensor.Elem](rows func(at []int64, x []T, n int), each columns[T]) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		in, dimension := ctx.Input(0), ctx.Input(1)

@@ -87,8 +87,8 @@ func squaredDistance[T simd.Float](z, x []T, y T) {
 	simd.Square(z, z)
 }
 
-// binary registers an elementwise operation on two tensors of type T. It leaves out kernels for types that are not in the
-// set of T.
+// binary registers an elementwise operation on two tensors of type T. It leaves out kernels for
+// types that are not in the set of T.
 func binary(def opdef.Def, types string, table kernel.Table) {
 	if def.In == nil {
 		def.In = []string{"x: T", "y: T"}
@@ -116,7 +116,8 @@ func allowed(types string, table kernel.Table) kernel.Table {
 	return out
 }
 
-// arithmetic returns kernels of an operation for all types of numbers, from vector loops for the floating types.
+// arithmetic returns kernels of an operation for all types of numbers, from vector loops for the
+// floating types.
 func arithmetic(op elementwise.Op, loop32 func(z, x, y []float32), loop64 func(z, x, y []float64)) kernel.Table {
 	t := elementwise.FloatLoops2(cheap, loop32, loop64)
 	number[int8](t, op)
@@ -138,7 +139,8 @@ func number[T tensor.Elem](t kernel.Table, op elementwise.Op) {
 	row(t, elementwise.Loops[T, T]{Each: elementwise.Arithmetic[T](op), Cost: cheap})
 }
 
-// vector replaces a row by loops that have forms of their own for a single operand; without left, the operation commutes.
+// vector replaces a row by loops that have forms of their own for a single operand; without left,
+// the operation commutes.
 func vector[T simd.Float](t kernel.Table, each func(z, x, y []T), right func(z, x []T, y T), left func(z []T, x T, y []T)) {
 	if left == nil {
 		left = func(z []T, x T, y []T) { right(z, y, x) }
@@ -166,8 +168,8 @@ func squaredInt[T int32 | int64](t kernel.Table) {
 	row(t, elementwise.Loops[T, T]{Each: elementwise.Map2(func(x, y T) T { return (x - y) * (x - y) }), Cost: cheap})
 }
 
-// unlessZero returns kernels of a function that is zero where its second operand is: from vector loops that see to it, and
-// from one for complex numbers that does not.
+// unlessZero returns kernels of a function that is zero where its second operand is: from vector
+// loops that see to it, and from one for complex numbers that does not.
 func unlessZero(f32 func(z, x, y []float32), f64 func(z, x, y []float64), c func(x, y complex128) complex128) kernel.Table {
 	return elementwise.Union(
 		elementwise.FloatLoops2(cheap, f32, f64),

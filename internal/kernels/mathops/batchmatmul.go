@@ -47,7 +47,8 @@ func init() {
 		batchMatMulV2Shape)
 }
 
-// factors are the shapes of two stacks of matrices to multiply: their batch dimensions, and those of the matrices.
+// factors are the shapes of two stacks of matrices to multiply: their batch dimensions, and those
+// of the matrices.
 type factors struct {
 	x, y       shapefn.Shape
 	rows, cols int64
@@ -185,8 +186,8 @@ func (k *batchMatMul[T]) multiply(ctx *kernel.Context, x, y *tensor.Tensor) erro
 	return nil
 }
 
-// alike returns how many of the first products have factors that lie equally far apart, and how far. No factor lies before
-// one of the product before it.
+// alike returns how many of the first products have factors that lie equally far apart, and how
+// far. No factor lies before one of the product before it.
 func alike(x, y []int) (n, dx, dy int) {
 	if len(x) == 1 {
 		return 1, 0, 0
@@ -232,7 +233,8 @@ func flag(b bool) int {
 	return 0
 }
 
-// conjugated returns the conjugates of complex elements: the adjoint of a matrix is its transpose with these.
+// conjugated returns the conjugates of complex elements: the adjoint of a matrix is its transpose
+// with these.
 func conjugated[T tensor.Elem](x []T) []T {
 	switch v := any(x).(type) {
 	case []complex64:

@@ -126,8 +126,8 @@ func sparseBincountShape(c *opdef.ShapeContext) error {
 // counter counts numbers, or adds up the weights that go with them, in bins of a type.
 type counter struct {
 	binary bool
-	// add counts values number lo to hi in the bins of a row, size of them. It returns the place of the first value below
-	// zero, which ends the count, or -1.
+	// add counts values number lo to hi in the bins of a row, size of them. It returns the place of
+	// the first value below zero, which ends the count, or -1.
 	add func(bins *tensor.Tensor, row, size int, values, weights *tensor.Tensor, lo, hi int) int
 }
 
@@ -166,8 +166,8 @@ func counterOf[T elementwise.Real](t kernel.Table, run func(*counter) kernel.Fun
 	}
 }
 
-// count adds weights, or ones if there are none, to the bins that values name, or only marks these bins. It returns the
-// place of the first value below zero, or -1.
+// count adds weights, or ones if there are none, to the bins that values name, or only marks these
+// bins. It returns the place of the first value below zero, or -1.
 func count[T elementwise.Real, I int32 | int64](bins []T, values []I, weights []T, mark bool) int {
 	if !mark && len(weights) == 0 { // what nearly all do, without a choice for each value
 		for i, v := range values {
@@ -298,7 +298,8 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 	return nil
 }
 
-// checkWeights checks that there is a weight for each value, where weights are used and given. In rows there may be more.
+// checkWeights checks that there is a weight for each value, where weights are used and given. In
+// rows there may be more.
 func (k *counter) checkWeights(weights, values *tensor.Tensor, inRows bool) error {
 	n, want := weights.NumElements(), values.NumElements()
 	if k.binary || n == 0 || n == want || inRows && n > want {

@@ -320,8 +320,9 @@ func fromElems[S tensor.Elem, N elementwise.Real](dst tensor.DType, number func(
 	}
 }
 
-// toInt truncates a number. One that does not fit, or is none, becomes the smallest integer of the width that x86
-// processors convert through, as in TensorFlow; integers wrap around when they are narrowed afterwards.
+// toInt truncates a number. One that does not fit, or is none, becomes the smallest integer of the
+// width that x86 processors convert through, as in TensorFlow; integers wrap around when they are
+// narrowed afterwards.
 func toInt[N elementwise.Real](v N, lo, hi int64) int64 {
 	if f := float64(v); isFloat[N]() && !(f >= float64(lo) && f < float64(hi)+1) {
 		return lo

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// throughInts returns the conversion between two types by way of int32, in vector code, or nil where int32 does not hold
-// what it must.
+// throughInts returns the conversion between two types by way of int32, in vector code, or nil
+// where int32 does not hold what it must.
 func throughInts(src, dst tensor.DType) convert {
 	switch src {
 	case tensor.Int8:
@@ -109,7 +109,8 @@ func intsOfShorts[H elementwise.Short](z []int32, x []H) {
 	simd.ToInt32(z, wide[:len(x)])
 }
 
-// truths returns the conversion to truth values of the types that vector code compares with zero, or nil.
+// truths returns the conversion to truth values of the types that vector code compares with zero,
+// or nil.
 func truths(src tensor.DType) convert {
 	switch src {
 	case tensor.Float32:

@@ -49,8 +49,9 @@ func scan[T tensor.Elem](t kernel.Table, op elementwise.Op, start float64) {
 	t[dtype] = newScan(elementwise.Arithmetic[T](op), numbersScan[T](op), numberOf[T](dtype, start))
 }
 
-// newScan returns the kernel that combines the elements along an axis one after the other, a whole inner row at a time.
-// An exclusive scan begins with first. If numbers is not nil it does rows of one element, one after the other.
+// newScan returns the kernel that combines the elements along an axis one after the other, a whole
+// inner row at a time. An exclusive scan begins with first. If numbers is not nil it does rows of
+// one element, one after the other.
 func newScan[T tensor.Elem](combine func(z, x, y []T), numbers func(b scanned[T], first T, exclusive bool), first T) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		exclusive, reverse := c.Attrs.Bool("exclusive"), c.Attrs.Bool("reverse")
@@ -114,7 +115,8 @@ func (b scanned[T]) run(combine func(z, x, y []T), first T, exclusive bool) {
 	}
 }
 
-// numbersScan returns the scan of rows of one element for sums and products of the commonest types, or nil.
+// numbersScan returns the scan of rows of one element for sums and products of the commonest types,
+// or nil.
 func numbersScan[T tensor.Elem](op elementwise.Op) func(b scanned[T], first T, exclusive bool) {
 	var scan any
 	switch any(*new(T)).(type) {

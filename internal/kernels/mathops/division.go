@@ -26,7 +26,8 @@ var errDivideByZero = status.InvalidArgumentf("Integer division by zero")
 // errUnexpected is what TensorFlow answers instead for the truncating forms.
 var errUnexpected = status.Internalf("Unexpected error in binary operator (only integer div and mod should have errors)")
 
-// integers returns kernels of a kind of division for all integer types. A zero among the divisors makes the error byZero.
+// integers returns kernels of a kind of division for all integer types. A zero among the divisors
+// makes the error byZero.
 func integers(kind rounding, byZero error) kernel.Table {
 	t := kernel.Table{}
 	integer[int8](t, kind, byZero)

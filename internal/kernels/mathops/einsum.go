@@ -63,8 +63,9 @@ func (o operand) size(labels []label) int {
 	return n
 }
 
-// summation is one evaluation of an equation: labels that only one operand has and the output has not are summed, then the
-// operands are multiplied as stacks of matrices, then the result is put into the order of the output.
+// summation is one evaluation of an equation: labels that only one operand has and the output has
+// not are summed, then the operands are multiplied as stacks of matrices, then the result is put
+// into the order of the output.
 type summation[T tensor.Elem] struct {
 	equation
 	mul   multiply[T]
@@ -133,7 +134,8 @@ func (s *summation[T]) checkRank(i, rank int) error {
 	return nil
 }
 
-// open views an input with one dimension for each label, its diagonal where a label is repeated, and notes the sizes.
+// open views an input with one dimension for each label, its diagonal where a label is repeated,
+// and notes the sizes.
 func (s *summation[T]) open(t *tensor.Tensor, in subscript) (operand, error) {
 	all, o := strided.Of(t.Shape()), operand{t: t}
 	for axis, l := range in.labels(t.Rank()) {
@@ -157,7 +159,8 @@ func (s *summation[T]) open(t *tensor.Tensor, in subscript) (operand, error) {
 	return o, nil
 }
 
-// sumOwn returns operand i summed over the labels that neither the output nor the other operand has.
+// sumOwn returns operand i summed over the labels that neither the output nor the other operand
+// has.
 func (s *summation[T]) sumOwn(ops []operand, i int) (operand, error) {
 	var kept, summed []label
 	for _, l := range ops[i].labels {
@@ -274,7 +277,8 @@ func (s *summation[T]) lies(o operand, order []label) bool {
 	return step == o.t.NumElements()
 }
 
-// dense returns o with its labels in the given order and without gaps, broadcast to the sizes of the labels if asked for.
+// dense returns o with its labels in the given order and without gaps, broadcast to the sizes of
+// the labels if asked for.
 func (s *summation[T]) dense(o operand, order []label, broadcast bool) (operand, error) {
 	if s.lies(o, order) {
 		return operand{o.t, strided.Of(shapeOf(o, order)), order}, nil

@@ -16,8 +16,9 @@ type subscript struct {
 	before int    // the number of labels before it
 }
 
-// equation is Einstein's summation in NumPy's notation, always with an output: "ij,jk->ik". A label is one byte; an ellipsis
-// stands for any number of dimensions, aligned at the right and broadcast between operands.
+// equation is Einstein's summation in NumPy's notation, always with an output: "ij,jk->ik". A label
+// is one byte; an ellipsis stands for any number of dimensions, aligned at the right and broadcast
+// between operands.
 type equation struct {
 	whole string
 	in    []subscript
@@ -64,7 +65,8 @@ func parseSubscript(s string) (subscript, error) {
 	return subscript{text: before + after, dots: dots, before: len(before)}, nil
 }
 
-// label identifies a dimension: a byte of the equation, or -1-k for dimension k from the right under the ellipsis.
+// label identifies a dimension: a byte of the equation, or -1-k for dimension k from the right
+// under the ellipsis.
 type label int
 
 // labels returns the dimensions of an operand with the given rank, which the subscript must allow.

@@ -104,7 +104,8 @@ func equalLoop[T comparable](negate bool) func(z []bool, x, y []T) {
 	}
 }
 
-// equalRow adds a kernel that, if the attribute says so, answers for shapes that do not fit: they are not equal.
+// equalRow adds a kernel that, if the attribute says so, answers for shapes that do not fit: they
+// are not equal.
 func equalRow[T tensor.Elem](t kernel.Table, negate bool, l elementwise.Loops[T, bool]) {
 	t[tensor.DTypeOf[T]()] = func(c *kernel.Construction) (kernel.Kernel, error) {
 		if c.Attrs.Bool("incompatible_shape_error") {

@@ -12,7 +12,8 @@ type float8 struct {
 	over   uint8        // what is too large becomes
 }
 
-// The types: with 5 bits of exponent and infinities, and with 4 bits, without infinities, and one NaN of either sign.
+// The types: with 5 bits of exponent and infinities, and with 4 bits, without infinities, and one
+// NaN of either sign.
 var (
 	e5m2 = newFloat8(2, 15, 0x7c, 0x7c)
 	e4m3 = newFloat8(3, 7, 0x7f, 0x7f)
@@ -50,7 +51,8 @@ func (f *float8) of(v float64) uint8 {
 	if at == 0 {
 		return sign
 	}
-	above := 2*float64(f.values[f.finite-1]) - float64(f.values[f.finite-2]) // what would follow the largest number
+	// what would follow the largest number
+	above := 2*float64(f.values[f.finite-1]) - float64(f.values[f.finite-2])
 	if at < f.finite {
 		above = float64(f.values[at])
 	}

@@ -33,7 +33,8 @@ func init() {
 		timesFunction(math.Log1p, func(y complex128) complex128 { return cmplx.Log(1 + y) }))
 }
 
-// timesFunction returns kernels of x*f(y), zero where x is. Those of half precision round f(y) first.
+// timesFunction returns kernels of x*f(y), zero where x is. Those of half precision round f(y)
+// first.
 func timesFunction(f func(float64) float64, c func(complex128) complex128) kernel.Table {
 	short := func(x, y float32, round func(float32) float32) float32 {
 		if x == 0 {

@@ -76,7 +76,8 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	if n == 1 {
 		counts[0], x = int64(len(x)), nil
 	}
-	// What is between the bounds need not be a number of their type, so that all is computed in float64.
+	// What is between the bounds need not be a number of their type, so that all is computed in
+	// float64.
 	from, step := float64(r[0]), float64(r[1])/float64(n)-float64(r[0])/float64(n)
 	s := histogramBlocks.Get().(*histogramBlock)
 	defer histogramBlocks.Put(s)
@@ -100,16 +101,18 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	return nil
 }
 
-// histogramBlock is what a histogram computes of some values; vector code makes local memory escape.
+// histogramBlock is what a histogram computes of some values; vector code makes local memory
+// escape.
 type histogramBlock struct {
 	singles        [1024]float32
 	places, scaled [1024]float64
 	bins, upper    [1024]int32
 }
 
-// quotients divides n places, which are not negative, by step, and cuts off what comes after the point. Two products take
-// less time than a quotient: with a little less than the reciprocal and with a little more, which give the same integer
-// unless the quotient is next to one. Places are no numbers where quotients are none.
+// quotients divides n places, which are not negative, by step, and cuts off what comes after the
+// point. Two products take less time than a quotient: with a little less than the reciprocal and
+// with a little more, which give the same integer unless the quotient is next to one. Places are no
+// numbers where quotients are none.
 func (s *histogramBlock) quotients(n int, step float64) []int32 {
 	const little, least = 1.0 / (1 << 50), 0x1p-1022
 	places, scaled, bins, upper := s.places[:n], s.scaled[:n], s.bins[:n], s.upper[:n]

@@ -5,9 +5,9 @@ import (
 	"math/cmplx"
 )
 
-// The inverse functions of complex numbers, by Kahan's formulas: those of math/cmplx take logarithms of sums that cancel, and
-// are not finite for numbers far from 0. Numbers that are not finite are left to math/cmplx. On a branch cut the sign of a zero
-// says from which side it is met.
+// The inverse functions of complex numbers, by Kahan's formulas: those of math/cmplx take
+// logarithms of sums that cancel, and are not finite for numbers far from 0. Numbers that are not
+// finite are left to math/cmplx. On a branch cut the sign of a zero says from which side it is met.
 
 func ordinary(x complex128) bool { return !cmplx.IsInf(x) && !cmplx.IsNaN(x) }
 

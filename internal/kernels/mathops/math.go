@@ -1,8 +1,9 @@
-// Package mathops holds the operations that compute with numbers: elementwise functions of one and two tensors, comparisons,
-// reductions, casts and matrix products.
+// Package mathops holds the operations that compute with numbers: elementwise functions of one and
+// two tensors, comparisons, reductions, casts and matrix products.
 //
-// Families are tables: a row names an operation and gives its loop for each element type, and the engines of package
-// elementwise and package reduce do the rest. The loops for float32 and float64 are vector code where it pays.
+// Families are tables: a row names an operation and gives its loop for each element type, and the
+// engines of package elementwise and package reduce do the rest. The loops for float32 and float64
+// are vector code where it pays.
 package mathops
 
 import (
@@ -14,7 +15,8 @@ import (
 // byT returns kernels that are given by the types of their only type attribute, T.
 func byT(table kernel.Table) []kernel.Impl { return kernel.ByType("T", table) }
 
-// nanoseconds per element of common loops, which decide from what size on work is shared between cores.
+// nanoseconds per element of common loops, which decide from what size on work is shared between
+// cores.
 const (
 	cheap  = 0.2 // bound by memory
 	medium = 2   // vector code for a transcendental function

@@ -65,7 +65,8 @@ var (
 	octets = []tensor.DType{tensor.Uint8, tensor.Int8}
 )
 
-// uniform is the kernel for inputs and an output of one type, mixed for those of several: the combinations that TensorFlow has.
+// uniform is the kernel for inputs and an output of one type, mixed for those of several: the
+// combinations that TensorFlow has.
 func uniform[T tensor.Elem](t tensor.DType, mul multiply[T]) kernel.Impl {
 	return mixed([]tensor.DType{t}, []tensor.DType{t}, t, mul)
 }

@@ -12,7 +12,8 @@ func init() {
 	wide := func(f func(float64) float64) func(float32) float32 {
 		return func(x float32) float32 { return float32(f(float64(x))) }
 	}
-	// The square of a complex number is its product with its conjugate, whose imaginary part is 0, or no number.
+	// The square of a complex number is its product with its conjugate, whose imaginary part is 0,
+	// or no number.
 	t := kernel.Table{
 		tensor.Float32: norm(func(x float32) float32 { return x * x }, wide(math.Sqrt), sums[float32]()),
 		tensor.Float64: norm(func(x float64) float64 { return x * x }, math.Sqrt, sums[float64]()),

@@ -112,8 +112,9 @@ func endsLike(a, b tensor.Shape) bool {
 	return len(a) <= len(b) && a.Equal(b[len(b)-len(a):])
 }
 
-// addQuantized adds in a range that is so much larger than those of the operands that sums fit. What follows an integer lies as
-// far from it in that range as 1 from 0; a lone integer is converted on its own.
+// addQuantized adds in a range that is so much larger than those of the operands that sums fit.
+// What follows an integer lies as far from it in that range as 1 from 0; a lone integer is
+// converted on its own.
 func addQuantized(x, y part) (func(x, y tensor.QU8) int32, quantize.Range) {
 	least, most := min(x.r.Min, y.r.Min), max(x.r.Max, y.r.Max)
 	top := max(least, -least, most, -most) * (1 << 14)

@@ -20,7 +20,8 @@ type reduction[T tensor.Elem] struct {
 	columns func(acc, x []T)      // combines x into acc, element by element
 	finish  func(acc T, n int) T  // made of the combination of n elements; nil for itself
 
-	// matrix combines rows of x, stride apart, into acc, one after another; nil for columns row by row.
+	// matrix combines rows of x, stride apart, into acc, one after another; nil for columns row by
+	// row.
 	matrix func(acc, x []T, stride int)
 }
 
@@ -72,8 +73,8 @@ func (r reduction[T]) end(z []T, n int) {
 	}
 }
 
-// combine sets z to the combinations of elements. Neighbouring dimensions that are both reduced or both kept have been
-// merged, so that few patterns are left.
+// combine sets z to the combinations of elements. Neighbouring dimensions that are both reduced or
+// both kept have been merged, so that few patterns are left.
 func (r reduction[T]) combine(in *tensor.Tensor, z []T, d *directions) error {
 	x := tensor.Values[T](in)
 	switch p := d.pattern(); p {
@@ -100,7 +101,8 @@ func (r reduction[T]) combine(in *tensor.Tensor, z []T, d *directions) error {
 	return nil
 }
 
-// A long row is cut into pieces of rowBlock elements, of which a core takes so many at a time that it is worth waking.
+// A long row is cut into pieces of rowBlock elements, of which a core takes so many at a time that
+// it is worth waking.
 const (
 	rowBlock  = 1 << 16
 	rowBlocks = 4
@@ -140,11 +142,13 @@ const (
 	foldRows  = 256 // the rows that are combined one after another
 )
 
-// few sets z to the combination of n rows, at most foldRows, from row first on, in columns from lo on.
+// few sets z to the combination of n rows, at most foldRows, from row first on, in columns from lo
+// on.
 type few[T any] func(z []T, lo, first, n int)
 
-// fold reduces n rows, which are as long as z, to one. Rows are combined in pieces of foldRows, and the pieces with each
-// other, so that rounding errors of sums do not pile up. Cores share the columns of wide rows, and otherwise pieces.
+// fold reduces n rows, which are as long as z, to one. Rows are combined in pieces of foldRows, and
+// the pieces with each other, so that rounding errors of sums do not pile up. Cores share the
+// columns of wide rows, and otherwise pieces.
 func (r reduction[T]) fold(z []T, n int, f few[T]) {
 	if piece := max(2*foldRows, elementwise.Grain(cheap)/len(z)/foldRows*foldRows); len(z) < foldBlock && n > piece {
 		partial := make([]T, parallel.Blocks(n, piece)*len(z))
@@ -249,7 +253,8 @@ func (d *directions) merge(n int, reduced bool) {
 
 func (d *directions) pattern() string { return string(d.kinds) }
 
-// rowLength returns how many neighbouring elements each result is made of, 0 if they do not lie together.
+// rowLength returns how many neighbouring elements each result is made of, 0 if they do not lie
+// together.
 func (d *directions) rowLength() int {
 	switch d.pattern() {
 	case "", "k":

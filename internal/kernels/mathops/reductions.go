@@ -129,8 +129,8 @@ func convertInts[D, S wholeNumber](dst []D, src []S) {
 
 func add[T tensor.Elem](t kernel.Table, r reduction[T]) { t[tensor.DTypeOf[T]()] = r.kernel() }
 
-// numberReductions returns kernels for all types of numbers: from the given reductions for floating types, and from plain
-// sums, or those that others adds, for the rest.
+// numberReductions returns kernels for all types of numbers: from the given reductions for floating
+// types, and from plain sums, or those that others adds, for the rest.
 func numberReductions(f32 reduction[float32], f64 reduction[float64], others func(kernel.Table)) kernel.Table {
 	t := kernel.Table{}
 	add(t, f32)
@@ -292,12 +292,14 @@ func extreme[T wholeNumber](t kernel.Table, largest bool, lowest, highest T) {
 	add(t, r)
 }
 
-// viaFloat32 returns the kernel of a reduction of a 16-bit type that is computed in float32 and rounded once.
+// viaFloat32 returns the kernel of a reduction of a 16-bit type that is computed in float32 and
+// rounded once.
 func viaFloat32[H elementwise.Short](r reduction[float32]) kernel.New {
 	return via(r, elementwise.Widen[H], elementwise.Narrow[H])
 }
 
-// viaBlock is the number of elements that are widened at a time where rows are not longer: they stay in the first cache.
+// viaBlock is the number of elements that are widened at a time where rows are not longer: they
+// stay in the first cache.
 const viaBlock = 4096
 
 // via returns the kernel of a reduction of type T that is computed in the wider type W.

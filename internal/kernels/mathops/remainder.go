@@ -2,12 +2,13 @@ package mathops
 
 import "math"
 
-// remainder is math.Mod: x less a multiple of y, with the sign of x and smaller than y. Below 2^52, the quotient as it is
-// rounded has the right integer part or, next to an integer, one more than that; what is left of x is a number that float64
-// has, so that it is found without an error.
+// remainder is math.Mod: x less a multiple of y, with the sign of x and smaller than y. Below 2^52,
+// the quotient as it is rounded has the right integer part or, next to an integer, one more than
+// that; what is left of x is a number that float64 has, so that it is found without an error.
 func remainder(x, y float64) float64 {
 	q := math.Trunc(x / y)
-	if !(math.Abs(q) < 1<<52 && math.Abs(y) <= math.MaxFloat64) { // also of zeros and of what is infinite or no number
+	// also of zeros and of what is infinite or no number
+	if !(math.Abs(q) < 1<<52 && math.Abs(y) <= math.MaxFloat64) {
 		return math.Mod(x, y)
 	}
 	m := math.FMA(-q, y, x)

@@ -19,8 +19,8 @@ func init() {
 	sorted("SegmentMin", "The smallest elements of neighbouring rows of data with one segment id; ids are sorted.", realTypes, elementwise.Min, 0, false)
 }
 
-// sorted registers an operation that combines rows with equal, ascending segment ids. Ids that do not occur make rows of
-// the value gap.
+// sorted registers an operation that combines rows with equal, ascending segment ids. Ids that do
+// not occur make rows of the value gap.
 func sorted(name, doc, types string, op elementwise.Op, gap float64, mean bool) {
 	t := kernel.Table{}
 	runs[float32](t, op, gap, mean)

@@ -198,8 +198,8 @@ func (s *sparseSegments) release() {
 	}
 }
 
-// readSegments checks the inputs of a sparse segment operation and makes its output, of zeros. What it returns is released
-// after an error, too.
+// readSegments checks the inputs of a sparse segment operation and makes its output, of zeros. What
+// it returns is released after an error, too.
 func readSegments(ctx *kernel.Context) (*sparseSegments, *tensor.Tensor, error) {
 	data, indices, ids := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 	given := int64(-1)

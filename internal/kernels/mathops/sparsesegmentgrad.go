@@ -45,15 +45,16 @@ func registerSegmentGrads(name string, scale segmentScale) {
 	})
 }
 
-// segmentGrad is what both forms of the gradient need: for each place in the lists, the row of the output that it adds
-// to and the segment whose gradient it adds.
+// segmentGrad is what both forms of the gradient need: for each place in the lists, the row of the
+// output that it adds to and the segment whose gradient it adds.
 type segmentGrad struct {
 	targets, ids []int64
 	scales       []float64 // of each segment
 	width        int
 }
 
-// prepareGrad checks the inputs of a gradient, makes its outputs, and returns nil if there is nothing to add.
+// prepareGrad checks the inputs of a gradient, makes its outputs, and returns nil if there is
+// nothing to add.
 type prepareGrad func(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.Tensor, error)
 
 func segmentGradTable(scale segmentScale, prepare prepareGrad) kernel.Table {
@@ -102,7 +103,8 @@ func addScaled[T elementwise.Float](g *segmentGrad, z, x []T) {
 	}
 }
 
-// gradLists reads and checks the inputs of a gradient that has rows rows; ok is false if there is nothing to add.
+// gradLists reads and checks the inputs of a gradient that has rows rows; ok is false if there is
+// nothing to add.
 func gradLists(ctx *kernel.Context, scale segmentScale, rows string) (g *segmentGrad, n int64, ok bool, err error) {
 	grad, indices, ids, dim := ctx.Input(0), ctx.Input(1), ctx.Input(2), ctx.Input(3)
 	switch {

@@ -35,8 +35,8 @@ func vectorLoops(cost float64, loop32 func(z, x []float32), loop64 func(z, x []f
 	return elementwise.FloatLoops(cost, loop32, loop64)
 }
 
-// function returns kernels for the real floating types of a function of Go's math package, and for the complex types of one
-// of math/cmplx.
+// function returns kernels for the real floating types of a function of Go's math package, and for
+// the complex types of one of math/cmplx.
 func function(f func(float64) float64, c func(complex128) complex128) kernel.Table {
 	return elementwise.Union(elementwise.Floats(costly, f), elementwise.Complexes(3*costly, c))
 }
@@ -178,7 +178,8 @@ func signum[T elementwise.Signed](x T) T {
 	return 0
 }
 
-// invert is 1/x for integers: zero unless x is ±1. Division by zero gives zero, where hardware would trap.
+// invert is 1/x for integers: zero unless x is ±1. Division by zero gives zero, where hardware
+// would trap.
 func invert[T elementwise.Signed](x T) T {
 	if x == 0 {
 		return 0

@@ -28,7 +28,8 @@ func init() {
 		elementwise.Min, highest)
 }
 
-// unsorted registers an operation that combines rows by their segment ids; ids below zero are passed over.
+// unsorted registers an operation that combines rows by their segment ids; ids below zero are
+// passed over.
 func unsorted(name, doc, types, index string, op elementwise.Op, start func(tensor.DType) float64) {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -210,7 +211,8 @@ func addListed[T elementwise.Real](sums, x, ids *tensor.Tensor) int {
 	return addEach(tensor.Values[T](sums), tensor.Values[T](x), intarg.Values(ids))
 }
 
-// addEach adds every number to the sum that ids names. It returns the place of the first id that is too large, or -1.
+// addEach adds every number to the sum that ids names. It returns the place of the first id that is
+// too large, or -1.
 func addEach[T elementwise.Real, I int32 | int64](sums, x []T, ids []I) int {
 	x = x[:len(ids)]
 	for i, id := range ids {

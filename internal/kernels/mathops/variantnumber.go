@@ -24,7 +24,8 @@ func init() {
 
 func plus[T int32 | float32 | float64](x, y T) T { return x + y }
 
-// registerVariantNumber registers variants that travel as the bytes of one number in the order of the machine.
+// registerVariantNumber registers variants that travel as the bytes of one number in the order of
+// the machine.
 func registerVariantNumber[T any](name string, sum func(x, y T) T) {
 	tensor.RegisterVariant(name, func(v tensor.EncodedVariant) (any, error) {
 		n := variantNumber[T]{name: name, sum: sum}

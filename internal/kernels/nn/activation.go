@@ -13,7 +13,8 @@ const (
 	realTypes  = "realnumbertype"
 )
 
-// registerActivation registers an operation that maps each feature, and its gradient, whose second input is called by.
+// registerActivation registers an operation that maps each feature, and its gradient, whose second
+// input is called by.
 func registerActivation(name, doc, types, by string, attrs []string, forward, backward kernel.Table) {
 	attrs = append(attrs, "T: "+types)
 	kernel.Register(kernel.Op{
@@ -67,8 +68,8 @@ func sameShapes(n kernel.New) kernel.New {
 // scratchLen is how many elements of an intermediate result are kept at a time.
 const scratchLen = 1024
 
-// viaScratch returns the loop that makes an intermediate result of each block with prepare, and the final one from it and
-// the source, which prepare must not change, with finish.
+// viaScratch returns the loop that makes an intermediate result of each block with prepare, and the
+// final one from it and the source, which prepare must not change, with finish.
 func viaScratch[T elementwise.Float](prepare func(tmp, x []T), finish func(z, tmp, x []T)) func(z, x []T) {
 	return func(z, x []T) {
 		tmp := make([]T, min(len(z), scratchLen))
@@ -92,7 +93,8 @@ func viaScratch2[T elementwise.Float](prepare func(tmp, x, y []T), finish func(z
 	}
 }
 
-// real1 returns the kernels for all real types from a loop over integers of each type and loops over floating types.
+// real1 returns the kernels for all real types from a loop over integers of each type and loops
+// over floating types.
 func real1(cost float64, loop32 func(z, x []float32), loop64 func(z, x []float64), ints kernel.Table) kernel.Table {
 	return elementwise.Union(elementwise.FloatLoops(cost, loop32, loop64), ints)
 }

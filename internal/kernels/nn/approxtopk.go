@@ -80,8 +80,8 @@ func (a *approxSearch) dim(rank int) (int, error) {
 	return int(dim), nil
 }
 
-// size returns how many values of n there are in the output: k, or as many as the largest of parts, of which there are
-// enough for the recall.
+// size returns how many values of n there are in the output: k, or as many as the largest of parts,
+// of which there are enough for the recall.
 func (a *approxSearch) size(n int64, rank int) (int64, error) {
 	switch {
 	case n < a.k:
@@ -151,8 +151,8 @@ func approxTopK[T tensor.Elem](less func(a, b T) bool, infinity, minusInfinity T
 	}
 }
 
-// largestAlong finds the largest of each n values of x that are inner elements apart. Where there is room for more than n,
-// the value worst and position -1 follow.
+// largestAlong finds the largest of each n values of x that are inner elements apart. Where there
+// is room for more than n, the value worst and position -1 follow.
 func largestAlong[T tensor.Elem](z []T, indices *tensor.Tensor, x []T, n, inner int, less func(a, b T) bool, worst T) {
 	size := len(z) / (len(x) / n)
 	positions := make([]int64, len(z))

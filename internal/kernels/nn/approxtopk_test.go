@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestApproxTopK has what TensorFlow's kernel does not do: smallest values, other dimensions, and more values than k.
+// TestApproxTopK has what TensorFlow's kernel does not do: smallest values, other dimensions, and
+// more values than k.
 func TestApproxTopK(t *testing.T) {
 	x := matrix(t, 2, 3, 1, 2, 6, 5, 4)
 	for _, tt := range []struct {

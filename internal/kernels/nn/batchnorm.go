@@ -108,7 +108,8 @@ func batchNormExShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// mergeVectors merges the number of channels with the lengths of inputs lo to hi, which are vectors.
+// mergeVectors merges the number of channels with the lengths of inputs lo to hi, which are
+// vectors.
 func mergeVectors(c *opdef.ShapeContext, channels int64, lo, hi int) (int64, error) {
 	for i := lo; i < hi; i++ {
 		v, err := opdef.WithRank(c.In[i], 1)
@@ -207,7 +208,8 @@ func (b *batchNorm) Compute(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	var stats [4][]float32 // mean and variance for the running averages, and those of the batch for the gradient
+	// mean and variance for the running averages, and those of the batch for the gradient
+	var stats [4][]float32
 	for i := range stats {
 		t, err := ctx.AllocateLike(i+1, ctx.Input(1))
 		if err != nil {
@@ -236,7 +238,8 @@ func (b *batchNorm) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// statistics returns the mean and variance to normalize with, and fills the outputs that tell of them.
+// statistics returns the mean and variance to normalize with, and fills the outputs that tell of
+// them.
 func (b *batchNorm) statistics(ctx *kernel.Context, x []float32, l channelLayout, out [4][]float32) (mean, variance []float32) {
 	given, givenVar := tensor.Values[float32](ctx.Input(3)), tensor.Values[float32](ctx.Input(4))
 	if !b.training {

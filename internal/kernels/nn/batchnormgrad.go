@@ -65,7 +65,8 @@ func batchNormGradShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// batchNormGrad computes gradients, from the mean and the variance that batchNorm has normalized with.
+// batchNormGrad computes gradients, from the mean and the variance that batchNorm has normalized
+// with.
 type batchNormGrad struct {
 	first, training bool
 	epsilon         float32
@@ -127,9 +128,10 @@ func (b *batchNormGrad) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// gradients sets dx, dScale and dOffset. With x' = x - mean, r = 1/√(variance + epsilon) and n elements per channel,
-// dOffset = Σ dy and dScale = r * Σ dy*x'. If the statistics were those of the batch, they depend on x as well, and
-// dx = scale * r * (dy - dOffset/n - x' * r² * Σ dy*x' / n); otherwise dx = scale * r * dy.
+// gradients sets dx, dScale and dOffset. With x' = x - mean, r = 1/√(variance + epsilon) and n
+// elements per channel, dOffset = Σ dy and dScale = r * Σ dy*x'. If the statistics were those of
+// the batch, they depend on x as well, and dx = scale * r * (dy - dOffset/n - x' * r² * Σ dy*x' /
+// n); otherwise dx = scale * r * dy.
 func (b *batchNormGrad) gradients(ctx *kernel.Context, dx, dScale, dOffset []float32) {
 	dy, x := wide(ctx.Input(0)), wide(ctx.Input(1))
 	l := layoutOf(ctx.Input(1).Shape(), b.first)

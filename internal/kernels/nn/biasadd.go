@@ -36,7 +36,8 @@ func init() {
 	}
 }
 
-// dataFormat2D is the attribute that says where the channels of images are: last, or right after the batch.
+// dataFormat2D is the attribute that says where the channels of images are: last, or right after
+// the batch.
 const dataFormat2D = "data_format: {'NHWC', 'NCHW'} = 'NHWC'"
 
 // channelsFirst reports whether attributes say that channels are the dimension after the batch.
@@ -45,8 +46,8 @@ func channelsFirst(attrs opdef.Attrs) bool {
 	return f == "NCHW" || f == "NCDHW"
 }
 
-// biasInput returns what is known of input 0 and which of its dimensions is that of channels, counted from the end if it
-// is negative.
+// biasInput returns what is known of input 0 and which of its dimensions is that of channels,
+// counted from the end if it is negative.
 func biasInput(c *opdef.ShapeContext) (s tensor.PartialShape, channels int, err error) {
 	rank, channels := 2, -1
 	if channelsFirst(c.Attrs) {

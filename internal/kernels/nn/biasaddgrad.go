@@ -39,8 +39,9 @@ func biasAddGradShape(c *opdef.ShapeContext) error {
 
 // sums is how elements of type T are summed over all dimensions but one, in accumulators of type A.
 type sums[T tensor.Elem, A any] struct {
-	rows   func(acc []A, x []T) // adds rows of len(acc) elements to the accumulators
-	direct func(z, x []T)       // adds so few rows of len(z) elements to z that it needs no accumulators; nil for rows
+	rows func(acc []A, x []T) // adds rows of len(acc) elements to the accumulators
+	// adds so few rows of len(z) elements to z that it needs no accumulators; nil for rows
+	direct func(z, x []T)
 	values func(x []T) A
 	add    func(a, b A) A
 	round  func(A) T

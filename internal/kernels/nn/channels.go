@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// perChannel holds one value per channel. Its methods work on a piece of a tensor: whole rows of all channels if channel
-// is negative, elements of that channel alone otherwise.
+// perChannel holds one value per channel. Its methods work on a piece of a tensor: whole rows of
+// all channels if channel is negative, elements of that channel alone otherwise.
 type perChannel[T simd.Float] []T
 
 func (v perChannel[T]) add(z, x []T, channel int) {
@@ -36,8 +36,8 @@ func values[T simd.Float](n int, f func(c int) T) perChannel[T] {
 	return v
 }
 
-// pieces calls visit for pieces of a tensor, on several cores, with the bounds of each and its channel, or -1 if it is of
-// whole rows.
+// pieces calls visit for pieces of a tensor, on several cores, with the bounds of each and its
+// channel, or -1 if it is of whole rows.
 func (l channelLayout) pieces(visit func(lo, hi, channel int)) {
 	if l.inner == 1 {
 		n := l.channels
@@ -90,7 +90,8 @@ func sumsOf[T simd.Float](l channelLayout, prepare func(tmp []T, lo, hi, channel
 	return total
 }
 
-// wide returns the elements of a tensor of float32 or of a 16-bit type as float32: its own or copies.
+// wide returns the elements of a tensor of float32 or of a 16-bit type as float32: its own or
+// copies.
 func wide(t *tensor.Tensor) []float32 {
 	switch t.DType() {
 	case tensor.Float16:
@@ -108,7 +109,8 @@ func widened[H elementwise.Short](x []H) []float32 {
 	return out
 }
 
-// wideOutput returns where to put the float32 values of a tensor to be filled, and what to call when they are there.
+// wideOutput returns where to put the float32 values of a tensor to be filled, and what to call
+// when they are there.
 func wideOutput(t *tensor.Tensor) (vals []float32, done func()) {
 	switch t.DType() {
 	case tensor.Float16:

@@ -79,7 +79,8 @@ func convShapeRule(c *opdef.ShapeContext) error {
 		return status.InvalidArgumentf("Stride attribute should contain %d values, but got: %d", rank, len(a.strides))
 	}
 	w := a.window(rank - 2)
-	one := shapefn.Concat(shapefn.Of(shapefn.Unknown), shapefn.From(in, a.batchDims)) // with one batch dimension
+	// with one batch dimension
+	one := shapefn.Concat(shapefn.Of(shapefn.Unknown), shapefn.From(in, a.batchDims))
 	if err := a.checkChannels(one.Dim(w.channel()), filter.Dim(rank-2), filter.Dim(rank-1)); err != nil {
 		return err
 	}

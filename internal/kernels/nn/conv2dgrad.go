@@ -56,7 +56,8 @@ func init() {
 	})
 }
 
-// sameAsInput returns the rule of operations whose output has the shape of input i, of the given rank.
+// sameAsInput returns the rule of operations whose output has the shape of input i, of the given
+// rank.
 func sameAsInput(i, rank int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		s, err := opdef.WithRank(c.In[i], rank)
@@ -65,7 +66,8 @@ func sameAsInput(i, rank int) opdef.ShapeFn {
 	}
 }
 
-// filterSizesShape returns the rule of gradients of filters whose shape of the given rank is input 1.
+// filterSizesShape returns the rule of gradients of filters whose shape of the given rank is input
+// 1.
 func filterSizesShape(rank int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		s, err := shapefn.Input(c, 1)

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// convEngine computes convolutions, channels last, and their gradients: each function fills its first
-// slice. x is the input, f the filter, y the output.
+// convEngine computes convolutions, channels last, and their gradients: each function fills its
+// first slice. x is the input, f the filter, y the output.
 type convEngine[T tensor.Elem] struct {
 	forward    func(s *conv.Shape, y, x, f []T)
 	inputGrad  func(s *conv.Shape, x, y, f []T)
@@ -114,8 +114,9 @@ func addPlain[T elementwise.Integer](s *conv.Shape, lo, hi int, y, x, f []T) {
 	})
 }
 
-// eachTap calls visit for each pair of a pixel of images lo to hi of the output and an element of the filter that meets a
-// pixel of the input: with the number of the input's pixel, of the filter's element and of the output's pixel.
+// eachTap calls visit for each pair of a pixel of images lo to hi of the output and an element of
+// the filter that meets a pixel of the input: with the number of the input's pixel, of the filter's
+// element and of the output's pixel.
 func eachTap(s *conv.Shape, lo, hi int, visit func(px, pf, py int)) {
 	rows := span{s.InH, s.FilterH, s.OutH, s.StrideH, s.DilationH, s.PadTop}
 	cols := span{s.InW, s.FilterW, s.OutW, s.StrideW, s.DilationW, s.PadLeft}

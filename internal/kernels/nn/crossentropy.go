@@ -49,10 +49,12 @@ func crossEntropyShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// entropyRows computes rows of cols elements: it sets loss, one per row, and grad, which may be the logits.
+// entropyRows computes rows of cols elements: it sets loss, one per row, and grad, which may be the
+// logits.
 type entropyRows[T tensor.Elem] func(loss, grad, logits, labels []T, cols int)
 
-// crossEntropyRows computes losses as Σ labels * (ln Σ e^(logits-m) - (logits-m)) for m the largest logit.
+// crossEntropyRows computes losses as Σ labels * (ln Σ e^(logits-m) - (logits-m)) for m the largest
+// logit.
 func crossEntropyRows[T simd.Float](loss, grad, logits, labels []T, cols int) {
 	block := min(len(loss), scratchRows)
 	scratch := make([]T, 2*block)

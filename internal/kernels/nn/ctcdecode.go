@@ -220,7 +220,8 @@ type beam struct {
 	now      beamProb // that of nothing while the beam is not kept
 }
 
-// beamProb is the logarithm of the probability of a sequence of labels, by whether the last step was a blank or a label.
+// beamProb is the logarithm of the probability of a sequence of labels, by whether the last step
+// was a blank or a label.
 type beamProb struct{ total, blank, label float64 }
 
 var impossible = beamProb{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
@@ -244,7 +245,8 @@ func (b *beam) labels(merge bool) []int64 {
 	return out
 }
 
-// before returns what a beam grows from when a label follows: after the same label only what ends with a blank.
+// before returns what a beam grows from when a label follows: after the same label only what ends
+// with a blank.
 func (b *beam) grownBy(label int) float64 {
 	if label == b.label {
 		return b.before.blank
@@ -305,7 +307,8 @@ func (s *beamSearch) grow(b *beam, label int, total float64) {
 		return
 	case !s.promising(total):
 		if child != nil {
-			child.before = impossible // it may have been kept until this step: then it does not grow either
+			// it may have been kept until this step: then it does not grow either
+			child.before = impossible
 		}
 		return
 	case child == nil:

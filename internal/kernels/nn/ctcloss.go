@@ -248,7 +248,8 @@ func (s *ctcSequence) logProb(t, u int) float64 { return math.Log(s.probs[t*s.cl
 // stays says whether a path may stay at a position.
 func (s *ctcSequence) stays(u int) bool { return s.merge || s.labels[u] == s.blank() }
 
-// skips says whether a path may go from a position directly to the one after the next, over a blank.
+// skips says whether a path may go from a position directly to the one after the next, over a
+// blank.
 func (s *ctcSequence) skips(u int) bool {
 	if u < 0 || u+2 >= len(s.labels) {
 		return false
@@ -257,7 +258,8 @@ func (s *ctcSequence) skips(u int) bool {
 	return to != s.blank() && !(s.merge && to == s.labels[u])
 }
 
-// reachable returns the positions that a path from the first to the last position can have in step t.
+// reachable returns the positions that a path from the first to the last position can have in step
+// t.
 func (s *ctcSequence) reachable(t int) (lo, hi int) {
 	return max(0, len(s.labels)-2*(s.steps-t)), min(len(s.labels), 2*(t+1))
 }
@@ -274,7 +276,8 @@ func (s *ctcSequence) table() [][]float64 {
 	return out
 }
 
-// forward returns the logarithms of the probabilities of all paths up to each step and position, including it.
+// forward returns the logarithms of the probabilities of all paths up to each step and position,
+// including it.
 func (s *ctcSequence) forward() [][]float64 {
 	a := s.table()
 	for u := range min(2, len(s.labels)) {
@@ -299,7 +302,8 @@ func (s *ctcSequence) forward() [][]float64 {
 	return a
 }
 
-// backward returns the logarithms of the probabilities of all paths from each step and position on, without it.
+// backward returns the logarithms of the probabilities of all paths from each step and position on,
+// without it.
 func (s *ctcSequence) backward() [][]float64 {
 	b := s.table()
 	last := s.steps - 1

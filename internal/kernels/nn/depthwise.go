@@ -68,7 +68,8 @@ func depthwiseShape(c *opdef.ShapeContext) error {
 	return w.setOutput(c, in, filter, shapefn.Times(depth, filter.Dim(3)))
 }
 
-// depthwiseRun says which of the three operations is run: forward, or the gradient by the input whose sizes are given.
+// depthwiseRun says which of the three operations is run: forward, or the gradient by the input
+// whose sizes are given.
 type depthwiseRun struct {
 	forward bool
 	sizes   int

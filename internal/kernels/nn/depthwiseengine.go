@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 )
 
-// depthwiseEngine computes convolutions that keep channels apart: output c*m+q depends on input channel c alone, for m
-// outputs per channel.
+// depthwiseEngine computes convolutions that keep channels apart: output c*m+q depends on input
+// channel c alone, for m outputs per channel.
 func depthwiseEngine[T simd.Float]() convEngine[T] {
 	return convEngine[T]{
 		forward: func(s *conv.Shape, y, x, f []T) {

@@ -150,9 +150,10 @@ func newDilationOf[T tensor.Elem](in, filter *tensor.Tensor, w *window, o *order
 	return d, err
 }
 
-// largest calls visit for every element of the outputs of images lo to hi, with the largest sum of its window and the
-// positions in input and filter of the first one. Where no sum is above the lowest value, that is the sum, and the positions are
-// the first ones of all, as in TensorFlow; -1 if there are none.
+// largest calls visit for every element of the outputs of images lo to hi, with the largest sum of
+// its window and the positions in input and filter of the first one. Where no sum is above the
+// lowest value, that is the sum, and the positions are the first ones of all, as in TensorFlow; -1
+// if there are none.
 func (d *dilation[T]) largest(lo, hi int, visit func(out int, sum T, in, tap int)) {
 	for row := lo * d.rows.out; row < hi*d.rows.out; row++ {
 		image, oy := row/d.rows.out, row%d.rows.out
@@ -180,7 +181,8 @@ func (d *dilation[T]) largest(lo, hi int, visit func(out int, sum T, in, tap int
 	}
 }
 
-// first returns where the elements begin that the window of an output begins with; negative if that is behind the image.
+// first returns where the elements begin that the window of an output begins with; negative if that
+// is behind the image.
 func (d *dilation[T]) first(image, oy, ox int) int {
 	y, x := max(oy*d.rows.stride-d.rows.before, 0), max(ox*d.cols.stride-d.cols.before, 0)
 	if y >= d.rows.in || x >= d.cols.in {

@@ -1,3 +1,3 @@
-// Package nn has the operations of neural networks: biases, activations, softmax and losses, convolution, pooling,
-// normalization, and what samples and ranks classes.
+// Package nn has the operations of neural networks: biases, activations, softmax and losses,
+// convolution, pooling, normalization, and what samples and ranks classes.
 package nn

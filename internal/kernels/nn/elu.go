@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 )
 
-// The constants of Selu (Klambauer et al., "Self-Normalizing Neural Networks", 2017): with them the mean and the variance
-// of activations tend to 0 and 1.
+// The constants of Selu (Klambauer et al., "Self-Normalizing Neural Networks", 2017): with them the
+// mean and the variance of activations tend to 0 and 1.
 const (
 	seluScale      = 1.0507009873554804934193349852946
 	seluScaleAlpha = 1.7580993408473768599402175208123

@@ -190,7 +190,8 @@ func (f *fractional[T]) randomSizes(in, out int, source *philox.Source) []int64 
 	return sizes
 }
 
-// pseudoRandomSizes returns sizes that follow from one number drawn by chance: cuts lie at ceil(alpha*(i+u)).
+// pseudoRandomSizes returns sizes that follow from one number drawn by chance: cuts lie at
+// ceil(alpha*(i+u)).
 func pseudoRandomSizes(in, out int, words *philox.Words) []int64 {
 	alpha, k := float64(in)/float64(out), in/out
 	limit := min(float64(k+2)/alpha-1, float64(in+1-k)/alpha-float64(out-1))
@@ -214,7 +215,8 @@ func cutGrid(in tensor.Shape, rows, cols []int64) grid {
 	}
 }
 
-// cutRegions calls visit for each output with its window. Overlapping windows share the element at the cut.
+// cutRegions calls visit for each output with its window. Overlapping windows share the element at
+// the cut.
 func cutRegions(g *grid, rows, cols []int64, overlapping bool, visit func(out, image int, r *region)) {
 	bounds := func(cuts []int64, i, size int) [2]int {
 		end := int(cuts[i+1])

@@ -130,7 +130,8 @@ func newFusedConv[T simd.Float](c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// finish runs the steps on the rows of y, without the bias or normalization if it has been added already.
+// finish runs the steps on the rows of y, without the bias or normalization if it has been added
+// already.
 func finish[T simd.Float](s *fusedSteps, ctx *kernel.Context, y []T, adds bool) {
 	args := make([][]T, 0, 4)
 	for i := 2; i < ctx.NumInputs(); i++ {

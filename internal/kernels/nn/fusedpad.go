@@ -178,7 +178,8 @@ type resampling struct {
 
 func (r *resampling) padded() int64 { return r.before + r.size + r.after }
 
-// at returns the two original lines that line i of the padded images is between, and the part of the second.
+// at returns the two original lines that line i of the padded images is between, and the part of
+// the second.
 func (r *resampling) at(i int64) (lo, hi int, part float64) {
 	i -= r.before
 	if i < 0 {
@@ -254,7 +255,8 @@ func (p *paddedConv) checkPads(pads *tensor.Tensor, in tensor.Shape) error {
 	return nil
 }
 
-// along returns the resampling of a dimension of in pixels, of which resizing makes size, and its padding.
+// along returns the resampling of a dimension of in pixels, of which resizing makes size, and its
+// padding.
 func (p *paddedConv) along(in int, size int64, pads []int64) resampling {
 	r := resampling{in: in, size: size, scale: 1, before: pads[0], after: pads[1]}
 	switch {
@@ -269,7 +271,8 @@ func (p *paddedConv) along(in int, size int64, pads []int64) resampling {
 	return r
 }
 
-// resample sets the beginning of z to an image made of x, whose rows have width pixels, and returns the rest.
+// resample sets the beginning of z to an image made of x, whose rows have width pixels, and returns
+// the rest.
 func resample[T any](z, x []T, width, channels int, rows, cols resampling, widen func(T) float64, narrow func(float64) T) []T {
 	for y := range rows.padded() {
 		top, bottom, part := rows.at(y)

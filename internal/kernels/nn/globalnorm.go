@@ -61,7 +61,8 @@ func globalNormShape(c *opdef.ShapeContext, in tensor.PartialShape, end int) err
 	return nil
 }
 
-// access gives the elements of a tensor in a type to compute with, and takes results back when store is called.
+// access gives the elements of a tensor in a type to compute with, and takes results back when
+// store is called.
 type access[T simd.Float] func(t *tensor.Tensor) (vals []T, store func())
 
 func itself[T interface {
@@ -77,7 +78,8 @@ func viaFloat32[H elementwise.Short](t *tensor.Tensor) ([]float32, func()) {
 	return vals, func() { elementwise.Narrow(h, vals) }
 }
 
-// checkGlobalNorm checks the ranks of inputs: those of 4 dimensions, and vectors as long as the channels are many.
+// checkGlobalNorm checks the ranks of inputs: those of 4 dimensions, and vectors as long as the
+// channels are many.
 func checkGlobalNorm(ctx *kernel.Context, names ...string) error {
 	channels := int64(-1)
 	for i, name := range names {
@@ -162,7 +164,8 @@ func globalNormGrad[T simd.Float](elements access[T]) kernel.New {
 	}
 }
 
-// globalNormGradients fills out with dx, dm, dv, db and dg from in, which is x, mean, variance, gamma and dy.
+// globalNormGradients fills out with dx, dm, dv, db and dg from in, which is x, mean, variance,
+// gamma and dy.
 func globalNormGradients[T simd.Float](l channelLayout, epsilon T, scaled bool, in, out [5][]T) {
 	x, mean, variance, gamma, dy := in[0], in[1], in[2], in[3], in[4]
 	shift := values(l.channels, func(c int) T { return -mean[c] })

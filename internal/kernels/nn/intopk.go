@@ -75,8 +75,9 @@ func inTopK(ctx *kernel.Context, k int64) error {
 	return nil
 }
 
-// amongLargest reports whether fewer than k predictions are larger than that of the target. The answer is no where the
-// target is no class or predictions are not finite. Nothing branches in the loop, as predictions are in no order.
+// amongLargest reports whether fewer than k predictions are larger than that of the target. The
+// answer is no where the target is no class or predictions are not finite. Nothing branches in the
+// loop, as predictions are in no order.
 func amongLargest(predictions []float32, target, k int64) bool {
 	if target < 0 || target >= int64(len(predictions)) {
 		return false

@@ -44,14 +44,15 @@ func (o *isotonic[F]) rounded(v F) F {
 	return o.round(v)
 }
 
-// pool is a segment of a row: the elements before end that no earlier pool has, their sum and their mean.
+// pool is a segment of a row: the elements before end that no earlier pool has, their sum and their
+// mean.
 type pool[F float32 | float64] struct {
 	end       int
 	sum, mean F
 }
 
-// solve writes the answer for a row. It is that of the pool adjacent violators algorithm (Kruskal, 1964): every element
-// begins as a pool of its own, and neighbours that increase become one.
+// solve writes the answer for a row. It is that of the pool adjacent violators algorithm (Kruskal,
+// 1964): every element begins as a pool of its own, and neighbours that increase become one.
 func (o *isotonic[F]) solve(row []F, segments []int32, pools []pool[F]) {
 	pools = pools[:0]
 	for i, v := range row {

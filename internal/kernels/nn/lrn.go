@@ -140,11 +140,13 @@ func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Half, n int) {
 	elementwise.Narrow(z, wide[:k])
 }
 
-// lrnBlock is how many elements are normalized at a time, so that what is computed on the way stays in the cache.
+// lrnBlock is how many elements are normalized at a time, so that what is computed on the way stays
+// in the cache.
 const lrnBlock = 2048
 
-// lrnRows is the scratch for some rows of n channels. norm, factor and tmp have no gaps; the rows of apart are stride elements
-// apart, with zeros between them, before the first and behind the last, so that windows never meet two rows.
+// lrnRows is the scratch for some rows of n channels. norm, factor and tmp have no gaps; the rows
+// of apart are stride elements apart, with zeros between them, before the first and behind the
+// last, so that windows never meet two rows.
 type lrnRows struct {
 	n, radius, stride        int
 	norm, factor, tmp, apart []float32
@@ -270,8 +272,9 @@ func (l *lrn) plain(z, x []float32, n int, round func(float32) float32) {
 	}
 }
 
-// plainGradient is gradient, element by element and with a rounding after every operation. Norms that are negative or near 0 make
-// that matter: whole powers of negative numbers exist, and the terms are as large as their differences.
+// plainGradient is gradient, element by element and with a rounding after every operation. Norms
+// that are negative or near 0 make that matter: whole powers of negative numbers exist, and the
+// terms are as large as their differences.
 func (l *lrn) plainGradient(z, g, x, y []float32, n int, round func(float32) float32) {
 	alpha, beta, bias := round(l.alpha), round(l.beta), round(l.bias)
 	factor := round(round(-2*alpha) * beta)

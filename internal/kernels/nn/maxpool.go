@@ -54,7 +54,8 @@ type poolFunc[T tensor.Elem] func(p *pooling, g *grid, z, x []T)
 func newPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		ksize := c.Attrs.Ints("ksize")
-		if spatial == 2 && len(ksize) == 4 { // TensorFlow looks at the sizes of windows first, but for volumes
+		// TensorFlow looks at the sizes of windows first, but for volumes
+		if spatial == 2 && len(ksize) == 4 {
 			if err := checkWindow(ksize); err != nil {
 				return nil, err
 			}
@@ -79,7 +80,8 @@ func newPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 func newPoolV2[T tensor.Elem](compute poolFunc[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a, padding := axesOf(c.Attrs, 2), c.Attrs.String("padding")
-		byFours := c.Attrs.String("data_format") == "NCHW_VECT_C" // with a dimension of four channels at the end
+		// with a dimension of four channels at the end
+		byFours := c.Attrs.String("data_format") == "NCHW_VECT_C"
 		return kernel.Func(func(ctx *kernel.Context) error {
 			ksize := intarg.Values(ctx.Input(1))
 			if err := checkSizes(ksize, func(int64) string { return "Sliding window ksize must be positive." }); err != nil {
@@ -124,7 +126,8 @@ func runPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[T]
 	})
 }
 
-// depthPool pools along the channels, with windows next to each other: each is a row of what is then one channel.
+// depthPool pools along the channels, with windows next to each other: each is a row of what is
+// then one channel.
 func depthPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[T]) error {
 	in := ctx.Input(0)
 	if _, err := p.size(in.Shape()); err != nil {

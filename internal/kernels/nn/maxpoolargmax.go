@@ -116,8 +116,8 @@ func (o order[T]) argmax(g *grid, z []T, at []int64, x []T, withBatch bool) {
 	})
 }
 
-// argmaxInputs checks the inputs of a gradient whose positions are input 2 and calls visit with each output of the pooling
-// and the position in the pooled input that it was taken from.
+// argmaxInputs checks the inputs of a gradient whose positions are input 2 and calls visit with
+// each output of the pooling and the position in the pooled input that it was taken from.
 func (p *argmaxPooling) visit(ctx *kernel.Context, g *grid, visit func(out, in int)) error {
 	at := intarg.Values(ctx.Input(2))
 	size := g.inPixels() * g.channels

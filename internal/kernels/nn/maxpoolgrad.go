@@ -164,7 +164,8 @@ func newMaxGradGradV2[T tensor.Elem](compute poolGradFunc[T]) kernel.New {
 	}
 }
 
-// checkRanks checks the number of dimensions of the first inputs, which errors call by the names given.
+// checkRanks checks the number of dimensions of the first inputs, which errors call by the names
+// given.
 func checkRanks(ctx *kernel.Context, rank int, names ...string) error {
 	for i, name := range names {
 		if ctx.Input(i).Rank() != rank {
@@ -174,7 +175,8 @@ func checkRanks(ctx *kernel.Context, rank int, names ...string) error {
 	return nil
 }
 
-// poolGradFunc computes z from the input x and the output y of a pooling and from a gradient, all with channels last.
+// poolGradFunc computes z from the input x and the output y of a pooling and from a gradient, all
+// with channels last.
 type poolGradFunc[T tensor.Elem] func(g *grid, z, x, y, grad []T)
 
 func runMaxGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolGradFunc[T]) error {
@@ -191,8 +193,8 @@ func runMaxGradGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, compute pool
 	return runPoolGrad(ctx, p, ctx.Input(1).Shape(), false, compute)
 }
 
-// runPoolGrad checks the shapes of input, output and gradient, the last of which is that of the output if ofOutput is set
-// and of the input otherwise, and computes an output of the given shape.
+// runPoolGrad checks the shapes of input, output and gradient, the last of which is that of the
+// output if ofOutput is set and of the input otherwise, and computes an output of the given shape.
 func runPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, shape tensor.Shape, ofOutput bool, compute poolGradFunc[T]) error {
 	in, pooled, grad := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 	g, err := p.size(in.Shape())
@@ -228,8 +230,8 @@ func runPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, shape tensor.Sh
 	})
 }
 
-// first calls found for each channel of a window with the number of the pixel of the first largest value. best and at are
-// scratch of one element per channel.
+// first calls found for each channel of a window with the number of the pixel of the first largest
+// value. best and at are scratch of one element per channel.
 func (o *order[T]) first(g *grid, x []T, image int, r *region, best []T, at []int, found func(channel, pixel int)) {
 	n, begun := g.channels, false
 	g.pixels(image, r, func(in int) {

@@ -13,14 +13,15 @@ const (
 // rowGrain is how many rows of all channels make a block.
 func (l channelLayout) rowGrain() int { return max(1, momentBlock/l.channels) }
 
-// rowBlocks calls visit for blocks of rows of all channels, on several cores: with the number of each and its bounds.
+// rowBlocks calls visit for blocks of rows of all channels, on several cores: with the number of
+// each and its bounds.
 func (l channelLayout) rowBlocks(visit func(block, lo, hi int)) {
 	grain := l.rowGrain()
 	parallel.For(l.outer, grain, func(lo, hi int) { visit(lo/grain, lo*l.channels, hi*l.channels) })
 }
 
-// moments are those of some of the elements of each channel: their number, the means, and the sums of the squares of the
-// differences from these.
+// moments are those of some of the elements of each channel: their number, the means, and the sums
+// of the squares of the differences from these.
 type moments struct {
 	n             float64
 	mean, squares []float64
@@ -31,13 +32,15 @@ func (m *moments) add(other moments) {
 	total := m.n + other.n
 	for c := range m.mean {
 		d := other.mean[c] - m.mean[c]
-		m.mean[c] = (m.mean[c]*m.n + other.mean[c]*other.n) / total // and no difference, which infinities have not
+		// and no difference, which infinities have not
+		m.mean[c] = (m.mean[c]*m.n + other.mean[c]*other.n) / total
 		m.squares[c] += other.squares[c] + d*d*m.n*other.n/total
 	}
 	m.n = total
 }
 
-// momentsOf returns for each channel the mean and the sum of the squares of the differences from it.
+// momentsOf returns for each channel the mean and the sum of the squares of the differences from
+// it.
 func momentsOf(x []float32, l channelLayout) (mean, squares []float64) {
 	if l.inner > 1 {
 		n := float64(l.outer * l.inner)
@@ -59,8 +62,8 @@ func momentsOf(x []float32, l channelLayout) (mean, squares []float64) {
 	return parts[0].mean, parts[0].squares
 }
 
-// rowMoments returns the moments of rows of n channels. It sums up differences from the mean of the first rows, which is near
-// enough for their squares to lose nothing.
+// rowMoments returns the moments of rows of n channels. It sums up differences from the mean of the
+// first rows, which is near enough for their squares to lose nothing.
 func rowMoments(x []float32, n int) moments {
 	rows := len(x) / n
 	scratch := make([]float32, 3*n)

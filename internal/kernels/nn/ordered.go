@@ -11,7 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// orderedKernels are the kernels, for one type, of operations that look for the largest element of something.
+// orderedKernels are the kernels, for one type, of operations that look for the largest element of
+// something.
 type orderedKernels struct {
 	pool, poolV2, pool3D                    kernel.New
 	grad, gradV2, grad3D                    kernel.New
@@ -78,8 +79,8 @@ type order[T tensor.Elem] struct {
 	vectorPooling[T]
 }
 
-// vectorPooling is vector code for max pooling and its gradients; functions are nil where there is none. grad reports false,
-// with nothing done, for inputs that it is not for.
+// vectorPooling is vector code for max pooling and its gradients; functions are nil where there is
+// none. grad reports false, with nothing done, for inputs that it is not for.
 type vectorPooling[T tensor.Elem] struct {
 	pool     func(s *channelwise.Pooling, y, x []T)
 	grad     func(s *channelwise.Pooling, dx, x, dy []T) bool
@@ -106,7 +107,8 @@ func floatOrder[T simd.Float](lowest T) order[T] {
 		vectorPooling: vectorPooling[T]{
 			pool: channelwise.MaxPool[T], nearGrad: channelwise.NearPoolGrad[T],
 			grad: func(s *channelwise.Pooling, dx, x, dy []T) bool {
-				// In double precision TensorFlow keeps to an element that comes first in its window and is not a number.
+				// In double precision TensorFlow keeps to an element that comes first in its window
+				// and is not a number.
 				if unsafe.Sizeof(T(0)) == 8 && math.IsNaN(float64(simd.MaxOf(x))) {
 					return false
 				}

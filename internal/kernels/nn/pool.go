@@ -43,7 +43,8 @@ func poolingOf(attrs opdef.Attrs, spatial int, strideField string) (pooling, err
 		attrs.Ints("explicit_paddings"), strideField)
 }
 
-// checkSizes checks that windows have elements; describe words the error for a size that is not positive.
+// checkSizes checks that windows have elements; describe words the error for a size that is not
+// positive.
 func checkSizes(ksize []int64, describe func(bad int64) string) error {
 	for _, k := range ksize {
 		if k <= 0 {
@@ -53,7 +54,8 @@ func checkSizes(ksize []int64, describe func(bad int64) string) error {
 	return nil
 }
 
-// checkWindow is checkSizes in the words of the kernels that look at the sizes of windows before all else.
+// checkWindow is checkSizes in the words of the kernels that look at the sizes of windows before
+// all else.
 func checkWindow(ksize []int64) error {
 	return checkSizes(ksize, func(int64) string {
 		return "Sliding window ksize must be positive. The specified or inferred ksize is: " + joinInts(ksize)
@@ -117,8 +119,9 @@ func (p *pooling) checkDepth(channels int64) error {
 	return nil
 }
 
-// center moves windows that leave elements out between them so far that as many are left out before the first as behind the last
-// one. TensorFlow does so with volumes, but neither with planes nor in gradients.
+// center moves windows that leave elements out between them so far that as many are left out before
+// the first as behind the last one. TensorFlow does so with volumes, but neither with planes nor in
+// gradients.
 func (g *grid) center() {
 	for i := range g.spans {
 		s := &g.spans[i]
@@ -187,8 +190,8 @@ func (g *grid) perBlock() int {
 	return max(1, sumGrain/max(work, 1))
 }
 
-// windows calls visit for the windows in lines lo to hi: with the number of the output's pixel, the number of the image,
-// and the part of the image that the window covers.
+// windows calls visit for the windows in lines lo to hi: with the number of the output's pixel, the
+// number of the image, and the part of the image that the window covers.
 func (g *grid) windows(lo, hi int, visit func(out, image int, r *region)) {
 	var r region
 	bounds := func(s *span, o int) [2]int {

@@ -7,15 +7,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// poolShape returns the shape rule of a pooling operation with the given number of spatial dimensions. name is what errors
-// call it; withDepth says whether windows extend along the channels.
+// poolShape returns the shape rule of a pooling operation with the given number of spatial
+// dimensions. name is what errors call it; withDepth says whether windows extend along the
+// channels.
 func poolShape(name string, spatial int, withDepth bool) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		return poolOutput(c, name, spatial, withDepth, c.Attrs.Ints("ksize"), c.Attrs.Ints("strides"))
 	}
 }
 
-// poolShapeV2 is poolShape for operations whose last two inputs are the size and the strides of windows.
+// poolShapeV2 is poolShape for operations whose last two inputs are the size and the strides of
+// windows.
 func poolShapeV2(c *opdef.ShapeContext) error {
 	if _, err := opdef.WithRank(c.In[0], 4); err != nil {
 		return err
@@ -84,8 +86,8 @@ func poolOutput(c *opdef.ShapeContext, name string, spatial int, withDepth bool,
 	return err
 }
 
-// gradGradShape returns the shape rule of the gradient of a pooling's gradient: the output is that of pooling, which
-// input like[1] has, and input like[0] has the shape of the pooled input.
+// gradGradShape returns the shape rule of the gradient of a pooling's gradient: the output is that
+// of pooling, which input like[1] has, and input like[0] has the shape of the pooled input.
 func gradGradShape(pool opdef.ShapeFn, like [2]int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := pool(c); err != nil {
@@ -99,7 +101,8 @@ func gradGradShape(pool opdef.ShapeFn, like [2]int) opdef.ShapeFn {
 	}
 }
 
-// sizesShape returns the rule of gradients whose output has the shape, of the given rank, that input 0 gives.
+// sizesShape returns the rule of gradients whose output has the shape, of the given rank, that
+// input 0 gives.
 func sizesShape(rank int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		s, err := shapefn.Input(c, 0)

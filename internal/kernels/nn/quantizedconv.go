@@ -103,8 +103,8 @@ func fromZero(t *tensor.Tensor, r quantize.Range) []int32 {
 	return out
 }
 
-// quantizedPad returns the padding before a dimension. It is negative where strides skip pixels at both ends, which other
-// convolutions skip at the last end alone.
+// quantizedPad returns the padding before a dimension. It is negative where strides skip pixels at
+// both ends, which other convolutions skip at the last end alone.
 func (w *window) quantizedPad(in, filter, out, stride int) int {
 	over := (out-1)*stride + filter - in
 	if w.padding == paddingValid {

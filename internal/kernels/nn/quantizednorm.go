@@ -166,7 +166,8 @@ func newQuantizedBatchNorm(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// batchNormRanges checks the inputs and returns the ranges of the numbers, means, variances, betas and gammas.
+// batchNormRanges checks the inputs and returns the ranges of the numbers, means, variances, betas
+// and gammas.
 func batchNormRanges(ctx *kernel.Context) (ranges [5]quantize.Range, err error) {
 	for i, name := range []string{"input", "mean", "var", "beta", "gamma"} {
 		for k, limit := range []string{"_min", "_max"} {

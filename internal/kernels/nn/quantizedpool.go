@@ -63,7 +63,8 @@ func ranged(pool kernel.New) kernel.New {
 	}
 }
 
-// eachWindow calls f with the elements of every window, one channel after the other, and the position of its output.
+// eachWindow calls f with the elements of every window, one channel after the other, and the
+// position of its output.
 func eachWindow[T any](g *grid, x []T, f func(at int, window []T)) {
 	rows, cols := g.spans[1], g.spans[2]
 	parallel.For(g.batch*rows.out, 1, func(lo, hi int) {

@@ -20,7 +20,8 @@ func init() {
 
 func relu6[T simd.Float](z, x []T) { simd.Clamp(z, x, 0, 6) }
 
-// relu6Grad multiplies by zero where it does not pass the gradient on, so that one that is not finite stays visible.
+// relu6Grad multiplies by zero where it does not pass the gradient on, so that one that is not
+// finite stays visible.
 func relu6Grad[T simd.Float](z, g, x []T) {
 	n := min(len(z), scratchLen)
 	scratch := make([]T, 2*n)
@@ -55,7 +56,8 @@ func clamp[T elementwise.Integer](ceiling int8) kernel.New {
 	}))
 }
 
-// passTable returns the kernels for integers that pass the gradient of features between 0 and the ceiling.
+// passTable returns the kernels for integers that pass the gradient of features between 0 and the
+// ceiling.
 func passTable(ceiling int8) kernel.Table {
 	return kernel.Table{
 		tensor.Int8: pass[int8](ceiling), tensor.Int16: pass[int16](ceiling), tensor.Int32: pass[int32](ceiling),

@@ -41,7 +41,8 @@ func init() {
 	}
 }
 
-// vectorOrMore is the rule of operations whose output has the shape of the input, which is no scalar.
+// vectorOrMore is the rule of operations whose output has the shape of the input, which is no
+// scalar.
 func vectorOrMore(c *opdef.ShapeContext) error {
 	s, err := opdef.WithRankAtLeast(c.In[0], 1)
 	c.SetAll(s)
@@ -54,7 +55,8 @@ const expCost = 1
 // rowGrain returns how many rows of n elements make a block for one core.
 func rowGrain(n int) int { return max(1, elementwise.Grain(expCost)/max(n, 1)) }
 
-// softmax returns the kernel that maps the rows of the last dimension, several of cols elements at a time.
+// softmax returns the kernel that maps the rows of the last dimension, several of cols elements at
+// a time.
 func softmax[T tensor.Elem](rows func(z, x []T, cols int)) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		in := ctx.Input(0)

@@ -23,8 +23,8 @@ func init() {
 		elementwise.FloatLoops2(1, softsignGrad[float32], softsignGrad[float64]))
 }
 
-// softplus returns the loop for a type of the given precision: features so large that the 1 is lost are their own result,
-// and those so small that the logarithm is linear give exp(x).
+// softplus returns the loop for a type of the given precision: features so large that the 1 is lost
+// are their own result, and those so small that the logarithm is linear give exp(x).
 func softplus[T simd.Float](epsilon float64) func(z, x []T) {
 	threshold := T(math.Log(epsilon) + 2)
 	return func(z, x []T) {

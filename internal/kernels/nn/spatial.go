@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// axes says where the dimensions of images or volumes are: the batch first, then the channels if first is set, then the
-// spatial dimensions, and the channels last otherwise.
+// axes says where the dimensions of images or volumes are: the batch first, then the channels if
+// first is set, then the spatial dimensions, and the channels last otherwise.
 type axes struct {
 	spatial int // number of spatial dimensions
 	first   bool
@@ -47,7 +47,8 @@ func (a axes) shape(batch int64, spatial []int64, channels int64) tensor.Shape {
 	return s
 }
 
-// pick returns the elements of an attribute with one element per dimension that belong to the spatial ones.
+// pick returns the elements of an attribute with one element per dimension that belong to the
+// spatial ones.
 func (a axes) pick(all []int64) []int64 {
 	out := make([]int64, a.spatial)
 	for i := range out {
@@ -56,7 +57,8 @@ func (a axes) pick(all []int64) []int64 {
 	return out
 }
 
-// channelsLast returns t with a reference of its own and its channels in the last dimension; it copies t if they are not.
+// channelsLast returns t with a reference of its own and its channels in the last dimension; it
+// copies t if they are not.
 func (a axes) channelsLast(t *tensor.Tensor) (tensor.Tensor, error) {
 	if !a.first {
 		return t.Retain(), nil
@@ -69,8 +71,8 @@ func (a axes) channelsLast(t *tensor.Tensor) (tensor.Tensor, error) {
 	return out, err
 }
 
-// write calls f with a tensor of the dimensions of out, channels last, to be filled, which is out itself where possible,
-// and copies it to out.
+// write calls f with a tensor of the dimensions of out, channels last, to be filled, which is out
+// itself where possible, and copies it to out.
 func (a axes) write(out *tensor.Tensor, f func(y *tensor.Tensor) error) error {
 	if !a.first {
 		return f(out)
@@ -117,7 +119,8 @@ type window struct {
 	axes
 	stride, dilation []int64 // by spatial dimension
 	padding          string
-	explicit         []int64 // for explicit padding: what is added before and after each dimension of the tensor
+	// for explicit padding: what is added before and after each dimension of the tensor
+	explicit []int64
 }
 
 // checkPadding checks explicit padding.
@@ -184,8 +187,8 @@ func (s *span) motion() channelwise.Span {
 	return channelwise.Span{In: s.in, Window: s.filter, Out: s.out, Stride: s.stride, Dilation: s.dilation, Before: s.before}
 }
 
-// clip returns the range of window elements that lie within the input at output position o, and the input position of
-// the first of them.
+// clip returns the range of window elements that lie within the input at output position o, and the
+// input position of the first of them.
 func (s *span) clip(o int) (lo, hi, at int) {
 	m := s.motion()
 	return m.Clip(o)

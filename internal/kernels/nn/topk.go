@@ -145,8 +145,8 @@ func checkTopK(shape tensor.Shape, k int64, limit int) error {
 	return nil
 }
 
-// largest sets at to the positions of the largest values of a row, in order. It keeps the best so far in a heap with the
-// worst of them on top.
+// largest sets at to the positions of the largest values of a row, in order. It keeps the best so
+// far in a heap with the worst of them on top.
 func largest[T tensor.Elem](at []int64, row []T, less func(a, b T) bool) {
 	better := func(a, b int64) bool {
 		if less(row[b], row[a]) {
@@ -183,8 +183,9 @@ func largest[T tensor.Elem](at []int64, row []T, less func(a, b T) bool) {
 // keyLen is how many elements sortByKeys takes: a position is the lower half of a key.
 const keyLen = 1 << 32
 
-// sortByKeys is largest for the commonest types, by sorting numbers that are in the order of the elements and, of equal
-// ones, of their positions. It reports whether it could. scratch has two elements for each of the row.
+// sortByKeys is largest for the commonest types, by sorting numbers that are in the order of the
+// elements and, of equal ones, of their positions. It reports whether it could. scratch has two
+// elements for each of the row.
 func sortByKeys[T tensor.Elem](at []int64, row []T, scratch []uint64) bool {
 	if uint64(len(row)) >= keyLen {
 		return false
@@ -196,7 +197,8 @@ func sortByKeys[T tensor.Elem](at []int64, row []T, scratch []uint64) bool {
 			if v != v {
 				return false
 			}
-			// Bits in the order of the numbers: positive ones above negative ones, which are turned around; no zero is negative.
+			// Bits in the order of the numbers: positive ones above negative ones, which are turned
+			// around; no zero is negative.
 			b := math.Float32bits(v + 0)
 			b ^= uint32(int32(b)>>31) | 1<<31
 			keys[i] = uint64(^b)<<32 | uint64(i)
@@ -222,8 +224,9 @@ func sortByKeys[T tensor.Elem](at []int64, row []T, scratch []uint64) bool {
 // fewKeys are too few for the counts of sortUpper.
 const fewKeys = 100
 
-// sortUpper sorts keys by their upper halves, of which equal ones keep their order, byte by byte from the lowest on: no
-// comparison is a branch that nobody can foresee. What it returns lies in keys or in spare.
+// sortUpper sorts keys by their upper halves, of which equal ones keep their order, byte by byte
+// from the lowest on: no comparison is a branch that nobody can foresee. What it returns lies in
+// keys or in spare.
 func sortUpper(keys, spare []uint64) []uint64 {
 	var counts [4][256]uint32
 	for _, k := range keys {

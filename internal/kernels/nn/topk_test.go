@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestSortByKeys compares both ways to order a row, with elements that occur several times, zeros of both signs and infinities.
+// TestSortByKeys compares both ways to order a row, with elements that occur several times, zeros
+// of both signs and infinities.
 func TestSortByKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	floats, ints := make([]float32, 300), make([]int32, 300)

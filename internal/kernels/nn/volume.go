@@ -6,20 +6,21 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 )
 
-// volume is a convolution of volumes with channels last. It is computed as a sum, over the planes of the filter, of
-// convolutions of images: the planes of the volumes.
+// volume is a convolution of volumes with channels last. It is computed as a sum, over the planes
+// of the filter, of convolutions of images: the planes of the volumes.
 type volume struct {
 	batch, inC, outC int
 	spans            [3]span // planes, rows, columns
 }
 
-// inPlane, outPlane and tap are the numbers of elements of a plane of the input, of the output and of the filter.
+// inPlane, outPlane and tap are the numbers of elements of a plane of the input, of the output and
+// of the filter.
 func (v *volume) inPlane() int  { return v.spans[1].in * v.spans[2].in * v.inC }
 func (v *volume) outPlane() int { return v.spans[1].out * v.spans[2].out * v.outC }
 func (v *volume) tap() int      { return v.spans[1].filter * v.spans[2].filter * v.inC * v.outC }
 
-// meets returns the range of output planes for which plane f of the filter falls into the input, and the input plane
-// that it meets for the first of them.
+// meets returns the range of output planes for which plane f of the filter falls into the input,
+// and the input plane that it meets for the first of them.
 func (v *volume) meets(f int) (lo, hi, at int) {
 	s := &v.spans[0]
 	shift := f*s.dilation - s.before
@@ -32,8 +33,9 @@ func (v *volume) meets(f int) (lo, hi, at int) {
 	return lo, max(lo, hi), lo*s.stride + shift
 }
 
-// eachRun calls visit for runs of output planes, of a volume each, that plane f of the filter meets: with the convolution
-// of their images, and the numbers of the first input and output planes. With a stride, a run is one plane.
+// eachRun calls visit for runs of output planes, of a volume each, that plane f of the filter
+// meets: with the convolution of their images, and the numbers of the first input and output
+// planes. With a stride, a run is one plane.
 func (v *volume) eachRun(f int, visit func(s *conv.Shape, in, out int)) {
 	lo, hi, at := v.meets(f)
 	step := hi - lo
@@ -49,8 +51,9 @@ func (v *volume) eachRun(f int, visit func(s *conv.Shape, in, out int)) {
 	}
 }
 
-// eachFilterPlane calls visit for the planes of the filter. The first one overwrites all of out, the others add to it; if there is
-// no plane that meets all of out, which all tells, out is cleared.
+// eachFilterPlane calls visit for the planes of the filter. The first one overwrites all of out,
+// the others add to it; if there is no plane that meets all of out, which all tells, out is
+// cleared.
 func eachFilterPlane[T simd.Float](v *volume, out []T, all func(lo, hi, at int) bool, visit func(f int, add bool)) {
 	n, first := v.spans[0].filter, 0
 	for first < n && !all(v.meets(first)) {
@@ -94,7 +97,8 @@ func volumeInputGrad[T simd.Float](v *volume, x, y, f []T) {
 	})
 }
 
-// volumeFilterGrad computes the gradient f of the filter from the input and y, the gradient of the output.
+// volumeFilterGrad computes the gradient f of the filter from the input and y, the gradient of the
+// output.
 func volumeFilterGrad[T simd.Float](v *volume, f, x, y []T) {
 	for tap := range v.spans[0].filter {
 		df, add := f[tap*v.tap():][:v.tap()], false

@@ -15,15 +15,16 @@ type batch struct {
 	records []string
 	names   names
 	single  bool // there is one record, and the results have no dimension of records
-	sole    bool // for ParseSingleSequenceExample, which is stricter and words errors in its own way
-	words   wording
+	// for ParseSingleSequenceExample, which is stricter and words errors in its own way
+	sole  bool
+	words wording
 }
 
 // grain is how many bytes of records are worth handing to another core.
 const grain = 1 << 15
 
-// each calls f for every record, on several cores if there is enough to do, and returns the error of the first record
-// that has one.
+// each calls f for every record, on several cores if there is enough to do, and returns the error
+// of the first record that has one.
 func (b *batch) each(f func(row int) error) error {
 	size, n := 0, len(b.records)
 	for _, r := range b.records {
@@ -187,7 +188,8 @@ func copyElements(dst *tensor.Tensor, at int, src *tensor.Tensor) error {
 	return nil
 }
 
-// lists are the values of a feature in all records: in each the list of them and where they begin in the order of all.
+// lists are the values of a feature in all records: in each the list of them and where they begin
+// in the order of all.
 type lists struct {
 	of    []message
 	start []int // one more than records
@@ -219,7 +221,8 @@ func (b *batch) flat(i int, f *feature, l *lists) error {
 	return b.each(func(row int) error { return b.read(f, row, l.of[row], out, l.start[row]) })
 }
 
-// varying makes output i the values of a feature of any number of rows, filled up to the most of them.
+// varying makes output i the values of a feature of any number of rows, filled up to the most of
+// them.
 func (b *batch) varying(i int, f *feature, spans []span) error {
 	l, err := b.lists(f, spans)
 	if err != nil {
@@ -273,7 +276,8 @@ func (b *batch) sparse(indices, values, shape int, f *feature, spans []span) err
 	return b.flat(values, f, l)
 }
 
-// ragged makes outputs the values and the row splits of a ragged feature. One record alone has no splits.
+// ragged makes outputs the values and the row splits of a ragged feature. One record alone has no
+// splits.
 func (b *batch) ragged(values, splits int, f *feature, spans []span) error {
 	l, err := b.lists(f, spans)
 	if err != nil {
@@ -306,8 +310,9 @@ func putInts(ctx *kernel.Context, i int, vals []int64) error {
 	return err
 }
 
-// features makes the outputs from the given one on the features of one map: of the sparse ones all indices, then all values,
-// then all shapes; the dense ones; of the ragged ones all values, then all splits. It returns the number after the last.
+// features makes the outputs from the given one on the features of one map: of the sparse ones all
+// indices, then all values, then all shapes; the dense ones; of the ragged ones all values, then
+// all splits. It returns the number after the last.
 func (b *batch) features(out int, w *wanted, f *found) (int, error) {
 	n := len(w.sparse)
 	for i := range w.sparse {

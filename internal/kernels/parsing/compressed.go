@@ -48,7 +48,8 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 			if isZstd && (header.Decode([]byte(s)) != nil || !header.HasFCS) {
 				return status.InvalidArgumentf("Failed to determine decompressed size")
 			}
-			if isGzip && len(s) >= 2 && s[:2] != gzipMagic { // what is too short for a header is looked at as far as it goes
+			// what is too short for a header is looked at as far as it goes
+			if isGzip && len(s) >= 2 && s[:2] != gzipMagic {
 				return status.DataLossf("inflate() failed with error -3: incorrect header check")
 			}
 			dst[i], err = decompress(s, open)
@@ -66,7 +67,8 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 // gzipMagic is what gzip's files begin with.
 const gzipMagic = "\x1f\x8b"
 
-// decompress returns what s holds, up to its end if it breaks off. The result has at most 2 GiB, as in TensorFlow.
+// decompress returns what s holds, up to its end if it breaks off. The result has at most 2 GiB, as
+// in TensorFlow.
 func decompress(s string, open func(io.Reader) (io.Reader, error)) (string, error) {
 	r, err := open(strings.NewReader(s))
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

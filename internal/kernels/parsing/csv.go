@@ -176,7 +176,8 @@ func (c *csv) plainField(s string) (field, rest string, err error) {
 	return field, rest, nil
 }
 
-// quotedField reads a field whose first quote has been taken up to the quote that ends it and the delimiter after that.
+// quotedField reads a field whose first quote has been taken up to the quote that ends it and the
+// delimiter after that.
 func (c *csv) quotedField(s string) (field, rest string, err error) {
 	var text strings.Builder
 	for {

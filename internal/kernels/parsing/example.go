@@ -177,7 +177,8 @@ func notScalar(name string, i int, t *tensor.Tensor) error {
 	return status.InvalidArgumentf("Expected %s[%d] to be a scalar, got shape: %v", name, i, t.Shape())
 }
 
-// scalars returns the text of n inputs from the given one on, which are an argument of the given name.
+// scalars returns the text of n inputs from the given one on, which are an argument of the given
+// name.
 func scalars(ctx *kernel.Context, name string, first, n int) ([]string, error) {
 	out := make([]string, n)
 	for i, t := range inputs(ctx, first, n) {

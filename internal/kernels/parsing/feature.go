@@ -17,16 +17,17 @@ type feature struct {
 	stride int                 // number of elements of row
 	// varying features have any number of rows in a record, less than the most are filled up.
 	varying  bool
-	optional bool           // a dense list may be missing
-	fill     *tensor.Tensor // default, or what fills up a varying feature; without elements if there is none
-	splits   tensor.DType   // of ragged features
+	optional bool // a dense list may be missing
+	// default, or what fills up a varying feature; without elements if there is none
+	fill   *tensor.Tensor
+	splits tensor.DType // of ragged features
 }
 
 // set names the values of the feature.
 func (f *feature) set() *values { return valuesOf[f.dtype] }
 
-// wanted are the features that are wanted of one map of them: of an Example, or of the context or the lists of a
-// SequenceExample.
+// wanted are the features that are wanted of one map of them: of an Example, or of the context or
+// the lists of a SequenceExample.
 type wanted struct{ sparse, dense, ragged []feature }
 
 // newWanted reads the attributes that give types and shapes; prefix is "context_" or empty.

@@ -15,12 +15,13 @@ type step struct {
 
 // sequences are the steps of a feature list in all records.
 type sequences struct {
-	of       [][]step
-	start    []int // where the values of each record begin in the order of all; one more than records
-	steps    int   // in all records
-	longest  int   // most steps in a record
-	widest   int   // most values in a step
-	greatest int   // most values in a record
+	of [][]step
+	// where the values of each record begin in the order of all; one more than records
+	start    []int
+	steps    int // in all records
+	longest  int // most steps in a record
+	widest   int // most values in a step
+	greatest int // most values in a record
 }
 
 // steps finds the values of a feature list in all records.
@@ -120,8 +121,8 @@ func (b *batch) sparseList(indices, values, shape int, f *feature, spans []span)
 	return b.flatSteps(values, f, s)
 }
 
-// denseList makes output i the values of a dense feature list, filled up with zeros to the longest, and output lengths, if
-// not negative, the number of its steps in each record.
+// denseList makes output i the values of a dense feature list, filled up with zeros to the longest,
+// and output lengths, if not negative, the number of its steps in each record.
 func (b *batch) denseList(i, lengths int, f *feature, spans []span) error {
 	s, err := b.steps(f, spans)
 	if err != nil {
@@ -174,7 +175,8 @@ func (b *batch) wrongStep(f *feature, row, t, n int) error {
 		b.names.of(row), f.key, t, n, f.shape)
 }
 
-// raggedList makes outputs the values of a ragged feature list, the splits of records into steps, and those of steps into values.
+// raggedList makes outputs the values of a ragged feature list, the splits of records into steps,
+// and those of steps into values.
 func (b *batch) raggedList(values, outer, inner int, f *feature, spans []span) error {
 	s, err := b.steps(f, spans)
 	if err != nil {
@@ -201,8 +203,9 @@ func (b *batch) raggedList(values, outer, inner int, f *feature, spans []span) e
 	return b.flatSteps(values, f, s)
 }
 
-// featureLists makes the outputs from the given one on the feature lists of all records, in the order of features, with the
-// lengths of all dense ones after their values if there are outputs for them.
+// featureLists makes the outputs from the given one on the feature lists of all records, in the
+// order of features, with the lengths of all dense ones after their values if there are outputs for
+// them.
 func (b *batch) featureLists(out int, w *wanted, f *found, lengths bool) error {
 	n := len(w.sparse)
 	for i := range w.sparse {

@@ -59,7 +59,8 @@ func runSparse(n *kerneltest.Node, records ...string) ([]tensor.Tensor, error) {
 	return n.Run(tensor.Vector(records...), none, tensor.Vector(fuzzKeys...), none, none)
 }
 
-// FuzzExample checks that no bytes break the parser, and that it reads what the message library reads.
+// FuzzExample checks that no bytes break the parser, and that it reads what the message library
+// reads.
 func FuzzExample(f *testing.F) {
 	f.Add([]byte(marshal(f, sample([]int64{1, -1, 1 << 40}, []float32{1.5, -2}, [][]byte{[]byte("x"), nil}))))
 	f.Add([]byte(marshal(f, sample(nil, nil, nil))))

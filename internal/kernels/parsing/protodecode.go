@@ -163,14 +163,16 @@ func (d *decodeProto) rewrite(s string) (string, error) {
 	return string(b), nil
 }
 
-// visitor is told the values of the fields of a message; i is the place of the field among those that are asked for.
+// visitor is told the values of the fields of a message; i is the place of the field among those
+// that are asked for.
 type visitor interface {
 	number(i int, raw uint64)
 	text(i int, s message)
 	packed(i int, list message) error
 }
 
-// walk reads a message. Fields that are not asked for and those of another type than the schema's are skipped.
+// walk reads a message. Fields that are not asked for and those of another type than the schema's
+// are skipped.
 func (d *decodeProto) walk(m message, v visitor) error {
 	for m != "" {
 		t, ok := m.varint()
@@ -365,7 +367,8 @@ func newSink(out *tensor.Tensor, f protoField) sink {
 	return sink{text: z, fill: filler(z, standard.String())}
 }
 
-// standardValue returns the default value of a field: an integer for an enum, and a string for bytes and messages.
+// standardValue returns the default value of a field: an integer for an enum, and a string for
+// bytes and messages.
 func standardValue(f protoField) protoreflect.Value {
 	switch f.Kind() {
 	case protoreflect.EnumKind:

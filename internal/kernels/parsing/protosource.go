@@ -21,8 +21,8 @@ const (
 	bytesSource = "bytes://"
 )
 
-// messages are the messages that a descriptor_source describes: TensorFlow's own ("local://"), those of a file with a
-// FileDescriptorSet, or those of such a set itself, after "bytes://".
+// messages are the messages that a descriptor_source describes: TensorFlow's own ("local://"),
+// those of a file with a FileDescriptorSet, or those of such a set itself, after "bytes://".
 type messages struct{ files *protoregistry.Files }
 
 func newMessages(source string) (*messages, error) {

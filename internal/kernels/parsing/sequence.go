@@ -53,7 +53,8 @@ func newSequenceWanted(attrs opdef.Attrs, version int) (context, lists *wanted, 
 	return context, lists, nil
 }
 
-// checkGroup checks that the attributes for the context or for the lists have the lengths that the numbers say.
+// checkGroup checks that the attributes for the context or for the lists have the lengths that the
+// numbers say.
 func checkGroup(attrs opdef.Attrs, version int, prefix string, sparse, dense int, denseTypes string) error {
 	check := func(role string, n int, lists ...string) error {
 		for _, l := range lists {
@@ -127,7 +128,8 @@ func (s *sequence) Compute(ctx *kernel.Context) error {
 	return b.featureLists(out, lists, where[1], s.version != 0)
 }
 
-// checkMost checks that the most values that a dense feature of the context has in any record are as many as wanted.
+// checkMost checks that the most values that a dense feature of the context has in any record are
+// as many as wanted.
 func (b *batch) checkMost(context *wanted, f *found) error {
 	if b.sole {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// usual returns records in the form in which messages are usually written, which is the one that is read here. In
-// ParseSingleSequenceExample TensorFlow takes them in any form, with fields that nobody knows or in pieces, and takes nothing
-// that is no message, whoever asks for it.
+// usual returns records in the form in which messages are usually written, which is the one that is
+// read here. In ParseSingleSequenceExample TensorFlow takes them in any form, with fields that
+// nobody knows or in pieces, and takes nothing that is no message, whoever asks for it.
 func (b *batch) usual(records []string) ([]string, error) {
 	out := make([]string, len(records))
 	for row, r := range records {
@@ -67,7 +67,8 @@ func (m message) isMap(lists bool) bool {
 	return true
 }
 
-// isFeature reports whether a message is a Feature in the usual form: of one kind, and numbers packed together.
+// isFeature reports whether a message is a Feature in the usual form: of one kind, and numbers
+// packed together.
 func (m message) isFeature() bool {
 	if m == "" {
 		return true

@@ -44,7 +44,8 @@ func (w soleContextWords) count(f *feature, row, n int) error {
 	return wrongCount(f, w.of(row), 0, n)
 }
 
-// wrongCount reports, for ParseSingleSequenceExample, that a context feature or a step of a list has n values.
+// wrongCount reports, for ParseSingleSequenceExample, that a context feature or a step of a list
+// has n values.
 func wrongCount(f *feature, name string, step, n int) error {
 	if f.dtype == tensor.String {
 		return status.InvalidArgumentf("Name: %s, Key %s, Index: %d.  Number of bytes values != expected.  Values size: %d but output shape: %v",

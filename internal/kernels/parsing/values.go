@@ -11,7 +11,8 @@ import (
 type values struct {
 	noun string // what errors call them
 	list string // the name of the field that holds them
-	// count returns the number of values and whether they can be read at all. There are no more than bytes in the list.
+	// count returns the number of values and whether they can be read at all. There are no more
+	// than bytes in the list.
 	count func(list message) (n int, ok bool)
 	// read sets the elements of dst from at on, of which there are enough for count values.
 	read func(dst *tensor.Tensor, at int, list message) (ok bool)
@@ -28,8 +29,8 @@ var valuesOf = map[tensor.DType]*values{
 // featureTypes are the types of values by the tag of the list of them.
 var featureTypes = map[uint64]tensor.DType{tag(1, wireBytes): tensor.String, tag(2, wireBytes): tensor.Float32, tag(3, wireBytes): tensor.Int64}
 
-// open returns the type of the values in a message Feature, and the list of them. It tells a feature of an unknown type
-// from one that cannot be read (list is then empty, and ok false).
+// open returns the type of the values in a message Feature, and the list of them. It tells a
+// feature of an unknown type from one that cannot be read (list is then empty, and ok false).
 func open(feature message) (dtype tensor.DType, list message, ok bool, err error) {
 	t, ok := feature.varint()
 	if !ok {
@@ -59,8 +60,8 @@ func countTexts(list message) (n int, ok bool) {
 	return n, true
 }
 
-// readTexts copies the list as a whole, so that its values keep neither the record alive that they came from nor cost an
-// allocation each.
+// readTexts copies the list as a whole, so that its values keep neither the record alive that they
+// came from nor cost an allocation each.
 func readTexts(dst *tensor.Tensor, at int, list message) bool {
 	d := tensor.Values[string](dst)
 	for list = message(strings.Clone(string(list))); list != ""; at++ {
@@ -73,7 +74,8 @@ func readTexts(dst *tensor.Tensor, at int, list message) bool {
 	return true
 }
 
-// numbers takes the next numbers of a list: a block of them packed together, or one alone of the given wire type as it stands.
+// numbers takes the next numbers of a list: a block of them packed together, or one alone of the
+// given wire type as it stands.
 func (m *message) numbers(wire int) (b message, ok bool) {
 	switch t, ok := m.varint(); {
 	case !ok:

@@ -41,8 +41,8 @@ func init() {
 	}, encodeWav)
 }
 
-// The format is that of the Microsoft multimedia programming interface: chunks of a name, a length and so many bytes in a
-// chunk "RIFF", of which "fmt " describes the samples in "data".
+// The format is that of the Microsoft multimedia programming interface: chunks of a name, a length
+// and so many bytes in a chunk "RIFF", of which "fmt " describes the samples in "data".
 const (
 	wavHeader = 44 // bytes before the samples, as they are written
 	wavPCM    = 1
@@ -234,7 +234,8 @@ func newDecodeWav(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		// Channels beyond those of the file repeat its last one; samples beyond its end are silence.
+		// Channels beyond those of the file repeat its last one; samples beyond its end are
+		// silence.
 		dst, width := tensor.Values[float32](out), int(shape[1])
 		for i := range min(n, int(shape[0])) {
 			for ch := range width {

@@ -1,6 +1,7 @@
 package parsing
 
-// message is what has not been read yet of a serialized protocol buffer message. What is taken from it shares its memory.
+// message is what has not been read yet of a serialized protocol buffer message. What is taken from
+// it shares its memory.
 type message string
 
 // Wire types are the low three bits of a tag, the rest is the number of the field.
@@ -58,8 +59,8 @@ func (m *message) block() (b message, ok bool) {
 	return m.take(n)
 }
 
-// part is block for messages within others, which may say that they are longer than what is left: TensorFlow's reader stops at
-// the end of the outer one.
+// part is block for messages within others, which may say that they are longer than what is left:
+// TensorFlow's reader stops at the end of the outer one.
 func (m *message) part() (b message, ok bool) {
 	n, ok := m.varint()
 	if !ok {
@@ -76,7 +77,8 @@ func (m *message) partItem() (b message, ok bool) {
 	return m.part()
 }
 
-// item takes the next of a field of bytes that is repeated, which has the number 1 in all messages that are read here.
+// item takes the next of a field of bytes that is repeated, which has the number 1 in all messages
+// that are read here.
 func (m *message) item() (b message, ok bool) {
 	if t, ok := m.varint(); !ok || t != tag(1, wireBytes) {
 		return "", false

@@ -1,5 +1,6 @@
-// Package probe holds the operations by which TensorFlow's own tests look at a runtime: which of several kernels it takes,
-// whether steps have deadlines, how resources are named. They come with its servers, so graphs may hold them.
+// Package probe holds the operations by which TensorFlow's own tests look at a runtime: which of
+// several kernels it takes, whether steps have deadlines, how resources are named. They come with
+// its servers, so graphs may hold them.
 package probe
 
 import (
@@ -59,7 +60,8 @@ func give(t tensor.Tensor) kernel.New {
 	})
 }
 
-// registerLabels adds the operations with several kernels, of which a node chooses one by its attribute _kernel.
+// registerLabels adds the operations with several kernels, of which a node chooses one by its
+// attribute _kernel.
 func registerLabels() {
 	labelled := func(label string) kernel.Impl {
 		said := label
@@ -98,7 +100,8 @@ func registerTime() {
 			Name: "GetDeadline", Doc: "Gives the time when a call of a function must have ended; fails in steps, which have none.",
 			Out: []string{"deadline_from_epoch_micros: int64"}, Shape: opdef.UnknownShape,
 		},
-		Kernels: kernel.Any(kernel.Stateless(func(*kernel.Context) error { // the time of a step is its master's business
+		// the time of a step is its master's business
+		Kernels: kernel.Any(kernel.Stateless(func(*kernel.Context) error {
 			return status.InvalidArgumentf("Deadline has not ben set.")
 		})),
 	})

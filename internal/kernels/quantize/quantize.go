@@ -55,7 +55,8 @@ func quantizeShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// rangeShape checks the shapes of inputs 1 and 2, which give the range of input 0 or of its parts along an axis.
+// rangeShape checks the shapes of inputs 1 and 2, which give the range of input 0 or of its parts
+// along an axis.
 func rangeShape(c *opdef.ShapeContext, axis int) (tensor.PartialShape, error) {
 	rank := 1
 	if axis == -1 {
@@ -189,7 +190,8 @@ func checkSlices(ctx *kernel.Context, axis int) (int, error) {
 	return in.Dim(axis), nil
 }
 
-// encoder returns the function from numbers to integers for a range, and the range that the integers stand for.
+// encoder returns the function from numbers to integers for a range, and the range that the
+// integers stand for.
 func (q *codec) encoder(lo, hi float32) (encode func(float32) float32, outLo, outHi float32) {
 	long := max(1, abs(lo), abs(hi)) * q.least
 	lo = min(0, lo)
@@ -220,7 +222,8 @@ func (q *codec) encoder(lo, hi float32) (encode func(float32) float32, outLo, ou
 		fromHi = q.last / hi
 	}
 	scale := min(fromLo, fromHi)
-	if lo = first / scale; abs(lo) < leastNormal { // 1 of a range below 0: TensorFlow counts it as zero
+	// 1 of a range below 0: TensorFlow counts it as zero
+	if lo = first / scale; abs(lo) < leastNormal {
 		lo = 0
 	}
 	hi = q.last / scale

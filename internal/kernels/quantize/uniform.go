@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Uniform quantization: an integer q stands for (q-zero)*scale, with one scale and zero for a tensor or for each channel of it
-// along an axis.
+// Uniform quantization: an integer q stands for (q-zero)*scale, with one scale and zero for a
+// tensor or for each channel of it along an axis.
 func init() {
 	params := []string{"scales: float32", "zero_points: int32"}
 	attrs := []string{"quantization_axis: int = -1", "quantization_min_val: int", "quantization_max_val: int"}
@@ -70,7 +70,8 @@ func narrowing(from tensor.DType) []kernel.Constraint {
 	return []kernel.Constraint{kernel.OfType("Tin", from), kernel.OfType("Tout", tensor.QInt8)}
 }
 
-// channels are the parts of a tensor that have a scale and a zero each: the elements with one index along an axis, or all.
+// channels are the parts of a tensor that have a scale and a zero each: the elements with one index
+// along an axis, or all.
 type channels struct{ outer, n, inner int }
 
 // channelsOf checks that scales and zeros fit the data.
@@ -120,7 +121,8 @@ func allPositive(scales *tensor.Tensor) bool {
 	return true
 }
 
-// clampInt limits v to the range from lo to hi; hi counts if lo is above it, unless lo is above v too.
+// clampInt limits v to the range from lo to hi; hi counts if lo is above it, unless lo is above v
+// too.
 func clampInt(v, lo, hi int32) int32 { return max(min(v, hi), lo) }
 
 // toInt32 converts as processors do: what int32 cannot hold becomes its least value.
@@ -221,7 +223,8 @@ func (m multiplier) times(x int32) int32 {
 	return int32(min(max(v, math.MinInt32), math.MaxInt32))
 }
 
-// newMultipliers returns, for each of n channels, the factor from one scale to another; there may be one for all channels.
+// newMultipliers returns, for each of n channels, the factor from one scale to another; there may
+// be one for all channels.
 func newMultipliers(n int, from func(channel int) float64, to []float32) ([]multiplier, error) {
 	out := make([]multiplier, n)
 	for i := range out {

@@ -117,7 +117,8 @@ func (k *uniformAdd) term(ctx *kernel.Context, side int, shape tensor.Shape, par
 	in := ctx.Input(side)
 	x, own := tensor.Values[tensor.QI32](in), tensor.Values[float32](ctx.Input(2+2*side))
 	zeros, mine, sum := tensor.Values[int32](ctx.Input(3+2*side)), parts[side], parts[2]
-	// The channel of the sum decides if it has several; the side's own one is 0 where it is broadcast.
+	// The channel of the sum decides if it has several; the side's own one is 0 where it is
+	// broadcast.
 	n := mine.n
 	if sum.n > 1 {
 		n = sum.n

@@ -36,7 +36,8 @@ func init() {
 	})
 }
 
-// checkChannelAxis checks the axis of the channels of a tensor, which is called dimension in errors.
+// checkChannelAxis checks the axis of the channels of a tensor, which is called dimension in
+// errors.
 func checkChannelAxis(name, dimension string, axis int, want int64) error {
 	if axis != -1 && int64(axis) != want {
 		return status.InvalidArgumentf("%s_quantization_axis Attr must be -1 (per-tensor) or dimension_numbers.%s (per-channel).", name, dimension)
@@ -44,7 +45,8 @@ func checkChannelAxis(name, dimension string, axis int, want int64) error {
 	return nil
 }
 
-// fitted checks the kernel of a convolution, whose scales are input i, and returns the convolution for its inputs.
+// fitted checks the kernel of a convolution, whose scales are input i, and returns the convolution
+// for its inputs.
 func (c *convolution) fitted(ctx *kernel.Context, i, axis int) (*convolution, tensor.Shape, error) {
 	lhs, rhs := ctx.Input(0).Shape(), ctx.Input(1).Shape()
 	conv, err := c.fit(lhs, rhs)
@@ -174,7 +176,8 @@ func ordered(shape tensor.Shape, dims []int64) (sizes, steps []int) {
 	return sizes, steps
 }
 
-// run calls store with every output: where it goes, its image in the input, its feature, and the sum of the products without zeros.
+// run calls store with every output: where it goes, its image in the input, its feature, and the
+// sum of the products without zeros.
 func (s *sweep) run(x, y []tensor.QI8, zero func(batch int) int32, zeros []int32, store func(to, batch, feature int, sum int32)) {
 	_, in := ordered(s.lhs, s.in)
 	windowSizes, window := ordered(s.rhs, s.kernel)
@@ -197,7 +200,8 @@ func (s *sweep) run(x, y []tensor.QI8, zero func(batch int) int32, zeros []int32
 				for f := range outSizes[1] {
 					batch := f/perBatch*outSizes[0] + b
 					z, kz := zero(batch), at(zeros, f)
-					outside := int32(tensor.QI8(z)) - z // what is read beyond the edges is zero, if int8 holds it
+					// what is read beyond the edges is zero, if int8 holds it
+					outside := int32(tensor.QI8(z)) - z
 					var sum int32
 					for i := range inputs {
 						start := batch*in[0] + (f/perGroup*inputs+i)*in[1]
@@ -224,7 +228,8 @@ func product(sizes []int) int {
 	return n
 }
 
-// offset returns where the element of the given number, in dimensions of the given sizes, is with the given steps.
+// offset returns where the element of the given number, in dimensions of the given sizes, is with
+// the given steps.
 func offset(i int, sizes, steps []int) int {
 	at := 0
 	for d, size := range slices.Backward(sizes) {

@@ -20,8 +20,8 @@ type convolution struct {
 	pads                                []int64 // before and after each spatial dimension
 	batchGroups, featureGroups          int64
 
-	// The dimensions of both inputs and the output: batch and feature, or of the kernel output and input feature, and the
-	// spatial ones; nil for this order.
+	// The dimensions of both inputs and the output: batch and feature, or of the kernel output and
+	// input feature, and the spatial ones; nil for this order.
 	in, kernel, out []int64
 }
 
@@ -41,7 +41,8 @@ func newConvolution(attrs opdef.Attrs) (*convolution, error) {
 	return c, c.readDimensions([]byte(attrs.String("dimension_numbers")))
 }
 
-// readDimensions reads a message UniformQuantizedConvolutionDimensionNumbersAttr, whose fields are integers and lists of them.
+// readDimensions reads a message UniformQuantizedConvolutionDimensionNumbersAttr, whose fields are
+// integers and lists of them.
 func (c *convolution) readDimensions(b []byte) error {
 	const fields = 9
 	var numbers [fields + 1][]int64
@@ -86,7 +87,8 @@ func (c *convolution) readDimensions(b []byte) error {
 	return nil
 }
 
-// fit returns the convolution with all that inputs of the given shapes leave open, after checking them.
+// fit returns the convolution with all that inputs of the given shapes leave open, after checking
+// them.
 func (c convolution) fit(lhs, rhs tensor.Shape) (*convolution, error) {
 	rank := len(lhs)
 	switch {

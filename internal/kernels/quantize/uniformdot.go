@@ -31,7 +31,8 @@ func init() {
 	})
 }
 
-// dotShape is the rule of products of matrices, of which the second and the product may have channels.
+// dotShape is the rule of products of matrices, of which the second and the product may have
+// channels.
 func dotShape(c *opdef.ShapeContext) error {
 	if err := shapefn.CheckRanks(c, 0, 2, 2); err != nil {
 		return err
@@ -53,8 +54,9 @@ func dotShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// quantizations checks the ranks of the scales and zeros behind two factors, and returns where those begin that may be of
-// channels. The first factor has none in a hybrid operation, and else is quantized as one.
+// quantizations checks the ranks of the scales and zeros behind two factors, and returns where
+// those begin that may be of channels. The first factor has none in a hybrid operation, and else is
+// quantized as one.
 func quantizations(c *opdef.ShapeContext) (first int, err error) {
 	first = 2
 	if len(c.In) > 4 {

@@ -122,8 +122,8 @@ func setGlobalStep(ctx *kernel.Context) error {
 	return nil
 }
 
-// newApply returns the kernel that adds a gradient: the inputs after the step, of which the shape counts only if it is said
-// to be known.
+// newApply returns the kernel that adds a gradient: the inputs after the step, of which the shape
+// counts only if it is said to be known.
 func newApply(c *kernel.Construction) (kernel.Kernel, error) {
 	in := c.Inputs
 	parts := len(in) - 2
@@ -151,7 +151,8 @@ func newApply(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// checkInputs compares the types of the inputs of a gradient's addition with what the accumulator adds up.
+// checkInputs compares the types of the inputs of a gradient's addition with what the accumulator
+// adds up.
 func (a *Accumulator) checkInputs(in []tensor.DType) error {
 	want := []tensor.DType{in[0], tensor.Int64, a.dtype}
 	if a.sparse {

@@ -8,8 +8,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Accumulator adds up gradients of one step of training until somebody takes their sum or mean, which begins the next step.
-// Gradients of earlier steps are dropped. It is what synchronous training with stale replicas is made of.
+// Accumulator adds up gradients of one step of training until somebody takes their sum or mean,
+// which begins the next step. Gradients of earlier steps are dropped. It is what synchronous
+// training with stale replicas is made of.
 type Accumulator struct {
 	waitqueue.Monitor
 	takers *waitqueue.Line

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Barrier puts together the components of elements that come one at a time, under a key. Complete elements leave in the order
-// in which their keys came.
+// Barrier puts together the components of elements that come one at a time, under a key. Complete
+// elements leave in the order in which their keys came.
 type Barrier struct {
 	waitqueue.Monitor
 	takers *waitqueue.Line
@@ -47,7 +47,8 @@ func newBarrier(name string, types []tensor.DType, shapes []tensor.PartialShape)
 	return b
 }
 
-// insert adds one component of the elements of some keys, the rows of values. After an error the keys before stay.
+// insert adds one component of the elements of some keys, the rows of values. After an error the
+// keys before stay.
 func (b *Barrier) insert(keys []string, component int, values *tensor.Tensor) (err error) {
 	b.Change(func() {
 		if b.closed && (b.cancelled || len(keys) > 0 && len(b.incomplete) == 0) {
@@ -100,7 +101,8 @@ func (b *Barrier) insertOne(key string, component int, values *tensor.Tensor, i 
 	return nil
 }
 
-// take takes n complete elements, which done owns, all at once. When the barrier is closed, small allows fewer, but not none.
+// take takes n complete elements, which done owns, all at once. When the barrier is closed, small
+// allows fewer, but not none.
 func (b *Barrier) take(ctx context.Context, n int, small bool, done func([]element, error)) {
 	t := &takingMany{barrier: b, n: n, small: small}
 	b.View(func() { t.late = b.closed })
@@ -144,7 +146,8 @@ func (t *takingMany) try() (waitqueue.Outcome, error) {
 	return waitqueue.Complete, nil
 }
 
-// closedError tells those who waited when the barrier was closed of the queue that TensorFlow has inside of it.
+// closedError tells those who waited when the barrier was closed of the queue that TensorFlow has
+// inside of it.
 func (t *takingMany) closedError(n, available int) error {
 	if t.late {
 		return status.OutOfRangef("Barrier '%s' is closed and has insufficient elements (requested %d, total size %d)",
@@ -154,7 +157,8 @@ func (t *takingMany) closedError(n, available int) error {
 		t.barrier.name, t.n, available)
 }
 
-// close lets no new keys in. Elements that are incomplete may become complete, unless they are cancelled.
+// close lets no new keys in. Elements that are incomplete may become complete, unless they are
+// cancelled.
 func (b *Barrier) close(cancel bool) (err error) {
 	b.Change(func() {
 		if b.closed && (b.cancelled || !cancel) {

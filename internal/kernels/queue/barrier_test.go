@@ -120,7 +120,8 @@ func TestCancelledTakeLeavesElements(t *testing.T) {
 	}
 }
 
-// TestBarrierRace inserts the two components of many keys from different goroutines and takes the elements in others.
+// TestBarrierRace inserts the two components of many keys from different goroutines and takes the
+// elements in others.
 func TestBarrierRace(t *testing.T) {
 	const keys, batch = 240, 3
 	b := newIntBarrier(2)
@@ -128,7 +129,8 @@ func TestBarrierRace(t *testing.T) {
 	for component := range 2 {
 		wg.Go(func() {
 			for i := range keys {
-				key := fmt.Sprint((i*(1+component*6) + component) % keys) // another order for each; 7 and 240 share no divisor
+				// another order for each; 7 and 240 share no divisor
+				key := fmt.Sprint((i*(1+component*6) + component) % keys)
 				mustInsert(t, b, component, key)
 			}
 		})

@@ -107,8 +107,8 @@ func (q *Queue) giveBatch(ctx *kernel.Context, elems []element) error {
 	return giveElements(ctx, elems, q.types, q.shapes)
 }
 
-// giveElements makes the outputs of a kernel the components of elements, which it owns, put together. Components have the
-// given types and shapes.
+// giveElements makes the outputs of a kernel the components of elements, which it owns, put
+// together. Components have the given types and shapes.
 func giveElements(ctx *kernel.Context, elems []element, types []tensor.DType, shapes []tensor.PartialShape) error {
 	defer func() {
 		for _, e := range elems {
@@ -129,7 +129,8 @@ func giveElements(ctx *kernel.Context, elems []element, types []tensor.DType, sh
 	return nil
 }
 
-// together returns a tensor whose rows are the given ones, padded to one shape if some dimensions are not known.
+// together returns a tensor whose rows are the given ones, padded to one shape if some dimensions
+// are not known.
 func together(dtype tensor.DType, shape tensor.PartialShape, rows []tensor.Tensor) (tensor.Tensor, error) {
 	if full, ok := shape.Full(); ok {
 		return stacking.Stack(dtype, full, rows)

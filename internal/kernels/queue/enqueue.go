@@ -41,8 +41,8 @@ func access(f func(*kernel.Context, *Queue, func(error))) kernel.New {
 	}
 }
 
-// checkSignature compares the types of a node's inputs and outputs with the components of a queue: those that are not
-// outputs are the last inputs.
+// checkSignature compares the types of a node's inputs and outputs with the components of a queue:
+// those that are not outputs are the last inputs.
 func checkSignature(q *Queue, in, out []tensor.DType) error {
 	wantIn, wantOut := in, q.types
 	if len(out) == 0 {

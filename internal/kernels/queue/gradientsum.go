@@ -64,8 +64,8 @@ func divide[T tensor.Elem](vals []T, by int) {
 	parallel.For(len(vals), grain, func(lo, hi int) { quotient(vals[lo:hi], vals[lo:hi], divisor[:hi-lo]) })
 }
 
-// sparseSum is the sum of gradients that are rows of a large tensor, each with its index. Indices are expected in
-// ascending order. The mean of a row is over the gradients that had it.
+// sparseSum is the sum of gradients that are rows of a large tensor, each with its index. Indices
+// are expected in ascending order. The mean of a row is over the gradients that had it.
 type sparseSum[T tensor.Elem] struct {
 	shape   tensor.PartialShape // of the large tensor
 	indices []int64

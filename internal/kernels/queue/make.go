@@ -163,7 +163,8 @@ func (q *Queue) verify(op string, s spec) error {
 	case !slices.Equal(s.types, q.types):
 		return status.InvalidArgumentf(shared+"component types %s but requested component types were %s",
 			opdef.JoinTypes(q.types), opdef.JoinTypes(s.types))
-	case q.kind.ranked && len(s.shapes) == 0: // TensorFlow asks for the shape of the priority even then
+	case q.kind.ranked && len(s.shapes) == 0:
+		// TensorFlow asks for the shape of the priority even then
 		return status.InvalidArgumentf("%scomponent shapes [] but requested component shapes were [[]]", shared)
 	case !slices.EqualFunc(s.shapes, q.shapes, q.kind.sameShape):
 		return status.InvalidArgumentf(shared+"component shapes %s but requested component shapes were %s",

@@ -1,5 +1,6 @@
-// Package queue holds what steps pass tensors to each other through: queues, barriers, accumulators of gradients and staging
-// areas. Operations on them wait for one another, across steps and sessions, without a goroutine each (package monitor).
+// Package queue holds what steps pass tensors to each other through: queues, barriers, accumulators
+// of gradients and staging areas. Operations on them wait for one another, across steps and
+// sessions, without a goroutine each (package monitor).
 package queue
 
 import (
@@ -116,7 +117,8 @@ func (q *Queue) Dequeue(ctx context.Context, done func([]tensor.Tensor, error)) 
 	})
 }
 
-// dequeueMany takes n elements, which done owns; if the queue is closed, upTo allows fewer, but not none.
+// dequeueMany takes n elements, which done owns; if the queue is closed, upTo allows fewer, but not
+// none.
 func (q *Queue) dequeueMany(ctx context.Context, n int, upTo bool, done func([]element, error)) {
 	t := &taking{queue: q, n: n, upTo: upTo}
 	q.dequeuers.Do(ctx, waitqueue.Operation{
@@ -171,8 +173,8 @@ func (t *taking) giveBack() {
 	t.elems = nil
 }
 
-// close lets nobody add elements any more, once those who wait to are through, or at once if their operations are
-// cancelled.
+// close lets nobody add elements any more, once those who wait to are through, or at once if their
+// operations are cancelled.
 func (q *Queue) close(ctx context.Context, cancelPending bool, done func(error)) {
 	if cancelPending {
 		q.enqueuers.CancelAll(func() { q.closed = true })

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Area is a staging area: elements leave it in the order in which they came. Unlike a queue it has no handle and is never
-// closed; it may be bounded by the memory that elements take.
+// Area is a staging area: elements leave it in the order in which they came. Unlike a queue it has
+// no handle and is never closed; it may be bounded by the memory that elements take.
 type Area struct {
 	waitqueue.Monitor
 	putters, takers, peekers *waitqueue.Line

@@ -34,7 +34,8 @@ func TestStagingAreaWaits(t *testing.T) {
 		a.put(t.Context(), intElement(i), done)
 		puts = append(puts, c)
 	}
-	for i, want := range []int32{0, 2} { // the first left at once, and then the second of those behind it was there
+	// the first left at once, and then the second of those behind it was there
+	for i, want := range []int32{0, 2} {
 		if e := <-got; tensor.Value[int32](&e[0]) != want {
 			t.Errorf("%d: got %v, want %d", i, e[0], want)
 		}

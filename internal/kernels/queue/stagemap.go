@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// StagingMap is a staging area whose elements have keys, and whose components may come and leave apart.
+// StagingMap is a staging area whose elements have keys, and whose components may come and leave
+// apart.
 type StagingMap struct {
 	waitqueue.Monitor
 	putters, takers *waitqueue.Line
@@ -21,7 +22,8 @@ type StagingMap struct {
 	order      []int64           // keys of complete, sorted
 }
 
-// UnorderedMap gives elements in no particular order to those who do not say which. The smallest key will do.
+// UnorderedMap gives elements in no particular order to those who do not say which. The smallest
+// key will do.
 type UnorderedMap struct{ StagingMap }
 
 // OrderedMap gives the element with the smallest key to those who do not say which.
@@ -61,8 +63,9 @@ func checkIndex(key int64, index int32, components int) error {
 	return nil
 }
 
-// put adds the components with the given numbers, which it owns, to the element of a key, which is complete when it has n. It
-// waits while there is no room. A complete element whose key is there already is dropped, as TensorFlow does.
+// put adds the components with the given numbers, which it owns, to the element of a key, which is
+// complete when it has n. It waits while there is no room. A complete element whose key is there
+// already is dropped, as TensorFlow does.
 func (m *StagingMap) put(ctx context.Context, key int64, indices []int32, components element, n int, done func(error)) {
 	bytes, kept := components.bytes(), false
 	m.putters.Do(ctx, waitqueue.Operation{
@@ -134,7 +137,8 @@ type wanted struct {
 	keep    bool // the components stay
 }
 
-// take gives components to done, which owns them, with the key of their element. It waits for the element.
+// take gives components to done, which owns them, with the key of their element. It waits for the
+// element.
 func (m *StagingMap) take(ctx context.Context, w wanted, done func(int64, element, error)) {
 	var taken element
 	m.takers.Do(ctx, waitqueue.Operation{

@@ -69,7 +69,8 @@ func mapStage[T keyed](c *kernel.Construction, ctx *kernel.Context, m T, done fu
 	m.staging().put(ctx.Context(), key, indices, takeInputs(ctx, 2), len(c.Attrs.Types("dtypes")), done)
 }
 
-// stageArguments returns the key and the numbers of the components that are the other inputs, of which it checks the types.
+// stageArguments returns the key and the numbers of the components that are the other inputs, of
+// which it checks the types.
 func stageArguments(c *kernel.Construction, ctx *kernel.Context) (int64, []int32, error) {
 	key, indices, types := ctx.Input(0), tensor.Values[int32](ctx.Input(1)), c.Attrs.Types("dtypes")
 	switch {
@@ -96,7 +97,8 @@ func stageArguments(c *kernel.Construction, ctx *kernel.Context) (int64, []int32
 	return k, slices.Clone(indices), nil
 }
 
-// byKey returns the function of operations that give components of the element of a key, where they may stay.
+// byKey returns the function of operations that give components of the element of a key, where they
+// may stay.
 func byKey[T keyed](keep bool) func(*kernel.Construction, *kernel.Context, T, func(error)) {
 	return func(_ *kernel.Construction, ctx *kernel.Context, m T, done func(error)) {
 		key := ctx.Input(0)

@@ -44,7 +44,8 @@ func (e element) bytes() (n int64) {
 	return n
 }
 
-// stagingAttrs are the attributes of all operations on staging areas. The list of types may be empty where no argument has them.
+// stagingAttrs are the attributes of all operations on staging areas. The list of types may be
+// empty where no argument has them.
 func stagingAttrs(types string, more ...string) []string {
 	attrs := append([]string{"capacity: int >= 0 = 0", "memory_limit: int >= 0 = 0", types}, more...)
 	return append(attrs, "container: string = ''", "shared_name: string = ''")
@@ -64,8 +65,8 @@ func registerStaging(def opdef.Def, n kernel.New) {
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(n)})
 }
 
-// staged returns the constructor of kernels that call f with the staging area that the attributes name, which is made by the
-// first operation that runs. Such areas have no handles.
+// staged returns the constructor of kernels that call f with the staging area that the attributes
+// name, which is made by the first operation that runs. Such areas have no handles.
 func staged[T kernel.Resource](create func(room) T, f func(c *kernel.Construction, ctx *kernel.Context, area T, done func(error))) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		place, err := resource.PlaceOf(c, true)
@@ -90,8 +91,8 @@ func atOnce[T any](f func(ctx *kernel.Context, area T) error) func(*kernel.Const
 	return func(_ *kernel.Construction, ctx *kernel.Context, area T, done func(error)) { done(f(ctx, area)) }
 }
 
-// giveStaged makes outputs, from the first on, the components of an element, which it owns. mismatch is the text of the error
-// of a node that asks for another number of them.
+// giveStaged makes outputs, from the first on, the components of an element, which it owns.
+// mismatch is the text of the error of a node that asks for another number of them.
 func giveStaged(ctx *kernel.Context, first int, e element, mismatch string) error {
 	if len(e) != ctx.NumOutputs()-first {
 		defer e.release()

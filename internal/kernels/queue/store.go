@@ -98,7 +98,8 @@ func (b *bag) pop() element {
 
 func (b *bag) unpop(e element) { b.push(e) }
 
-// priorities is a store that gives the element with the smallest first component, and of those the one that came first.
+// priorities is a store that gives the element with the smallest first component, and of those the
+// one that came first.
 type priorities struct {
 	heap  ranking
 	count uint64 // elements that came so far
@@ -115,7 +116,8 @@ func (p *priorities) push(e element) {
 
 func (p *priorities) pop() element { return heap.Pop(&p.heap).(ranked).element }
 
-// unpop is never needed for more than order's sake: such queues give the elements of a batch at once.
+// unpop is never needed for more than order's sake: such queues give the elements of a batch at
+// once.
 func (p *priorities) unpop(e element) { p.push(e) }
 
 type ranked struct {

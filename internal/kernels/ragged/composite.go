@@ -42,7 +42,8 @@ func init() {
 	})
 }
 
-// composite is a composite tensor inside a variant. It owns references to its parts and is never modified.
+// composite is a composite tensor inside a variant. It owns references to its parts and is never
+// modified.
 type composite struct {
 	class      pb.TypeSpecProto_TypeSpecClass
 	metadata   []byte // a CompositeTensorVariantMetadata

@@ -83,7 +83,8 @@ func fillRows(ctx *kernel.Context) error {
 	return putFilled(ctx, rowids, start)
 }
 
-// fillNoRows makes the outputs for a tensor without rows. TensorFlow gives the row ids a second dimension.
+// fillNoRows makes the outputs for a tensor without rows. TensorFlow gives the row ids a second
+// dimension.
 func fillNoRows(ctx *kernel.Context, values int) error {
 	if values != 0 {
 		return status.InvalidArgumentf("Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = %d", values)

@@ -189,7 +189,8 @@ func (s *stack) concatValues() error {
 	return s.putValues(slices.Concat(tensor.Shape{n}, first[1:]))
 }
 
-// stackValues makes the last output the values of all tensors, which have no rows, in a new first dimension.
+// stackValues makes the last output the values of all tensors, which have no rows, in a new first
+// dimension.
 func (s *stack) stackValues(dims tensor.Shape) error {
 	if len(s.elements) == 0 {
 		_, err := s.ctx.Allocate(0, tensor.Shape{0})

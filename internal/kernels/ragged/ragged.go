@@ -1,6 +1,6 @@
-// Package ragged holds the operations on ragged tensors: values in one dimension more than a row of vectors of row splits
-// says, the outermost first, each of which gives where its rows begin in the next, or in the values, and at its end their
-// number.
+// Package ragged holds the operations on ragged tensors: values in one dimension more than a row of
+// vectors of row splits says, the outermost first, each of which gives where its rows begin in the
+// next, or in the values, and at its end their number.
 package ragged
 
 import (
@@ -65,7 +65,8 @@ func putInts(ctx *kernel.Context, i int, vals []int64) error {
 	return err
 }
 
-// copyElements sets elements of dst from at on to elements lo to hi of src, and returns their number.
+// copyElements sets elements of dst from at on to elements lo to hi of src, and returns their
+// number.
 func copyElements(dst *tensor.Tensor, at int, src *tensor.Tensor, lo, hi int) int {
 	switch dst.DType() {
 	case tensor.String:

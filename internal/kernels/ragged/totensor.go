@@ -25,7 +25,8 @@ func init() {
 	})
 }
 
-// Kinds of row partitions that this operation takes: the number of rows, the row of each value, and where rows begin.
+// Kinds of row partitions that this operation takes: the number of rows, the row of each value, and
+// where rows begin.
 const (
 	firstDimSize = "FIRST_DIM_SIZE"
 	valueRowIDs  = "VALUE_ROWIDS"
@@ -120,7 +121,8 @@ func checkDefault(fill, values shapefn.Shape) error {
 	return nil
 }
 
-// denseShape returns the shape of the result as far as a shape that is asked for and that of the values say.
+// denseShape returns the shape of the result as far as a shape that is asked for and that of the
+// values say.
 func denseShape(rank int, want, values shapefn.Shape) (shapefn.Shape, error) {
 	if !values.RankKnown() {
 		return want, nil
@@ -270,8 +272,8 @@ func resultDims(ctx *kernel.Context, first int64, levels []partition) (tensor.Sh
 	return intarg.Shape(dims)
 }
 
-// positions returns for every value of the innermost level the row of the result that it becomes, or -1 for one that is cut
-// off. A row is an element of the dimensions up to the innermost level.
+// positions returns for every value of the innermost level the row of the result that it becomes,
+// or -1 for one that is cut off. A row is an element of the dimensions up to the innermost level.
 func positions(first int64, levels []partition, dims tensor.Shape) (at []int64, err error) {
 	outer := dims[1 : len(levels)+1].NumElements()
 	rows, parent := first, func(i int64) int64 {
@@ -296,8 +298,8 @@ func positions(first int64, levels []partition, dims tensor.Shape) (at []int64, 
 	return at, nil
 }
 
-// spread finds the positions of the values of a level from where its rows begin. Values are step apart, and a row has width
-// of them.
+// spread finds the positions of the values of a level from where its rows begin. Values are step
+// apart, and a row has width of them.
 func (p partition) spread(rows int64, parent func(int64) int64, step, width int64) ([]int64, error) {
 	if n := int64(len(p.splits) - 1); n > rows {
 		return nil, status.InvalidArgumentf("Row partition size is greater than output size: %d > %d", n, rows)
@@ -342,7 +344,8 @@ func (p partition) assign(rows int64, parent func(int64) int64, step, width int6
 	return at, nil
 }
 
-// putDense sets row i of out to value from[i], or to the default, broadcast to a value of the given shape, if it is negative.
+// putDense sets row i of out to value from[i], or to the default, broadcast to a value of the given
+// shape, if it is negative.
 func putDense(out, values, fill *tensor.Tensor, elem tensor.Shape, from []int64) error {
 	width := int(elem.NumElements())
 	if slices.Contains(from, -1) {

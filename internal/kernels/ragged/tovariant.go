@@ -163,8 +163,8 @@ func toVariantGrad(ctx *kernel.Context) error {
 	return joinRows(out, variants, intarg.Values(rowSplits))
 }
 
-// joinRows sets the elements of out, which are zero, to the values of ragged tensors one after the other. A variant that
-// holds nothing stands for a row of zeros.
+// joinRows sets the elements of out, which are zero, to the values of ragged tensors one after the
+// other. A variant that holds nothing stands for a row of zeros.
 func joinRows(out *tensor.Tensor, variants []tensor.VariantValue, splits []int64) error {
 	each := int64(1)
 	if out.Rank() > 0 {

@@ -23,7 +23,8 @@ func init() {
 	})
 }
 
-// Tensor is a ragged tensor inside a variant. It owns references to its parts and is never modified.
+// Tensor is a ragged tensor inside a variant. It owns references to its parts and is never
+// modified.
 type Tensor struct {
 	splits []tensor.Tensor // row splits, the outermost first
 	values tensor.Tensor

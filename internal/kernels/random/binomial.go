@@ -119,7 +119,8 @@ func rounding(dtype tensor.DType) func(float64) float64 {
 	}
 }
 
-// binomial draws the number of successes in n trials with probability p; products that choose the algorithm are rounded.
+// binomial draws the number of successes in n trials with probability p; products that choose the
+// algorithm are rounded.
 func binomial(g philox.Generator, sample int, n, p float64, round func(float64) float64) float64 {
 	switch {
 	case n <= 0 || p <= 0:
@@ -155,7 +156,8 @@ func binomialInversion(g *philox.Generator, n, p float64) float64 {
 	}
 }
 
-// binomialRejection is the algorithm BTRS of Hörmann, "The generation of binomial random variates", 1993.
+// binomialRejection is the algorithm BTRS of Hörmann, "The generation of binomial random variates",
+// 1993.
 func binomialRejection(g *philox.Generator, n, p float64) float64 {
 	var uniforms pair
 	deviation := math.Sqrt(n * p * (1 - p))

@@ -59,7 +59,8 @@ type classes struct {
 	n           int64
 	draw        func(*philox.Words) int64 // nil if all are taken
 	probability func(class int64) float32
-	// session calls f, and then learn where that is not nil, while no other session can change the probabilities.
+	// session calls f, and then learn where that is not nil, while no other session can change the
+	// probabilities.
 	session func(f func())
 	learn   func(seen []int64)
 }
@@ -163,7 +164,8 @@ func (d *draw) run(ctx context.Context, unique bool) (tries int, err error) {
 	return tries, nil
 }
 
-// expect sets counts to how often classes are expected among those that were drawn in so many tries.
+// expect sets counts to how often classes are expected among those that were drawn in so many
+// tries.
 func (d *draw) expect(counts []float32, classes []int64, tries int) {
 	for i, class := range classes {
 		switch p := d.from.probability(class); {

@@ -70,8 +70,8 @@ func learnedClasses(attrs opdef.Attrs) (*classes, error) {
 	}, nil
 }
 
-// weightTree holds weights as the leaves of a binary tree whose inner nodes are sums. The root is sums[1], and the children
-// of sums[i] are sums[2*i] and sums[2*i+1].
+// weightTree holds weights as the leaves of a binary tree whose inner nodes are sums. The root is
+// sums[1], and the children of sums[i] are sums[2*i] and sums[2*i+1].
 type weightTree struct {
 	leaves int
 	sums   []int32
@@ -102,7 +102,8 @@ func (t *weightTree) increment(i int) {
 	}
 }
 
-// find returns the first leaf up to which the weights sum to more than v, which is less than the total.
+// find returns the first leaf up to which the weights sum to more than v, which is less than the
+// total.
 func (t *weightTree) find(v int32) int {
 	i := 1
 	for i < t.leaves {
@@ -224,8 +225,8 @@ func (s *shardOfWords) read(file string) error {
 	return nil
 }
 
-// aliasTable draws numbers of given probabilities by Vose's method: each has a share of its own row, and another number has
-// the rest of the row.
+// aliasTable draws numbers of given probabilities by Vose's method: each has a share of its own
+// row, and another number has the rest of the row.
 type aliasTable struct {
 	share []float32
 	alias []int64

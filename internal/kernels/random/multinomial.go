@@ -104,8 +104,8 @@ func multinomial(words *philox.Words, logits []float64, classes, n int) []int64 
 	return out
 }
 
-// cumulate sets sums to the sums of the probabilities up to each class, times a constant, and returns the last. Classes
-// whose logits are not finite have none.
+// cumulate sets sums to the sums of the probabilities up to each class, times a constant, and
+// returns the last. Classes whose logits are not finite have none.
 func cumulate(sums, logits []float64) float64 {
 	largest := math.Inf(-1)
 	for _, v := range logits {

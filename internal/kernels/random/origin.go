@@ -15,8 +15,8 @@ type origin struct {
 	args  int                             // the first input that does not belong to the origin
 	check func(ctx *kernel.Context) error // runs before the generator is asked for
 	late  bool                            // the check follows that of the shape
-	// begin returns the generator for an output of n elements, of which there is at least one unless the generator is
-	// seeded.
+	// begin returns the generator for an output of n elements, of which there is at least one
+	// unless the generator is seeded.
 	begin func(ctx *kernel.Context, n int) (philox.Generator, error)
 }
 
@@ -41,20 +41,22 @@ func seeded(c *kernel.Construction) origin {
 	}}
 }
 
-// bySeed is a stream that an input of two numbers chooses: inputs begin with the shape and the seed.
+// bySeed is a stream that an input of two numbers chooses: inputs begin with the shape and the
+// seed.
 func bySeed(*kernel.Construction) origin {
 	return origin{shape: 0, args: 2, late: true, check: func(ctx *kernel.Context) error { return checkSeed(ctx.Input(1)) },
 		begin: func(ctx *kernel.Context, _ int) (philox.Generator, error) { return fromSeed(ctx.Input(1)) }}
 }
 
-// byKey is a place in a stream: inputs begin with the shape, the key, the counter and the algorithm.
+// byKey is a place in a stream: inputs begin with the shape, the key, the counter and the
+// algorithm.
 func byKey(*kernel.Construction) origin {
 	return origin{shape: 0, args: 4, check: func(ctx *kernel.Context) error { return checkKey(ctx, 1, 2) },
 		begin: func(ctx *kernel.Context, _ int) (philox.Generator, error) { return fromKey(ctx, 1) }}
 }
 
-// byVariable is a stream whose place is the value of a variable, which moves on: inputs begin with the variable, the
-// algorithm and the shape.
+// byVariable is a stream whose place is the value of a variable, which moves on: inputs begin with
+// the variable, the algorithm and the shape.
 func byVariable(*kernel.Construction) origin {
 	return origin{shape: 2, args: 3, check: func(ctx *kernel.Context) error {
 		_, err := algorithm(ctx, 1)
@@ -77,8 +79,8 @@ func byPhiloxVariable(c *kernel.Construction) origin {
 	return o
 }
 
-// byTaggedVariable is byVariable for a variable whose first element is the algorithm: inputs begin with the variable and
-// the shape.
+// byTaggedVariable is byVariable for a variable whose first element is the algorithm: inputs begin
+// with the variable and the shape.
 func byTaggedVariable(*kernel.Construction) origin {
 	return origin{shape: 1, args: 2, check: noCheck, begin: func(ctx *kernel.Context, n int) (philox.Generator, error) {
 		return advance(ctx, 1, uint64(n)*perSample)
@@ -117,8 +119,8 @@ func scalarInput(ctx *kernel.Context, i int) (int64, error) {
 	return intarg.Scalar(in), nil
 }
 
-// checkKey checks a key, a counter, of which so many words are read, and an algorithm, which are inputs first, first+1 and
-// first+2.
+// checkKey checks a key, a counter, of which so many words are read, and an algorithm, which are
+// inputs first, first+1 and first+2.
 func checkKey(ctx *kernel.Context, first int, words int64) error {
 	alg, err := scalarInput(ctx, first+2)
 	if err != nil {
@@ -132,7 +134,8 @@ func checkKey(ctx *kernel.Context, first int, words int64) error {
 		return status.InvalidArgumentf("key must have shape [1], not %v. (Note that batched keys are not supported yet.)", key)
 	}
 	least := alg
-	if alg == algPhilox && len(counter) == 1 && counter[0] > 0 { // TensorFlow reads what lies behind a counter that is too short
+	// TensorFlow reads what lies behind a counter that is too short
+	if alg == algPhilox && len(counter) == 1 && counter[0] > 0 {
 		least = words
 	}
 	if len(counter) != 1 || counter[0] < least {

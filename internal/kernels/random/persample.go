@@ -13,15 +13,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Samples of the gamma, Poisson and binomial distributions take an unknown number of outputs each, so each has its own
-// place in the stream. A parameter tensor gives the distributions; the output has samples of all of them, those of one
-// distribution in the first dimensions.
+// Samples of the gamma, Poisson and binomial distributions take an unknown number of outputs each,
+// so each has its own place in the stream. A parameter tensor gives the distributions; the output
+// has samples of all of them, those of one distribution in the first dimensions.
 
 // sampleCost is the time that such a sample takes in nanoseconds.
 const sampleCost = 150
 
-// eachSample calls draw for every sample of params distributions, perParam of each, with the number of the distribution,
-// the position of the sample in the output and its number, by which it has its place in the stream.
+// eachSample calls draw for every sample of params distributions, perParam of each, with the number
+// of the distribution, the position of the sample in the output and its number, by which it has its
+// place in the stream.
 func eachSample(params, perParam int, draw func(param, out, sample int)) {
 	parallel.For(params*perParam, 50_000/sampleCost, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -65,15 +66,16 @@ func (p *pair) normal(g *philox.Generator) float64 {
 	return p.vals[p.left]
 }
 
-// appendedShape is the rule of operations whose output has the shape that input 0 gives followed by that of input 1.
+// appendedShape is the rule of operations whose output has the shape that input 0 gives followed by
+// that of input 1.
 func appendedShape(c *opdef.ShapeContext) error {
 	s, err := shapefn.Input(c, 0)
 	c.SetAll(shapefn.Concat(s, c.In[1]))
 	return err
 }
 
-// allocateFor makes output 0 for parameters of the given shape: a seeded operation appends it to the shape that is an
-// input, others must have it at the end already.
+// allocateFor makes output 0 for parameters of the given shape: a seeded operation appends it to
+// the shape that is an input, others must have it at the end already.
 func (o *origin) allocateFor(ctx *kernel.Context, params tensor.Shape) (out *tensor.Tensor, perParam int, err error) {
 	shape, err := o.outputShape(ctx)
 	if err != nil {

@@ -68,7 +68,8 @@ func newPoisson[T tensor.Elem](o newOrigin, as result[T]) kernel.New {
 // maxTries bounds how often a number is drawn again because its type cannot hold it.
 const maxTries = 10_000
 
-// poisson draws from the Poisson distribution of the given mean a number that is not larger than largest.
+// poisson draws from the Poisson distribution of the given mean a number that is not larger than
+// largest.
 func poisson(g *philox.Generator, rate, largest float64) float64 {
 	switch {
 	case rate != rate:

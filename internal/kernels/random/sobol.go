@@ -43,8 +43,8 @@ func sobolShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// sobolData has, for each dimension from the second on, the coefficients of a primitive polynomial as the bits of a number,
-// and the first direction numbers, as many as its degree.
+// sobolData has, for each dimension from the second on, the coefficients of a primitive polynomial
+// as the bits of a number, and the first direction numbers, as many as its degree.
 //
 //go:embed sobol.txt
 var sobolData string

@@ -8,7 +8,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// stateSize is the number of elements of a variable that holds a generator: the counter in two, and the key.
+// stateSize is the number of elements of a variable that holds a generator: the counter in two, and
+// the key.
 const stateSize = 3
 
 // variable returns the variable behind the handle that is input 0.
@@ -35,8 +36,8 @@ func checkState(t *tensor.Tensor) error {
 	return nil
 }
 
-// advance returns the generator that the variable of input 0 holds behind tag elements, the first of which is the
-// algorithm, and moves the variable n outputs on.
+// advance returns the generator that the variable of input 0 holds behind tag elements, the first
+// of which is the algorithm, and moves the variable n outputs on.
 func advance(ctx *kernel.Context, tag int, n uint64) (g philox.Generator, err error) {
 	alg := int64(algPhilox)
 	if tag == 0 {

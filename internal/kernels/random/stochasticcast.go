@@ -40,12 +40,13 @@ func stochasticShape(c *opdef.ShapeContext) error {
 // rounder computes with numbers of type T as numbers of 64 bits.
 type rounder[T tensor.Elem] struct {
 	value func(T) float64
-	round func(float64) float64             // to the precision of T
-	unit  func(words *[4]uint32) [4]float64 // the numbers from 0 to 1 that an output of the generator makes
-	units int                               // how many they are
-	// lanes is how many elements TensorFlow rounds at once to int32, in groups of eight: they share the numbers of one output,
-	// in turn. Elements that are left, and those that become other integers, take the first number of an output each, if they
-	// need it.
+	round func(float64) float64 // to the precision of T
+	// the numbers from 0 to 1 that an output of the generator makes
+	unit  func(words *[4]uint32) [4]float64
+	units int // how many they are
+	// lanes is how many elements TensorFlow rounds at once to int32, in groups of eight: they share
+	// the numbers of one output, in turn. Elements that are left, and those that become other
+	// integers, take the first number of an output each, if they need it.
 	lanes int
 }
 

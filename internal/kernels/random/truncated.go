@@ -90,7 +90,8 @@ var (
 	}
 )
 
-// batchOfCutNormal is the number of samples that ParameterizedTruncatedNormal makes together if all have one distribution.
+// batchOfCutNormal is the number of samples that ParameterizedTruncatedNormal makes together if all
+// have one distribution.
 const batchOfCutNormal = 100
 
 func newCutNormal[T tensor.Elem](st *steps[T]) kernel.New {
@@ -236,8 +237,8 @@ type proposal struct {
 // maxRejected bounds how many numbers in a row are no samples.
 const maxRejected = 1000
 
-// cutNormal sets n elements of z, which are step apart from position lo on, to samples of the distribution with the given
-// mean, deviation and interval.
+// cutNormal sets n elements of z, which are step apart from position lo on, to samples of the
+// distribution with the given mean, deviation and interval.
 func (st *steps[T]) cutNormal(g *philox.Generator, params [4]float64, z []T, lo, step, n int) error {
 	finite := func(v float64) bool { return !math.IsInf(v, 0) && v == v }
 	mean, deviation, lower, upper := params[0], params[1], params[2], params[3]
@@ -265,10 +266,11 @@ func (st *steps[T]) cutNormal(g *philox.Generator, params [4]float64, z []T, lo,
 	return nil
 }
 
-// proposal chooses how to draw from the standard normal distribution between lower and upper (Robert, "Simulation of
-// truncated normal variables", 1995).
+// proposal chooses how to draw from the standard normal distribution between lower and upper
+// (Robert, "Simulation of truncated normal variables", 1995).
 func (st *steps[T]) proposal(lower, upper float64) proposal {
-	const inside = 1.3 // how many deviations the interval must reach on one side for samples not to be rejected often
+	// how many deviations the interval must reach on one side for samples not to be rejected often
+	const inside = 1.3
 	r := st.round
 	root := r(math.Sqrt(r(r(lower*lower) + 4)))
 	longest := r(r(2*r(math.Exp(r(0.5+r(r(lower*r(lower-root))/4))))) / r(lower+root))

@@ -1,5 +1,6 @@
-// Package rnn has recurrent cells that compute all their gates at once: LSTM, over one step or a sequence, and GRU, with the
-// operations that compute their gradients. Elements of 16 bits are computed as float32 and rounded at the end.
+// Package rnn has recurrent cells that compute all their gates at once: LSTM, over one step or a
+// sequence, and GRU, with the operations that compute their gradients. Elements of 16 bits are
+// computed as float32 and rounded at the end.
 package rnn
 
 import (

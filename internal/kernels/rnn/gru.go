@@ -59,7 +59,8 @@ type gru struct {
 	wRU, wC, bRU, bC    []float32
 }
 
-// newGRU takes the inputs, which it checks; more are those after the first six, with the words for them in errors.
+// newGRU takes the inputs, which it checks; more are those after the first six, with the words for
+// them in errors.
 func newGRU(ctx *kernel.Context, more ...[2]string) (*gru, error) {
 	rank := func(input, rank int, name string, dims ...expectedDim) expected {
 		return expected{input: input, rank: rank, text: "Rank of " + name + " must be " + string(rune('0'+rank)) + ", got #", dims: dims}

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// layout says where, of four, the gates of the new cell values and of forgetting are in weights and biases. That of the
-// input is always first and that of the output last.
+// layout says where, of four, the gates of the new cell values and of forgetting are in weights and
+// biases. That of the input is always first and that of the output last.
 type layout struct{ cell, forget int }
 
 var (
@@ -21,14 +21,17 @@ type lstm struct {
 	batch, input, cells int
 	peephole            bool
 	forgetBias, clip    float32
-	w, b                []float32 // w has a row for every input and then for every cell, with four gates each
-	wci, wcf, wco       []float32 // of the peepholes
+	// w has a row for every input and then for every cell, with four gates each
+	w, b          []float32
+	wci, wcf, wco []float32 // of the peepholes
 }
 
-// gates are the values that a step leaves behind: of its gates, its cells before and after tanh, and its outputs.
+// gates are the values that a step leaves behind: of its gates, its cells before and after tanh,
+// and its outputs.
 type gates struct{ i, cs, f, o, ci, co, h []float32 }
 
-// step returns the part of gates of many steps that belongs to one; n is the number of elements of a step.
+// step returns the part of gates of many steps that belongs to one; n is the number of elements of
+// a step.
 func (g *gates) step(t, n int) gates {
 	at := func(v []float32) []float32 { return v[t*n : (t+1)*n] }
 	return gates{at(g.i), at(g.cs), at(g.f), at(g.o), at(g.ci), at(g.co), at(g.h)}
@@ -42,7 +45,8 @@ func (l *lstm) weights(ofCells bool) gemm.Matrix[float32] {
 	return gemm.Dense(l.w, l.input, 4*l.cells)
 }
 
-// fromInputs sets sums, of one step or of many, to what the inputs and the biases contribute to the gates.
+// fromInputs sets sums, of one step or of many, to what the inputs and the biases contribute to the
+// gates.
 func (l *lstm) fromInputs(sums, x []float32) {
 	rows := len(sums) / max(1, 4*l.cells)
 	gemm.Mul(gemm.Dense(sums, rows, 4*l.cells), gemm.Dense(x, rows, l.input), l.weights(false), gemm.Options[float32]{Bias: l.b})
@@ -89,8 +93,8 @@ func (l *lstm) gate(dst, sums, cs, peep []float32, bias float32) {
 // peepGrads are sums of the gradients of the weights of peepholes.
 type peepGrads struct{ wci, wcf, wco []float32 }
 
-// backward computes, from the gradients of the cells and outputs of a step, those of its gates before their functions, and
-// of the cells of the step before. It adds to those of peepholes.
+// backward computes, from the gradients of the cells and outputs of a step, those of its gates
+// before their functions, and of the cells of the step before. It adds to those of peepholes.
 func (l *lstm) backward(at gates, csPrev, csGrad, hGrad, dGates, csPrevGrad []float32, peep peepGrads) {
 	n := l.cells
 	parallel.For(l.batch, max(1, 1000/max(1, n)), func(lo, hi int) {

@@ -78,7 +78,8 @@ func (d *blockGrads) allocate(e *elements) (err error) {
 	return nil
 }
 
-// gradient goes backwards over the steps for the gradients of gates, of which those of inputs and weights are products.
+// gradient goes backwards over the steps for the gradients of gates, of which those of inputs and
+// weights are products.
 func (s *sequence) gradient(e *elements, at gates, d *blockGrads) {
 	x, csPrev, hPrev, csGrad, hGrad := e.in(1), e.in(2), e.in(3), e.in(16), e.in(17)
 	n, width := s.batch*s.cells, s.batch*4*s.cells

@@ -167,7 +167,8 @@ func newLSTMCellGrad(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// allocatePeepGrads makes outputs first to first+2, of the shapes of the weights that are inputs from in on.
+// allocatePeepGrads makes outputs first to first+2, of the shapes of the weights that are inputs
+// from in on.
 func allocatePeepGrads(e *elements, first, in int) (p peepGrads, err error) {
 	for i, v := range []*[]float32{&p.wci, &p.wcf, &p.wco} {
 		if *v, err = e.out(first+i, e.ctx.Input(in+i).Shape()); err != nil {

@@ -161,8 +161,8 @@ func concatenatedShape(parts []tensor.Shape, axis int) (tensor.Shape, error) {
 	return shape, shape.Check()
 }
 
-// joinParts returns the elements of all parts, one part after the other, at their places along axis. The caller releases
-// the values.
+// joinParts returns the elements of all parts, one part after the other, at their places along
+// axis. The caller releases the values.
 func joinParts(parts []*coo, shape tensor.Shape, axis int) (*coo, error) {
 	whole := &coo{shape: shape, rank: len(shape)}
 	for _, p := range parts {

@@ -184,7 +184,8 @@ func (c *counted) row(i int64) int64 {
 	return c.rows[i]
 }
 
-// sorted returns the places of the numbers below a limit, if there is one, by row and then by number.
+// sorted returns the places of the numbers below a limit, if there is one, by row and then by
+// number.
 func (c *counted) sorted(limit int64) []int64 {
 	var order []int64
 	for i, v := range c.numbers {

@@ -79,7 +79,8 @@ func hashedWith(ctx *kernel.Context, _ opdef.Attrs, columns []*featurecross.Colu
 // crossed are the inputs that are crossed.
 type crossed struct {
 	indices, values, shapes, dense []*tensor.Tensor
-	internal                       tensor.DType // of SparseCross; Invalid if features of any type can be crossed
+	// of SparseCross; Invalid if features of any type can be crossed
+	internal tensor.DType
 }
 
 func readCrossed(ctx *kernel.Context, attrs opdef.Attrs) crossed {

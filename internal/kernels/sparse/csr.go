@@ -18,12 +18,13 @@ const csrTypeName = "tensorflow::CSRSparseMatrix"
 
 func init() { tensor.RegisterVariant(csrTypeName, decodeCSR) }
 
-// CSR is a sparse matrix, or a batch of them of one shape, in compressed rows: the elements of a row lie together. It is the
-// value of a variant and never modified.
+// CSR is a sparse matrix, or a batch of them of one shape, in compressed rows: the elements of a
+// row lie together. It is the value of a variant and never modified.
 type CSR struct {
-	shape  tensor.Shape  // of 2 or 3 dimensions
-	batch  []int32       // where the elements of each matrix begin, and at the end their number
-	rows   []int32       // for each matrix, where the elements of each of its rows begin in it, and their number
+	shape tensor.Shape // of 2 or 3 dimensions
+	batch []int32      // where the elements of each matrix begin, and at the end their number
+	// for each matrix, where the elements of each of its rows begin in it, and their number
+	rows   []int32
 	cols   []int32       // of each element
 	values tensor.Tensor // of each element
 }
@@ -66,7 +67,8 @@ func newCSR[T csrElem](shape tensor.Shape, parts []csrPart[T]) (*CSR, error) {
 	return m, err
 }
 
-// EncodeVariant returns the form in which matrices travel: the metadata is a mark that they are valid, and their type.
+// EncodeVariant returns the form in which matrices travel: the metadata is a mark that they are
+// valid, and their type.
 func (m *CSR) EncodeVariant() (tensor.EncodedVariant, error) {
 	meta := binary.LittleEndian.AppendUint32(nil, 1)
 	return tensor.EncodedVariant{

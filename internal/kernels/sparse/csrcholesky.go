@@ -95,8 +95,9 @@ func checkPermutation(p []int64) error {
 	return nil
 }
 
-// cholesky factors the matrix whose element i, j is element order[i], order[j] of a, of which the lower triangle counts. Rows
-// are found one after the other; the pattern of each follows from the elimination tree (Liu 1986).
+// cholesky factors the matrix whose element i, j is element order[i], order[j] of a, of which the
+// lower triangle counts. Rows are found one after the other; the pattern of each follows from the
+// elimination tree (Liu 1986).
 func cholesky[T csrElem](a csrPart[T], order []int64) (factor csrPart[T], ok bool) {
 	n := a.height
 	place := make([]int32, n) // of a row of a in the factor
@@ -162,7 +163,8 @@ func realRoot[T csrElem](v T) (T, bool) {
 	return v, false
 }
 
-// permuted returns the lower triangle after rows and columns have moved to new places, its elements by row in no order.
+// permuted returns the lower triangle after rows and columns have moved to new places, its elements
+// by row in no order.
 func permuted[T csrElem](a csrPart[T], place []int32) csrPart[T] {
 	out := csrPart[T]{rows: make([]int32, a.height+1), height: a.height, width: a.width}
 	byRow := make([][]int32, a.height)

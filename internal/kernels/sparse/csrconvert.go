@@ -112,7 +112,8 @@ func denseToCSRShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// compress makes matrices of elements with the given indices, which are in order, and values, whose reference it takes.
+// compress makes matrices of elements with the given indices, which are in order, and values, whose
+// reference it takes.
 func compress(ix []int64, values tensor.Tensor, shape tensor.Shape) (*CSR, error) {
 	rank, n := len(shape), int64(1)
 	if rank == 3 {

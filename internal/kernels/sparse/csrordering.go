@@ -42,8 +42,9 @@ func init() {
 	})
 }
 
-// leastDegree eliminates one row after the other, always one that is connected with the fewest of those that are left, and
-// returns their order. Eliminating a row connects all that it is connected with.
+// leastDegree eliminates one row after the other, always one that is connected with the fewest of
+// those that are left, and returns their order. Eliminating a row connects all that it is connected
+// with.
 func leastDegree(m *CSR, b int) []int32 {
 	n := m.height()
 	near := make([]map[int32]bool, n)

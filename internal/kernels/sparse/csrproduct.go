@@ -214,7 +214,8 @@ func newCSRMatMul[T csrElem](c *kernel.Construction) (kernel.Kernel, error) {
 	}), err
 }
 
-// denseProduct is the product with a dense matrix of k rows and so many columns, as it lies in memory.
+// denseProduct is the product with a dense matrix of k rows and so many columns, as it lies in
+// memory.
 type denseProduct[T csrElem] struct {
 	left, right, result operand
 	k, cols             int

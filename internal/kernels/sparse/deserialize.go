@@ -64,7 +64,8 @@ func deserialize(ctx *kernel.Context) error {
 	return unpack(ctx, packed)
 }
 
-// unpack makes the outputs the sparse tensors of packed, stacked along its dimensions before the last.
+// unpack makes the outputs the sparse tensors of packed, stacked along its dimensions before the
+// last.
 func unpack(ctx *kernel.Context, packed *tensor.Tensor) error {
 	outer := packed.Shape()[:packed.Rank()-1]
 	parts := make([]*coo, outer.NumElements())
@@ -95,7 +96,8 @@ func unpack(ctx *kernel.Context, packed *tensor.Tensor) error {
 	return stack(ctx, parts, outer, inner)
 }
 
-// stack makes the outputs the given sparse tensors, of the rank of inner, along the dimensions outer.
+// stack makes the outputs the given sparse tensors, of the rank of inner, along the dimensions
+// outer.
 func stack(ctx *kernel.Context, parts []*coo, outer, inner tensor.Shape) error {
 	n, shape := 0, slices.Concat(outer, inner)
 	for _, p := range parts {
@@ -156,7 +158,8 @@ func unpackOne(packed *tensor.Tensor, i int, dtype tensor.DType) (*coo, error) {
 	return s, err
 }
 
-// checkPacked checks the last of the parts of sparse tensor i that are there so far: indices, values, shape.
+// checkPacked checks the last of the parts of sparse tensor i that are there so far: indices,
+// values, shape.
 func checkPacked(part []tensor.Tensor, i int, dtype tensor.DType) error {
 	last := &part[len(part)-1]
 	switch len(part) {

@@ -158,7 +158,8 @@ func newEditDistance(ids func(a, b *tensor.Tensor) (x, y []int)) kernel.New {
 	}
 }
 
-// sequences are the sequences in a sparse tensor, whose indices are in order, that have not been read.
+// sequences are the sequences in a sparse tensor, whose indices are in order, that have not been
+// read.
 type sequences struct {
 	s   *coo
 	ids []int

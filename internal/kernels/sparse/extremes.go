@@ -36,8 +36,8 @@ func init() {
 	}
 }
 
-// union merges the elements of two tensors whose indices are in order: fromA and fromB are the numbers of the elements
-// at each index, -1 for none.
+// union merges the elements of two tensors whose indices are in order: fromA and fromB are the
+// numbers of the elements at each index, -1 for none.
 func union(a, b *coo) (ix, fromA, fromB []int64) {
 	for i, j := 0, 0; i < a.n || j < b.n; {
 		order := 0

@@ -66,8 +66,8 @@ func addGrad(ctx *kernel.Context) error {
 	return nil
 }
 
-// found returns for each element of s the number of the element of t with the same index, or -1. The indices of both are
-// in order.
+// found returns for each element of s the number of the element of t with the same index, or -1.
+// The indices of both are in order.
 func found(s, t *coo) []int64 {
 	out := make([]int64, s.n)
 	k := 0

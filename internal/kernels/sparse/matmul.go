@@ -88,8 +88,9 @@ func addListed[T simd.Float](acc, b []T, list []int64, coef []T) {
 	simd.AddListed(acc, b, list, 2, coef)
 }
 
-// addColumn multiplies where b has one column, and returns the first element of a that is not inside, or their number. It
-// reads the places once: where a row of the product ends is what nobody can foresee.
+// addColumn multiplies where b has one column, and returns the first element of a that is not
+// inside, or their number. It reads the places once: where a row of the product ends is what nobody
+// can foresee.
 func addColumn[T simd.Float](p *product, out, a, b []T) int {
 	ix, row, inner := p.s.ix[:2*len(a)], p.row, p.inner
 	for i := 0; i < len(a); {
@@ -111,8 +112,9 @@ func addColumn[T simd.Float](p *product, out, a, b []T) int {
 	return len(a)
 }
 
-// newMatMul multiplies with add, an element of a at a time, or with addAll, if it is not nil, all that are in a row of the
-// product and follow each other. Where b has one column it does so with column, if that is not nil.
+// newMatMul multiplies with add, an element of a at a time, or with addAll, if it is not nil, all
+// that are in a row of the product and follow each other. Where b has one column it does so with
+// column, if that is not nil.
 func newMatMul[T tensor.Elem](add func(acc []T, v T, b []T, stride int), addAll func(acc, b []T, list []int64, coef []T),
 	column func(p *product, out, a, b []T) int, conj func(T) T,
 ) kernel.New {

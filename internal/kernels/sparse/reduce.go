@@ -132,8 +132,8 @@ func (r *reduction) same(a, b int64) bool {
 	return !slices.ContainsFunc(r.kept, func(d int) bool { return x[d] != y[d] })
 }
 
-// combine sets elements of out to the elements of the sparse tensor combined: element order[i] belongs to place[i], whose
-// first is assigned.
+// combine sets elements of out to the elements of the sparse tensor combined: element order[i]
+// belongs to place[i], whose first is assigned.
 func (r *reduction) combine(out *tensor.Tensor, order, place []int64) error {
 	values, err := tensor.Alloc(out.DType(), tensor.Shape{int64(len(order))})
 	if err != nil {

@@ -63,7 +63,8 @@ func reshape(ctx *kernel.Context) error {
 	return putMatrix(ctx, 0, renumbered(intarg.Values(indices), n, from, to), n, len(to))
 }
 
-// reshaped returns the dense shape that target, in which one dimension may be -1, means for a tensor of shape from.
+// reshaped returns the dense shape that target, in which one dimension may be -1, means for a
+// tensor of shape from.
 func reshaped(from tensor.Shape, target []int64) (tensor.Shape, error) {
 	size, to := from.NumElements(), tensor.Shape(slices.Clone(target))
 	product, open := int64(1), -1

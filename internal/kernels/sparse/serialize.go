@@ -58,8 +58,8 @@ func encodeVariant(dst *tensor.Tensor, i int, t tensor.Tensor) error {
 	return nil
 }
 
-// decode unpacks element i of a tensor of strings or variants; ok is false for a variant that holds no tensor. The caller
-// releases the result.
+// decode unpacks element i of a tensor of strings or variants; ok is false for a variant that holds
+// no tensor. The caller releases the result.
 func decode(packed *tensor.Tensor, i int) (t tensor.Tensor, ok bool, err error) {
 	if packed.DType() == tensor.Variant {
 		v, ok := tensor.Values[tensor.VariantValue](packed)[i].Value.(tensor.EncodedVariant)
@@ -113,7 +113,8 @@ func serializeMany(ctx *kernel.Context, encode encoder) error {
 	if err != nil {
 		return err
 	}
-	// The output is sized by the input shape, which need not be backed by elements: the allocator bounds it.
+	// The output is sized by the input shape, which need not be backed by elements: the allocator
+	// bounds it.
 	out, err := ctx.Allocate(0, tensor.Shape{s.shape[0], 3})
 	if err != nil {
 		return err
@@ -152,8 +153,8 @@ func (r rowParts) tensors() [3]tensor.Tensor {
 	return [3]tensor.Tensor{r.indices, r.values, tensor.Vector(r.shape...)}
 }
 
-// eachRow calls f with the parts of every row, the empty ones too, of a tensor whose indices are in order. f takes their
-// references.
+// eachRow calls f with the parts of every row, the empty ones too, of a tensor whose indices are in
+// order. f takes their references.
 func (s *coo) eachRow(f func(i int, row rowParts) error) error {
 	next := 0
 	for i := range int(s.shape[0]) {

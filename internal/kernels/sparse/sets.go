@@ -57,8 +57,8 @@ type setElem interface {
 	cmp.Ordered
 }
 
-// sets are the sets of one input, each sorted and without repetition, by the number of their group: the position in the
-// dimensions before the last.
+// sets are the sets of one input, each sorted and without repetition, by the number of their group:
+// the position in the dimensions before the last.
 type sets[T setElem] struct {
 	groups tensor.Shape
 	at     map[int64][]T
@@ -138,7 +138,8 @@ func groupShape(shape tensor.Shape) (tensor.Shape, error) {
 	return shape[:len(shape)-1], nil
 }
 
-// keep says which elements an operation keeps: those of the first set alone, of the second alone, and of both.
+// keep says which elements an operation keeps: those of the first set alone, of the second alone,
+// and of both.
 type keep struct{ first, second, both bool }
 
 var setOperations = map[string]keep{

@@ -1,6 +1,6 @@
-// Package sparse holds the operations on sparse tensors in coordinate form: a matrix of indices with a row per element, a
-// vector of values and a dense shape. Most only move elements and are written once for all types; those that compute have
-// a table by type.
+// Package sparse holds the operations on sparse tensors in coordinate form: a matrix of indices
+// with a row per element, a vector of values and a dense shape. Most only move elements and are
+// written once for all types; those that compute have a table by type.
 package sparse
 
 import (
@@ -18,7 +18,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// coo is a sparse tensor: element i has the coordinates ix[i*rank:(i+1)*rank]. It borrows its parts.
+// coo is a sparse tensor: element i has the coordinates ix[i*rank:(i+1)*rank]. It borrows its
+// parts.
 type coo struct {
 	ix     []int64
 	values *tensor.Tensor
@@ -50,7 +51,8 @@ func makeCOO(indices, values *tensor.Tensor, shape []int64) (*coo, error) {
 	return &coo{ix: intarg.Values(indices), values: values, shape: dims, n: indices.Dim(0), rank: indices.Dim(1)}, nil
 }
 
-// checkedCOO is makeCOO with the checks, in order and text, of the operations that validate a sparse tensor as a whole.
+// checkedCOO is makeCOO with the checks, in order and text, of the operations that validate a
+// sparse tensor as a whole.
 func checkedCOO(indices, values, shape *tensor.Tensor) (*coo, error) {
 	switch {
 	case indices.Rank() != 2:
@@ -108,8 +110,8 @@ func (s *coo) checkOrder() error {
 	return nil
 }
 
-// sorted returns the numbers of the elements in the order of their coordinates along dims, those that agree in their
-// order of before.
+// sorted returns the numbers of the elements in the order of their coordinates along dims, those
+// that agree in their order of before.
 func (s *coo) sorted(dims []int) []int64 {
 	order := make([]int64, s.n)
 	for i := range order {
@@ -188,7 +190,8 @@ func unknownCOO(rank int64) []shapefn.Shape {
 	return []shapefn.Shape{shapefn.Of(shapefn.Unknown, rank), shapefn.Of(shapefn.Unknown), shapefn.Of(rank)}
 }
 
-// anyCOO is the shape rule of operations whose first outputs are a sparse tensor of which nothing is known.
+// anyCOO is the shape rule of operations whose first outputs are a sparse tensor of which nothing
+// is known.
 func anyCOO(c *opdef.ShapeContext) error {
 	copy(c.Out, unknownCOO(shapefn.Unknown))
 	return nil

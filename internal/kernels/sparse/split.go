@@ -97,7 +97,8 @@ func splitInput(ctx *kernel.Context) (*coo, error) {
 	return s, err
 }
 
-// putBlock makes two outputs the indices, counted from start, and the values of the elements in a block of the given size.
+// putBlock makes two outputs the indices, counted from start, and the values of the elements in a
+// block of the given size.
 func (s *coo) putBlock(ctx *kernel.Context, start, size []int64, indices, values int) error {
 	var order []int64
 	for i := range s.n {

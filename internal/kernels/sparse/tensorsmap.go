@@ -59,8 +59,8 @@ type tensorsMap struct {
 // TypeName implements kernel.Resource.
 func (*tensorsMap) TypeName() string { return "N10tensorflow16SparseTensorsMapE" }
 
-// withMap returns the constructor of a kernel that uses the map named by its attributes: by the node itself if they name
-// none.
+// withMap returns the constructor of a kernel that uses the map named by its attributes: by the
+// node itself if they name none.
 func withMap(f func(*kernel.Context, *tensorsMap) error) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		container, name := c.Attrs.String("container"), c.Attrs.String("shared_name")
@@ -88,7 +88,8 @@ func (m *tensorsMap) add(s *coo) int64 {
 	return m.next - 1
 }
 
-// take removes and returns the tensors with the given numbers; those before one that is missing are lost.
+// take removes and returns the tensors with the given numbers; those before one that is missing are
+// lost.
 func (m *tensorsMap) take(handles []int64) (all []*coo, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -62,8 +62,8 @@ type lock struct {
 
 func (l *lock) end() { l.once.Do(l.mutex.release) }
 
-// acquire calls granted once the mutex is held, at once or later, and returns what withdraws a call that waits: it reports
-// false if it is too late.
+// acquire calls granted once the mutex is held, at once or later, and returns what withdraws a call
+// that waits: it reports false if it is too late.
 func (m *mutex) acquire(granted func()) (withdraw func() bool) {
 	m.mu.Lock()
 	if !m.held {

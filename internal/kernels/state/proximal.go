@@ -139,8 +139,8 @@ func ftrl[T simd.Float](a opdef.Attrs) update[T] {
 	}
 }
 
-// spreadNaN makes NaN of elements of a variable whose gradients add up to NaN. TensorFlow does so in rows, but where gradients
-// are dense it takes no number for a small one.
+// spreadNaN makes NaN of elements of a variable whose gradients add up to NaN. TensorFlow does so
+// in rows, but where gradients are dense it takes no number for a small one.
 func spreadNaN[T simd.Float](w, linear []T) {
 	for i, x := range linear {
 		if math.IsNaN(float64(x)) {

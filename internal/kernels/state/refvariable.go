@@ -70,8 +70,8 @@ func init() {
 	}, passRef)
 }
 
-// refVariable is a variable that is reached by reference. Its kind of resource is another than that of resource variables,
-// so that one of each may have the same name.
+// refVariable is a variable that is reached by reference. Its kind of resource is another than that
+// of resource variables, so that one of each may have the same name.
 type refVariable struct{ *kernel.Variable }
 
 // TypeName names the resource as TensorFlow does.

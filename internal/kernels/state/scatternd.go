@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// vectorScatters are the changes of slices of a variable that index vectors select, each for both kinds of variable.
+// vectorScatters are the changes of slices of a variable that index vectors select, each for both
+// kinds of variable.
 var vectorScatters = []struct {
 	name    string
 	op      elementwise.Op

@@ -238,7 +238,8 @@ func (o *sdca) step(b *batch, i int, label float64, state []float32) {
 	state[2], state[3] = float32(conjugate), float32(weight)
 }
 
-// predict returns what the weights before the step, and those with what they have changed by, predict for an example.
+// predict returns what the weights before the step, and those with what they have changed by,
+// predict for an example.
 func (o *sdca) predict(b *batch, i int) (before, now float64) {
 	for j := range b.sparse {
 		g := &b.sparse[j]
@@ -284,13 +285,15 @@ func (b *batch) move(i int, by float64) {
 	}
 }
 
-// order returns the examples in the order in which they are trained on, some several times and others not if it is adaptive.
+// order returns the examples in the order in which they are trained on, some several times and
+// others not if it is adaptive.
 func (o *sdca) order(b *batch, state []float32) []int {
 	if !o.adaptive {
 		return rand.Perm(len(b.weights))
 	}
-	// The probability of an example grows with how far its dual variable is from the best. It is divided by ten each time that
-	// the example is picked (Csiba and others, "Stochastic Dual Coordinate Ascent with Adaptive Probabilities", 2015).
+	// The probability of an example grows with how far its dual variable is from the best. It is
+	// divided by ten each time that the example is picked (Csiba and others, "Stochastic Dual
+	// Coordinate Ascent with Adaptive Probabilities", 2015).
 	odds := make([]float64, len(b.weights))
 	for i := range odds {
 		label, err := o.loss.labels(b.labels[i])

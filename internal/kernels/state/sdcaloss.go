@@ -6,17 +6,19 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// dualLoss is a loss as stochastic dual coordinate ascent sees it (Shalev-Shwartz and Zhang, "Stochastic Dual Coordinate
-// Ascent Methods for Regularized Loss Minimization", 2013; Ma and others, "Adding vs. Averaging in Distributed Primal-Dual
-// Optimization", 2015).
+// dualLoss is a loss as stochastic dual coordinate ascent sees it (Shalev-Shwartz and Zhang,
+// "Stochastic Dual Coordinate Ascent Methods for Regularized Loss Minimization", 2013; Ma and
+// others, "Adding vs. Averaging in Distributed Primal-Dual Optimization", 2015).
 type dualLoss struct {
-	// update returns the dual variable of an example that is best while all others stay; norm is the squared norm of the example
-	// by its weight, the number of partitions and the strength of the regularization.
+	// update returns the dual variable of an example that is best while all others stay; norm is
+	// the squared norm of the example by its weight, the number of partitions and the strength of
+	// the regularization.
 	update func(label, dual, wx, norm float64) float64
 	primal func(label, wx float64) float64 // of an example of weight 1
 	slope  func(label, wx, weight float64) float64
 	dual   func(label, dual float64) float64 // the conjugate loss, of an example of weight 1
-	smooth float64                           // the inverse of the Lipschitz constant of the slope, 0 if there is none
+	// the inverse of the Lipschitz constant of the slope, 0 if there is none
+	smooth float64
 	labels func(label float32) (float32, error)
 }
 

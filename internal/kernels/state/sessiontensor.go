@@ -84,8 +84,8 @@ func init() {
 	})
 }
 
-// keep stores the input for the session and returns its handle: the names of node and device, which clients read to know
-// where the tensor is, and a number.
+// keep stores the input for the session and returns its handle: the names of node and device, which
+// clients read to know where the tensor is, and a number.
 func keep(ctx *kernel.Context) (string, error) {
 	if ctx.Step.Session == "" {
 		return "", status.FailedPreconditionf("GetSessionHandle called on null session state")

@@ -1,9 +1,10 @@
-// Package state holds variables and what changes them: reference variables, which operations reach through reference
-// edges, resource variables, which they reach through handles, assignments, scatters into variables, and the updates that
-// optimizers make.
+// Package state holds variables and what changes them: reference variables, which operations reach
+// through reference edges, resource variables, which they reach through handles, assignments,
+// scatters into variables, and the updates that optimizers make.
 //
-// Both kinds of variable are a kernel.Variable, so each change is written once. Values are shared between a variable and
-// those who read it; a change works in place when nobody else holds the value and on a copy otherwise.
+// Both kinds of variable are a kernel.Variable, so each change is written once. Values are shared
+// between a variable and those who read it; a change works in place when nobody else holds the
+// value and on a copy otherwise.
 package state
 
 import (
@@ -68,7 +69,8 @@ func find(ctx *kernel.Context, h *tensor.Handle) (*kernel.Variable, error) {
 	return kernel.LookupResource[*kernel.Variable](ctx.Device.Resources, h.Container, h.Name)
 }
 
-// elemShape returns what is known of the shape behind a handle, after checking the element type if it is known.
+// elemShape returns what is known of the shape behind a handle, after checking the element type if
+// it is known.
 func elemShape(elems []tensor.HandleElem, dtype tensor.DType) (tensor.PartialShape, error) {
 	if len(elems) == 0 {
 		return tensor.PartialShape{}, nil
@@ -80,8 +82,8 @@ func elemShape(elems []tensor.HandleElem, dtype tensor.DType) (tensor.PartialSha
 	return elems[0].Shape, nil
 }
 
-// inputShape returns what is known of the shape of input i of a rule, or of the variable that it is by reference or by
-// handle; attr is the attribute with the element type.
+// inputShape returns what is known of the shape of input i of a rule, or of the variable that it is
+// by reference or by handle; attr is the attribute with the element type.
 func inputShape(c *opdef.ShapeContext, i int, attr string) (tensor.PartialShape, error) {
 	if i < len(c.Op.Inputs) && c.Op.Inputs[i].DType == tensor.Resource {
 		return elemShape(c.InHandles[i], c.Attrs.Type(attr))
@@ -97,8 +99,8 @@ func target(ctx *kernel.Context) (*kernel.Variable, error) {
 	return lookup(ctx, 0)
 }
 
-// change calls f with the value of the operation's variable, which it may write to, and passes a reference on if the
-// operation has an output for it.
+// change calls f with the value of the operation's variable, which it may write to, and passes a
+// reference on if the operation has an output for it.
 func change(ctx *kernel.Context, f func(t *tensor.Tensor) error) error {
 	v, err := target(ctx)
 	if err != nil {

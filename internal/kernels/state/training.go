@@ -11,22 +11,25 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// rule is one step of an optimizer: it changes a variable and its slots by a gradient. It is registered in up to four
-// forms: for variables by reference (Apply…) or by handle (ResourceApply…), with a gradient for the whole variable or for
-// the rows that indices list (SparseApply…, ResourceSparseApply…).
+// rule is one step of an optimizer: it changes a variable and its slots by a gradient. It is
+// registered in up to four forms: for variables by reference (Apply…) or by handle
+// (ResourceApply…), with a gradient for the whole variable or for the rows that indices list
+// (SparseApply…, ResourceSparseApply…).
 type rule struct {
 	name  string // without Apply
 	doc   string
 	forms form
 	vars  []string // the variable and its slots
-	args  []string // the other inputs in order: hyperparameters, and the gradient, which is called grad or delta
+	// the other inputs in order: hyperparameters, and the gradient, which is called grad or delta
+	args  []string
 	attrs []string // besides T, Tindices and use_locking
 	f32   func(opdef.Attrs) update[float32]
 	f64   func(opdef.Attrs) update[float64]
 	c128  func(opdef.Attrs) update[complex128] // nil where TensorFlow has no complex form
 	types []tensor.DType                       // real floating types that TensorFlow has it for
 
-	errors     map[string]string // texts that name an input otherwise than by "NAME is not a scalar: "
+	// texts that name an input otherwise than by "NAME is not a scalar: "
+	errors     map[string]string
 	signs      map[string]sign   // hyperparameters that must have a sign
 	rowsErrors map[string]string // errors of the sparse forms, where they are others
 	rowsSigns  map[string]sign
@@ -60,8 +63,8 @@ const (
 // number is a type that steps are computed in.
 type number interface{ simd.Float | complex128 }
 
-// update is the arithmetic of a rule: v are corresponding elements of the variable and its slots, g those of the gradient,
-// p the hyperparameters in order.
+// update is the arithmetic of a rule: v are corresponding elements of the variable and its slots, g
+// those of the gradient, p the hyperparameters in order.
 type update[T number] func(v [][]T, g, p []T)
 
 // plain returns an update that does not depend on attributes.

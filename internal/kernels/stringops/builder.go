@@ -1,11 +1,11 @@
 package stringops
 
-// together is how many bytes of text are collected before they become strings: what one string that outlives the others
-// keeps with it.
+// together is how many bytes of text are collected before they become strings: what one string that
+// outlives the others keeps with it.
 const together = 4 << 10
 
-// builder makes many strings, in order, of which several share one piece of memory. The bytes of the next string are added to
-// buf, and next ends it; flush comes last.
+// builder makes many strings, in order, of which several share one piece of memory. The bytes of
+// the next string are added to buf, and next ends it; flush comes last.
 type builder struct {
 	buf  []byte
 	ends []int // in buf

@@ -15,19 +15,20 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// nextChar decodes the first character of a text that is not empty. It returns malformed, and the size of what is, for
-// bytes that are no character.
+// nextChar decodes the first character of a text that is not empty. It returns malformed, and the
+// size of what is, for bytes that are no character.
 type nextChar func(s string) (r rune, size int)
 
 const malformed rune = -1
 
-// charset decodes texts: it returns how, which may depend on how the first one begins, and how many bytes of that are a byte
-// order mark.
+// charset decodes texts: it returns how, which may depend on how the first one begins, and how many
+// bytes of that are a byte order mark.
 type charset func(s string) (next nextChar, mark int)
 
 func fixed(next nextChar) charset { return func(string) (nextChar, int) { return next, 0 } }
 
-// charsets are those that do not come from package encoding, by their names in lower case without punctuation.
+// charsets are those that do not come from package encoding, by their names in lower case without
+// punctuation.
 var charsets = map[string]charset{
 	"utf8": fixed(nextUTF8), "usascii": fixed(nextASCII), "ascii": fixed(nextASCII), "iso88591": fixed(nextLatin1), "latin1": fixed(nextLatin1),
 	"utf16be": fixed(nextUTF16(binary.BigEndian)), "utf16le": fixed(nextUTF16(binary.LittleEndian)),
@@ -75,8 +76,8 @@ func nextASCII(s string) (rune, int) {
 	return rune(s[0]), 1
 }
 
-// nextByte takes bytes to which a table gives no character for the control characters of Latin 1, if they have these, as ICU
-// does.
+// nextByte takes bytes to which a table gives no character for the control characters of Latin 1,
+// if they have these, as ICU does.
 func nextByte(table *charmap.Charmap) nextChar {
 	return func(s string) (rune, int) {
 		r := table.DecodeByte(s[0])
@@ -163,7 +164,8 @@ func nextOf(e encoding.Encoding) nextChar {
 		decoder := e.NewDecoder()
 		var dst [2 * utf8.UTFMax]byte
 		for n := 1; n <= len(s); n++ {
-			written, read, _ := decoder.Transform(dst[:], []byte(s[:n]), n == len(s)) // an error says that there is more to come
+			// an error says that there is more to come
+			written, read, _ := decoder.Transform(dst[:], []byte(s[:n]), n == len(s))
 			if written == 0 {
 				continue
 			}

@@ -60,7 +60,8 @@ func (g *ngrams) Compute(ctx *kernel.Context) error {
 		return err
 	}
 	ends := make([]int64, len(splits))
-	if len(data) == 0 || len(splits) == 0 { // without rows there are empty strings in the shape of the data
+	// without rows there are empty strings in the shape of the data
+	if len(data) == 0 || len(splits) == 0 {
 		out, err := ctx.AllocateLike(0, ctx.Input(0))
 		if err != nil {
 			return err

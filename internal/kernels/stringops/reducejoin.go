@@ -95,7 +95,8 @@ func reduceJoin(dst []string, in *tensor.Tensor, kept, axes []int, separator str
 		strides[i] = stride
 		stride *= in.Dim(i)
 	}
-	// offset returns the place of the element with the given number among those that some axes span.
+	// offset returns the place of the element with the given number among those that some axes
+	// span.
 	offset := func(axes []int, n int) int {
 		at := 0
 		for _, axe := range slices.Backward(axes) {
@@ -120,7 +121,8 @@ func reduceJoin(dst []string, in *tensor.Tensor, kept, axes []int, separator str
 }
 
 func newSegmentJoin(c *kernel.Construction) (kernel.Kernel, error) {
-	separator, _, _ := strings.Cut(c.Attrs.String("separator"), "\x00") // TensorFlow's ends there, in this operation alone
+	// TensorFlow's ends there, in this operation alone
+	separator, _, _ := strings.Cut(c.Attrs.String("separator"), "\x00")
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in, ids := ctx.Input(0), ctx.Input(1)
 		n, err := segmentCount(in, ids, ctx.Input(2))
@@ -149,7 +151,8 @@ func newSegmentJoin(c *kernel.Construction) (kernel.Kernel, error) {
 					parts[k] = vals[r*row+column]
 				}
 				first := 0
-				for first < len(parts)-1 && parts[first] == "" { // nothing separates what begins with nothing
+				// nothing separates what begins with nothing
+				for first < len(parts)-1 && parts[first] == "" {
 					first++
 				}
 				dst[id*row+column] = strings.Join(parts[first:], separator)

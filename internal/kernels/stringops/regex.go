@@ -120,6 +120,7 @@ func newStaticFullMatch(c *kernel.Construction) (kernel.Kernel, error) {
 
 func matchEach(ctx *kernel.Context, re *regexp.Regexp) error {
 	return eachString(ctx, func(s string) (bool, error) {
-		return utf8.ValidString(s) && re.MatchString(s), nil // no expression matches what is no character
+		// no expression matches what is no character
+		return utf8.ValidString(s) && re.MatchString(s), nil
 	})
 }

@@ -75,9 +75,9 @@ func replaceEach(ctx *kernel.Context, re *regexp.Regexp, rewrite string, global 
 	})
 }
 
-// goTemplate turns a replacement in the form of RE2, where a backslash stands before the number of a group, into the form of
-// package regexp. It returns also the largest number of a group, and whether the replacement is whole: as in RE2 it ends
-// before another escape.
+// goTemplate turns a replacement in the form of RE2, where a backslash stands before the number of
+// a group, into the form of package regexp. It returns also the largest number of a group, and
+// whether the replacement is whole: as in RE2 it ends before another escape.
 func goTemplate(rewrite string) (template string, group int, whole bool) {
 	var b strings.Builder
 	for i := 0; i < len(rewrite); i++ {

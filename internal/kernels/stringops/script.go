@@ -30,10 +30,12 @@ func init() {
 	})
 }
 
-// unknownScript is the number of code points that are not assigned, or to a script that has no number here.
+// unknownScript is the number of code points that are not assigned, or to a script that has no
+// number here.
 const unknownScript = 103
 
-// scriptNumbers are the numbers that ICU has for the scripts of the version of Unicode that TensorFlow knows.
+// scriptNumbers are the numbers that ICU has for the scripts of the version of Unicode that
+// TensorFlow knows.
 var scriptNumbers = map[string]int32{
 	"Adlam": 167, "Ahom": 161, "Anatolian_Hieroglyphs": 156, "Arabic": 2, "Armenian": 3, "Avestan": 117, "Balinese": 62,
 	"Bamum": 130, "Bassa_Vah": 134, "Batak": 63, "Bengali": 4, "Bhaiksuki": 168, "Bopomofo": 5, "Brahmi": 65, "Braille": 46,

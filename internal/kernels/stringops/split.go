@@ -39,8 +39,8 @@ func splitShape(c *opdef.ShapeContext) error {
 	return shapefn.CheckRanks(c, 0, 1, 0)
 }
 
-// splitter returns the kernel of an operation that splits each string at the second input, which has the given name, and adds
-// the parts to a list.
+// splitter returns the kernel of an operation that splits each string at the second input, which
+// has the given name, and adds the parts to a list.
 func splitter(name string, split func(parts []string, s, at string) []string) kernel.Kernel {
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in, at := ctx.Input(0), ctx.Input(1)

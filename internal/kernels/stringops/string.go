@@ -1,8 +1,10 @@
-// Package stringops holds the operations on strings: text put together, taken apart, matched, replaced, converted from and to
-// numbers, hashed, encoded, and parsed as records of several formats.
+// Package stringops holds the operations on strings: text put together, taken apart, matched,
+// replaced, converted from and to numbers, hashed, encoded, and parsed as records of several
+// formats.
 //
-// A string tensor holds bytes. Operations that work on characters take them as UTF-8 and say what becomes of bytes that are
-// not. Regular expressions are those of RE2, which is the syntax of Go's package regexp.
+// A string tensor holds bytes. Operations that work on characters take them as UTF-8 and say what
+// becomes of bytes that are not. Regular expressions are those of RE2, which is the syntax of Go's
+// package regexp.
 package stringops
 
 import (

@@ -55,7 +55,8 @@ type writer struct{ *summary.Writer }
 // TypeName names the resource in handles and errors as TensorFlow does.
 func (*writer) TypeName() string { return "N10tensorflow22SummaryWriterInterfaceE" }
 
-// Close closes the file when nothing leads to the writer any more. What could not be written then is lost.
+// Close closes the file when nothing leads to the writer any more. What could not be written then
+// is lost.
 func (w *writer) Close() { _ = w.Writer.Close() }
 
 func newHandle(c *kernel.Construction) (kernel.Kernel, error) {

@@ -1,5 +1,5 @@
-// Package summary holds the operations that make summaries, as strings for a client to write to an event file, and those that
-// write them to a file of the task that they run on.
+// Package summary holds the operations that make summaries, as strings for a client to write to an
+// event file, and those that write them to a file of the task that they run on.
 package summary
 
 import (

@@ -77,7 +77,8 @@ func (n *numbered) add(_ string, _ []string, number int64) error {
 
 func (n *numbered) tensor() tensor.Tensor { return tensor.Vector(n.vals...) }
 
-// parseFloat reads a number as C does, in decimal or hexadecimal digits; one that is too large is infinite.
+// parseFloat reads a number as C does, in decimal or hexadecimal digits; one that is too large is
+// infinite.
 func parseFloat(s string, bits int) (float64, error) {
 	s = strings.TrimSpace(s)
 	if strings.Contains(s, "_") {

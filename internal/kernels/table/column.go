@@ -11,8 +11,9 @@ import (
 
 // column holds values, one row of elements for each.
 type column struct {
-	t tensor.Tensor // [room, width]; those who export it share it, so that it is copied before it changes
-	n int           // rows in use
+	// [room, width]; those who export it share it, so that it is copied before it changes
+	t tensor.Tensor
+	n int // rows in use
 }
 
 // newColumn returns a column with room for some rows, none of which is in use.
@@ -50,8 +51,8 @@ func (c *column) set(l gatherscatter.List, values *tensor.Tensor) {
 	gatherscatter.Scatter(elementwise.Assign, &c.t, values, l, c.width())
 }
 
-// get sets out to the listed rows. Where the list is negative it takes default values: row i of defaults if there is one for
-// each key and perKey allows it, otherwise the first.
+// get sets out to the listed rows. Where the list is negative it takes default values: row i of
+// defaults if there is one for each key and perKey allows it, otherwise the first.
 func (c *column) get(out, defaults *tensor.Tensor, l gatherscatter.List, perKey bool) {
 	width := c.width()
 	gatherscatter.Gather(out, &c.t, l, gatherscatter.Layout{Outer: 1, Rows: c.t.Dim(0), Width: width})
@@ -62,7 +63,8 @@ func (c *column) get(out, defaults *tensor.Tensor, l gatherscatter.List, perKey 
 	fill(out, defaults, l.Rows, width, step)
 }
 
-// fill sets the rows of out for which the list is negative: row i to the elements of defaults from i*step on.
+// fill sets the rows of out for which the list is negative: row i to the elements of defaults from
+// i*step on.
 func fill(out, defaults *tensor.Tensor, list []int64, width, step int) {
 	switch dtype := out.DType(); dtype {
 	case tensor.String:

@@ -20,8 +20,8 @@ func must(t testing.TB, env *kerneltest.Env, op string, attrs opdef.Attrs) *kern
 	return n
 }
 
-// TestConcurrentChanges inserts, finds, exports and removes at the same time: every value found is that of its key, and what
-// was exported stays as it was.
+// TestConcurrentChanges inserts, finds, exports and removes at the same time: every value found is
+// that of its key, and what was exported stays as it was.
 func TestConcurrentChanges(t *testing.T) {
 	for _, tt := range []struct {
 		op     string
@@ -67,7 +67,8 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 }
 
-// checkTens checks that the value of every key is ten times it, or that the key was absent or is a mark.
+// checkTens checks that the value of every key is ten times it, or that the key was absent or is a
+// mark.
 func checkTens(t *testing.T, keys, values tensor.Tensor) {
 	v := tensor.Values[int64](&values)
 	for i, k := range tensor.Values[int64](&keys) {
@@ -77,7 +78,8 @@ func checkTens(t *testing.T, keys, values tensor.Tensor) {
 	}
 }
 
-// TestReuseOfFreeBuckets changes a key that lies behind a bucket which has become free: it must not be there twice.
+// TestReuseOfFreeBuckets changes a key that lies behind a bucket which has become free: it must not
+// be there twice.
 func TestReuseOfFreeBuckets(t *testing.T) {
 	l := layout{keyType: tensor.Int64, valueType: tensor.Int64}
 	empty, deleted := tensor.Scalar[int64](-1), tensor.Scalar[int64](-2)
@@ -101,7 +103,8 @@ func TestReuseOfFreeBuckets(t *testing.T) {
 	}
 }
 
-// TestImportOfFullBuckets fills a table whose buckets came from outside and have no room: operations end.
+// TestImportOfFullBuckets fills a table whose buckets came from outside and have no room:
+// operations end.
 func TestImportOfFullBuckets(t *testing.T) {
 	l := layout{keyType: tensor.Int64, valueType: tensor.Int64}
 	empty, deleted := tensor.Scalar[int64](-1), tensor.Scalar[int64](-2)

@@ -10,16 +10,19 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// dense is a hash table with open addressing. Keys and values are scalars or vectors. Its buckets are found as in TensorFlow,
-// by the same hashes and the same quadratic probing, and exported as they are: what one process has saved another can load.
+// dense is a hash table with open addressing. Keys and values are scalars or vectors. Its buckets
+// are found as in TensorFlow, by the same hashes and the same quadratic probing, and exported as
+// they are: what one process has saved another can load.
 type dense[K key] struct {
 	layout
 	width          int       // elements of a key
 	empty, deleted marker[K] // the keys of buckets that were never used and that are free again
 	maxLoad        float32   // largest part of the buckets that may be in use
 
-	buckets tensor.Tensor // [number of buckets, width]; those who export it share it, so that it is copied before it changes
-	values  column        // one row for each bucket
+	// [number of buckets, width]; those who export it share it, so that it is copied before it
+	// changes
+	buckets tensor.Tensor
+	values  column // one row for each bucket
 	entries int
 }
 
@@ -99,7 +102,8 @@ func (d *dense[K]) isMarker(key []K) bool {
 	return same(key, d.empty.key) || same(key, d.deleted.key)
 }
 
-// read returns the elements and the number of keys, a key or a batch of them, none of which may be a marker.
+// read returns the elements and the number of keys, a key or a batch of them, none of which may be
+// a marker.
 func (d *dense[K]) read(keys *tensor.Tensor) ([]K, int, error) {
 	n := 1
 	if keys.Rank() > 0 {

@@ -46,7 +46,8 @@ func (f *fixed) export() (keys, values tensor.Tensor, err error) {
 	return f.mutable.export()
 }
 
-// replace fills the table. One that is filled may be filled again with as many keys, which changes nothing.
+// replace fills the table. One that is filled may be filled again with as many keys, which changes
+// nothing.
 func (f *fixed) replace(keys, values *tensor.Tensor) error {
 	if err := f.checkPairs(keys, values); err != nil {
 		return err
@@ -69,7 +70,8 @@ func (f *fixed) checkFilledAgain(n int) error {
 	return nil
 }
 
-// checkUnique checks that a key that comes twice has one value. Keys have been numbered in the order in which they came.
+// checkUnique checks that a key that comes twice has one value. Keys have been numbered in the
+// order in which they came.
 func checkUnique(keys, values *tensor.Tensor, numbers []int64) error {
 	var first []int // where each key comes first
 	for i, number := range numbers {

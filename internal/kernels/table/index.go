@@ -15,7 +15,8 @@ type index interface {
 	find(keys *tensor.Tensor, numbers []int64)
 	// add is find that gives the next number to a key that has none.
 	add(keys *tensor.Tensor, numbers []int64)
-	// remove forgets keys. The last number is then given to the key whose number is free, as dropped is told.
+	// remove forgets keys. The last number is then given to the key whose number is free, as
+	// dropped is told.
 	remove(keys *tensor.Tensor, dropped func(number int))
 	// export returns a vector of the keys in the order of their numbers.
 	export() tensor.Tensor

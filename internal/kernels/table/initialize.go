@@ -100,7 +100,8 @@ func newFromFile(c *kernel.Construction) (kernel.Kernel, error) {
 // Types returns the types of keys and values.
 func (t *Table) Types() (key, value tensor.DType) { return t.keyType, t.valueType }
 
-// Initialize fills a table that is filled once with vectors of keys and values, unless that has been done.
+// Initialize fills a table that is filled once with vectors of keys and values, unless that has
+// been done.
 func (t *Table) Initialize(keys, values *tensor.Tensor) error {
 	f, err := t.fixed()
 	if err != nil {

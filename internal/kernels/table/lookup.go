@@ -38,8 +38,9 @@ const (
 	takesValue
 )
 
-// onTable returns the constructor of kernels that call f with the table behind input 0. The other inputs are keys and values
-// of the table, as listed, and so are the outputs of those that have several or take some.
+// onTable returns the constructor of kernels that call f with the table behind input 0. The other
+// inputs are keys and values of the table, as listed, and so are the outputs of those that have
+// several or take some.
 func onTable(f func(*kernel.Context, *Table) error, inputs ...takes) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		in, out := c.Inputs, c.Outputs
@@ -56,7 +57,8 @@ func onTable(f func(*kernel.Context, *Table) error, inputs ...takes) kernel.New 
 	}
 }
 
-// checkTypes compares the types of a node with those of the table. The outputs are a size, values, or keys and values.
+// checkTypes compares the types of a node with those of the table. The outputs are a size, values,
+// or keys and values.
 func (t *Table) checkTypes(in, out []tensor.DType, inputs []takes) error {
 	types := []tensor.DType{takesKey: t.keyType, takesValue: t.valueType}
 	wantIn, wantOut := in[:1:1], out
@@ -113,7 +115,8 @@ func findShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// elems returns what is known of the keys and values of the table behind input 0, of which types are those of the node.
+// elems returns what is known of the keys and values of the table behind input 0, of which types
+// are those of the node.
 func elems(c *opdef.ShapeContext, types ...tensor.DType) (key, value tensor.HandleElem, known bool, err error) {
 	if _, err := opdef.WithRank(c.In[0], 0); err != nil {
 		return key, value, false, err

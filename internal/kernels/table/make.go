@@ -16,12 +16,13 @@ import (
 
 // kind is a kind of table.
 type kind struct {
-	name, doc string                          // of the operation that makes one, in its old form
-	in        []string                        // inputs of its newer forms; the old one has the first alone
-	attrs     []string                        // besides types and names
-	types     map[tensor.DType][]tensor.DType // of values, by the type of keys
-	shape     opdef.ShapeFn                   // of a handle
-	create    func(*kernel.Context, *kernel.Construction) (contents, layout, error)
+	name, doc string // of the operation that makes one, in its old form
+	// inputs of its newer forms; the old one has the first alone
+	in     []string
+	attrs  []string                        // besides types and names
+	types  map[tensor.DType][]tensor.DType // of values, by the type of keys
+	shape  opdef.ShapeFn                   // of a handle
+	create func(*kernel.Context, *kernel.Construction) (contents, layout, error)
 }
 
 // numbers are the values that tables have for any type of key.
@@ -77,8 +78,8 @@ func init() {
 	}
 }
 
-// register adds the three operations that make such a table: with a reference to its name, with a handle that names it, and
-// with a handle that is the only way to it.
+// register adds the three operations that make such a table: with a reference to its name, with a
+// handle that names it, and with a handle that is the only way to it.
 func (k *kind) register() {
 	types := []string{"key_dtype: type", "value_dtype: type"}
 	names := []string{"container: string = ''", "shared_name: string = ''", "use_node_name_sharing: bool = false"}

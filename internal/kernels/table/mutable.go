@@ -42,7 +42,8 @@ func (m *mutable) get(out, keys, defaults *tensor.Tensor, perKey bool) error {
 
 func (m *mutable) insert(keys, values *tensor.Tensor) error { return m.put(keys, values, nil) }
 
-// put stores values. check, which may be nil, is given the numbers of the keys first; its error leaves keys without values.
+// put stores values. check, which may be nil, is given the numbers of the keys first; its error
+// leaves keys without values.
 func (m *mutable) put(keys, values *tensor.Tensor, check func(numbers []int64) error) error {
 	l, err := gatherscatter.Make(keys.NumElements())
 	defer l.Release()
@@ -81,7 +82,8 @@ func (m *mutable) replace(keys, values *tensor.Tensor) error {
 	return m.refill(keys, values, nil)
 }
 
-// refill makes keys and values the whole contents. After an error of check, as in put, nothing has changed.
+// refill makes keys and values the whole contents. After an error of check, as in put, nothing has
+// changed.
 func (m *mutable) refill(keys, values *tensor.Tensor, check func(numbers []int64) error) error {
 	fresh, err := newMutable(m.layout)
 	if err == nil {

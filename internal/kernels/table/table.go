@@ -1,9 +1,10 @@
-// Package table holds lookup tables: hash tables that are filled once, from tensors or a file of lines, and hash tables that
-// steps change. A table is a resource, so that steps and sessions share it.
+// Package table holds lookup tables: hash tables that are filled once, from tensors or a file of
+// lines, and hash tables that steps change. A table is a resource, so that steps and sessions share
+// it.
 //
-// Contents are kept apart from types: keys, of one of three types, are numbered (index), and the values of key i are row i of
-// a tensor (column). The dense table alone keeps its keys in buckets, because it exports them, into checkpoints, the way they
-// lie; they lie as in TensorFlow's.
+// Contents are kept apart from types: keys, of one of three types, are numbered (index), and the
+// values of key i are row i of a tensor (column). The dense table alone keeps its keys in buckets,
+// because it exports them, into checkpoints, the way they lie; they lie as in TensorFlow's.
 package table
 
 import (
@@ -26,16 +27,19 @@ type Table struct {
 // TypeName names the resource as TensorFlow does.
 func (*Table) TypeName() string { return "N10tensorflow6lookup15LookupInterfaceE" }
 
-// layout is what the keys and values of a table look like. The shape of a key is that of a scalar, except in dense tables.
+// layout is what the keys and values of a table look like. The shape of a key is that of a scalar,
+// except in dense tables.
 type layout struct {
 	keyType, valueType   tensor.DType
 	keyShape, valueShape tensor.Shape
 }
 
-// contents is what kinds of tables differ in. Types of arguments have been checked, and shapes except those of replace.
+// contents is what kinds of tables differ in. Types of arguments have been checked, and shapes
+// except those of replace.
 type contents interface {
 	size() int
-	// find sets out to the values of keys, or to default values, of which there is one for all or one for each key.
+	// find sets out to the values of keys, or to default values, of which there is one for all or
+	// one for each key.
 	find(out, keys, defaults *tensor.Tensor) error
 	insert(keys, values *tensor.Tensor) error
 	remove(keys *tensor.Tensor) error

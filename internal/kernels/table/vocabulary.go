@@ -27,7 +27,8 @@ type vocabulary struct {
 	offset     int64  // of numbers of lines
 }
 
-// fileName returns the name of a file that is input i. Errors call the input and what it holds by the given names.
+// fileName returns the name of a file that is input i. Errors call the input and what it holds by
+// the given names.
 func fileName(ctx *kernel.Context, i int, input, what string) (string, error) {
 	in := ctx.Input(i)
 	if in.Rank() != 0 {
@@ -40,7 +41,8 @@ func fileName(ctx *kernel.Context, i int, input, what string) (string, error) {
 	return name, nil
 }
 
-// fill fills a table from a file. Nobody else waits while the file is read; who comes second finds the table filled.
+// fill fills a table from a file. Nobody else waits while the file is read; who comes second finds
+// the table filled.
 func (v *vocabulary) fill(t *Table, path string) error {
 	_, err := t.fixed()
 	if err == nil {

@@ -1,12 +1,14 @@
-// Package channelwise computes what windows that move over images or volumes make of each channel by itself: pooling, depthwise
-// convolution, and their gradients. Tensors have the batch first and the channels last, contiguous.
+// Package channelwise computes what windows that move over images or volumes make of each channel
+// by itself: pooling, depthwise convolution, and their gradients. Tensors have the batch first and
+// the channels last, contiguous.
 //
-// The kernels, one per operation, element type and vector level, go over rectangles of outputs whose windows have the same
-// size, and hold some vectors of channels in registers while they visit the elements of a window. Go code cuts outputs into
-// such rectangles, so that padding is never written out.
+// The kernels, one per operation, element type and vector level, go over rectangles of outputs
+// whose windows have the same size, and hold some vectors of channels in registers while they visit
+// the elements of a window. Go code cuts outputs into such rectangles, so that padding is never
+// written out.
 //
-// Results are the same to the bit however many cores are idle; the gradient of a filter depends on the number of threads that
-// package parallel is set to.
+// Results are the same to the bit however many cores are idle; the gradient of a filter depends on
+// the number of threads that package parallel is set to.
 package channelwise
 
 import (
@@ -29,8 +31,8 @@ func (s *Span) valid() bool {
 	return s.Window >= 1 && s.Stride >= 1 && s.Dilation >= 1 && s.In >= 0 && s.Out >= 0
 }
 
-// Clip returns the range of window elements that lie within the input at output position o, and the input position of the
-// first of them.
+// Clip returns the range of window elements that lie within the input at output position o, and the
+// input position of the first of them.
 func (s *Span) Clip(o int) (lo, hi, at int) {
 	at = o*s.Stride - s.Before
 	hi = s.Window
@@ -53,8 +55,8 @@ func (s *Span) alike(o int) int {
 	return min(s.Out-o, 1+(s.In-1-last)/s.Stride)
 }
 
-// rectangles calls visit for rectangles of outputs whose windows are cut off alike, of high rows of wide outputs from (row, col)
-// on. They make up rows lo to hi.
+// rectangles calls visit for rectangles of outputs whose windows are cut off alike, of high rows of
+// wide outputs from (row, col) on. They make up rows lo to hi.
 func rectangles(rows, cols *Span, lo, hi int, visit func(row, col, high, wide int)) {
 	for row := lo; row < hi; {
 		high := min(rows.alike(row), hi-row)

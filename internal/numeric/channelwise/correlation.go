@@ -10,16 +10,18 @@ import (
 // phase is the motion of a window along one dimension for outputs that are step apart.
 type phase struct {
 	Span
-	size         int // of the output, all phases together
-	at, step     int // position of the phase's first output, and distance of its outputs
-	tap, tapStep int // filter element that belongs to the window's first one, and distance to the next one's
+	size     int // of the output, all phases together
+	at, step int // position of the phase's first output, and distance of its outputs
+	// filter element that belongs to the window's first one, and distance to the next one's
+	tap, tapStep int
 }
 
 func (s Span) forward() phase { return phase{Span: s, size: s.Out, step: 1, tapStep: 1} }
 
-// backward returns the phases of the gradient by the input: window element k of output o meets input position
-// o*Stride - Before + k*Dilation, so those inputs that are Stride apart meet the same elements, every Stride-th or, with gaps,
-// more, and move by one output from one to the next. The filter is turned around so that windows go forward.
+// backward returns the phases of the gradient by the input: window element k of output o meets
+// input position o*Stride - Before + k*Dilation, so those inputs that are Stride apart meet the
+// same elements, every Stride-th or, with gaps, more, and move by one output from one to the next.
+// The filter is turned around so that windows go forward.
 func (s Span) backward() []phase {
 	var phases []phase
 	shared := gcd(s.Stride, s.Dilation)
@@ -48,7 +50,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// correlation is what windows of x, elements of a filter f and outputs y have to do with each other.
+// correlation is what windows of x, elements of a filter f and outputs y have to do with each
+// other.
 type correlation struct {
 	rows, cols phase
 	channels   int
@@ -78,7 +81,8 @@ func overwriteRows[T simd.Float](c *correlation, y, x, f []T, lo, hi int) {
 	p.run(lo, hi)
 }
 
-// accumulateRows adds to f the sums over the outputs y in rows lo to hi of the batch times their windows of x.
+// accumulateRows adds to f the sums over the outputs y in rows lo to hi of the batch times their
+// windows of x.
 func accumulateRows[T simd.Float](c *correlation, f, x, y []T, lo, hi int) {
 	if c.channels == 0 {
 		return
@@ -88,8 +92,8 @@ func accumulateRows[T simd.Float](c *correlation, f, x, y []T, lo, hi int) {
 	p.run(lo, hi)
 }
 
-// tapArgs is a call of a kernel for lines of outputs whose windows have the same size. Distances are in bytes. The kernel
-// changes the counts. The assembly knows the layout.
+// tapArgs is a call of a kernel for lines of outputs whose windows have the same size. Distances
+// are in bytes. The kernel changes the counts. The assembly knows the layout.
 type tapArgs struct {
 	x, f, y       unsafe.Pointer
 	pixels, lines int
@@ -153,7 +157,8 @@ func (p *pass[T]) rectangle(image, row, col, high, wide int) {
 	p.calls(x, y, high, wide)
 }
 
-// direction is the way through x or y: the first element, and the distances of pixels and of lines of them.
+// direction is the way through x or y: the first element, and the distances of pixels and of lines
+// of them.
 type direction struct{ at, step, line int }
 
 // calls runs the kernel for lines of wide pixels, as many at a time as may be.

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Depthwise describes a convolution that keeps channels apart: channel c*Multiplier+q of the output depends on channel c of
-// the input alone. Filters are [rows, columns, Channels, Multiplier].
+// Depthwise describes a convolution that keeps channels apart: channel c*Multiplier+q of the output
+// depends on channel c of the input alone. Filters are [rows, columns, Channels, Multiplier].
 type Depthwise struct {
 	Batch, Channels, Multiplier int
 	Rows, Cols                  Span
@@ -45,7 +45,8 @@ func Convolve[T simd.Float](s *Depthwise, y, x, f []T) {
 	}
 }
 
-// ConvolveInputGrad computes dx, the gradient of Convolve's input, from the filter f and the gradient dy of the output.
+// ConvolveInputGrad computes dx, the gradient of Convolve's input, from the filter f and the
+// gradient dy of the output.
 func ConvolveInputGrad[T simd.Float](s *Depthwise, dx, dy, f []T) {
 	s.check(len(dx), len(f), len(dy))
 	switch {
@@ -81,7 +82,8 @@ func inputGrad[T simd.Float](s *Depthwise, dx, dy, f []T) {
 	})
 }
 
-// ConvolveFilterGrad computes df, the gradient of Convolve's filter, from the input x and the gradient dy of the output.
+// ConvolveFilterGrad computes df, the gradient of Convolve's filter, from the input x and the
+// gradient dy of the output.
 func ConvolveFilterGrad[T simd.Float](s *Depthwise, df, x, dy []T) {
 	s.check(len(x), len(df), len(dy))
 	if s.wasteful() {
@@ -125,7 +127,8 @@ func sumParts[T simd.Float](total []T, n, grain int, f func(part []T, lo, hi int
 	}
 }
 
-// repeated is the convolution of an image whose channels have been repeated once for each of their outputs.
+// repeated is the convolution of an image whose channels have been repeated once for each of their
+// outputs.
 func (s *Depthwise) repeated() Depthwise {
 	one := *s
 	one.Channels, one.Multiplier = s.Channels*s.Multiplier, 1

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Pooling describes pooling over windows without gaps: Spans are the motions along planes, rows and columns. What lies
-// outside the input does not count.
+// Pooling describes pooling over windows without gaps: Spans are the motions along planes, rows and
+// columns. What lies outside the input does not count.
 type Pooling struct {
 	Batch, Channels int
 	Spans           [3]Span
@@ -29,8 +29,8 @@ func (s *Pooling) check(input, output int) {
 	}
 }
 
-// MaxPool computes y, the largest elements of the windows of x. Elements that are not numbers do not count; a window without
-// any number gives the lowest finite one.
+// MaxPool computes y, the largest elements of the windows of x. Elements that are not numbers do
+// not count; a window without any number gives the lowest finite one.
 func MaxPool[T simd.Float](s *Pooling, y, x []T) {
 	s.check(len(x), len(y))
 	p := pooling[T]{Pooling: s, x: x, y: y, kernel: poolKernels[T]().max}
@@ -44,8 +44,8 @@ func AvgPool[T simd.Float](s *Pooling, y, x []T) {
 	p.byLines()
 }
 
-// MaxPoolGrad computes dx, the gradient of MaxPool's input x, from dy, the gradient of its output. The first of several
-// largest elements of a window has the gradient.
+// MaxPoolGrad computes dx, the gradient of MaxPool's input x, from dy, the gradient of its output.
+// The first of several largest elements of a window has the gradient.
 func MaxPoolGrad[T simd.Float](s *Pooling, dx, x, dy []T) {
 	s.check(min(len(x), len(dx)), len(dy))
 	k := poolKernels[T]()
@@ -53,8 +53,9 @@ func MaxPoolGrad[T simd.Float](s *Pooling, dx, x, dy []T) {
 	p.byImages()
 }
 
-// NearPoolGrad computes dx from the input x and the output y of a max pooling and from dy, the gradient of y: every element of
-// a window that differs from its y by less than 1e-5 has the gradient. So TensorFlow does it in three dimensions.
+// NearPoolGrad computes dx from the input x and the output y of a max pooling and from dy, the
+// gradient of y: every element of a window that differs from its y by less than 1e-5 has the
+// gradient. So TensorFlow does it in three dimensions.
 func NearPoolGrad[T simd.Float](s *Pooling, dx, x, y, dy []T) {
 	s.check(min(len(x), len(dx)), min(len(y), len(dy)))
 	p := pooling[T]{Pooling: s, x: x, dx: dx, y: y, dy: dy, kernel: poolKernels[T]().nearGrad}
@@ -71,16 +72,17 @@ func AvgPoolGrad[T simd.Float](s *Pooling, dx, dy []T) {
 	p.byImages()
 }
 
-// poolArgs is a call of a kernel for rows of pixels whose windows have the same size. Distances are in bytes. The kernel changes
-// the counts. The assembly knows the layout.
+// poolArgs is a call of a kernel for rows of pixels whose windows have the same size. Distances are
+// in bytes. The kernel changes the counts. The assembly knows the layout.
 type poolArgs struct {
-	x, dx                unsafe.Pointer // the first pixel's window
-	y, dy                unsafe.Pointer // the first pixel
-	pixels, lines        int
-	stepX, stepY         int // from one pixel to the next
-	skipX, skipY         int // from behind a row's last pixel to the next row's first
-	row                  int // between rows of x
-	plane                int // from behind a window's last row of a plane to its first one of the next
+	x, dx         unsafe.Pointer // the first pixel's window
+	y, dy         unsafe.Pointer // the first pixel
+	pixels, lines int
+	stepX, stepY  int // from one pixel to the next
+	skipX, skipY  int // from behind a row's last pixel to the next row's first
+	row           int // between rows of x
+	// from behind a window's last row of a plane to its first one of the next
+	plane                int
 	depth, height, width int // of the window
 	channels             int
 	scale                uint64 // the bits of a T
@@ -92,8 +94,9 @@ type pooling[T simd.Float] struct {
 	*Pooling
 	x, dx, y, dy []T
 	kernel       func(args *byte)
-	max          func(args *byte)  // computes y line by line where the kernel needs it and the caller has none
-	scale        func(count int) T // by the number of elements in the window
+	// computes y line by line where the kernel needs it and the caller has none
+	max   func(args *byte)
+	scale func(count int) T // by the number of elements in the window
 }
 
 func (p *pooling[T]) work() int {
@@ -152,7 +155,8 @@ func (p *pooling[T]) byImages() {
 	})
 }
 
-// rows runs a kernel over rows lo to hi of one plane of outputs, y; planes are counted through the batch.
+// rows runs a kernel over rows lo to hi of one plane of outputs, y; planes are counted through the
+// batch.
 func (p *pooling[T]) rows(args *poolArgs, kernel func(*byte), plane, lo, hi int, y []T) {
 	front, back, atPlane := p.Spans[0].Clip(plane % p.Spans[0].Out)
 	args.depth = back - front
@@ -186,8 +190,8 @@ func (p *pooling[T]) rows(args *poolArgs, kernel func(*byte), plane, lo, hi int,
 	})
 }
 
-// call runs a kernel for pixels from output pixel out of a plane on, whose values are y and the first of which has its window
-// at pixel in of x.
+// call runs a kernel for pixels from output pixel out of a plane on, whose values are y and the
+// first of which has its window at pixel in of x.
 func (p *pooling[T]) call(a *poolArgs, kernel func(*byte), in, plane, out int, y []T) {
 	rows, cols := &p.Spans[1], &p.Spans[2]
 	a.x, a.y = unsafe.Pointer(&p.x[in*p.Channels]), unsafe.Pointer(&y[out*p.Channels])

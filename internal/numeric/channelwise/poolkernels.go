@@ -59,7 +59,8 @@ func (w windowOf[T]) out(y unsafe.Pointer) []T {
 
 func (w windowOf[T]) factor() T { return *(*T)(unsafe.Pointer(&w.scale)) }
 
-// each calls f for the elements of the window of x in order, with their distance from the first of all pixels' elements.
+// each calls f for the elements of the window of x in order, with their distance from the first of
+// all pixels' elements.
 func (w windowOf[T]) each(f func(offset int)) {
 	at := w.atX
 	for range w.depth {

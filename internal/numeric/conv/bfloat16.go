@@ -7,8 +7,9 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 )
 
-// The functions below compute with the processor's instructions for bfloat16, whose results are float32. They report false,
-// and do nothing, where there are none or they would not help; then the operands have to be widened.
+// The functions below compute with the processor's instructions for bfloat16, whose results are
+// float32. They report false, and do nothing, where there are none or they would not help; then the
+// operands have to be widened.
 
 // ForwardBFloat16 is Forward for bfloat16, with neighbouring channels of the input in pairs.
 func ForwardBFloat16[H ~uint16](s *Shape, y []float32, x, f []H) bool {
@@ -43,7 +44,8 @@ func InputGradBFloat16[H ~uint16](s *Shape, dx []float32, dy, f []H) bool {
 	return true
 }
 
-// FilterGradBFloat16 is FilterGrad for bfloat16, with neighbouring columns of the output, whose number is even, in pairs.
+// FilterGradBFloat16 is FilterGrad for bfloat16, with neighbouring columns of the output, whose
+// number is even, in pairs.
 func FilterGradBFloat16[H ~uint16](s *Shape, df []float32, x, dy []H) bool {
 	kern := microkernel.Pairs()
 	if kern == nil || s.OutW%2 != 0 || s.pixels() < fewPixels || s.filter() == 0 || s.outputs() == 0 {
@@ -52,8 +54,8 @@ func FilterGradBFloat16[H ~uint16](s *Shape, df []float32, x, dy []H) bool {
 	s.check(len(x), len(df), len(dy))
 	m := microkernel.ScratchOf[float32]()
 	defer m.Release()
-	// Two columns of outputs see pixels that lie a stride apart: there is a pair of them for each pixel and for each zero
-	// beside the image.
+	// Two columns of outputs see pixels that lie a stride apart: there is a pair of them for each
+	// pixel and for each zero beside the image.
 	c, half := s.correlate(), *s
 	half.InW, half.OutW = c.width()-s.StrideW, s.OutW/2
 	half.StrideW, half.PadLeft = 2*s.StrideW, 0
@@ -69,8 +71,8 @@ func FilterGradBFloat16[H ~uint16](s *Shape, df []float32, x, dy []H) bool {
 	return true
 }
 
-// columnPairs makes rows [lo, hi) of so many pairs of pixels from those of x: each pixel, or zero left or right of the image,
-// and the one that lies a stride behind it.
+// columnPairs makes rows [lo, hi) of so many pairs of pixels from those of x: each pixel, or zero
+// left or right of the image, and the one that lies a stride behind it.
 func columnPairs(s *Shape, dst []float32, x []uint16, width, lo, hi int) {
 	m := microkernel.ScratchOf[float32]()
 	defer m.Release()

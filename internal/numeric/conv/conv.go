@@ -1,15 +1,16 @@
-// Package conv computes two-dimensional convolutions and their gradients on tensors in NHWC order: images,
-// rows, columns, channels, the last contiguous. Filters are in HWIO order.
+// Package conv computes two-dimensional convolutions and their gradients on tensors in NHWC order:
+// images, rows, columns, channels, the last contiguous. Filters are in HWIO order.
 //
-// A convolution is a matrix product whose left operand, the patches of the image, is never written out: the
-// micro-kernels of package tile read the image in place, after its borders have been filled with zeros, because the
-// elements of a row of a patch are contiguous and patches of neighbouring outputs lie a fixed distance apart. The
-// gradient of the input is the same with the filter turned around, once per phase of the strides; the gradient of the
-// filter is the same with the image transposed, which the micro-kernels do not mind. Only where outputs are narrow or
+// A convolution is a matrix product whose left operand, the patches of the image, is never written
+// out: the micro-kernels of package tile read the image in place, after its borders have been
+// filled with zeros, because the elements of a row of a patch are contiguous and patches of
+// neighbouring outputs lie a fixed distance apart. The gradient of the input is the same with the
+// filter turned around, once per phase of the strides; the gradient of the filter is the same with
+// the image transposed, which the micro-kernels do not mind. Only where outputs are narrow or
 // channels few do patches become a matrix (im2col).
 //
-// Results are the same to the bit however many cores are idle; the gradient of the filter depends on the number of
-// threads that package parallel is set to.
+// Results are the same to the bit however many cores are idle; the gradient of the filter depends
+// on the number of threads that package parallel is set to.
 package conv
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Shape describes a convolution. Padding comes as the numbers of zeros before the first row and column; those behind
-// follow from the size of the output, which may leave input unused.
+// Shape describes a convolution. Padding comes as the numbers of zeros before the first row and
+// column; those behind follow from the size of the output, which may leave input unused.
 type Shape struct {
 	Batch                int
 	InH, InW, InC        int
@@ -29,8 +30,9 @@ type Shape struct {
 	OutH, OutW, OutC     int
 	StrideH, StrideW     int
 	DilationH, DilationW int // distances between the filter's elements, 1 if there are no gaps
-	Groups               int // of channels: those of an output's group see those of the input's alone; 0 counts as 1
-	PadTop, PadLeft      int
+	// of channels: those of an output's group see those of the input's alone; 0 counts as 1
+	Groups          int
+	PadTop, PadLeft int
 }
 
 func (s *Shape) inputs() int   { return s.Batch * s.InH * s.InW * s.InC }
@@ -43,7 +45,8 @@ func (s *Shape) groups() int   { return max(1, s.Groups) }
 func (s *Shape) groupIn() int  { return s.InC / s.groups() }
 func (s *Shape) groupOut() int { return s.OutC / s.groups() }
 
-// pointwise reports whether every output depends on one pixel, so that the convolution is a plain matrix product.
+// pointwise reports whether every output depends on one pixel, so that the convolution is a plain
+// matrix product.
 func (s *Shape) pointwise() bool {
 	return s.FilterH == 1 && s.FilterW == 1 && s.StrideH == 1 && s.StrideW == 1 &&
 		s.PadTop == 0 && s.PadLeft == 0 && s.InH == s.OutH && s.InW == s.OutW
@@ -86,7 +89,8 @@ func channels[T any](data []T, rows, width, g int, s *Shape) gemm.Matrix[T] {
 	return gemm.Matrix[T]{Data: data[g*n:], Rows: rows, Cols: n, RowStride: width, ColStride: 1}
 }
 
-// Forward computes y [Batch, OutH, OutW, OutC] from x [Batch, InH, InW, InC] and f [FilterH, FilterW, InC/Groups, OutC].
+// Forward computes y [Batch, OutH, OutW, OutC] from x [Batch, InH, InW, InC] and f [FilterH,
+// FilterW, InC/Groups, OutC].
 func Forward[T simd.Float](s *Shape, y, x, f []T, e Epilogue[T]) {
 	s.check(len(x), len(f), len(y))
 	switch {

@@ -107,7 +107,8 @@ func reference[T simd.Float](s *Shape, x, f, dy []T) (y, dx, df []float64) {
 	return y, dx, df
 }
 
-// each calls f for every output pixel, every input pixel that it sees and the element of the filter between them.
+// each calls f for every output pixel, every input pixel that it sees and the element of the filter
+// between them.
 func (s *Shape) each(f func(out, in, tap int)) {
 	for b := range s.Batch {
 		for oy := range s.OutH {
@@ -226,8 +227,8 @@ func TestBFloat16(t *testing.T) {
 	})
 }
 
-// TestSameBits runs with one to four threads: the outputs and the input's gradient are the same, and the filter's
-// gradient is the same from run to run.
+// TestSameBits runs with one to four threads: the outputs and the input's gradient are the same,
+// and the filter's gradient is the same from run to run.
 func TestSameBits(t *testing.T) {
 	s := shape(7, 20, 20, 16, 3, 24, 1, 1, true)
 	x, f, dy := random[float32](s.inputs()), random[float32](s.filter()), random[float32](s.outputs())
@@ -278,7 +279,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestSharedFilter has several images take a large filter in turn, which must not change what becomes of each.
+// TestSharedFilter has several images take a large filter in turn, which must not change what
+// becomes of each.
 func TestSharedFilter(t *testing.T) {
 	defer parallel.SetThreads(parallel.SetThreads(1))
 	s := shape(5, 4, 4, 128, 3, 130, 1, 1, true)

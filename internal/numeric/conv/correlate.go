@@ -8,11 +8,13 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// correlate are the dimensions of a correlation, the common form of a convolution and of its input's gradient:
+// correlate are the dimensions of a correlation, the common form of a convolution and of its
+// input's gradient:
 //
 //	y[oy][ox][n] = sum over a, b, c of x[oy*strideH + a*dilationH - padTop][ox*strideW + b*dilationW - padLeft][c] * f[a][b][c][n]
 //
-// with x zero outside the image. Padding may be negative. Outputs lie outCol, outRow and outImage elements apart.
+// with x zero outside the image. Padding may be negative. Outputs lie outCol, outRow and outImage
+// elements apart.
 type correlate struct {
 	images               int
 	inH, inW, inC        int // channels are those of a group
@@ -78,7 +80,8 @@ func (c *correlation[T]) release() {
 }
 
 const (
-	chunkBytes  = 256 << 10 // of the image that one chunk of outputs reads: part of the second-level cache
+	// of the image that one chunk of outputs reads: part of the second-level cache
+	chunkBytes  = 256 << 10
 	smallImage  = 64 << 10  // of which several share a filter,
 	filterBytes = 512 << 10 // if it is too large to stay in that cache from one chunk to the next
 	blockWork   = 2 << 20   // multiply-adds that are worth another core
@@ -103,7 +106,8 @@ func (c *correlation[T]) run() {
 	parallel.Run(c.images*c.chunks, max(c.shared, blockWork/work), c)
 }
 
-// Range computes chunks lo to hi. Filters that are too large to stay in the cache are read once for several small images.
+// Range computes chunks lo to hi. Filters that are too large to stay in the cache are read once for
+// several small images.
 func (c *correlation[T]) Range(lo, hi int) {
 	s := microkernel.ScratchOf[T]()
 	for ; lo < hi; lo += c.shared {
@@ -144,7 +148,8 @@ func (c *correlation[T]) chunk(g *microkernel.Args, p panel, v *view[T], y []T, 
 	}
 }
 
-// fetchNext asks for what the chunk after output rows [oy, end) of an image reads beyond them, while these are computed.
+// fetchNext asks for what the chunk after output rows [oy, end) of an image reads beyond them,
+// while these are computed.
 func (c *correlation[T]) fetchNext(g *microkernel.Args, image, oy, end int) {
 	g.StepAhead = 0
 	if c.copied || c.shared > 1 {
@@ -156,7 +161,8 @@ func (c *correlation[T]) fetchNext(g *microkernel.Args, image, oy, end int) {
 	g.Fetch(unsafe.Pointer(&c.x[0]), (image*c.inH+seen)*row*size, (end-oy)*c.strideH*row*size, tiles*c.filterH*c.filterW*c.inC)
 }
 
-// band is a run of output rows that see the same rows of the filter, [first, end); the others fall outside the image.
+// band is a run of output rows that see the same rows of the filter, [first, end); the others fall
+// outside the image.
 type band struct{ row, endRow, first, end int }
 
 // bandFrom returns the band from a row on, as far as the given end.

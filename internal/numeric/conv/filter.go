@@ -11,8 +11,8 @@ type panel struct {
 	at         int // place in the packed filter
 }
 
-// setPanels cuts the output channels into panels, of which wide tiles take some where the width of the
-// output suits them, and makes room for their filters.
+// setPanels cuts the output channels into panels, of which wide tiles take some where the width of
+// the output suits them, and makes room for their filters.
 func (c *correlation[T]) setPanels() {
 	k, lanes := c.kern, c.kern.Lanes
 	wide := k.WideRows > 0 && (c.outW < k.WideRows || c.outW%k.WideRows == 0)
@@ -46,12 +46,13 @@ func (c *correlation[T]) packFilter(f []T) {
 
 func (p panel) channels(lanes int) int { return (p.vecs-1)*lanes + p.last }
 
-// taps are the elements of a filter in one dimension that take part in a phase of a transposed convolution: first,
-// first+step, … , count in all.
+// taps are the elements of a filter in one dimension that take part in a phase of a transposed
+// convolution: first, first+step, … , count in all.
 type taps struct{ first, step, count int }
 
-// packTurned packs the part of a filter [·, width, outC, pixel] that the taps select, turned around in both dimensions
-// and with its channels exchanged: the filter of a gradient. outC and pixel are those of the correlation.
+// packTurned packs the part of a filter [·, width, outC, pixel] that the taps select, turned around
+// in both dimensions and with its channels exchanged: the filter of a gradient. outC and pixel are
+// those of the correlation.
 func (c *correlation[T]) packTurned(f []T, width int, rows, cols taps) {
 	c.setPanels()
 	lanes := c.kern.Lanes

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// FilterGrad computes df, the gradient of the filter, from the input x and dy, the gradient of the output, or adds it to
-// what is in df.
+// FilterGrad computes df, the gradient of the filter, from the input x and dy, the gradient of the
+// output, or adds it to what is in df.
 func FilterGrad[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 	s.check(len(x), len(df), len(dy))
 	switch {
@@ -32,15 +32,17 @@ func FilterGrad[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 	}
 }
 
-// fewPixels is the number of outputs of an image below which it is not worth a pass over the filter's gradient.
+// fewPixels is the number of outputs of an image below which it is not worth a pass over the
+// filter's gradient.
 const fewPixels = 32
 
-// filterGradient is a gradient in progress, the body of a parallel loop over parts of the batch. Each part adds up a
-// gradient of its own.
+// filterGradient is a gradient in progress, the body of a parallel loop over parts of the batch.
+// Each part adds up a gradient of its own.
 //
-// The gradient of one element of the filter is a matrix of inC rows and outC columns, the product of the pixels that it
-// meets, transposed, and the gradients of their outputs, both for each group of channels. With few channels it would be too low for a tile: then a row of
-// the filter is one matrix, and images are copied with zeros on both sides.
+// The gradient of one element of the filter is a matrix of inC rows and outC columns, the product
+// of the pixels that it meets, transposed, and the gradients of their outputs, both for each group
+// of channels. With few channels it would be too low for a tile: then a row of the filter is one
+// matrix, and images are copied with zeros on both sides.
 type filterGradient[T simd.Float] struct {
 	source[T]
 	dy    []T
@@ -103,8 +105,8 @@ func (g *filterGradient[T]) Range(lo, hi int) {
 	s.Release()
 }
 
-// chunk computes the gradient of a group's filter from some output rows of an image, from oy on, and adds it to the sum or
-// sets the sum.
+// chunk computes the gradient of a group's filter from some output rows of an image, from oy on,
+// and adds it to the sum or sets the sum.
 func (g *filterGradient[T]) chunk(s *microkernel.Scratch[T], sum []T, image, oy, group int, add bool) {
 	size := int(unsafe.Sizeof(T(0)))
 	end := min(oy+g.rows, g.outH)
@@ -143,8 +145,8 @@ func (g *filterGradient[T]) chunk(s *microkernel.Scratch[T], sum []T, image, oy,
 	}
 }
 
-// panel computes the gradients of a group of output channels from the output rows [oy, end), of which b has the
-// gradients.
+// panel computes the gradients of a group of output channels from the output rows [oy, end), of
+// which b has the gradients.
 func (g *filterGradient[T]) panel(a *microkernel.Args, vecs int, v *view[T], b, sum []T, oy, end int) {
 	size := int(unsafe.Sizeof(T(0)))
 	n, cols := g.inC, g.filterW

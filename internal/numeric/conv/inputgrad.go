@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// InputGrad computes dx, the gradient of the input, from dy, that of the output, and the filter f, or adds it to what
-// is in dx.
+// InputGrad computes dx, the gradient of the input, from dy, that of the output, and the filter f,
+// or adds it to what is in dx.
 func InputGrad[T simd.Float](s *Shape, dx, dy, f []T, add bool) {
 	s.check(len(dx), len(f), len(dy))
 	switch {
@@ -35,11 +35,12 @@ func (s *Shape) phased() bool {
 	return !(dilated && strided) && s.groupIn() >= fewChannels && s.InW/s.StrideW >= narrow
 }
 
-// fewChannels is the number of channels below which tiles of the input's gradient would be mostly empty.
+// fewChannels is the number of channels below which tiles of the input's gradient would be mostly
+// empty.
 const fewChannels = 8
 
-// phase is the part of one dimension of an input's gradient that meets the same elements of the filter: with a stride
-// of s, every s-th pixel. Its gradient is a correlation of stride 1.
+// phase is the part of one dimension of an input's gradient that meets the same elements of the
+// filter: with a stride of s, every s-th pixel. Its gradient is a correlation of stride 1.
 type phase struct {
 	taps  taps
 	first int // first pixel
@@ -50,8 +51,8 @@ type phase struct {
 // phaseOf returns phase r of a dimension with in pixels. If there is dilation, stride is 1.
 func phaseOf(r, in, filter, stride, dilation, pad int) phase {
 	t := taps{first: r, step: stride, count: max(0, (filter-r+stride-1)/stride)}
-	// Pixel r - pad + q*stride gets the sum over i of dy[q-i] times tap r + i*stride. The first q has a pixel of at
-	// least 0.
+	// Pixel r - pad + q*stride gets the sum over i of dy[q-i] times tap r + i*stride. The first q
+	// has a pixel of at least 0.
 	q := (pad - r + stride - 1) / stride
 	if pad < r {
 		q = -((r - pad) / stride)

@@ -7,17 +7,19 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// A tile of neighbouring outputs takes one pass over all columns of the filter, unless it is at the side of an image:
-// there some columns meet the image for some of its outputs only. Those columns take a pass each, with a lower tile, and
-// nothing is multiplied with zeros. With few channels the passes are too short for that; then images are copied with
-// zeros on both sides.
+// A tile of neighbouring outputs takes one pass over all columns of the filter, unless it is at the
+// side of an image: there some columns meet the image for some of its outputs only. Those columns
+// take a pass each, with a lower tile, and nothing is multiplied with zeros. With few channels the
+// passes are too short for that; then images are copied with zeros on both sides.
 
 const (
 	passSteps = 2 * microkernel.MaxSteps // most steps of a pass
-	shortPass = 96                       // steps of a pass over one column of the filter that are not worth it
+	// steps of a pass over one column of the filter that are not worth it
+	shortPass = 96
 )
 
-// choosePasses decides whether images are copied, and whether there are outputs that take more than one pass.
+// choosePasses decides whether images are copied, and whether there are outputs that take more than
+// one pass.
 func (c *correlation[T]) choosePasses() {
 	c.copied = c.groups > 1
 	if c.padded() && !c.copied {
@@ -26,7 +28,8 @@ func (c *correlation[T]) choosePasses() {
 	c.split = c.padded() && !c.copied || c.dilationW > 1 || c.filterH*c.filterW*c.inC > passSteps
 }
 
-// allMeet reports whether all outputs of each tile have a column of the filter in common that meets the image.
+// allMeet reports whether all outputs of each tile have a column of the filter in common that meets
+// the image.
 func (c *correlation[T]) allMeet() bool {
 	for _, p := range c.panels {
 		n := ceilDiv(c.outW, p.rows)
@@ -39,7 +42,8 @@ func (c *correlation[T]) allMeet() bool {
 	return true
 }
 
-// common returns the range of the filter's columns that meet the image for all outputs from column lo to hi.
+// common returns the range of the filter's columns that meet the image for all outputs from column
+// lo to hi.
 func (c *correlate) common(lo, hi, padLeft, width int) (first, end int) {
 	first, _ = inside(lo*c.strideW-padLeft, c.dilationW, c.filterW, width)
 	_, end = inside((hi-1)*c.strideW-padLeft, c.dilationW, c.filterW, width)
@@ -66,7 +70,8 @@ func (c *correlation[T]) band(g *microkernel.Args, p panel, v *view[T], y []T, b
 	}
 }
 
-// firstSeeing and endSeeing are the ends of the range of outputs for which a column of the filter meets the image.
+// firstSeeing and endSeeing are the ends of the range of outputs for which a column of the filter
+// meets the image.
 func (c *correlation[T]) firstSeeing(col int, v *view[T]) int {
 	return max(0, ceilDiv(v.padLeft-col*c.dilationW, c.strideW))
 }
@@ -75,7 +80,8 @@ func (c *correlation[T]) endSeeing(col int, v *view[T]) int {
 	return max(0, ceilDiv(v.width+v.padLeft-col*c.dilationW, c.strideW))
 }
 
-// pass computes, or adds to, the outputs [lo, hi) of each row of a band what the columns [first, end) of the filter give.
+// pass computes, or adds to, the outputs [lo, hi) of each row of a band what the columns [first,
+// end) of the filter give.
 func (c *correlation[T]) pass(g *microkernel.Args, p panel, v *view[T], y []T, b band, first, end, lo, hi int, add bool) {
 	cols := end - first
 	if c.dilationW > 1 {
@@ -92,8 +98,8 @@ func (c *correlation[T]) pass(g *microkernel.Args, p panel, v *view[T], y []T, b
 	}
 }
 
-// setCall points a call to rows [row, end) and to so many neighbouring columns of the panel's filter, and sets how A goes
-// along with them.
+// setCall points a call to rows [row, end) and to so many neighbouring columns of the panel's
+// filter, and sets how A goes along with them.
 func (c *correlation[T]) setCall(g *microkernel.Args, p panel, v *view[T], row, end, col, cols int) {
 	size := int(unsafe.Sizeof(T(0)))
 	width := p.vecs * c.kern.Lanes

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// The functions below write the patches of some images as a matrix of one row per output and one column per element of
-// the filter, and multiply.
+// The functions below write the patches of some images as a matrix of one row per output and one
+// column per element of the filter, and multiply.
 
 // patchElements is about the size of such a matrix.
 const patchElements = 64 << 10
@@ -82,8 +82,9 @@ func copyOrClear[T any](dst, x []T, from int) {
 	}
 }
 
-// patches calls f for runs of n elements of the patches of images [lo, hi) in the channels of a group: at is the place in
-// the matrix, from the one in the input, or -1 if the run lies outside the image.
+// patches calls f for runs of n elements of the patches of images [lo, hi) in the channels of a
+// group: at is the place in the matrix, from the one in the input, or -1 if the run lies outside
+// the image.
 func (s *Shape) patches(lo, hi, group int, f func(at, from, n int)) {
 	at, row := 0, s.FilterW*s.groupIn()
 	for image := lo; image < hi; image++ {
@@ -104,7 +105,8 @@ func (s *Shape) patches(lo, hi, group int, f func(at, from, n int)) {
 	}
 }
 
-// patchRow is patches for one row of a patch, which begins at column left of the row of the image at from.
+// patchRow is patches for one row of a patch, which begins at column left of the row of the image
+// at from.
 func (s *Shape) patchRow(at, from, left int, f func(at, from, n int)) {
 	n := s.groupIn()
 	if s.DilationW == 1 && n == s.InC {

@@ -8,8 +8,9 @@ import (
 // source is what a correlation reads.
 type source[T simd.Float] struct {
 	correlate
-	x      []T
-	copied bool // images are copied, one group of channels and with zeros on the left and on the right
+	x []T
+	// images are copied, one group of channels and with zeros on the left and on the right
+	copied bool
 }
 
 // view is what a chunk sees of an image.
@@ -37,13 +38,15 @@ func (c *source[T]) view(s *microkernel.Scratch[T], image, oy, end, group int) v
 	return v
 }
 
-// at is the place in a view of the first channel that row and col of the filter meet for output column ox of row oy.
+// at is the place in a view of the first channel that row and col of the filter meet for output
+// column ox of row oy.
 func (c *source[T]) at(v *view[T], oy, row, ox, col int) int {
 	y, x := oy*c.strideH+row*c.dilationH-c.padTop-v.top, ox*c.strideW+col*c.dilationW-v.padLeft
 	return y*v.stride + x*v.pixel
 }
 
-// copyPadded copies some rows of a group of an image, from row top on, to dst. What lies beside the image is zero.
+// copyPadded copies some rows of a group of an image, from row top on, to dst. What lies beside the
+// image is zero.
 func (c *source[T]) copyPadded(dst, x []T, top, rows int) {
 	cols := c.width()
 	before, left := min(cols, max(0, c.padLeft)), max(0, -c.padLeft)

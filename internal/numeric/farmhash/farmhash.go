@@ -1,5 +1,5 @@
-// Package farmhash is the 64-bit fingerprint of Google's FarmHash, by Geoff Pike and Jyrki Alakuijala, as the variant "na"
-// computes it. Models depend on its values, so they never change.
+// Package farmhash is the 64-bit fingerprint of Google's FarmHash, by Geoff Pike and Jyrki
+// Alakuijala, as the variant "na" computes it. Models depend on its values, so they never change.
 package farmhash
 
 import (

@@ -8,8 +8,9 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Sizes of blocks, in elements of float32: a panel of B of depth blockK and a tile's width stays in the first-level
-// cache, a block of B of blockK x blockN and one of A of blockM x blockK in the second-level cache.
+// Sizes of blocks, in elements of float32: a panel of B of depth blockK and a tile's width stays in
+// the first-level cache, a block of B of blockK x blockN and one of A of blockM x blockK in the
+// second-level cache.
 const (
 	blockK     = 384
 	blockN     = 640
@@ -25,14 +26,15 @@ const (
 
 	pacedWork = 1 << 20 // multiply-adds that are worth looking at a clock
 
-	pageSize    = 4096
-	fewProducts = 12 // vectors that a tile multiplies in a step, below which a new page in each step takes longer
+	pageSize = 4096
+	// vectors that a tile multiplies in a step, below which a new page in each step takes longer
+	fewProducts = 12
 
 	flatSize = 6 << 10 // a B that stays in the first-level cache as a whole
 )
 
-// product is a multiplication in progress; C has contiguous rows. It is the body of a parallel loop over the cells of a
-// grid of partM x partN blocks.
+// product is a multiplication in progress; C has contiguous rows. It is the body of a parallel loop
+// over the cells of a grid of partM x partN blocks.
 type product[T simd.Float] struct {
 	c, a, b      Matrix[T]
 	o            Options[T]
@@ -76,8 +78,9 @@ func (p *product[T]) block(s *microkernel.Scratch[T], m0, m1, n0, n1 int) {
 	}
 }
 
-// mustPackA reports whether the rows of A have to be copied: where a multiple of the page size lies between them, they
-// would fall on the same few lines of the cache, and where small tiles would meet a new page with nearly every step.
+// mustPackA reports whether the rows of A have to be copied: where a multiple of the page size lies
+// between them, they would fall on the same few lines of the cache, and where small tiles would
+// meet a new page with nearly every step.
 func (p *product[T]) mustPackA(m, n int) bool {
 	stride := max(p.a.RowStride, p.a.ColStride) * int(unsafe.Sizeof(T(0)))
 	if p.a.ColStride != 1 && p.kern.Rows*p.kern.Vecs <= fewProducts && stride >= pageSize/4 {
@@ -163,7 +166,8 @@ func (w *worker[T]) prepare(t0 int) {
 	w.setFlags()
 }
 
-// fetchRows asks for the rows of A that follow the tiles [t0, t1) while these are computed, where rows are contiguous.
+// fetchRows asks for the rows of A that follow the tiles [t0, t1) while these are computed, where
+// rows are contiguous.
 func (w *worker[T]) fetchRows(t0, t1 int) {
 	g := &w.Args
 	g.StepAhead, g.TileAhead = 0, 0
@@ -196,8 +200,8 @@ func (w *worker[T]) panel(j, t0, t1 int) {
 	}
 }
 
-// byRows computes the tiles [t0, t1) of so many whole panels, one beside the other: the better order where all of B
-// stays in the first-level cache.
+// byRows computes the tiles [t0, t1) of so many whole panels, one beside the other: the better
+// order where all of B stays in the first-level cache.
 func (w *worker[T]) byRows(t0, t1, panels int) {
 	g := &w.Args
 	width := w.kern.Width()
@@ -243,8 +247,8 @@ func (w *worker[T]) setB(j, vecs int) {
 	}
 }
 
-// setFlags sets what happens at the end of a tile: the first slice of k overwrites C unless there is a Beta, and the
-// last one adds the bias and rectifies.
+// setFlags sets what happens at the end of a tile: the first slice of k overwrites C unless there
+// is a Beta, and the last one adds the bias and rectifies.
 func (w *worker[T]) setFlags() {
 	g := &w.Args
 	g.Flags = 0

@@ -1,11 +1,13 @@
 // Package gemm multiplies matrices.
 //
-// Mul is for float32 and float64: blocks that fit the caches, panels, and the micro-kernels of package tile, on as many
-// cores as are idle. Vectors and tiny matrices take shorter ways. Generic is for any other number type, Half for types
-// that are computed as float32, BFloat16 for the one of them that processors may have instructions for.
+// Mul is for float32 and float64: blocks that fit the caches, panels, and the micro-kernels of
+// package tile, on as many cores as are idle. Vectors and tiny matrices take shorter ways. Generic
+// is for any other number type, Half for types that are computed as float32, BFloat16 for the one
+// of them that processors may have instructions for.
 //
-// The result is the same to the bit however many cores take part: every element is one chain of multiply-adds in the
-// order of k, cut only where blocks of k meet, which depends on the shapes alone.
+// The result is the same to the bit however many cores take part: every element is one chain of
+// multiply-adds in the order of k, cut only where blocks of k meet, which depends on the shapes
+// alone.
 package gemm
 
 import (
@@ -55,8 +57,9 @@ type Options[T any] struct {
 	Relu  bool // negative elements of the result become 0
 }
 
-// Mul computes C = Alpha*A*B + Beta*C, then adds the bias and rectifies. One stride of each matrix must be 1. C must
-// not overlap A or B. Mul panics if the shapes do not fit or a matrix is larger than its data.
+// Mul computes C = Alpha*A*B + Beta*C, then adds the bias and rectifies. One stride of each matrix
+// must be 1. C must not overlap A or B. Mul panics if the shapes do not fit or a matrix is larger
+// than its data.
 func Mul[T simd.Float](c, a, b Matrix[T], o Options[T]) {
 	check(c, a, b, o.Bias)
 	if o.Alpha == 0 {

@@ -22,7 +22,8 @@ func atLevels(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// matrix returns random numbers, stored by columns if transposed and with gap unused elements after each line.
+// matrix returns random numbers, stored by columns if transposed and with gap unused elements after
+// each line.
 func matrix[T simd.Float](rows, cols int, transposed bool, gap int) Matrix[T] {
 	if transposed {
 		return matrix[T](cols, rows, false, gap).T()
@@ -112,8 +113,8 @@ func TestMul(t *testing.T) {
 	})
 }
 
-// TestMulDeep multiplies with the tiles that one processor or the other takes, also where wide ones leave one, two or three
-// vectors and where A is copied.
+// TestMulDeep multiplies with the tiles that one processor or the other takes, also where wide ones
+// leave one, two or three vectors and where A is copied.
 func TestMulDeep(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		k := microkernel.Of[float32]()
@@ -126,7 +127,8 @@ func TestMulDeep(t *testing.T) {
 	})
 }
 
-// testMul multiplies matrices of one shape stored in the given ways: bits 0, 1 and 2 say that A, B, C are transposed.
+// testMul multiplies matrices of one shape stored in the given ways: bits 0, 1 and 2 say that A, B,
+// C are transposed.
 func testMul[T simd.Float](t *testing.T, s [3]int, ways ...int) {
 	m, n, k := s[0], s[1], s[2]
 	for _, v := range ways {
@@ -294,7 +296,8 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// TestBFloat16 compares with sums in float64, for an even and an odd number of terms and all ways that the operands lie.
+// TestBFloat16 compares with sums in float64, for an even and an odd number of terms and all ways
+// that the operands lie.
 func TestBFloat16(t *testing.T) {
 	widen := func(dst []float32, src []uint16) {
 		for i, x := range src {

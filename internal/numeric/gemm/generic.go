@@ -8,7 +8,8 @@ type Number interface {
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// Generic computes C = A*B, or C += A*B, for any number type; integers wrap around. Strides are free.
+// Generic computes C = A*B, or C += A*B, for any number type; integers wrap around. Strides are
+// free.
 func Generic[T Number](c, a, b Matrix[T], add bool) {
 	if a.Rows != c.Rows || b.Cols != c.Cols || a.Cols != b.Rows {
 		check(c, a, b, nil)

@@ -2,15 +2,15 @@ package gemm
 
 import "github.com/weft-ml/weft/internal/numeric/microkernel"
 
-// rowsAtOnce is the number of rows of B that are copied panel by panel before the next ones: with long rows each is on
-// a page of its own, and few at a time keep the reads in sequence.
+// rowsAtOnce is the number of rows of B that are copied panel by panel before the next ones: with
+// long rows each is on a page of its own, and few at a time keep the reads in sequence.
 const (
 	rowsAtOnce = 8
 	longRow    = 1024
 )
 
-// inPlace reports whether the panel of B from column j on is read where it is. The micro-kernels read whole vectors,
-// so a panel that ends within one is copied.
+// inPlace reports whether the panel of B from column j on is read where it is. The micro-kernels
+// read whole vectors, so a panel that ends within one is copied.
 func (w *worker[T]) inPlace(j int) bool { return w.direct && w.n1-j >= w.kern.Width() }
 
 // panelAt is the place of the panel from column j on in the scratch memory.
@@ -78,8 +78,8 @@ func (w *worker[T]) packTransposed(j int) {
 	}
 }
 
-// tileStride is the distance between the columns of a packed tile of A. With half a vector, each column overwrites what
-// was copied beyond the one before.
+// tileStride is the distance between the columns of a packed tile of A. With half a vector, each
+// column overwrites what was copied beyond the one before.
 func (w *worker[T]) tileStride() int {
 	if half := w.kern.Lanes / 2; w.kern.Rows <= half {
 		return half

@@ -7,10 +7,11 @@ import (
 )
 
 const (
-	// A product with fewer multiply-adds runs on the caller: it is done before another core has begun.
+	// A product with fewer multiply-adds runs on the caller: it is done before another core has
+	// begun.
 	parallelWork = 500_000
-	// A large product is cut into more parts than there are threads, so that one whose core is taken away delays only
-	// its part; each has at least partWork multiply-adds.
+	// A large product is cut into more parts than there are threads, so that one whose core is
+	// taken away delays only its part; each has at least partWork multiply-adds.
 	partWork       = 8 << 20
 	partsPerThread = 3
 	// With a smaller k the time goes to storing C, which another core has to hand over again.
@@ -43,17 +44,19 @@ func mulBlocks[T simd.Float](kern *microkernel.Kernel[T], c, a, b Matrix[T], o O
 	parallel.Run(p.partM*p.partN, 1, p)
 }
 
-// wideDepth is the largest k of products with wide tiles, unless they are Deep: their panels of B still fit the first-level
-// cache.
+// wideDepth is the largest k of products with wide tiles, unless they are Deep: their panels of B
+// still fit the first-level cache.
 const wideDepth = 192
 
-// wideFits reports whether panels of wide tiles leave no columns, or few, or so many that nearly whole tiles remain.
+// wideFits reports whether panels of wide tiles leave no columns, or few, or so many that nearly
+// whole tiles remain.
 func wideFits[T simd.Float](cols int, wide *microkernel.Kernel[T]) bool {
 	rest := cols % wide.Width()
 	return rest == 0 || cols >= 4*wide.Width() || cols > wide.Width() && rest > 2*wide.Lanes
 }
 
-// split chooses the grid of about parts blocks whose work, with the copying that each block does for itself, is least.
+// split chooses the grid of about parts blocks whose work, with the copying that each block does
+// for itself, is least.
 func (p *product[T]) split(threads, parts int) {
 	m, n, width := p.c.Rows, p.c.Cols, p.kern.Width()
 	best := -1
@@ -74,7 +77,8 @@ func (p *product[T]) split(threads, parts int) {
 	}
 }
 
-// cost estimates the time of a block, in cycles per step of k on a machine with two units for multiply-add, times 8.
+// cost estimates the time of a block, in cycles per step of k on a machine with two units for
+// multiply-add, times 8.
 func (p *product[T]) cost(rows, cols int) int {
 	width, lanes := p.kern.Width(), p.kern.Lanes
 	cost := cols / width * rows * 8

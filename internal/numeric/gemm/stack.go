@@ -8,7 +8,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Stack is a row of matrices of one shape in Data, Step elements apart: Matrix is a view of the first.
+// Stack is a row of matrices of one shape in Data, Step elements apart: Matrix is a view of the
+// first.
 type Stack[T any] struct {
 	Matrix[T]
 	Step int
@@ -22,18 +23,20 @@ func (s Stack[T]) last(n int) Matrix[T] {
 }
 
 const (
-	smallProduct = 32 << 10 // multiply-adds of a product whose preparation takes a good part of the time
-	stackSize    = 8 << 10  // elements of matrices that are multiplied together: they stay in the first-level cache
+	// multiply-adds of a product whose preparation takes a good part of the time
+	smallProduct = 32 << 10
+	// elements of matrices that are multiplied together: they stay in the first-level cache
+	stackSize = 8 << 10
 )
 
-// Stackable reports whether products of such a size are faster when many are computed by MulStack: they are neither large
-// nor of vectors.
+// Stackable reports whether products of such a size are faster when many are computed by MulStack:
+// they are neither large nor of vectors.
 func Stackable(rows, cols, k int) bool {
 	return rows > 1 && cols > 1 && k > 0 && rows*cols*k <= smallProduct
 }
 
-// MulStack computes C = A*B for the first n matrices of three stacks, on the caller. Rows of C are contiguous, and the
-// products are Stackable.
+// MulStack computes C = A*B for the first n matrices of three stacks, on the caller. Rows of C are
+// contiguous, and the products are Stackable.
 func MulStack[T simd.Float](c, a, b Stack[T], n int) {
 	rows, cols, k := c.Rows, c.Cols, a.Cols
 	if c.ColStride != 1 || !Stackable(rows, cols, k) {
@@ -49,7 +52,8 @@ func MulStack[T simd.Float](c, a, b Stack[T], n int) {
 	s.Release()
 }
 
-// stacked is a MulStack in progress. The matrices are tiles of one call: of all of them the same rows and columns.
+// stacked is a MulStack in progress. The matrices are tiles of one call: of all of them the same
+// rows and columns.
 type stacked[T simd.Float] struct {
 	s       *microkernel.Scratch[T]
 	kern    *microkernel.Kernel[T]
@@ -76,7 +80,8 @@ func (w *stacked[T]) multiply(lo, n int) {
 	}
 }
 
-// setB points to the vectors of B from a column on, of n matrices. They are read in place if whole vectors are there.
+// setB points to the vectors of B from a column on, of n matrices. They are read in place if whole
+// vectors are there.
 func (w *stacked[T]) setB(lo, n, col, vecs int) {
 	g, size, depth := &w.s.Args, int(unsafe.Sizeof(T(0))), w.a.Cols
 	width := vecs * w.kern.Lanes

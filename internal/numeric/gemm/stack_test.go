@@ -19,7 +19,8 @@ func TestMulStack(t *testing.T) {
 	})
 }
 
-// testMulStack multiplies stacks that end with their last matrix; bits 0 and 1 of ways say that A and B are transposed.
+// testMulStack multiplies stacks that end with their last matrix; bits 0 and 1 of ways say that A
+// and B are transposed.
 func testMulStack[T simd.Float](t *testing.T, s [3]int, ways int) {
 	t.Helper()
 	rows, cols, k := s[0], s[1], s[2]

@@ -3,14 +3,16 @@ package indexshuffle
 
 import "math"
 
-// Index returns the place of an index from 0 to limit in the permutation that a key chooses, in an even number of rounds, four
-// or more. It encrypts the index with the block cipher Simon (Beaulieu et al., 2013), with blocks just large enough for the
-// limit, again and again until the result is not beyond it.
+// Index returns the place of an index from 0 to limit in the permutation that a key chooses, in an
+// even number of rounds, four or more. It encrypts the index with the block cipher Simon (Beaulieu
+// et al., 2013), with blocks just large enough for the limit, again and again until the result is
+// not beyond it.
 func Index(index, limit uint64, key [3]uint32, rounds int) uint64 {
 	if limit == 0 {
 		return 0
 	}
-	size := int(math.Ceil(math.Log2(float64(limit)))) // rounding makes it smaller for the largest limits, as for TensorFlow
+	// rounding makes it smaller for the largest limits, as for TensorFlow
+	size := int(math.Ceil(math.Log2(float64(limit))))
 	s := simon{width: max(size+size%2, 16) / 2}
 	s.schedule(key, rounds)
 	for {

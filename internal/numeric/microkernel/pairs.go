@@ -12,12 +12,14 @@ var (
 	pairRows   func(dst *float32, a, b *uint16, blocks int)
 )
 
-// SlowPairs says that products are faster in float32, copies included, than with the processor's instruction for pairs.
+// SlowPairs says that products are faster in float32, copies included, than with the processor's
+// instruction for pairs.
 var SlowPairs bool
 
-// Pairs returns the kernels for products of bfloat16, or nil if the level in use has none or they are slow. Elements of A
-// and B are pairs of bfloat16, neighbours along k, in the place of float32, of which they multiply the first ones and the
-// second ones; C is float32. Denormal numbers count as zero.
+// Pairs returns the kernels for products of bfloat16, or nil if the level in use has none or they
+// are slow. Elements of A and B are pairs of bfloat16, neighbours along k, in the place of float32,
+// of which they multiply the first ones and the second ones; C is float32. Denormal numbers count
+// as zero.
 func Pairs() *Kernel[float32] {
 	if simd.Current() < simd.AVX512 || SlowPairs {
 		return nil
@@ -25,7 +27,8 @@ func Pairs() *Kernel[float32] {
 	return pairKernel
 }
 
-// PairRows makes pairs of the elements of two rows of bfloat16 of the length of dst. A nil b stands for zeros.
+// PairRows makes pairs of the elements of two rows of bfloat16 of the length of dst. A nil b stands
+// for zeros.
 func PairRows(dst []float32, a, b []uint16) {
 	n := 0
 	if b != nil {

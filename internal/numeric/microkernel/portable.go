@@ -12,7 +12,8 @@ var (
 	kernels64 = [3]Kernel[float64]{portable[float64]()}
 )
 
-// portable returns kernels in Go with vectors of four elements and tiles of four rows and one vector.
+// portable returns kernels in Go with vectors of four elements and tiles of four rows and one
+// vector.
 func portable[T simd.Float]() Kernel[T] {
 	k := Kernel[T]{Rows: 4, Vecs: 1, Lanes: 4, packColumns: packColumnsGo[T]}
 	for rows := 1; rows <= 3; rows++ {

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Scratch is the memory that one goroutine needs for a block of work: a call, and copies of operands or results. It is
-// reused.
+// Scratch is the memory that one goroutine needs for a block of work: a call, and copies of
+// operands or results. It is reused.
 type Scratch[T simd.Float] struct {
 	Args             Args
 	BufA, BufB, BufC []T // made long enough by Room
@@ -41,7 +41,8 @@ func Aligned[T simd.Float](n int) []T {
 	return s[off : off+n : off+n]
 }
 
-// Pool holds values for reuse whose type V is generic in the type T of elements: those for float32 and for float64 apart.
+// Pool holds values for reuse whose type V is generic in the type T of elements: those for float32
+// and for float64 apart.
 type Pool struct{ single, double sync.Pool }
 
 func of[T simd.Float](p *Pool) *sync.Pool {

@@ -2,18 +2,20 @@ package parallel
 
 import "sync/atomic"
 
-// computing counts the goroutines of the process that compute: those that said so, and the workers of loops. Whatever
-// would take another core looks here first, so that kernels that run beside each other do not fight for the same ones.
+// computing counts the goroutines of the process that compute: those that said so, and the workers
+// of loops. Whatever would take another core looks here first, so that kernels that run beside each
+// other do not fight for the same ones.
 var computing atomic.Int32
 
-// Enter counts the calling goroutine among those that compute until Leave. It need not do so for the loops it runs.
+// Enter counts the calling goroutine among those that compute until Leave. It need not do so for
+// the loops it runs.
 func Enter() { computing.Add(1) }
 
 // Leave ends what Enter or TryEnter began.
 func Leave() { computing.Add(-1) }
 
-// TryEnter counts one more goroutine among those that compute unless there are as many as Threads, and reports whether it
-// has.
+// TryEnter counts one more goroutine among those that compute unless there are as many as Threads,
+// and reports whether it has.
 func TryEnter() bool { return tryEnter(Threads()) }
 
 func tryEnter(threads int) bool {

@@ -22,7 +22,8 @@ func TestTryEnter(t *testing.T) {
 	}
 }
 
-// A loop stays on its caller while other goroutines have the other threads, and calls for help when they leave.
+// A loop stays on its caller while other goroutines have the other threads, and calls for help when
+// they leave.
 func TestLoopsLeaveTakenCoresAlone(t *testing.T) {
 	setThreads(t, 2)
 	Enter() // this goroutine

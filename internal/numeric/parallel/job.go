@@ -10,16 +10,17 @@ import (
 
 var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }}
 
-// job is one loop in progress. The caller of Run owns it; a worker touches it only between its step to busy and its
-// decrement of left.
+// job is one loop in progress. The caller of Run owns it; a worker touches it only between its step
+// to busy and its decrement of left.
 type job struct {
 	body     Body
 	n, grain int
 	blocks   int
 	claimed  []*worker // workers that the job was offered to
 
-	next   atomic.Int64  // next block to hand out
-	left   atomic.Int64  // workers that have begun and not ended; higher by leftBias until finish counts them
+	next atomic.Int64 // next block to hand out
+	// workers that have begun and not ended; higher by leftBias until finish counts them
+	left   atomic.Int64
 	done   chan struct{} // one token when a worker brings left to zero
 	failed atomic.Pointer[Panic]
 }
@@ -82,8 +83,9 @@ func (j *job) help(w *worker) {
 // drop hands out no more blocks.
 func (j *job) drop() { j.next.Store(int64(j.blocks)) }
 
-// finish takes the job back from workers that have not begun, waits for the others and passes their panic on. It runs
-// deferred: when the caller's own part panicked it makes sure that no worker uses the body any more.
+// finish takes the job back from workers that have not begun, waits for the others and passes their
+// panic on. It runs deferred: when the caller's own part panicked it makes sure that no worker uses
+// the body any more.
 func (j *job) finish() {
 	j.drop()
 	begun := int64(0)

@@ -2,12 +2,14 @@ package parallel
 
 import "time"
 
-// Pace lets a goroutine that computes for long offer its core to threads that wait for one. The kernel takes a core from
-// who computes only at the next tick of its clock, which with 250 ticks a second lasts longer than most steps; a thread
-// that has just been woken, of this process or of a client on the same machine, would wait until then. The zero value is
-// ready; it is for one goroutine at a time.
+// Pace lets a goroutine that computes for long offer its core to threads that wait for one. The
+// kernel takes a core from who computes only at the next tick of its clock, which with 250 ticks a
+// second lasts longer than most steps; a thread that has just been woken, of this process or of a
+// client on the same machine, would wait until then. The zero value is ready; it is for one
+// goroutine at a time.
 type Pace struct {
-	next int64 // when to offer the core again, in nanoseconds since epoch; 0 before the first call of Offer
+	// when to offer the core again, in nanoseconds since epoch; 0 before the first call of Offer
+	next int64
 }
 
 // between is how long a goroutine computes before it offers its core.
@@ -15,9 +17,10 @@ const between = 100 * time.Microsecond
 
 var epoch = time.Now()
 
-// Offer lets threads that wait run first, if it was last called long enough ago. It is to be called between pieces of work,
-// and costs 30 ns as a rule. After an offer that was taken, the goroutine computes for twice as long as it had to
-// wait, so that it keeps its share beside others that compute.
+// Offer lets threads that wait run first, if it was last called long enough ago. It is to be called
+// between pieces of work, and costs 30 ns as a rule. After an offer that was taken, the goroutine
+// computes for twice as long as it had to wait, so that it keeps its share beside others that
+// compute.
 func (p *Pace) Offer() {
 	now := int64(time.Since(epoch))
 	if p.due(now) {

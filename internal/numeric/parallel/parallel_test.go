@@ -174,7 +174,8 @@ func TestSetThreads(t *testing.T) {
 	}
 	For(5, 1, together(5))
 	SetThreads(1)
-	for runtime.NumGoroutine() > before { // until the workers are gone: they may still be on their way out
+	// until the workers are gone: they may still be on their way out
+	for runtime.NumGoroutine() > before {
 		runtime.Gosched()
 	}
 	SetThreads(0)

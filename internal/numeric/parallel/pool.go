@@ -37,7 +37,8 @@ func newPool(workers int) *pool {
 	return p
 }
 
-// stop ends the workers and waits for them. A loop that still offers its job to one of them takes it back.
+// stop ends the workers and waits for them. A loop that still offers its job to one of them takes
+// it back.
 func (p *pool) stop() {
 	close(p.quit)
 	p.running.Wait()

@@ -13,16 +13,18 @@ var (
 	busy   = new(job) // working
 )
 
-// A worker that has run out of work spins before it sleeps, because a loop often follows the one before within
-// microseconds. The time halves whenever spinning was in vain, so that an idle process uses no core.
+// A worker that has run out of work spins before it sleeps, because a loop often follows the one
+// before within microseconds. The time halves whenever spinning was in vain, so that an idle
+// process uses no core.
 const (
 	spinMax = 50 * time.Microsecond
 	spinMin = 5 * time.Microsecond
 )
 
-// worker is one goroutine of the pool. A caller moves slot from idle or parked to its job (claim) and, if the worker
-// has not begun, back to idle (revoke); the worker moves it from the job to busy and then to idle, and from idle to
-// parked. Each step from parked to a job comes with one token on wake.
+// worker is one goroutine of the pool. A caller moves slot from idle or parked to its job (claim)
+// and, if the worker has not begun, back to idle (revoke); the worker moves it from the job to busy
+// and then to idle, and from idle to parked. Each step from parked to a job comes with one token on
+// wake.
 type worker struct {
 	slot atomic.Pointer[job]
 	wake chan struct{}

@@ -12,7 +12,8 @@ type Distribution[T any] struct {
 	Stride uint64
 	// Cost is the time that a group takes in nanoseconds.
 	Cost float64
-	// Fill makes the samples of successive groups, the first of them at g; the last group may be cut short.
+	// Fill makes the samples of successive groups, the first of them at g; the last group may be
+	// cut short.
 	Fill func(g Generator, out []T)
 }
 
@@ -51,7 +52,8 @@ func outputs[T any](group int, cost float64, f func(x *[4]uint32, out []T)) *Dis
 	}}
 }
 
-// mapped is a distribution of float32 that makes a sample of each word with convert, which takes a multiple of 16 words.
+// mapped is a distribution of float32 that makes a sample of each word with convert, which takes a
+// multiple of 16 words.
 func mapped(cost float64, convert func(dst []float32, words []uint32)) *Distribution[float32] {
 	return &Distribution[float32]{Group: 4, Stride: 1, Cost: cost, Fill: func(g Generator, out []float32) {
 		s := scratches.Get().(*scratch)
@@ -71,11 +73,12 @@ func mapped(cost float64, convert func(dst []float32, words []uint32)) *Distribu
 	}}
 }
 
-// reserved is the number of 32-bit words set aside for a sample that takes an unknown number of them.
+// reserved is the number of 32-bit words set aside for a sample that takes an unknown number of
+// them.
 const reserved = 256
 
-// rejecting is a distribution that draws from propose, which makes candidates of successive outputs, until a group is
-// full of those that accept admits.
+// rejecting is a distribution that draws from propose, which makes candidates of successive
+// outputs, until a group is full of those that accept admits.
 func rejecting[T any](group int, cost float64, propose func(x *[4]uint32) [4]T, candidates int, accept func(T) bool) *Distribution[T] {
 	stride := uint64(group * reserved / 4)
 	return &Distribution[T]{Group: group, Stride: stride, Cost: cost, Fill: func(g Generator, out []T) {

@@ -2,11 +2,13 @@ package philox
 
 import "math"
 
-// The transforms of this package need elementary functions with the very bits that the C library gives TensorFlow, which
-// an exact result rounded once does not have. glibc, since 2.28, has the logarithms and the float32 sine and cosine from
-// Arm's Optimized Routines (MIT license). What is here computes the same for the arguments that occur.
+// The transforms of this package need elementary functions with the very bits that the C library
+// gives TensorFlow, which an exact result rounded once does not have. glibc, since 2.28, has the
+// logarithms and the float32 sine and cosine from Arm's Optimized Routines (MIT license). What is
+// here computes the same for the arguments that occur.
 
-// logTable holds, for sixteen parts of [0.7, 1.4), the reciprocal of a point c near the middle, and log c.
+// logTable holds, for sixteen parts of [0.7, 1.4), the reciprocal of a point c near the middle, and
+// log c.
 var logTable = [16][2]float64{
 	{0x1.661ec79f8f3bep+0, -0x1.57bf7808caadep-2},
 	{0x1.571ed4aaf883dp+0, -0x1.2bef0a7c06ddbp-2},
@@ -72,7 +74,8 @@ func polyCos(x float64) float32 {
 	return float32(c + x4*x2*(0x1.99343027bf8c3p-16*x2-0x1.6c087e89a359dp-10))
 }
 
-// Log32 returns the natural logarithm of a number in [0, 1) as the C library does; the number is 0 or at least 2^-126.
+// Log32 returns the natural logarithm of a number in [0, 1) as the C library does; the number is 0
+// or at least 2^-126.
 func Log32(x float32) float32 {
 	if x == 0 {
 		return float32(math.Inf(-1))

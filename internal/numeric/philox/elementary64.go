@@ -9,8 +9,8 @@ import (
 // ln 2 in two parts, of which multiples up to 2^11 of the first are exact.
 const ln2High, ln2Low = 0x1.62e42fefa38p-1, 0x1.ef35793c7673p-45
 
-// log64 returns the natural logarithm of a positive normal number, from a table and a polynomial, with fused steps where
-// the C library has them.
+// log64 returns the natural logarithm of a positive normal number, from a table and a polynomial,
+// with fused steps where the C library has them.
 func log64(x float64) float64 {
 	const first = 0x3fe6000000000000 // bits of where the table begins
 	if 1-0x1p-4 <= x && x < 1+0x1.09p-4 {
@@ -61,7 +61,8 @@ func sincos64(x float64) (sin, cos float64) {
 	return s, c
 }
 
-// quadrant returns how many quarter turns are closest to x, 4 counted as 0, and the angle that remains, in two parts.
+// quadrant returns how many quarter turns are closest to x, 4 counted as 0, and the angle that
+// remains, in two parts.
 func quadrant(x float64) (n int, high, low float64) {
 	const halfPiHigh, halfPiLow = 0x1.921fb54442d18p0, 0x1.1a62633145c07p-54
 	if x < 0.85546875 { // beyond π/4, as far as the table below goes

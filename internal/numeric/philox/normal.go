@@ -9,7 +9,8 @@ import (
 // tiny takes the place of uniform numbers below it, whose logarithm would be too large or infinite.
 const tiny = 1.0e-7
 
-// Normal32 makes two samples of the standard normal distribution of two words, by the Box–Muller transform.
+// Normal32 makes two samples of the standard normal distribution of two words, by the Box–Muller
+// transform.
 func Normal32(x0, x1 uint32) (float32, float32) {
 	u := max(Unit32(x0), tiny)
 	radius := float32(math.Sqrt(float64(-2 * log32(u))))
@@ -17,7 +18,8 @@ func Normal32(x0, x1 uint32) (float32, float32) {
 	return sin * radius, cos * radius
 }
 
-// Normal64 makes two samples of the standard normal distribution of four words, by the Box–Muller transform.
+// Normal64 makes two samples of the standard normal distribution of four words, by the Box–Muller
+// transform.
 func Normal64(x0, x1, x2, x3 uint32) (float64, float64) {
 	u := max(Unit64(x0, x1), tiny)
 	radius := math.Sqrt(-2 * log64(u))
@@ -58,7 +60,8 @@ var (
 	TruncatedFloat64 = rejecting(2, 100, normals64, 2, func(v float64) bool { return -limit < v && v < limit })
 )
 
-// fillTruncated makes the candidates of the first two outputs of many groups at once, which is nearly always enough.
+// fillTruncated makes the candidates of the first two outputs of many groups at once, which is
+// nearly always enough.
 func fillTruncated(g Generator, out []float32) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)

@@ -1,9 +1,10 @@
 // Package philox makes the random numbers that TensorFlow makes from the same seeds, bit for bit.
 //
-// A [Generator] is Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011): a function of a
-// key and a counter, so that any part of a stream can be made without the parts before it. A [Distribution] says how the
-// outputs of a generator become samples. Samples come in groups, each from its own place in the stream, which is why a
-// tensor is the same whatever the number of cores that fill it.
+// A [Generator] is Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC
+// 2011): a function of a key and a counter, so that any part of a stream can be made without the
+// parts before it. A [Distribution] says how the outputs of a generator become samples. Samples
+// come in groups, each from its own place in the stream, which is why a tensor is the same whatever
+// the number of cores that fill it.
 package philox
 
 import "math/bits"
@@ -14,8 +15,8 @@ type Generator struct {
 	key     [2]uint32
 }
 
-// New returns the beginning of the stream for a pair of seeds: the first is the key, the second the upper half of the
-// counter.
+// New returns the beginning of the stream for a pair of seeds: the first is the key, the second the
+// upper half of the counter.
 func New(seed, seed2 uint64) Generator { return At(seed, 0, seed2) }
 
 // At returns the place in the stream of a key that a 128-bit counter gives.
@@ -26,7 +27,8 @@ func At(key, counterLow, counterHigh uint64) Generator {
 	}
 }
 
-// FromPair returns the stream that stateless operations have for a seed of two numbers, which it mixes first.
+// FromPair returns the stream that stateless operations have for a seed of two numbers, which it
+// mixes first.
 func FromPair(seed, seed2 uint64) Generator {
 	const mixKey = 0x02461e293ec8f720
 	g := At(mixKey, seed, seed2)
@@ -42,7 +44,8 @@ func (g *Generator) Counter() (low, high uint64) {
 	return uint64(g.counter[1])<<32 | uint64(g.counter[0]), uint64(g.counter[3])<<32 | uint64(g.counter[2])
 }
 
-// Skip goes n outputs ahead, less 1<<64 where the upper half of n and a carry make 1<<32, which TensorFlow loses.
+// Skip goes n outputs ahead, less 1<<64 where the upper half of n and a carry make 1<<32, which
+// TensorFlow loses.
 func (g *Generator) Skip(n uint64) {
 	first, carry := bits.Add32(g.counter[0], uint32(n), 0)
 	second, carry := bits.Add32(g.counter[1], uint32(n>>32)+carry, 0)

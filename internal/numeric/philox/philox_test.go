@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 )
 
-// TestKnownAnswers checks the vectors that the authors of the generator publish with their library, Random123.
+// TestKnownAnswers checks the vectors that the authors of the generator publish with their library,
+// Random123.
 func TestKnownAnswers(t *testing.T) {
 	const ones = math.MaxUint64
 	for _, tt := range []struct {
@@ -41,12 +42,14 @@ func TestSkip(t *testing.T) {
 	}
 	back := At(5, math.MaxUint64-1, math.MaxUint64)
 	back.Skip(math.MaxUint64 - 511)
-	if low, high := back.Counter(); low != math.MaxUint64-513 || high != math.MaxUint64 { // as TensorFlow has it
+	// as TensorFlow has it
+	if low, high := back.Counter(); low != math.MaxUint64-513 || high != math.MaxUint64 {
 		t.Errorf("a skip of -512 from -2 leads to %x %x", high, low)
 	}
 }
 
-// TestElementary32 compares the functions of float32 with those of the C library, for every argument that can occur.
+// TestElementary32 compares the functions of float32 with those of the C library, for every
+// argument that can occur.
 func TestElementary32(t *testing.T) {
 	sum, block := uint32(0), []byte(nil)
 	for i := range uint32(1 << 23) {

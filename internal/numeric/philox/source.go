@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Source is a stream that is shared. Each user takes a part of it, so that users at the same time draw different numbers.
+// Source is a stream that is shared. Each user takes a part of it, so that users at the same time
+// draw different numbers.
 type Source struct {
 	mu  sync.Mutex
 	gen Generator // guarded by mu

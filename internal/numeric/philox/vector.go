@@ -7,7 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// The vector code of each level; nil where there is none. It gives the bits that the code in Go gives.
+// The vector code of each level; nil where there is none. It gives the bits that the code in Go
+// gives.
 var (
 	wordsAt   [simd.AVX512 + 1]func(dst *uint32, place *[11]uint64, n int)
 	unitsAt   [simd.AVX512 + 1]func(dst, src *float32, n int)
@@ -17,7 +18,8 @@ var (
 // batch is the number of counters that a call of wordsAt takes a multiple of.
 const batch = 32
 
-// laneOrder says which counter each lane of a vector has, so that neighbouring words come out side by side.
+// laneOrder says which counter each lane of a vector has, so that neighbouring words come out side
+// by side.
 var laneOrder = [simd.AVX512 + 1][]uint64{
 	simd.AVX2:   {0, 2, 1, 3},
 	simd.AVX512: {0, 4, 1, 5, 2, 6, 3, 7},
@@ -26,8 +28,8 @@ var laneOrder = [simd.AVX512 + 1][]uint64{
 // most is how many outputs are made at once: they stay in the first cache.
 const most = 256
 
-// scratch is memory that assembly writes to. It is kept, as what is handed to a function through a variable does not stay
-// on the stack.
+// scratch is memory that assembly writes to. It is kept, as what is handed to a function through a
+// variable does not stay on the stack.
 type scratch struct {
 	place   [11]uint64
 	words   [most][4]uint32
@@ -72,7 +74,8 @@ func units(dst []float32, words []uint32) {
 	}
 }
 
-// normals sets dst to the samples of the standard normal distribution that words give in pairs, a multiple of 16.
+// normals sets dst to the samples of the standard normal distribution that words give in pairs, a
+// multiple of 16.
 func normals(dst []float32, words []uint32) {
 	if f := normalsAt[simd.Current()]; f != nil {
 		f(&dst[0], &words[0], len(dst), &logColumns)

@@ -56,7 +56,8 @@ func TestLevelsAgree(t *testing.T) {
 	testLevels(t, "int64", UniformInt64[int64](-5, 1<<40))
 }
 
-// TestNormals tries a quarter of the arguments that the logarithm, the sine and the cosine can have.
+// TestNormals tries a quarter of the arguments that the logarithm, the sine and the cosine can
+// have.
 func TestNormals(t *testing.T) {
 	const block = 1 << 12
 	words, want := make([]uint32, block), make([]float32, block)

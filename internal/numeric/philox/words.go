@@ -35,7 +35,8 @@ func (w *Words) Unit64() float64 {
 	return Unit64(high, w.Next())
 }
 
-// Below returns a number in [0, n), every one with the same probability: words that would favour some are passed over.
+// Below returns a number in [0, n), every one with the same probability: words that would favour
+// some are passed over.
 func (w *Words) Below(n uint32) uint32 { return below(n, w.Next) }
 
 // Below64 is Below for numbers of two words.

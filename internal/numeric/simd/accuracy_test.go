@@ -25,7 +25,8 @@ var accurate = []struct {
 	f64   func(dst, src []float64)
 	near  func(x float64) float64       // reference for float32
 	exact func(x *big.Float) *big.Float // and for float64
-	most  float64                       // largest magnitude of the arguments that are tried for float64
+	// largest magnitude of the arguments that are tried for float64
+	most float64
 }{
 	{"exp", Exp[float32], Exp[float64], math.Exp, exactExp, 708},
 	{"log", Log[float32], Log[float64], math.Log, exactLog, 1e300},
@@ -39,7 +40,8 @@ var accurate = []struct {
 	{"cos", Cos[float32], Cos[float64], math.Cos, func(x *big.Float) *big.Float { return exactSin(x, 1) }, 1e6},
 }
 
-// TestSpecialValues64 looks at what has no error to be measured. A number that is none may have any bits besides.
+// TestSpecialValues64 looks at what has no error to be measured. A number that is none may have any
+// bits besides.
 func TestSpecialValues64(t *testing.T) {
 	special := []float64{math.NaN(), math.Float64frombits(0xfff8000000000000), math.Float64frombits(0x7fffffffffffffff),
 		math.Inf(1), math.Inf(-1), 0, 1}
@@ -58,7 +60,8 @@ func TestSpecialValues64(t *testing.T) {
 	})
 }
 
-// documented returns the bounds that docs/accuracy.md gives, in ULP, by function: for float32 and for float64.
+// documented returns the bounds that docs/accuracy.md gives, in ULP, by function: for float32 and
+// for float64.
 func documented(t *testing.T) map[string][2]float64 {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/accuracy.md")
@@ -128,7 +131,8 @@ func TestAccuracy(t *testing.T) {
 // isNormal reports whether a number is not denormal, which the vector levels take as zero.
 func isNormal(x, least float64) bool { return x == 0 || !(math.Abs(x) < least) }
 
-// ulpsOrDenormal is ulps where the result is normal. Below that, results count as right if they are zero or close to it.
+// ulpsOrDenormal is ulps where the result is normal. Below that, results count as right if they are
+// zero or close to it.
 func ulpsOrDenormal[T Float](got T, want, least float64) float64 {
 	if math.Abs(want) < least && math.Abs(float64(got)) <= least {
 		return 0
@@ -160,7 +164,8 @@ func TestAccuracy64(t *testing.T) {
 	})
 }
 
-// arguments64 returns arguments of a function, half of them below 8, the others of magnitudes up to most.
+// arguments64 returns arguments of a function, half of them below 8, the others of magnitudes up to
+// most.
 func arguments64(name string, most float64, n int) []float64 {
 	rng := rand.New(rand.NewPCG(3, 5))
 	src := make([]float64, n)

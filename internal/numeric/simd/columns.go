@@ -25,7 +25,8 @@ func columnsOf[T Float]() *columnKernels[T] {
 // SumColumns: acc[j] += the sum over i of x[i*len(acc)+j]; x has whole rows of len(acc) elements.
 func SumColumns[T Float](acc, x []T) { SumPanel(acc, x, len(acc)) }
 
-// SumPanel: acc[j] += the sum over i of x[i*stride+j], as far as x has rows of len(acc) elements, which are stride apart.
+// SumPanel: acc[j] += the sum over i of x[i*stride+j], as far as x has rows of len(acc) elements,
+// which are stride apart.
 func SumPanel[T Float](acc, x []T, stride int) {
 	rows := panelRows(acc, x, stride)
 	switch l := Current(); {
@@ -42,7 +43,8 @@ func SumPanel[T Float](acc, x []T, stride int) {
 	}
 }
 
-// sumPanelGo adds up in float64, so that one sum after another costs no accuracy where there are no vectors of sums.
+// sumPanelGo adds up in float64, so that one sum after another costs no accuracy where there are no
+// vectors of sums.
 func sumPanelGo[T Float](acc, x []T, stride, rows int) {
 	var sums [64]float64
 	for lo := 0; lo < len(acc); lo += len(sums) {
@@ -61,10 +63,12 @@ func sumPanelGo[T Float](acc, x []T, stride, rows int) {
 	}
 }
 
-// MaxPanel: acc[j] = max(acc[j], x[i*stride+j]) over all i for which x has rows of len(acc) elements, which are stride apart.
+// MaxPanel: acc[j] = max(acc[j], x[i*stride+j]) over all i for which x has rows of len(acc)
+// elements, which are stride apart.
 func MaxPanel[T Float](acc, x []T, stride int) { foldPanel(acc, x, stride, columnsOf[T]().max, Max) }
 
-// MinPanel: acc[j] = min(acc[j], x[i*stride+j]) over all i for which x has rows of len(acc) elements, which are stride apart.
+// MinPanel: acc[j] = min(acc[j], x[i*stride+j]) over all i for which x has rows of len(acc)
+// elements, which are stride apart.
 func MinPanel[T Float](acc, x []T, stride int) { foldPanel(acc, x, stride, columnsOf[T]().min, Min) }
 
 // panelRows returns how many rows x has, of which the last need not go on to the next.
@@ -96,7 +100,8 @@ func foldPanel[T Float](acc, x []T, stride int, asm levels[func(acc, x *T, strid
 	}
 }
 
-// wideRow is the number of columns from which on rows are taken one after another and not panel by panel.
+// wideRow is the number of columns from which on rows are taken one after another and not panel by
+// panel.
 const wideRow = 256
 
 var (

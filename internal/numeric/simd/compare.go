@@ -15,7 +15,8 @@ const (
 	GreaterEqual
 )
 
-// comparison has the assembly of the predicates, for whole vectors: less and lessEqual serve for their opposites as well.
+// comparison has the assembly of the predicates, for whole vectors: less and lessEqual serve for
+// their opposites as well.
 type comparison[T Float] struct {
 	vector [4]levels[func(dst *bool, a, b *T, n int)]
 	scalar [6]levels[func(dst *bool, a *T, n int, b T)]

@@ -15,7 +15,8 @@ type Plain interface {
 	uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex128
 }
 
-// CopyRows copies n rows of size elements: row i of dst begins at d + i*dStride, that of src at s + i*sStride.
+// CopyRows copies n rows of size elements: row i of dst begins at d + i*dStride, that of src at s +
+// i*sStride.
 func CopyRows[E Plain](dst []E, d, dStride int, src []E, s, sStride, n, size int) {
 	width := int(unsafe.Sizeof(*new(E)))
 	bytes := size * width

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Functions with far more digits than float64 has, as references: correct to some 200 bits for arguments of moderate size.
+// Functions with far more digits than float64 has, as references: correct to some 200 bits for
+// arguments of moderate size.
 
 const exactBits = 300
 
@@ -64,7 +65,8 @@ func exactExp(x *big.Float) *big.Float {
 	return sum.SetMantExp(sum, int(n))
 }
 
-// exactLog is the natural logarithm of a positive number: of 2^e*m it is e*ln 2 + 2*atanh((m-1)/(m+1)).
+// exactLog is the natural logarithm of a positive number: of 2^e*m it is e*ln 2 +
+// 2*atanh((m-1)/(m+1)).
 func exactLog(x *big.Float) *big.Float {
 	m := exactZero()
 	e := x.MantExp(m)

@@ -7,7 +7,8 @@ var gatherRows levels[func(dst, src *float32, list *int64, rows, words int)]
 // fetchAhead is how many rows further on in the list than those they copy the assembly looks.
 const fetchAhead = 8
 
-// Gather: row i of dst = row list[i] of src, whose rows have width elements. All rows that are listed must exist.
+// Gather: row i of dst = row list[i] of src, whose rows have width elements. All rows that are
+// listed must exist.
 func Gather[E uint32 | uint64](dst, src []E, list []int64, width int) {
 	if width == 0 {
 		return

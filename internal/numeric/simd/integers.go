@@ -67,12 +67,14 @@ func SumIntRows[T Int](dst, x []T, cols int) {
 	intRows(&integersOf[T]().sumRows, dst, x, cols, func(a, b T) T { return a + b })
 }
 
-// MaxIntRows: dst[i] = the largest element of row i of x, whose rows have cols elements, at least one.
+// MaxIntRows: dst[i] = the largest element of row i of x, whose rows have cols elements, at least
+// one.
 func MaxIntRows[T Int](dst, x []T, cols int) {
 	intRows(&integersOf[T]().maxRows, dst, x, cols, func(a, b T) T { return max(a, b) })
 }
 
-// MinIntRows: dst[i] = the smallest element of row i of x, whose rows have cols elements, at least one.
+// MinIntRows: dst[i] = the smallest element of row i of x, whose rows have cols elements, at least
+// one.
 func MinIntRows[T Int](dst, x []T, cols int) {
 	intRows(&integersOf[T]().minRows, dst, x, cols, func(a, b T) T { return min(a, b) })
 }
@@ -128,8 +130,8 @@ var divisions struct {
 	quotients, floorQuotients, remainders, floorRemainders levels[func(dst, a, b *int32, n int)]
 }
 
-// Quotients: dst = a / b, truncated. No element of b may be 0, here and in the functions below. A quotient that does not fit
-// wraps around.
+// Quotients: dst = a / b, truncated. No element of b may be 0, here and in the functions below. A
+// quotient that does not fit wraps around.
 func Quotients(dst, a, b []int32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&divisions.quotients, dst, a, b); i < len(dst); i++ {

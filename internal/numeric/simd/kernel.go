@@ -2,10 +2,12 @@ package simd
 
 import "unsafe"
 
-// piece is the number of elements that one call of an assembly function gets, a few microseconds of work.
+// piece is the number of elements that one call of an assembly function gets, a few microseconds of
+// work.
 const piece = 16 << 10
 
-// levels holds an assembly function per vector level: AVX2, AVX-512. Where there is no assembly it is empty.
+// levels holds an assembly function per vector level: AVX2, AVX-512. Where there is no assembly it
+// is empty.
 type levels[F any] [2]F
 
 // pair has a kernel's two element types.

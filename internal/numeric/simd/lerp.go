@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Between is a place in a row of pixels, of so many elements each: between the pixels that begin with the elements Lower and
-// Upper, at the given share of the way. The assembly knows the layout.
+// Between is a place in a row of pixels, of so many elements each: between the pixels that begin
+// with the elements Lower and Upper, at the given share of the way. The assembly knows the layout.
 type Between struct {
 	Lower, Upper int
 	Share        float32

@@ -36,7 +36,8 @@ var (
 
 func init() { level.Store(int32(startLevel(os.Getenv(EnvLevel)))) }
 
-// startLevel is the level that name asks for, or the best that the processor has if name is unknown or asks for more.
+// startLevel is the level that name asks for, or the best that the processor has if name is unknown
+// or asks for more.
 func startLevel(name string) Level {
 	for _, l := range Levels() {
 		if l.String() == name {
@@ -58,8 +59,8 @@ func Levels() []Level {
 // Current is the level in use.
 func Current() Level { return Level(level.Load()) }
 
-// Force sets the level for the whole process and returns the one before: for tests and measurements. It panics if
-// the processor does not support l.
+// Force sets the level for the whole process and returns the one before: for tests and
+// measurements. It panics if the processor does not support l.
 func Force(l Level) Level {
 	if l < Generic || l > best {
 		panic(fmt.Sprintf("simd: this processor does not support %v", l))

@@ -46,7 +46,8 @@ func Fill[E uint32 | uint64](dst []E, v E) {
 	}
 }
 
-// Clamp: dst = src, at most high and then at least low. A bound that is not a number bounds nothing.
+// Clamp: dst = src, at most high and then at least low. A bound that is not a number bounds
+// nothing.
 func Clamp[T Float](dst, src []T, low, high T) {
 	src = src[:len(dst)]
 	l := Current()

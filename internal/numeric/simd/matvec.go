@@ -20,7 +20,8 @@ func matvecOf[T Float]() *matvec[T] {
 // matvecPiece is the number of elements of a matrix that one call goes through.
 const matvecPiece = 4 * piece
 
-// AddRows: y += the sum over i of coef[i] times row i of x; rows are stride elements apart and as long as y.
+// AddRows: y += the sum over i of coef[i] times row i of x; rows are stride elements apart and as
+// long as y.
 func AddRows[T Float](y, coef, x []T, stride int) {
 	if len(y) == 0 || len(coef) == 0 {
 		return
@@ -43,8 +44,8 @@ func AddRows[T Float](y, coef, x []T, stride int) {
 	}
 }
 
-// AddListed: y += the sum over i of coef[i] times row list[i*stride] of x, whose rows are as long as y. All rows that are
-// listed must exist.
+// AddListed: y += the sum over i of coef[i] times row list[i*stride] of x, whose rows are as long
+// as y. All rows that are listed must exist.
 func AddListed[T Float](y, x []T, list []int64, stride int, coef []T) {
 	if len(y) == 0 || len(coef) == 0 {
 		return

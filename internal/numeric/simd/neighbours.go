@@ -8,7 +8,8 @@ var neighbours struct {
 	windowSums levels[func(dst, x *float32, stride, rows, cols, n int, scale, bias float32)]
 }
 
-// MulRows: dst = a*b for rows of cols elements, which are stride apart in dst and without gaps in a and b.
+// MulRows: dst = a*b for rows of cols elements, which are stride apart in dst and without gaps in a
+// and b.
 func MulRows(dst []float32, stride int, a, b []float32, cols int) {
 	b = b[:len(a)]
 	eachRowBlock(len(a), cols, cols, func(row, rows int) {
@@ -24,8 +25,9 @@ func MulRows(dst []float32, stride int, a, b []float32, cols int) {
 	})
 }
 
-// WindowSums sets each element j of a row of dst to bias + scale times the sum of elements j to j+n-1 of that row of x. Rows
-// have cols elements, without gaps in dst and stride apart in x, where n-1 more elements follow.
+// WindowSums sets each element j of a row of dst to bias + scale times the sum of elements j to
+// j+n-1 of that row of x. Rows have cols elements, without gaps in dst and stride apart in x, where
+// n-1 more elements follow.
 func WindowSums(dst []float32, cols int, x []float32, stride, n int, scale, bias float32) {
 	eachRowBlock(len(dst), cols, cols*n, func(row, rows int) {
 		at := row * cols

@@ -1,6 +1,7 @@
 package simd
 
-// Passes down the columns of matrices, for batch normalization: x, dy and dst have rows as long as shift, without gaps.
+// Passes down the columns of matrices, for batch normalization: x, dy and dst have rows as long as
+// shift, without gaps.
 
 // columnPasses has the assembly; stride is in bytes.
 var columnPasses struct {
@@ -78,8 +79,8 @@ func NormalizeGrad(dst, dy, x, shift, factor, slope, level []float32) {
 	})
 }
 
-// columnPieces calls visit for pieces of a matrix of n elements with rows of so many columns: with the place of the piece and
-// its first column, the distance of rows in bytes, and its size.
+// columnPieces calls visit for pieces of a matrix of n elements with rows of so many columns: with
+// the place of the piece and its first column, the distance of rows in bytes, and its size.
 func columnPieces(n, columns int, visit func(at, col, stride, rows, cols int)) {
 	if columns == 0 {
 		return

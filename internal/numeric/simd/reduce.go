@@ -2,7 +2,8 @@ package simd
 
 import "math"
 
-// sumPiece is the number of elements that are added up as T: few enough that rounding errors do not pile up.
+// sumPiece is the number of elements that are added up as T: few enough that rounding errors do not
+// pile up.
 const sumPiece = 4 << 10
 
 // reduction is a function from rows of numbers to a number each.
@@ -46,7 +47,8 @@ func reductionFor[T Float](k *reductionPair) *reduction[T] {
 	return cast[reduction[T]](&k.f64)
 }
 
-// reduceRows reduces the rows of x, which have cols elements, or with whole those that take more than one piece.
+// reduceRows reduces the rows of x, which have cols elements, or with whole those that take more
+// than one piece.
 func reduceRows[T Float](k *reductionPair, dst, x []T, cols int, whole func(a []T) T) {
 	l := Current()
 	if l == Generic || cols > sumPiece {
@@ -88,8 +90,9 @@ func reducePart[T Float](k *reductionPair, a []T) T {
 	return T(k.f64.part(as[float64](a)))
 }
 
-// Sum returns the sum of a, 0 if it is empty. Pieces of 4096 elements are added up as float64, so that the error
-// stays at some units in the last place of the sum of the magnitudes, however long a is.
+// Sum returns the sum of a, 0 if it is empty. Pieces of 4096 elements are added up as float64, so
+// that the error stays at some units in the last place of the sum of the magnitudes, however long a
+// is.
 func Sum[T Float](a []T) T { return T(Sum64(a)) }
 
 // Sum64 is Sum before the result is rounded to T: for sums of sums.

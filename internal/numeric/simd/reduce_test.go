@@ -48,7 +48,8 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// testRows compares the reductions of rows with those of slices, and products with those in float64.
+// testRows compares the reductions of rows with those of slices, and products with those in
+// float64.
 func testRows[T Float](t *testing.T, tolerance float64) {
 	for _, cols := range lengths[1:] {
 		const rows = 5

@@ -8,7 +8,8 @@ var (
 	scatterAdd64 levels[func(dst, src *float64, to, from *int64, rows, cols int)]
 )
 
-// Scatter: row list[i] of dst = row i of src, in order; rows have width elements. All rows that are listed must exist.
+// Scatter: row list[i] of dst = row i of src, in order; rows have width elements. All rows that are
+// listed must exist.
 func Scatter[E uint32 | uint64](dst, src []E, list []int64, width int) {
 	if width == 0 {
 		return
@@ -27,7 +28,8 @@ func Scatter[E uint32 | uint64](dst, src []E, list []int64, width int) {
 	}
 }
 
-// ScatterAdd: row to[i] of dst += row from[i] of src, in order; rows have width elements. All rows that are listed must exist.
+// ScatterAdd: row to[i] of dst += row from[i] of src, in order; rows have width elements. All rows
+// that are listed must exist.
 func ScatterAdd[T Float](dst, src []T, to, from []int64, width int) {
 	from = from[:len(to)]
 	if width == 0 {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// lengths covers empty slices, parts of a vector, whole vectors and unrolled blocks with every kind of rest, and more
-// than one piece.
+// lengths covers empty slices, parts of a vector, whole vectors and unrolled blocks with every kind
+// of rest, and more than one piece.
 var lengths = []int{0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 128, 129, 257, 1000, piece + 5}
 
 // atLevels runs the test at every level that the processor has.
@@ -22,7 +22,8 @@ func atLevels(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// guarded returns n random elements in [lo, hi) at an odd address, between guards that check finds overwritten.
+// guarded returns n random elements in [lo, hi) at an odd address, between guards that check finds
+// overwritten.
 func guarded[T Float](n int, lo, hi float64) (s []T, check func(t *testing.T)) {
 	const guard = 123456
 	rng := rand.New(rand.NewPCG(uint64(n), 7))
@@ -309,7 +310,8 @@ func TestSpecialValues(t *testing.T) {
 	})
 }
 
-// TestPowSpecialValues compares all pairs of numbers that are special as base or exponent with what Go gives.
+// TestPowSpecialValues compares all pairs of numbers that are special as base or exponent with what
+// Go gives.
 func TestPowSpecialValues(t *testing.T) {
 	inf := float32(math.Inf(1))
 	special := []float32{float32(math.NaN()), inf, -inf, 0, float32(math.Copysign(0, -1)), 1, -1, 2, -2, 0.5, -0.5, 3, -3, 1.5, -1.5,
@@ -379,7 +381,8 @@ func TestForce(t *testing.T) {
 	Force(best + 1)
 }
 
-// TestDenormals checks that vector code takes denormal numbers as zero and that Go code after it still has them.
+// TestDenormals checks that vector code takes denormal numbers as zero and that Go code after it
+// still has them.
 func TestDenormals(t *testing.T) {
 	tiny, half := []float32{1e-40, 1}, []float32{0.5, 0.5}
 	atLevels(t, func(t *testing.T) {

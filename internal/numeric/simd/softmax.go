@@ -17,8 +17,9 @@ func softmaxOf[T Float]() *softmaxKernels[T] {
 	return cast[softmaxKernels[T]](&softmaxAsm.f64)
 }
 
-// SoftmaxRows: dst = e^src / the sum of e^src, for each row of cols elements. It also sets largest[i] to the largest
-// element of row i and sum[i] to the sum of e^(src - largest[i]): what cross entropies need besides.
+// SoftmaxRows: dst = e^src / the sum of e^src, for each row of cols elements. It also sets
+// largest[i] to the largest element of row i and sum[i] to the sum of e^(src - largest[i]): what
+// cross entropies need besides.
 func SoftmaxRows[T Float](dst, src []T, cols int, largest, sum []T) {
 	rows := rowsOf(len(dst), cols)
 	if rows == 0 {
@@ -44,8 +45,8 @@ func SoftmaxRows[T Float](dst, src []T, cols int, largest, sum []T) {
 	}
 }
 
-// ExpSums sets largest[i] to the largest element of row i of src, whose rows have cols elements, and sum[i] to the sum
-// of e^(src - largest[i]).
+// ExpSums sets largest[i] to the largest element of row i of src, whose rows have cols elements,
+// and sum[i] to the sum of e^(src - largest[i]).
 func ExpSums[T Float](largest, sum, src []T, cols int) {
 	rows := rowsOf(len(src), cols)
 	if rows == 0 {
@@ -71,8 +72,9 @@ func ExpSums[T Float](largest, sum, src []T, cols int) {
 	}
 }
 
-// LogSoftmaxRows: dst = src - ln(the sum of e^src), for each row of cols elements. It also sets largest[i] to the largest
-// element of row i and logSum[i] to ln(the sum of e^(src - largest[i])). dst may be src.
+// LogSoftmaxRows: dst = src - ln(the sum of e^src), for each row of cols elements. It also sets
+// largest[i] to the largest element of row i and logSum[i] to ln(the sum of e^(src - largest[i])).
+// dst may be src.
 func LogSoftmaxRows[T Float](dst, src []T, cols int, largest, logSum []T) {
 	src = src[:len(dst)]
 	ExpSums(largest, logSum, src, cols)

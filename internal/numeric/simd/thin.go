@@ -3,8 +3,8 @@ package simd
 // thin is the width up to which Transpose leaves a matrix to TransposeThin.
 const thin = 15
 
-// TransposeThin is [Transpose] of few rows or few columns, such as the channels of an image: four of them at a time, so that
-// the long side is walked through once for all.
+// TransposeThin is [Transpose] of few rows or few columns, such as the channels of an image: four
+// of them at a time, so that the long side is walked through once for all.
 func TransposeThin[E any](dst []E, dstStride int, src []E, srcStride, rows, cols int) {
 	if rows == 0 || cols == 0 {
 		return

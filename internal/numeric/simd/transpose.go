@@ -8,8 +8,9 @@ var (
 	transposeHalves8 levels[func(dst, src *uint16, dstStride, srcStride, n int)]
 )
 
-// turnColumns returns how many columns of 8 rows are turned before the next 8 rows: the lines that they are written to stay
-// in the first cache until they are full, which has few places for lines that far powers of two lie between.
+// turnColumns returns how many columns of 8 rows are turned before the next 8 rows: the lines that
+// they are written to stay in the first cache until they are full, which has few places for lines
+// that far powers of two lie between.
 func turnColumns(bytes int) int {
 	if bytes%2048 == 0 {
 		return 8
@@ -17,13 +18,15 @@ func turnColumns(bytes int) int {
 	return 32
 }
 
-// transposeLines turns blocks of whole cache lines: as many rows and columns as a vector has elements.
+// transposeLines turns blocks of whole cache lines: as many rows and columns as a vector has
+// elements.
 var (
 	transposeLines32 levels[func(dst, src *float32, dstStride, srcStride, dstStep, srcStep, blocks int)]
 	transposeLines64 levels[func(dst, src *float64, dstStride, srcStride, dstStep, srcStep, blocks int)]
 )
 
-// Transpose: dst[i*dstStride+j] = src[j*srcStride+i] for the rows j and the columns i of a matrix in src.
+// Transpose: dst[i*dstStride+j] = src[j*srcStride+i] for the rows j and the columns i of a matrix
+// in src.
 func Transpose[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, rows, cols int) {
 	wholeRows, wholeCols := turnLines(dst, dstStride, src, srcStride, rows, cols)
 	turnSquares(dst, dstStride, src, srcStride, 0, rows, wholeCols, cols)

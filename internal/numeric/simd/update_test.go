@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An update step on n elements: state holds the weights, the optimizer's slots and the gradient, in that order. want
-// is the step on one element in float64.
+// An update step on n elements: state holds the weights, the optimizer's slots and the gradient, in
+// that order. want is the step on one element in float64.
 type updateCase[T Float] struct {
 	name  string
 	slots int

@@ -2,7 +2,8 @@ package special
 
 import "math"
 
-// large is the argument from which the asymptotic expansions of I0 and I1 are exact to double precision.
+// large is the argument from which the asymptotic expansions of I0 and I1 are exact to double
+// precision.
 const large = 30
 
 // BesselI0 returns the modified Bessel function of the first kind of order 0.
@@ -101,7 +102,8 @@ func besselK(x float64, order int, scaled bool) float64 {
 		return 0
 	}
 	var k0, k1 float64
-	if x > 1e16 { // where the rest of the expansion is less than rounding, and its recurrence would overflow
+	// where the rest of the expansion is less than rounding, and its recurrence would overflow
+	if x > 1e16 {
 		k0 = math.Sqrt(math.Pi / (2 * x))
 		k1 = k0
 		if !scaled {
@@ -124,7 +126,8 @@ func besselK(x float64, order int, scaled bool) float64 {
 	return k1
 }
 
-// besselKSmall sums the series of K0 and K1 at zero, in which harmonic numbers and the logarithm appear.
+// besselKSmall sums the series of K0 and K1 at zero, in which harmonic numbers and the logarithm
+// appear.
 func besselKSmall(x float64) (k0, k1 float64) {
 	const euler = 0.57721566490153286061
 	q, log := x*x/4, math.Log(x/2)

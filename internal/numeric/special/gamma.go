@@ -1,5 +1,6 @@
-// Package special holds functions of mathematical physics that neither Go nor gonum has, in double precision: incomplete
-// gamma functions with their derivatives, Bessel functions, and some integrals.
+// Package special holds functions of mathematical physics that neither Go nor gonum has, in double
+// precision: incomplete gamma functions with their derivatives, Bessel functions, and some
+// integrals.
 //
 // Outside of their domains the functions are not a number, as TensorFlow's are.
 package special
@@ -62,8 +63,8 @@ func lgamma(x float64) float64 {
 	return lg
 }
 
-// GammaSampleGrad returns the derivative by a of a sample x of the gamma distribution of shape a and scale 1: that of
-// P(a, x) by a, divided by minus that by x.
+// GammaSampleGrad returns the derivative by a of a sample x of the gamma distribution of shape a
+// and scale 1: that of P(a, x) by a, divided by minus that by x.
 func GammaSampleGrad(a, x float64) float64 {
 	switch {
 	case !(x >= 0) || !(a > 0):
@@ -76,8 +77,8 @@ func GammaSampleGrad(a, x float64) float64 {
 	return -x / a * lowerGradA(a, x)
 }
 
-// lowerGradA differentiates the series P(a, x) = x^a e^-x / Γ(a+1) · Σ x^n / ((a+1)…(a+n)) term by term. The result
-// is to be multiplied by what comes before the sum.
+// lowerGradA differentiates the series P(a, x) = x^a e^-x / Γ(a+1) · Σ x^n / ((a+1)…(a+n)) term by
+// term. The result is to be multiplied by what comes before the sum.
 func lowerGradA(a, x float64) float64 {
 	term, termGrad := 1.0, 0.0 // of the sum, and its derivative
 	sum, sumGrad := 1.0, 0.0
@@ -93,9 +94,9 @@ func lowerGradA(a, x float64) float64 {
 	return sumGrad + sum*(math.Log(x)-Digamma(a+1))
 }
 
-// upperGradA differentiates the continued fraction Q(a, x) = x^a e^-x / Γ(a) · 1/(x+1-a- 1(1-a)/(x+3-a- …)) step by step,
-// in the recurrences of its numerators p and denominators q. The result is to be multiplied by what comes before the
-// fraction.
+// upperGradA differentiates the continued fraction Q(a, x) = x^a e^-x / Γ(a) · 1/(x+1-a-
+// 1(1-a)/(x+3-a- …)) step by step, in the recurrences of its numerators p and denominators q. The
+// result is to be multiplied by what comes before the fraction.
 func upperGradA(a, x float64) float64 {
 	y, z, c := 1-a, x+2-a, 0.0
 	p2, q2, p1, q1 := 1.0, x, x+1, z*x
@@ -194,5 +195,6 @@ func Betainc(a, b, x float64) float64 {
 	return mathext.RegIncBeta(a, b, x)
 }
 
-// Ndtri returns the x at which the cumulative distribution of the standard normal distribution is p.
+// Ndtri returns the x at which the cumulative distribution of the standard normal distribution is
+// p.
 func Ndtri(p float64) float64 { return -math.Sqrt2 * math.Erfcinv(2*p) }

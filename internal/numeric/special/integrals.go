@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Dawson returns e^-x² times the integral of e^t² from 0 to x, by Rybicki's exponentially convergent sum.
+// Dawson returns e^-x² times the integral of e^t² from 0 to x, by Rybicki's exponentially
+// convergent sum.
 func Dawson(x float64) float64 {
 	y := math.Abs(x)
 	if y < 0.2 {
@@ -32,7 +33,8 @@ func Dawson(x float64) float64 {
 	return math.Copysign(sum/math.Sqrt(math.Pi), x)
 }
 
-// Expint returns the exponential integral Ei(x), the integral of e^t/t from minus infinity to x, for x >= 0.
+// Expint returns the exponential integral Ei(x), the integral of e^t/t from minus infinity to x,
+// for x >= 0.
 func Expint(x float64) float64 {
 	const euler = 0.57721566490153286061
 	switch {
@@ -102,7 +104,8 @@ func fresnelSeries(x float64) (c, s float64) {
 	return c, s
 }
 
-// fresnelFraction evaluates the continued fraction of erfc for a complex argument by Lentz's method.
+// fresnelFraction evaluates the continued fraction of erfc for a complex argument by Lentz's
+// method.
 func fresnelFraction(x float64) (c, s float64) {
 	q := math.Pi * x * x
 	if q > 1e14 {

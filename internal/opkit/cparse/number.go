@@ -1,5 +1,5 @@
-// Package cparse reads numbers from text as the functions of the language C do, with space around them: decimal integers, and
-// floating-point numbers in decimal or hexadecimal, infinities and NaN.
+// Package cparse reads numbers from text as the functions of the language C do, with space around
+// them: decimal integers, and floating-point numbers in decimal or hexadecimal, infinities and NaN.
 package cparse
 
 import (
@@ -23,7 +23,8 @@ func Uint(s string, bits int) (v uint64, ok bool) {
 	return v, err == nil
 }
 
-// Float reads a number of 32 or 64 bits and reports whether the whole text is one. What is too large is infinite.
+// Float reads a number of 32 or 64 bits and reports whether the whole text is one. What is too
+// large is infinite.
 func Float(s string, bits int) (v float64, ok bool) {
 	if v, ok = short(s, bits); ok {
 		return v, true
@@ -51,8 +52,9 @@ var (
 	tens64 = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
 )
 
-// short reads a number of few digits without an exponent, as most are. Its digits taken as an integer and the power of ten
-// that divides it are both exact, so that the quotient is rounded once.
+// short reads a number of few digits without an exponent, as most are. Its digits taken as an
+// integer and the power of ten that divides it are both exact, so that the quotient is rounded
+// once.
 func short(s string, bits int) (v float64, ok bool) {
 	const most = 18 // digits that 64 bits hold
 	negative := len(s) > 0 && s[0] == '-'

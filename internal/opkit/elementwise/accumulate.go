@@ -7,7 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Accumulate sets acc to acc op x, element by element, for tensors of one numeric type and number of elements.
+// Accumulate sets acc to acc op x, element by element, for tensors of one numeric type and number
+// of elements.
 func Accumulate(op Op, acc, x *tensor.Tensor) {
 	switch acc.DType() {
 	case tensor.Float32:

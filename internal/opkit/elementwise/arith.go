@@ -21,9 +21,9 @@ const (
 	Max
 )
 
-// Arithmetic returns the loop z = x op y for elements of type T. Integers wrap around; division of integers truncates and
-// the divisor must have been checked for zeros. Min and Max prefer the first operand where the comparison with a NaN
-// fails, as the scatter operations do.
+// Arithmetic returns the loop z = x op y for elements of type T. Integers wrap around; division of
+// integers truncates and the divisor must have been checked for zeros. Min and Max prefer the first
+// operand where the comparison with a NaN fails, as the scatter operations do.
 func Arithmetic[T tensor.Elem](op Op) func(z, x, y []T) {
 	loop, ok := arithmetic[T](op).(func(z, x, y []T))
 	if !ok {
@@ -136,8 +136,8 @@ func int2[T simd.Int](op Op) func(z, x, y []T) {
 	return unlessShort(real2[T](op), vector)
 }
 
-// unlessShort returns the vector loop, if there is one, but the plain one for short rows, for which a call costs more than
-// it saves.
+// unlessShort returns the vector loop, if there is one, but the plain one for short rows, for which
+// a call costs more than it saves.
 func unlessShort[T any](plain, vector func(z, x, y []T)) func(z, x, y []T) {
 	if vector == nil {
 		return plain

@@ -77,8 +77,8 @@ func (l Loops[T, R]) same(ctx *kernel.Context, x, y []T) error {
 	return nil
 }
 
-// shortRow is the length below which rows of a broadcast are too short to be worth a call each: operands are then copied
-// out to full blocks.
+// shortRow is the length below which rows of a broadcast are too short to be worth a call each:
+// operands are then copied out to full blocks.
 const shortRow = 24
 
 // blockLen is the length of blocks that operands are copied out to.
@@ -120,8 +120,8 @@ func (l Loops[T, R]) rows(z []R, x, y []T, lay *layout, lo, hi int) {
 	}
 }
 
-// tiled computes rows lo to hi of the result where one operand repeats a row: as many copies of it as make a block are
-// combined with rows of the other.
+// tiled computes rows lo to hi of the result where one operand repeats a row: as many copies of it
+// as make a block are combined with rows of the other.
 func (l Loops[T, R]) tiled(z []R, x, y []T, lay *layout, lo, hi int) {
 	n, same := lay.inner(), lay.dims[len(lay.dims)-2]
 	tile := make([]T, min(hi-lo, same, blockLen/n)*n)
@@ -150,7 +150,8 @@ func (l Loops[T, R]) tiled(z []R, x, y []T, lay *layout, lo, hi int) {
 	}
 }
 
-// blocks computes elements lo to hi of the result, in blocks for which both operands are copied out.
+// blocks computes elements lo to hi of the result, in blocks for which both operands are copied
+// out.
 func (l Loops[T, R]) blocks(z []R, x, y []T, lay *layout, lo, hi int) {
 	scratch := make([]T, 2*blockLen)
 	xs, ys := scratch[:blockLen], scratch[blockLen:]
@@ -177,8 +178,8 @@ func expand[T any](dst, src []T, stride int) {
 	}
 }
 
-// expand calls run for the pieces of rows that the n elements from lo consist of: where in them the piece begins, its
-// length, and the operands' offsets.
+// expand calls run for the pieces of rows that the n elements from lo consist of: where in them the
+// piece begins, its length, and the operands' offsets.
 func (l *layout) expand(lo, n int, run func(at, n, x, y int)) {
 	inner, last := l.inner(), len(l.dims)-1
 	p, col := l.seek(lo/inner), lo%inner

@@ -31,8 +31,8 @@ func Broadcast(a, b tensor.Shape) (tensor.Shape, error) {
 	return out, out.Check()
 }
 
-// layout is a broadcast of two operands with neighbouring dimensions merged where both operands run through them in one
-// stride.
+// layout is a broadcast of two operands with neighbouring dimensions merged where both operands run
+// through them in one stride.
 type layout struct {
 	dims   []int
 	x, y   []int // strides of the operands, 0 where they repeat
@@ -77,7 +77,8 @@ func strides(shape, operand tensor.Shape) []int {
 // inner returns the length of the innermost dimension.
 func (l *layout) inner() int { return l.dims[len(l.dims)-1] }
 
-// repeats reports whether one operand is one short row for several rows of the other that lie one after another.
+// repeats reports whether one operand is one short row for several rows of the other that lie one
+// after another.
 func (l *layout) repeats() bool {
 	k := len(l.dims) - 1
 	if k < 1 || l.x[k] != 1 || l.y[k] != 1 || l.dims[k] > blockLen/4 {
@@ -87,7 +88,8 @@ func (l *layout) repeats() bool {
 	return l.x[k-1] == 0 && l.y[k-1] == n || l.y[k-1] == 0 && l.x[k-1] == n
 }
 
-// position is a place in the result: the index in every dimension but the innermost, and the operands' offsets there.
+// position is a place in the result: the index in every dimension but the innermost, and the
+// operands' offsets there.
 type position struct {
 	index []int
 	x, y  int
@@ -116,8 +118,8 @@ func (l *layout) next(p *position) {
 	}
 }
 
-// Offsets returns, for every element of the result of shape shape in order, the position of the operand's element that is
-// broadcast to it.
+// Offsets returns, for every element of the result of shape shape in order, the position of the
+// operand's element that is broadcast to it.
 func Offsets(shape, operand tensor.Shape) []int {
 	out := make([]int, shape.NumElements())
 	if len(out) == 0 {

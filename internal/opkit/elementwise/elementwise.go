@@ -1,7 +1,8 @@
-// Package elementwise runs functions of single elements over whole tensors: with one input, or with two that are
-// broadcast against each other by NumPy's rules. A function is given as a loop over slices of equal length, so that the
-// cost of an indirect call is paid per row; an output slice may be the memory of an input. Results are written in place
-// where an input belongs to nobody else, and large tensors are shared between cores.
+// Package elementwise runs functions of single elements over whole tensors: with one input, or with
+// two that are broadcast against each other by NumPy's rules. A function is given as a loop over
+// slices of equal length, so that the cost of an indirect call is paid per row; an output slice may
+// be the memory of an input. Results are written in place where an input belongs to nobody else,
+// and large tensors are shared between cores.
 //
 // The 16-bit floating types compute in float32 and round once per operation.
 package elementwise
@@ -34,19 +35,20 @@ type (
 	Number interface{ Real | Complex }
 )
 
-// Grain returns how many elements, of cost nanoseconds each, make a block worth giving to another core.
+// Grain returns how many elements, of cost nanoseconds each, make a block worth giving to another
+// core.
 func Grain(cost float64) int { return int(max(1, 20_000/max(cost, 0.1))) }
 
-// even returns the size of the blocks that n elements are cut into where there would be blocks of grain and a rest: as
-// many, but equal, and whole cache lines.
+// even returns the size of the blocks that n elements are cut into where there would be blocks of
+// grain and a rest: as many, but equal, and whole cache lines.
 func even(n, grain int) int {
 	const line = 64
 	blocks := (n + grain - 1) / grain
 	return ((n+blocks-1)/blocks + line - 1) &^ (line - 1)
 }
 
-// Unary returns the kernel of an operation on one input that has the output's shape. cost is the time per element in
-// nanoseconds.
+// Unary returns the kernel of an operation on one input that has the output's shape. cost is the
+// time per element in nanoseconds.
 func Unary[T, R tensor.Elem](cost float64, loop func(z []R, x []T)) kernel.New {
 	grain := Grain(cost)
 	return kernel.Stateless(func(ctx *kernel.Context) error {
@@ -123,7 +125,8 @@ func Floats2(cost float64, f func(x, y float64) float64) kernel.Table {
 	return FloatLoops2(cost, Map232(f), Map2(f))
 }
 
-// FloatLoops2 returns kernels for all real floating types from loops over float32 and float64, broadcast.
+// FloatLoops2 returns kernels for all real floating types from loops over float32 and float64,
+// broadcast.
 func FloatLoops2(cost float64, loop32 func(z, x, y []float32), loop64 func(z, x, y []float64)) kernel.Table {
 	return kernel.Table{
 		tensor.Float16:  Loops[tensor.Half, tensor.Half]{Each: Via32Binary[tensor.Half](loop32), Cost: cost + 4}.Kernel(),

@@ -5,10 +5,11 @@ type Ordered interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// Four searches take their steps together: one by itself waits for memory at every step, and all take as many. Where they go
-// is computed, as nobody can foresee it: only the loop branches.
+// Four searches take their steps together: one by itself waits for memory at every step, and all
+// take as many. Where they go is computed, as nobody can foresee it: only the loop branches.
 
-// LowerBounds finds, for each one wanted, the first element of line, which is sorted, that is not less.
+// LowerBounds finds, for each one wanted, the first element of line, which is sorted, that is not
+// less.
 func LowerBounds[K Ordered, I int32 | int64](found []I, line, wanted []K) {
 	wanted = wanted[:len(found)]
 	for len(found) > 0 {
@@ -28,7 +29,8 @@ func LowerBounds[K Ordered, I int32 | int64](found []I, line, wanted []K) {
 	}
 }
 
-// UpperBounds finds, for each one wanted, the first element of line, which is sorted, that is greater.
+// UpperBounds finds, for each one wanted, the first element of line, which is sorted, that is
+// greater.
 func UpperBounds[K Ordered, I int32 | int64](found []I, line, wanted []K) {
 	wanted = wanted[:len(found)]
 	for len(found) > 0 {
@@ -48,7 +50,8 @@ func UpperBounds[K Ordered, I int32 | int64](found []I, line, wanted []K) {
 	}
 }
 
-// beyond returns all bits where the place is behind an element that was looked at, none where it is reached.
+// beyond returns all bits where the place is behind an element that was looked at, none where it is
+// reached.
 func beyond(reached bool) int {
 	n := 0
 	if reached {

@@ -1,5 +1,6 @@
-// Package featurecross makes crossed features: the combinations of one value of each of several features, row by row, as joined
-// text or as hashes. Both sparse and ragged tensors have operations that do this.
+// Package featurecross makes crossed features: the combinations of one value of each of several
+// features, row by row, as joined text or as hashes. Both sparse and ragged tensors have operations
+// that do this.
 package featurecross
 
 import (
@@ -49,7 +50,8 @@ func Dense(matrix *tensor.Tensor) *Column {
 	return c
 }
 
-// Sparse returns a column of the elements of a sparse matrix in the order of their rows: element i is in row indices[i, 0].
+// Sparse returns a column of the elements of a sparse matrix in the order of their rows: element i
+// is in row indices[i, 0].
 func Sparse(indices, values *tensor.Tensor, rows int64) (*Column, error) {
 	dims, err := intarg.Shape([]int64{rows})
 	if err != nil {
@@ -83,7 +85,8 @@ func (c *Column) text(i int64) string {
 	return strconv.FormatInt(c.ints[i], 10)
 }
 
-// Splits returns where the combinations of each row begin in the order of all, and at its end their number.
+// Splits returns where the combinations of each row begin in the order of all, and at its end their
+// number.
 func Splits(columns []*Column, rows int) ([]int64, error) {
 	splits := make([]int64, 1, rows+1)
 	for r := range rows {
@@ -135,8 +138,8 @@ func Join(columns []*Column, separator string) Combination[string] {
 	}
 }
 
-// Hash returns the combination of fingerprints, from a seed on, that falls into one of so many buckets; 0 stands for as
-// many as there are positive numbers.
+// Hash returns the combination of fingerprints, from a seed on, that falls into one of so many
+// buckets; 0 stands for as many as there are positive numbers.
 func Hash(columns []*Column, seed uint64, buckets int64) Combination[int64] {
 	return func(at []int64) int64 {
 		sum := seed
@@ -167,8 +170,8 @@ func KeyedHash(columns []*Column, key [2]uint64, strong bool, buckets int64) Com
 	}
 }
 
-// keyed hashes value i. Of integers only the low four bytes count, and those of dense columns stand for themselves
-// if the hash is weak: TensorFlow's values depend on it.
+// keyed hashes value i. Of integers only the low four bytes count, and those of dense columns stand
+// for themselves if the hash is weak: TensorFlow's values depend on it.
 func (c *Column) keyed(i int64, key [2]uint64, strong bool) uint64 {
 	var b []byte
 	switch {

@@ -1,4 +1,5 @@
-// Package fillempty holds what sparse and ragged tensors share of filling rows that have no element with a default.
+// Package fillempty holds what sparse and ragged tensors share of filling rows that have no element
+// with a default.
 package fillempty
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Grad returns the operation of the given name that computes the gradients, with respect to values and default, of the
-// operation of another name that fills rows.
+// Grad returns the operation of the given name that computes the gradients, with respect to values
+// and default, of the operation of another name that fills rows.
 func Grad(name, of string) kernel.Op {
 	return kernel.Op{
 		Def: opdef.Def{

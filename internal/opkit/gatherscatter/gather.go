@@ -11,8 +11,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Layout says how the rows of a gather lie: source element (o, r, w) and result element (o, i, w) of Outer blocks, of
-// which each has Rows rows of Width elements in the source. Every Share consecutive blocks use the same part of the list.
+// Layout says how the rows of a gather lie: source element (o, r, w) and result element (o, i, w)
+// of Outer blocks, of which each has Rows rows of Width elements in the source. Every Share
+// consecutive blocks use the same part of the list.
 type Layout struct {
 	Outer, Rows, Width int
 	Share              int // blocks per part of the list; 0 for all
@@ -46,8 +47,8 @@ func Gather(dst, src *tensor.Tensor, l List, g Layout) {
 	}
 }
 
-// shortBlock is of how few rows a block is too short for a call of its own: blocks are then gathered as one, by the numbers
-// that their rows have in all of them.
+// shortBlock is of how few rows a block is too short for a call of its own: blocks are then
+// gathered as one, by the numbers that their rows have in all of them.
 const shortBlock = 64
 
 func gather[E any](dst, src []E, list []int64, g Layout) {
@@ -120,8 +121,8 @@ func gatherWords[E any](dst, block []E, list []int64, width int) bool {
 	return true
 }
 
-// GatherVectors makes output 0 the slices of params at the index vectors in the last dimension of indices. node is named
-// in errors. With skip, vectors outside of params give zeros.
+// GatherVectors makes output 0 the slices of params at the index vectors in the last dimension of
+// indices. node is named in errors. With skip, vectors outside of params give zeros.
 func GatherVectors(ctx *kernel.Context, params, indices *tensor.Tensor, node string, skip bool) error {
 	if params.Rank() < 1 {
 		return status.InvalidArgumentf("params must be at least a vector")

@@ -1,6 +1,6 @@
-// Package gatherscatter gathers and scatters rows of tensors by index. A row is what one index, or one vector of indices, selects:
-// a run of elements that lie together. Indices are read and checked once, as a list of row numbers, and then used by loops
-// that need no more checks.
+// Package gatherscatter gathers and scatters rows of tensors by index. A row is what one index, or
+// one vector of indices, selects: a run of elements that lie together. Indices are read and checked
+// once, as a list of row numbers, and then used by loops that need no more checks.
 package gatherscatter
 
 import (
@@ -41,8 +41,8 @@ func SkipsBad(attrs opdef.Attrs) (bool, error) {
 // skipped marks, among row numbers, an index to be passed over.
 const skipped = -1
 
-// Read makes a list of the elements of an integer tensor, each of which must lie in [0, limit). bad is the position of the
-// first that does not, or -1.
+// Read makes a list of the elements of an integer tensor, each of which must lie in [0, limit). bad
+// is the position of the first that does not, or -1.
 func Read(indices *tensor.Tensor, limit int) (l List, bad int, err error) {
 	if l, err = Numbers(indices); err != nil {
 		return l, -1, err
@@ -79,9 +79,9 @@ func (l *List) alloc(n int) (err error) {
 	return err
 }
 
-// ReadVectors makes a list of the vectors in the last dimension of an integer tensor, each an index into dims, whose
-// number of elements is the number of rows. bad is the position of the first vector that lies outside, or -1; with skip
-// such vectors are passed over.
+// ReadVectors makes a list of the vectors in the last dimension of an integer tensor, each an index
+// into dims, whose number of elements is the number of rows. bad is the position of the first
+// vector that lies outside, or -1; with skip such vectors are passed over.
 func ReadVectors(indices *tensor.Tensor, dims tensor.Shape, skip bool) (l List, bad int, err error) {
 	depth := len(dims)
 	n := 0
@@ -104,8 +104,8 @@ func ReadVectors(indices *tensor.Tensor, dims tensor.Shape, skip bool) (l List, 
 	return l, bad, nil
 }
 
-// flatten sets rows to the row numbers of vectors of len(dims) indices each. It returns the first vector that lies outside
-// of dims, or -1.
+// flatten sets rows to the row numbers of vectors of len(dims) indices each. It returns the first
+// vector that lies outside of dims, or -1.
 func flatten[T int16 | int32 | int64](rows []int64, indices []T, dims tensor.Shape, skip bool) (bad int) {
 	depth := len(dims)
 	if depth == 2 { // places in a matrix, without a loop for each
@@ -141,8 +141,8 @@ func flatten[T int16 | int32 | int64](rows []int64, indices []T, dims tensor.Sha
 	return -1
 }
 
-// Position prints where the element with number i is in a tensor of the given shape, as TensorFlow's errors do: "[1,0]",
-// or nothing for a scalar.
+// Position prints where the element with number i is in a tensor of the given shape, as
+// TensorFlow's errors do: "[1,0]", or nothing for a scalar.
 func Position(shape tensor.Shape, i int) string {
 	if len(shape) == 0 {
 		return ""

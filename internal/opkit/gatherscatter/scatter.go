@@ -12,8 +12,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Scatter combines row list[i] of dst, of width elements, with row i of updates, or with their one element if updates is
-// a scalar. Rows that are listed several times are combined in the order of the list.
+// Scatter combines row list[i] of dst, of width elements, with row i of updates, or with their one
+// element if updates is a scalar. Rows that are listed several times are combined in the order of
+// the list.
 func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
 	if len(l.Rows) == 0 || width == 0 {
 		return
@@ -151,7 +152,8 @@ func Add[T tensor.Elem](dst, src []T, to, from []int64, width int) {
 	}
 }
 
-// blockColumns is how many columns of rows one core takes, so that rows listed twice keep their order.
+// blockColumns is how many columns of rows one core takes, so that rows listed twice keep their
+// order.
 const blockColumns = 4096
 
 func combine[T tensor.Elem](op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
@@ -184,7 +186,8 @@ func combineRows[T any](loop func(z, x, y []T), dst, updates []T, list []int64, 
 	})
 }
 
-// Column returns indices of which each selects a slice: those of a vector, as index vectors of one element.
+// Column returns indices of which each selects a slice: those of a vector, as index vectors of one
+// element.
 func Column(indices *tensor.Tensor) (*tensor.Tensor, error) {
 	if indices.Rank() != 1 {
 		return indices, nil
@@ -220,8 +223,8 @@ func CheckUpdates(indices, updates *tensor.Tensor, shape tensor.Shape) error {
 	return nil
 }
 
-// ScatterVectors combines updates with the slices of dst that the index vectors in the last dimension of indices select.
-// The shapes fit. With skip, vectors outside of dst are passed over.
+// ScatterVectors combines updates with the slices of dst that the index vectors in the last
+// dimension of indices select. The shapes fit. With skip, vectors outside of dst are passed over.
 func ScatterVectors(op elementwise.Op, dst, indices, updates *tensor.Tensor, skip bool) error {
 	if dst.NumElements() == 0 {
 		return nil

@@ -1,4 +1,5 @@
-// Package intarg reads the small integer inputs of kernels: sizes, axes, permutations, indices of any integer type.
+// Package intarg reads the small integer inputs of kernels: sizes, axes, permutations, indices of
+// any integer type.
 package intarg
 
 import (
@@ -13,7 +14,8 @@ type Integer interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
-// Values returns the elements of an integer tensor; nil for other types. Those of an int64 tensor are shared.
+// Values returns the elements of an integer tensor; nil for other types. Those of an int64 tensor
+// are shared.
 func Values(t *tensor.Tensor) []int64 {
 	if t.DType() == tensor.Int64 {
 		return tensor.Values[int64](t)
@@ -93,7 +95,8 @@ func narrow[I Integer](dst []I, src []int64) {
 	}
 }
 
-// Axis counts an axis from the front, negative ones from the end, and reports whether it lies within the rank.
+// Axis counts an axis from the front, negative ones from the end, and reports whether it lies
+// within the rank.
 func Axis(axis int64, rank int) (int, bool) {
 	if axis < 0 {
 		axis += int64(rank)

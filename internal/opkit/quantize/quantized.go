@@ -1,6 +1,7 @@
-// Package quantize converts between numbers of a range and the integers that stand for them, spread evenly over it. It is
-// what operations on quantized tensors, in several families of kernels, share; their results are TensorFlow's to the bit,
-// which is why there are two ways to convert, with different roundings.
+// Package quantize converts between numbers of a range and the integers that stand for them, spread
+// evenly over it. It is what operations on quantized tensors, in several families of kernels,
+// share; their results are TensorFlow's to the bit, which is why there are two ways to convert,
+// with different roundings.
 package quantize
 
 import (
@@ -37,7 +38,8 @@ func (n Ints) span(r Range) (length, steps float64) {
 	return float64(r.Max-r.Min) * (steps / (steps - 1)), steps
 }
 
-// Unclamped returns the integer for a number, which is none of n if the number is outside of the range.
+// Unclamped returns the integer for a number, which is none of n if the number is outside of the
+// range.
 func (n Ints) Unclamped(v float32, r Range) int64 {
 	if r.Min == r.Max {
 		return n.First
@@ -110,7 +112,8 @@ func Narrow(from, to Range) func(q int32) uint8 {
 	return func(q int32) uint8 { return uint8(min(max(((int64(q)*scale)>>32+offset)>>shift, 0), 255)) }
 }
 
-// Input returns the number that input i is, a scalar; text is the error for another rank and ends before it.
+// Input returns the number that input i is, a scalar; text is the error for another rank and ends
+// before it.
 func Input(ctx *kernel.Context, i int, text string) (float32, error) {
 	t := ctx.Input(i)
 	if t.Rank() != 0 {
@@ -133,8 +136,8 @@ func SetRange(ctx *kernel.Context, i int, r Range) {
 	ctx.SetOutput(i+1, tensor.Scalar(r.Max))
 }
 
-// Shape is the shape rule of an operation whose first output is as rule says, whose inputs from first on are scalars, and whose
-// further outputs are too.
+// Shape is the shape rule of an operation whose first output is as rule says, whose inputs from
+// first on are scalars, and whose further outputs are too.
 func Shape(rule opdef.ShapeFn, first int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := rule(c); err != nil {

@@ -13,13 +13,15 @@ import (
 // Step is the container of the resources that go with their step.
 const Step = "_step"
 
-// Find returns the resource behind input i: a handle, or two strings that may be behind a reference.
+// Find returns the resource behind input i: a handle, or two strings that may be behind a
+// reference.
 func Find[T kernel.Resource](ctx *kernel.Context, i int) (T, error) {
 	var none T
 	return FindAs[T](ctx, i, none.TypeName())
 }
 
-// FindAs is Find for a kind of resource of which the caller knows an interface and the name of the type.
+// FindAs is Find for a kind of resource of which the caller knows an interface and the name of the
+// type.
 func FindAs[T any](ctx *kernel.Context, i int, typeName string) (t T, err error) {
 	found, err := find(ctx, i, typeName)
 	if err != nil {

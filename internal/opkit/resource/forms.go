@@ -10,9 +10,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// RegisterForms adds an operation whose first input is a handle in both of its forms: that of older graphs, which def
-// describes and whose handle is a reference to two strings, and that with a resource handle, which has a name and a rule for
-// shapes of its own. arg is the name of the handle.
+// RegisterForms adds an operation whose first input is a handle in both of its forms: that of older
+// graphs, which def describes and whose handle is a reference to two strings, and that with a
+// resource handle, which has a name and a rule for shapes of its own. arg is the name of the
+// handle.
 func RegisterForms(arg string, def opdef.Def, newName string, newShape opdef.ShapeFn, impl kernel.New) {
 	inputs := def.In
 	def.In = append([]string{arg + ": Ref(string)"}, inputs...)
@@ -22,7 +23,8 @@ func RegisterForms(arg string, def opdef.Def, newName string, newShape opdef.Sha
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(impl)})
 }
 
-// CheckSignature compares the types of a node's inputs and outputs with those that its resource asks for.
+// CheckSignature compares the types of a node's inputs and outputs with those that its resource
+// asks for.
 func CheckSignature(in, out, wantIn, wantOut []tensor.DType) error {
 	if slices.Equal(in, wantIn) && slices.Equal(out, wantOut) {
 		return nil
@@ -46,7 +48,8 @@ func CheckNames(c *opdef.ShapeContext, i int) error {
 	return err
 }
 
-// ByNamesShape is the rule of older operations that take nothing but such references and give scalars.
+// ByNamesShape is the rule of older operations that take nothing but such references and give
+// scalars.
 func ByNamesShape(c *opdef.ShapeContext) error {
 	for i := range c.In {
 		if err := CheckNames(c, i); err != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Maker describes the operation that makes a kind of resource, unless there already is one of its name, and gives a handle
-// to it or a reference to its container and name.
+// Maker describes the operation that makes a kind of resource, unless there already is one of its
+// name, and gives a handle to it or a reference to its container and name.
 type Maker[T kernel.Resource] struct {
 	Create func(ctx *kernel.Context, name string) (T, error)
 	Verify func(T) error // compares a resource with what the node asks for; may be nil
@@ -60,7 +60,8 @@ func (k *maker[T]) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// Close implements kernel.Closer: a private resource goes with the kernel. It may be gone with its container already.
+// Close implements kernel.Closer: a private resource goes with the kernel. It may be gone with its
+// container already.
 func (k *maker[T]) Close() {
 	if k.place.Private {
 		var none T

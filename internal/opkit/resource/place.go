@@ -1,5 +1,6 @@
-// Package resource makes and finds what outlives a step: queues, tables, readers. An operation names its resource by a handle
-// or, in older graphs, by a reference to two strings, container and name.
+// Package resource makes and finds what outlives a step: queues, tables, readers. An operation
+// names its resource by a handle or, in older graphs, by a reference to two strings, container and
+// name.
 package resource
 
 import (
@@ -16,14 +17,16 @@ import (
 // Place is where a resource is kept.
 type Place struct {
 	Container, Name string
-	// Private is set for a resource that no other node can name. It goes with the kernel that made it.
+	// Private is set for a resource that no other node can name. It goes with the kernel that made
+	// it.
 	Private bool
 }
 
 var lastPrivate atomic.Int64
 
-// PlaceOf returns where a node's resource is kept by its attributes container and shared_name. Without a shared name it is
-// kept by the name of the node, where byNode is set, or else by a name of its own.
+// PlaceOf returns where a node's resource is kept by its attributes container and shared_name.
+// Without a shared name it is kept by the name of the node, where byNode is set, or else by a name
+// of its own.
 func PlaceOf(c *kernel.Construction, byNode bool) (Place, error) {
 	p := Place{Container: c.Attrs.String("container"), Name: c.Attrs.String("shared_name")}
 	if err := CheckContainer(p.Container); err != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// GatherNd is the rule of gathering the elements, or slices, of params that the vectors in the last dimension of input 1
-// name.
+// GatherNd is the rule of gathering the elements, or slices, of params that the vectors in the last
+// dimension of input 1 name.
 func GatherNd(c *opdef.ShapeContext, params Shape) error {
 	indices, err := opdef.WithRankAtLeast(c.In[1], 1)
 	if err != nil {
@@ -24,8 +24,9 @@ func GatherNd(c *opdef.ShapeContext, params Shape) error {
 	return nil
 }
 
-// CheckScatterNd checks the shapes of a scatter by index vectors: the leading dimensions of updates are those of indices
-// without the last, the trailing ones those of in after the dimensions that an index vector selects.
+// CheckScatterNd checks the shapes of a scatter by index vectors: the leading dimensions of updates
+// are those of indices without the last, the trailing ones those of in after the dimensions that an
+// index vector selects.
 func CheckScatterNd(indices, updates, in Shape) error {
 	if Count(in) == 0 && (Count(indices) > 0 || Count(updates) > 0) {
 		return status.InvalidArgumentf("Indices and updates specified for empty input")

@@ -1,5 +1,6 @@
-// Package shapefn is the vocabulary of shape rules: arithmetic on shapes and dimensions of which not everything is known.
-// Errors have the texts that TensorFlow's clients see when they build a graph.
+// Package shapefn is the vocabulary of shape rules: arithmetic on shapes and dimensions of which
+// not everything is known. Errors have the texts that TensorFlow's clients see when they build a
+// graph.
 package shapefn
 
 import (
@@ -19,7 +20,8 @@ const Unknown = tensor.UnknownDim
 // Of returns the shape with the given dimensions.
 func Of(dims ...int64) Shape { return tensor.MakePartial(dims...) }
 
-// Given returns the shape that the elements of a tensor are: -1 for what is not known, nothing below.
+// Given returns the shape that the elements of a tensor are: -1 for what is not known, nothing
+// below.
 func Given(dims []int64) (Shape, error) {
 	for _, d := range dims {
 		if d < -1 {
@@ -29,8 +31,8 @@ func Given(dims []int64) (Shape, error) {
 	return Of(dims...), nil
 }
 
-// Sub returns dimensions lo to hi; negative bounds count from the end. Nothing is known of it if the rank of s is
-// unknown; bounds must lie within the rank.
+// Sub returns dimensions lo to hi; negative bounds count from the end. Nothing is known of it if
+// the rank of s is unknown; bounds must lie within the rank.
 func Sub(s Shape, lo, hi int) Shape {
 	if !s.RankKnown() {
 		return Shape{}
@@ -204,7 +206,8 @@ func Dim(c *opdef.ShapeContext, i int) (int64, error) {
 	return v, nil
 }
 
-// Axis returns the axis that input i, a scalar, gives, counted from the front, and whether it is known.
+// Axis returns the axis that input i, a scalar, gives, counted from the front, and whether it is
+// known.
 func Axis(c *opdef.ShapeContext, i, rank int) (axis int, known bool, err error) {
 	t := c.Value(i)
 	if t == nil {

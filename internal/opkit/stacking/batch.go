@@ -1,4 +1,5 @@
-// Package stacking takes tensors apart along their outermost dimension and puts tensors of one shape together along a new one.
+// Package stacking takes tensors apart along their outermost dimension and puts tensors of one
+// shape together along a new one.
 package stacking
 
 import (
@@ -25,7 +26,8 @@ func SetRow(dst *tensor.Tensor, i int, row *tensor.Tensor) {
 	strided.CopyRows(dst, strided.Rows{Offset: i * n}, row, strided.Rows{}, 1, n)
 }
 
-// SetRows copies src, which has the type of dst and rows of the same shape, to the rows of dst from lo on.
+// SetRows copies src, which has the type of dst and rows of the same shape, to the rows of dst from
+// lo on.
 func SetRows(dst *tensor.Tensor, lo int, src *tensor.Tensor) {
 	if n := src.NumElements(); n > 0 {
 		strided.CopyRows(dst, strided.Rows{Offset: lo * (n / src.Dim(0))}, src, strided.Rows{}, 1, n)
@@ -44,8 +46,9 @@ func Stack(dtype tensor.DType, shape tensor.Shape, rows []tensor.Tensor) (tensor
 	return out, nil
 }
 
-// Pad returns a tensor of len(rows) rows whose shape is the given one; dimensions that are not known are as large as those
-// of the largest row. Rows, which have shapes compatible with that one, are filled up with zeros at their ends.
+// Pad returns a tensor of len(rows) rows whose shape is the given one; dimensions that are not
+// known are as large as those of the largest row. Rows, which have shapes compatible with that one,
+// are filled up with zeros at their ends.
 func Pad(dtype tensor.DType, shape tensor.PartialShape, rows []tensor.Tensor) (tensor.Tensor, error) {
 	dims := slices.Concat(tensor.Shape{int64(len(rows))}, shape.Dims())
 	for i := range dims[1:] {
@@ -86,7 +89,8 @@ func View(t *tensor.Tensor, lo, hi int) tensor.Tensor {
 	return rows.Retain()
 }
 
-// RowView returns row i of t without the outermost dimension, sharing elements, with a reference of its own.
+// RowView returns row i of t without the outermost dimension, sharing elements, with a reference of
+// its own.
 func RowView(t *tensor.Tensor, i int) tensor.Tensor {
 	rows := t.Rows(i, i+1)
 	row, err := rows.WithShape(t.Shape()[1:])

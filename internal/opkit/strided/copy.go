@@ -8,16 +8,19 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Copy sets the elements of dst in view dv to those of src in view sv. Views have the same dimensions, tensors the same
-// element type, and the elements written are distinct and none of those read.
+// Copy sets the elements of dst in view dv to those of src in view sv. Views have the same
+// dimensions, tensors the same element type, and the elements written are distinct and none of
+// those read.
 func Copy(dst *tensor.Tensor, dv View, src *tensor.Tensor, sv View) {
 	newPlan(dv, sv).copy(dst, src)
 }
 
-// Rows is where n rows of contiguous elements lie in a tensor: the first at Offset, each Stride after the one before.
+// Rows is where n rows of contiguous elements lie in a tensor: the first at Offset, each Stride
+// after the one before.
 type Rows struct{ Offset, Stride int }
 
-// CopyRows copies n rows of size elements. It is [Copy] for the commonest views, without their setup.
+// CopyRows copies n rows of size elements. It is [Copy] for the commonest views, without their
+// setup.
 func CopyRows(dst *tensor.Tensor, to Rows, src *tensor.Tensor, from Rows, n, size int) {
 	if n == 1 || to.Stride == size && from.Stride == size {
 		rows, row := chop(dim{n * size, 1, 1})
@@ -196,7 +199,8 @@ func turn[E any](dst, src []E) {
 	}
 }
 
-// tile is the side of the squares in which a transposition proceeds: their rows on both sides stay in the first cache.
+// tile is the side of the squares in which a transposition proceeds: their rows on both sides stay
+// in the first cache.
 const tile = 16
 
 // transpose copies where source rows run across destination rows.

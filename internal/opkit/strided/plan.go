@@ -8,9 +8,10 @@ import (
 // dim is one dimension of both views of a copy.
 type dim struct{ n, d, s int }
 
-// plan is a copy in its simplest form: dimensions of one element dropped, neighbours that both views run through in one
-// stride merged, the order chosen so that the innermost dimension is contiguous in the destination and, if the source is
-// not contiguous there, the one before it is contiguous in the source.
+// plan is a copy in its simplest form: dimensions of one element dropped, neighbours that both
+// views run through in one stride merged, the order chosen so that the innermost dimension is
+// contiguous in the destination and, if the source is not contiguous there, the one before it is
+// contiguous in the source.
 type plan struct {
 	dims  []dim // all but the two innermost
 	outer int   // product of dims

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Masks are the attributes of TensorFlow's strided slices: bit i says how entry i of the specification is meant.
+// Masks are the attributes of TensorFlow's strided slices: bit i says how entry i of the
+// specification is meant.
 type Masks struct {
 	Begin, End int // the bound is not given
 	Ellipsis   int // stands for all dimensions that no other entry is about
@@ -33,7 +34,8 @@ func MasksOf(a opdef.Attrs) Masks {
 	}
 }
 
-// Range is what is taken of one dimension: Len indices from Begin on, Stride apart. Len is -1 where it is unknown.
+// Range is what is taken of one dimension: Len indices from Begin on, Stride apart. Len is -1 where
+// it is unknown.
 type Range struct{ Begin, Len, Stride int }
 
 // Spec is a strided slice of an input of known rank.
@@ -65,13 +67,15 @@ func (s *Spec) Identity(shape tensor.Shape) bool {
 	return true
 }
 
-// entry is the dense form of one entry of a specification: what it says of one dimension of the input.
+// entry is the dense form of one entry of a specification: what it says of one dimension of the
+// input.
 type entry struct {
 	begin, end, stride           int64
 	beginMasked, endMasked, sole bool
 }
 
-// Where a dimension of the result comes from, when not from the dimension of the input with that number.
+// Where a dimension of the result comes from, when not from the dimension of the input with that
+// number.
 const (
 	newAxis = -1
 	shrunk  = -2
@@ -123,8 +127,8 @@ func checkSpec(begin, end, strides *tensor.Tensor, m Masks) error {
 	return nil
 }
 
-// dense spells an ellipsis out and separates the entries about dimensions of the input from the order of dimensions in
-// the result.
+// dense spells an ellipsis out and separates the entries about dimensions of the input from the
+// order of dimensions in the result.
 func dense(rank int, begin, end, strides *tensor.Tensor, m Masks) (entries []entry, from []int, err error) {
 	n := strides.NumElements()
 	added := 0 // new axes after the ellipsis
@@ -176,7 +180,8 @@ func at(t *tensor.Tensor, i int) int64 {
 	return v[0]
 }
 
-// resolve turns an entry about dimension i, of the given size, into a range. bounds says whether begin and end are known.
+// resolve turns an entry about dimension i, of the given size, into a range. bounds says whether
+// begin and end are known.
 func (e *entry) resolve(i int, size int64, bounds bool) (Range, error) {
 	if e.stride == 0 {
 		return Range{}, status.InvalidArgumentf("strides[%d] must be non-zero", i)

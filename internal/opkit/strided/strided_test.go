@@ -16,8 +16,8 @@ func sequence[T int8 | int16 | int32 | int64](n int) []T {
 	return out
 }
 
-// randomViews returns a random permuted, stepped view of a tensor of the given dimensions and a fresh row-major view of
-// the same dimensions.
+// randomViews returns a random permuted, stepped view of a tensor of the given dimensions and a
+// fresh row-major view of the same dimensions.
 func randomViews(r *rand.Rand) (shape tensor.Shape, strided, dense View) {
 	rank := r.IntN(5)
 	shape = make(tensor.Shape, rank)

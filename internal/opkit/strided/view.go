@@ -1,5 +1,6 @@
-// Package strided copies elements between strided views of tensors. Slicing, reversing, transposing, broadcasting,
-// padding, tiling, concatenation, diagonals and blocks are all one copy between two views of the same dimensions.
+// Package strided copies elements between strided views of tensors. Slicing, reversing,
+// transposing, broadcasting, padding, tiling, concatenation, diagonals and blocks are all one copy
+// between two views of the same dimensions.
 package strided
 
 import (
@@ -8,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// View describes elements of a tensor as a strided array: element i is at Offset + Σ i[k]·Strides[k], counted in
-// elements. Strides may be negative, and zero in the source of a copy.
+// View describes elements of a tensor as a strided array: element i is at Offset + Σ
+// i[k]·Strides[k], counted in elements. Strides may be negative, and zero in the source of a copy.
 type View struct {
 	Dims, Strides []int
 	Offset        int
@@ -73,7 +74,8 @@ func (v View) Drop(axis int) View {
 	}
 }
 
-// Broadcast returns the view repeated to the given dimensions by NumPy's rules, which must allow it.
+// Broadcast returns the view repeated to the given dimensions by NumPy's rules, which must allow
+// it.
 func (v View) Broadcast(dims []int) View {
 	out := View{Dims: slices.Clone(dims), Strides: make([]int, len(dims)), Offset: v.Offset}
 	lead := len(dims) - len(v.Dims)

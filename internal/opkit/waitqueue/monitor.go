@@ -1,8 +1,9 @@
 // Package waitqueue lets operations wait for one another without a goroutine each.
 //
-// A [Monitor] guards state that operations of several steps share: a queue, an accumulator, a staging area. What cannot go on
-// at once stands in a [Line] of the monitor. Whenever the state may have changed, those who stand at the heads of the lines
-// are tried again, by whoever changed it. A wait ends with the context of its operation.
+// A [Monitor] guards state that operations of several steps share: a queue, an accumulator, a
+// staging area. What cannot go on at once stands in a [Line] of the monitor. Whenever the state may
+// have changed, those who stand at the heads of the lines are tried again, by whoever changed it. A
+// wait ends with the context of its operation.
 package waitqueue
 
 import (
@@ -18,16 +19,18 @@ type Outcome int
 
 // The outcomes.
 const (
-	Blocked  Outcome = iota // nothing could be done
-	Progress                // something was done, after which others may be able to go on, but not everything
-	Complete                // the operation is over
+	Blocked Outcome = iota // nothing could be done
+	// something was done, after which others may be able to go on, but not everything
+	Progress
+	Complete // the operation is over
 )
 
 // Operation is something that may have to wait for the state behind a monitor.
 type Operation struct {
 	// Try goes on with the operation as far as it can, with the monitor locked. An error ends it.
 	Try func() (Outcome, error)
-	// Withdraw undoes what Try has done of an operation that is cancelled, with the monitor locked. It may be nil.
+	// Withdraw undoes what Try has done of an operation that is cancelled, with the monitor locked.
+	// It may be nil.
 	Withdraw func()
 	// Done is called once, without the lock.
 	Done func(error)
@@ -165,7 +168,8 @@ func (m *Monitor) settle(over []*waiter) []*waiter {
 	return over
 }
 
-// advance tries the operations of the line that may go first, and reports whether one of them could do something.
+// advance tries the operations of the line that may go first, and reports whether one of them could
+// do something.
 func (l *Line) advance(over []*waiter) (_ []*waiter, progress bool) {
 	for e := l.waiting.Front(); e != nil; {
 		w, next := e.Value.(*waiter), e.Next()

@@ -16,9 +16,9 @@ type cond struct {
 // conds are the conditions that Switch nodes belong to.
 type conds map[*graph.Node]*cond
 
-// findConds finds the conditions: each begins with a Switch of its predicate by itself, from which the pivots of its sides
-// come. Other Switch nodes take the predicate from an Identity node beside these, "pred_id", so that conditions with the same
-// predicate can be told apart.
+// findConds finds the conditions: each begins with a Switch of its predicate by itself, from which
+// the pivots of its sides come. Other Switch nodes take the predicate from an Identity node beside
+// these, "pred_id", so that conditions with the same predicate can be told apart.
 func findConds(order []*graph.Node) conds {
 	found := conds{}
 	byPred := map[graph.Output]*cond{}

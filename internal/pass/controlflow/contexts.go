@@ -1,9 +1,11 @@
-// Package controlflow finds the loops and the branches of conditions that the nodes of a graph are in.
+// Package controlflow finds the loops and the branches of conditions that the nodes of a graph are
+// in.
 //
-// TensorFlow's Python client keeps such contexts beside a graph and writes them down in MetaGraphs: without them it cannot
-// differentiate what it has imported. Here nothing is kept. What a context is follows from the graph: a loop is a frame, with
-// all that runs in it, and a branch is what comes alive with one output of a condition's Switch nodes, up to the Merge nodes
-// that bring the branches together.
+// TensorFlow's Python client keeps such contexts beside a graph and writes them down in MetaGraphs:
+// without them it cannot differentiate what it has imported. Here nothing is kept. What a context
+// is follows from the graph: a loop is a frame, with all that runs in it, and a branch is what
+// comes alive with one output of a condition's Switch nodes, up to the Merge nodes that bring the
+// branches together.
 package controlflow
 
 import "github.com/weft-ml/weft/graph"
@@ -12,8 +14,8 @@ import "github.com/weft-ml/weft/graph"
 type Context struct {
 	Parent *Context // nil if it is in no other
 	Nested []*Context
-	// Nodes are those that are in the context and in none within it, in topological order. Nodes that let values in are
-	// among them, and so are the Exit nodes of a loop.
+	// Nodes are those that are in the context and in none within it, in topological order. Nodes
+	// that let values in are among them, and so are the Exit nodes of a loop.
 	Nodes  []*graph.Node
 	Loop   *Loop
 	Branch *Branch
@@ -41,8 +43,8 @@ type Branch struct {
 	Let   []*graph.Node // Switch nodes of values from outside
 }
 
-// Find returns the contexts of a graph that are in no other, in topological order. A graph whose frames do not fit is an
-// error.
+// Find returns the contexts of a graph that are in no other, in topological order. A graph whose
+// frames do not fit is an error.
 func Find(g *graph.Graph) ([]*Context, error) {
 	frames, err := graph.FindFrames(g)
 	if err != nil {
@@ -106,7 +108,8 @@ func (f *finder) add(c *Context) *Context {
 	return c
 }
 
-// at returns the context of a node, nil for none. Whoever asks in topological order keeps it from going far.
+// at returns the context of a node, nil for none. Whoever asks in topological order keeps it from
+// going far.
 func (f *finder) at(n *graph.Node) *Context {
 	c, known := f.of[n]
 	if !known {

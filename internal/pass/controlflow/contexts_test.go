@@ -16,8 +16,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestTensorFlowsContexts compares with what TensorFlow says of a graph of its own: a loop with a condition, within a
-// condition, and a loop in a loop.
+// TestTensorFlowsContexts compares with what TensorFlow says of a graph of its own: a loop with a
+// condition, within a condition, and a loop in a loop.
 func TestTensorFlowsContexts(t *testing.T) {
 	m, err := savedmodel.ReadMetaGraph("testdata/control.meta")
 	if err != nil {
@@ -103,7 +103,8 @@ func pivotOf(c *controlflow.Context) string {
 	return c.Branch.Pivot.Name
 }
 
-// addDef adds what TensorFlow has written down, and returns the pivot and the nodes that are in the context at all.
+// addDef adds what TensorFlow has written down, and returns the pivot and the nodes that are in the
+// context at all.
 func addDef(into map[string]context, def *pb.ControlFlowContextDef) (pivot string, all map[string]bool) {
 	var inner []*pb.ControlFlowContextDef
 	var values *pb.ValuesDef
@@ -141,7 +142,8 @@ func node(output string) string {
 	return name
 }
 
-// TestOwnContexts has a graph as package op builds it, with a value that goes through from outside and one that is nobody's.
+// TestOwnContexts has a graph as package op builds it, with a value that goes through from outside
+// and one that is nobody's.
 func TestOwnContexts(t *testing.T) {
 	s := op.NewScope()
 	x := op.Placeholder(s.Named("x"), tensor.Float32)

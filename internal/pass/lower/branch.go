@@ -15,7 +15,8 @@ type conditional struct {
 	*site
 	selector graph.Output // which branch is taken
 	branches []branch
-	split    func(name, device string, attrs opdef.Attrs, value graph.Output) *graph.Node // to one output per branch
+	// to one output per branch
+	split func(name, device string, attrs opdef.Attrs, value graph.Output) *graph.Node
 }
 
 // branch is one of the functions that may be called.
@@ -32,7 +33,8 @@ func (l *lowerer) lowerIf(n *graph.Node) {
 	s := l.cut(n)
 	c := &conditional{
 		lowerer: l, site: s, selector: l.bool(s.name+"/cond", s.device, s.in[0]),
-		branches: []branch{{"else", onFalse}, {"then", onTrue}}, // in the order of the outputs of Switch
+		// in the order of the outputs of Switch
+		branches: []branch{{"else", onFalse}, {"then", onTrue}},
 	}
 	c.split = func(name, device string, attrs opdef.Attrs, value graph.Output) *graph.Node {
 		attrs["T"] = base(value)
@@ -58,8 +60,8 @@ func (l *lowerer) lowerCase(n *graph.Node) {
 	c.lower()
 }
 
-// lower puts calls of the branches in place of the node. A branch runs when its pivot, an output of the selector's own
-// switch, is alive; a Merge of the pivots has run when the branch has.
+// lower puts calls of the branches in place of the node. A branch runs when its pivot, an output of
+// the selector's own switch, is alive; a Merge of the pivots has run when the branch has.
 func (c *conditional) lower() {
 	pick := c.split(c.name+"/switch_pred", c.device, c.attrs(opdef.Attrs{}), c.selector)
 	for _, src := range c.controls {

@@ -76,8 +76,9 @@ type inliner struct {
 	downstream []bool
 }
 
-// addInputs adds a node for every argument, and the one that keeps the body from beginning too early: after the control
-// inputs of the call, or if the call may not run at all and has none, after its arguments.
+// addInputs adds a node for every argument, and the one that keeps the body from beginning too
+// early: after the control inputs of the call, or if the call may not run at all and has none,
+// after its arguments.
 func (in *inliner) addInputs(uncertain bool) {
 	if len(in.controls) > 0 {
 		in.entry = in.add(in.name+"/input_control_node", "NoOp", in.device, nil)
@@ -96,8 +97,9 @@ func (in *inliner) addInputs(uncertain bool) {
 	}
 }
 
-// enterAfterArguments makes the body begin after the arguments of the call. Those that are the same in all iterations of a loop
-// wait for the others: what follows from them alone would run in iterations that never come.
+// enterAfterArguments makes the body begin after the arguments of the call. Those that are the same
+// in all iterations of a loop wait for the others: what follows from them alone would run in
+// iterations that never come.
 func (in *inliner) enterAfterArguments() {
 	in.entry = in.add(in.name+"/input_control_node", "NoOp", in.device, nil)
 	invariant := func(o graph.Output) bool { return o.Node.Attrs.Bool("is_constant") }
@@ -111,8 +113,8 @@ func (in *inliner) enterAfterArguments() {
 	}
 }
 
-// identity adds a node for an argument or result. It is where the value comes from, for which device is a hint, or where the
-// call is.
+// identity adds a node for an argument or result. It is where the value comes from, for which
+// device is a hint, or where the call is.
 func (in *inliner) identity(name, device string, from graph.Output) *graph.Node {
 	if in.single {
 		device = in.device
@@ -124,7 +126,8 @@ func (in *inliner) identity(name, device string, from graph.Output) *graph.Node 
 	return n
 }
 
-// copyNodes adds copies of the nodes of the body. Names, frames and colocations get the name of the call before them.
+// copyNodes adds copies of the nodes of the body. Names, frames and colocations get the name of the
+// call before them.
 func (in *inliner) copyNodes() {
 	for n := range in.body.Graph.Nodes() {
 		if in.err != nil {
@@ -142,7 +145,8 @@ func (in *inliner) copyNodes() {
 	}
 }
 
-// deviceOf returns the device that a node of the body asks for: what it leaves open is as the call says.
+// deviceOf returns the device that a node of the body asks for: what it leaves open is as the call
+// says.
 func (in *inliner) deviceOf(n *graph.Node) string {
 	if in.single || n.Device == "" {
 		return in.device
@@ -240,8 +244,9 @@ func (in *inliner) finish() {
 	in.close(in.site, values, done)
 }
 
-// effects returns the nodes that the end of a call waits for although no result may depend on them. Nodes on a branch, which
-// may be dead, and in a loop, which is another frame, are not among them: nothing outside could run after these.
+// effects returns the nodes that the end of a call waits for although no result may depend on them.
+// Nodes on a branch, which may be dead, and in a loop, which is another frame, are not among them:
+// nothing outside could run after these.
 func (in *inliner) effects() []*graph.Node {
 	var out []*graph.Node
 	for n := range in.body.Graph.Nodes() {
@@ -253,7 +258,8 @@ func (in *inliner) effects() []*graph.Node {
 	return out
 }
 
-// anchor makes the end of a call without effects belong to the iteration or branch that the call is in.
+// anchor makes the end of a call without effects belong to the iteration or branch that the call is
+// in.
 func (in *inliner) anchor(done *graph.Node, values []graph.Output) {
 	switch {
 	case in.entry != nil:

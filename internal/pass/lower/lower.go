@@ -1,13 +1,15 @@
 // Package lower replaces functional control flow in a graph by the nodes that it stands for.
 //
-// A call of a function becomes the function's body, If and Case become Switch and Merge nodes around the bodies of their
-// branches, and While becomes a frame of Enter, Merge, Switch, NextIteration and Exit nodes. What was one node is then
-// placed, split and run like the rest of the graph: the nodes of a body can be on several devices and tasks, a branch
-// starts as soon as its inputs are there, and iterations of a loop overlap.
+// A call of a function becomes the function's body, If and Case become Switch and Merge nodes
+// around the bodies of their branches, and While becomes a frame of Enter, Merge, Switch,
+// NextIteration and Exit nodes. What was one node is then placed, split and run like the rest of
+// the graph: the nodes of a body can be on several devices and tasks, a branch starts as soon as
+// its inputs are there, and iterations of a loop overlap.
 //
-// If, Case and While are lowered if their attribute _lower_using_switch_merge says so, as it does where clients build them
-// for sessions. A node that cannot be lowered stays, and its kernel calls the functions: where one may not be inlined, calls
-// itself, or would make the graph too large. The rules and the shape of the results are those of TensorFlow's lowering.
+// If, Case and While are lowered if their attribute _lower_using_switch_merge says so, as it does
+// where clients build them for sessions. A node that cannot be lowered stays, and its kernel calls
+// the functions: where one may not be inlined, calls itself, or would make the graph too large. The
+// rules and the shape of the results are those of TensorFlow's lowering.
 package lower
 
 import (
@@ -28,17 +30,18 @@ const lowerAttr = "_lower_using_switch_merge"
 
 // Options say what is lowered and what remains of it.
 type Options struct {
-	// Fetchable leaves a node with the same outputs under the name of each node that is lowered, for steps to fetch.
-	// Otherwise what is left under the name can only be waited for.
+	// Fetchable leaves a node with the same outputs under the name of each node that is lowered,
+	// for steps to fetch. Otherwise what is left under the name can only be waited for.
 	Fetchable bool
-	// Direct inlines nodes whose operation is itself a function too. Their bodies run on the device of the node.
+	// Direct inlines nodes whose operation is itself a function too. Their bodies run on the device
+	// of the node.
 	Direct bool
 	// Marked inlines functions too that are marked as not to be inlined.
 	Marked bool
 	// CallsOnly leaves If, Case and While as they are.
 	CallsOnly bool
-	// Limit bounds the nodes that are added, about: functions that call others twice each would grow exponentially. 0 is for
-	// 1<<16.
+	// Limit bounds the nodes that are added, about: functions that call others twice each would
+	// grow exponentially. 0 is for 1<<16.
 	Limit int
 }
 
@@ -128,7 +131,8 @@ func (l *lowerer) rewrite(n *graph.Node) func(*graph.Node) {
 	return nil
 }
 
-// known reports whether the functions exist and are not being inlined already around the node at hand.
+// known reports whether the functions exist and are not being inlined already around the node at
+// hand.
 func (l *lowerer) known(fns ...opdef.Func) bool {
 	for _, fn := range fns {
 		if _, ok := l.g.Library.Lookup(fn.Name); !ok {
@@ -143,8 +147,9 @@ func (l *lowerer) known(fns ...opdef.Func) bool {
 	return true
 }
 
-// bodyOf returns the body of a function, nil if it cannot be made: whoever runs the call will be told why. It also is nil
-// where the graph would become too large, or so many bodies were made in vain that more would take too long.
+// bodyOf returns the body of a function, nil if it cannot be made: whoever runs the call will be
+// told why. It also is nil where the graph would become too large, or so many bodies were made in
+// vain that more would take too long.
 func (l *lowerer) bodyOf(fn opdef.Func) *graph.Body {
 	f, ok := l.g.Library.Lookup(fn.Name)
 	if !ok || l.added+len(f.Def.Nodes) > l.o.Limit || l.read > 4*l.o.Limit {

@@ -95,8 +95,8 @@ func TestGrowthIsBounded(t *testing.T) {
 	}
 }
 
-// TestBodiesThatDoNotFit calls a large function many times with the wrong number of arguments: that takes no longer than
-// inlining what fits.
+// TestBodiesThatDoNotFit calls a large function many times with the wrong number of arguments: that
+// takes no longer than inlining what fits.
 func TestBodiesThatDoNotFit(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("func F(x: float) -> (y: float) {\n")

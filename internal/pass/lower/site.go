@@ -39,8 +39,8 @@ func (s *site) attrs(attrs opdef.Attrs) opdef.Attrs {
 	return attrs
 }
 
-// close leads the edges that came from the node to what stands for it: its values, and a node that has run when the node
-// would have.
+// close leads the edges that came from the node to what stands for it: its values, and a node that
+// has run when the node would have.
 func (l *lowerer) close(s *site, values []graph.Output, done *graph.Node) {
 	if s.given {
 		l.keepName(s, values, done)
@@ -57,8 +57,8 @@ func (l *lowerer) close(s *site, values []graph.Output, done *graph.Node) {
 	}
 }
 
-// StandIn is the attribute of a node that has the name and outputs of one that was lowered. The consumers of that one take
-// its values from the inputs of this one.
+// StandIn is the attribute of a node that has the name and outputs of one that was lowered. The
+// consumers of that one take its values from the inputs of this one.
 const StandIn = "_stand_in"
 
 // keepName leaves something under the name of the node.
@@ -74,8 +74,8 @@ func (l *lowerer) keepName(s *site, values []graph.Output, done *graph.Node) {
 	l.order(done, l.add(s.name, "IdentityN", s.device, opdef.Attrs{"T": types, StandIn: true}, values...))
 }
 
-// call adds a call of a function in place of the node. As in TensorFlow, a step that only takes a result of the node need not
-// run what has effects, unless the node is in a function.
+// call adds a call of a function in place of the node. As in TensorFlow, a step that only takes a
+// result of the node need not run what has effects, unless the node is in a function.
 func (l *lowerer) call(s *site, name string, fn opdef.Func, rets []tensor.DType, args []graph.Output) *graph.Node {
 	op := "PartitionedCall"
 	if s.stateful {

@@ -6,7 +6,8 @@ import (
 	"github.com/weft-ml/weft/graph"
 )
 
-// markUncertain notes the calls in a graph that an edge from a Switch or Enter leads to. at returns where a node has gone.
+// markUncertain notes the calls in a graph that an edge from a Switch or Enter leads to. at returns
+// where a node has gone.
 func (l *lowerer) markUncertain(g *graph.Graph, at func(*graph.Node) *graph.Node) {
 	if l.err != nil {
 		return
@@ -21,8 +22,8 @@ func (l *lowerer) markUncertain(g *graph.Graph, at func(*graph.Node) *graph.Node
 	}
 }
 
-// downstream reports, by ID, which nodes are a Switch or Enter, or have edges from one that lead to them: the nodes that may
-// be dead, or in a frame of their own.
+// downstream reports, by ID, which nodes are a Switch or Enter, or have edges from one that lead to
+// them: the nodes that may be dead, or in a frame of their own.
 func downstream(g *graph.Graph) []bool {
 	seen := make([]bool, g.NumIDs())
 	var todo []*graph.Node

@@ -14,8 +14,8 @@ type Boundary interface {
 	fetch(i int, name string, of graph.Output) terminal
 }
 
-// Session has feeds and fetches as transfers between the client and a device of the master's task: _Recv and _Send nodes
-// that the client terminates, whose tensor is called as the client calls it.
+// Session has feeds and fetches as transfers between the client and a device of the master's task:
+// _Recv and _Send nodes that the client terminates, whose tensor is called as the client calls it.
 type Session struct {
 	Device      string
 	Incarnation uint64 // of the device
@@ -40,7 +40,8 @@ func (s Session) attrs(name string) opdef.Attrs {
 	}
 }
 
-// Function has feeds and fetches as the arguments and results of a function: _Arg and _Retval nodes with an index.
+// Function has feeds and fetches as the arguments and results of a function: _Arg and _Retval nodes
+// with an index.
 type Function struct {
 	Device string
 }
@@ -66,7 +67,8 @@ func endpointName(of graph.Output) string { return of.Node.Name + "_" + strconv.
 type terminal struct {
 	name, op, device string
 	attrs            opdef.Attrs
-	once             string // terminals that say the same here are one; every one with "" is a node of its own
+	// terminals that say the same here are one; every one with "" is a node of its own
+	once string
 }
 
 // addTo adds the node. Two spellings of one endpoint want the same name: the second gets a number.

@@ -12,15 +12,16 @@ import (
 const (
 	// maxConstant is the most bytes of a constant that folding makes, as in TensorFlow.
 	maxConstant = 10 << 20
-	// maxGrowth is the most bytes of a constant that is larger than what it is computed from: constants travel to the task
-	// that runs them, and a large one is sooner computed there.
+	// maxGrowth is the most bytes of a constant that is larger than what it is computed from:
+	// constants travel to the task that runs them, and a large one is sooner computed there.
 	maxGrowth = 100 << 10
 	// maxFolded is the most bytes of all constants that are folded in one graph.
 	maxFolded = 128 << 20
 )
 
-// foldConstants replaces what can be computed from constants alone by constants. The nodes that had to run before it, by
-// control edges to it or to the constants it was computed from, have to run before its replacement.
+// foldConstants replaces what can be computed from constants alone by constants. The nodes that had
+// to run before it, by control edges to it or to the constants it was computed from, have to run
+// before its replacement.
 func foldConstants(g *graph.Graph, o *Options) error {
 	if o.Eval == nil {
 		return nil
@@ -139,7 +140,8 @@ func (f *folder) deps(n *graph.Node) []*graph.Node {
 	return out
 }
 
-// replace makes constants the inputs of the consumers of a folded node that are not folded themselves.
+// replace makes constants the inputs of the consumers of a folded node that are not folded
+// themselves.
 func (f *folder) replace(n *graph.Node) error {
 	c := f.known[n]
 	made := make([]*graph.Node, len(c.values))
@@ -178,7 +180,8 @@ func (f *folder) constant(n *graph.Node, i int) (*graph.Node, error) {
 	return made, nil
 }
 
-// drop removes the folded nodes, gives up what was computed for them, and removes the constants that only they consumed.
+// drop removes the folded nodes, gives up what was computed for them, and removes the constants
+// that only they consumed.
 func (f *folder) drop(order []*graph.Node) {
 	for _, n := range order {
 		c, ok := f.known[n]

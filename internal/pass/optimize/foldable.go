@@ -8,8 +8,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// notFolded are operations that are not marked as stateful but whose results are more than a function of their inputs:
-// they steer the control flow, are there to be fed, cross a boundary, or depend on the device.
+// notFolded are operations that are not marked as stateful but whose results are more than a
+// function of their inputs: they steer the control flow, are there to be fed, cross a boundary, or
+// depend on the device.
 var notFolded = map[string]bool{
 	"Switch": true, "RefSwitch": true, "_SwitchN": true, "Merge": true, "RefMerge": true, "Enter": true, "RefEnter": true, "Exit": true,
 	"RefExit": true, "NextIteration": true, "RefNextIteration": true, "LoopCond": true, "ControlTrigger": true,
@@ -19,7 +20,8 @@ var notFolded = map[string]bool{
 	"StatelessRandomGetKeyCounter": true,
 }
 
-// foldable reports whether the outputs of a node depend on the values of its inputs alone and can be written down.
+// foldable reports whether the outputs of a node depend on the values of its inputs alone and can
+// be written down.
 func foldable(n *graph.Node) bool {
 	if n.Op.Stateful || n.Op.Distributed || notFolded[n.Op.Name] || len(n.OutTypes) == 0 || n.Attrs["_scoped_allocator"] != nil {
 		return false
@@ -35,7 +37,8 @@ func foldable(n *graph.Node) bool {
 		}
 	}
 	for i := range n.Op.Attrs {
-		if kind := n.Op.Attrs[i].Kind; kind == "func" || kind == "list(func)" { // a call may take any time
+		// a call may take any time
+		if kind := n.Op.Attrs[i].Kind; kind == "func" || kind == "list(func)" {
 			return false
 		}
 	}

@@ -9,8 +9,9 @@ import (
 
 // Options are what the passes need beside the graph.
 type Options struct {
-	// Eval computes a node whose inputs are constants. It borrows the inputs and returns one tensor per output, with a
-	// reference each. A node for which it fails stays in the graph. Without Eval no constants are folded.
+	// Eval computes a node whose inputs are constants. It borrows the inputs and returns one tensor
+	// per output, with a reference each. A node for which it fails stays in the graph. Without Eval
+	// no constants are folded.
 	Eval func(n *graph.Node, inputs []tensor.Tensor) ([]tensor.Tensor, error)
 
 	// Shape returns what is known of the shape of an output. Without it no shapes are folded.
@@ -36,7 +37,8 @@ var passes = []pass{
 	{name: "replicas", after: []string{"constants", "subexpressions"}, run: replicateConstants},
 }
 
-// Optimize runs the passes over g in place: "shapes", "constants", "subexpressions", "unused" and "replicas".
+// Optimize runs the passes over g in place: "shapes", "constants", "subexpressions", "unused" and
+// "replicas".
 func Optimize(g *graph.Graph, o Options) error {
 	for _, p := range passes {
 		if slices.Contains(o.Without, p.name) {

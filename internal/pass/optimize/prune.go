@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Endpoints are what one kind of step feeds, fetches and runs, in the client's words: outputs as "node:1" or "node", and
-// nodes.
+// Endpoints are what one kind of step feeds, fetches and runs, in the client's words: outputs as
+// "node:1" or "node", and nodes.
 type Endpoints struct {
 	Feeds   []string
 	Fetches []string
@@ -20,15 +20,17 @@ type Endpoints struct {
 
 // Pruned is the part of a graph that a step needs.
 type Pruned struct {
-	Graph      *graph.Graph
-	Feeds      []*graph.Node // where the feeds enter, in their order; nil for those that nothing consumes
+	Graph *graph.Graph
+	// where the feeds enter, in their order; nil for those that nothing consumes
+	Feeds      []*graph.Node
 	Fetches    []*graph.Node // where the fetches leave, in their order
 	FeedTypes  []tensor.DType
 	FetchTypes []tensor.DType
 }
 
-// Prune returns a copy of what e needs of g. The consumers of a fed output take their input from the node that b makes for
-// it; so do nodes that only run after a placeholder that is fed. References are fed and fetched as values.
+// Prune returns a copy of what e needs of g. The consumers of a fed output take their input from
+// the node that b makes for it; so do nodes that only run after a placeholder that is fed.
+// References are fed and fetched as values.
 func Prune(g *graph.Graph, e Endpoints, b Boundary) (*Pruned, error) {
 	p := &pruner{g: g, fed: map[graph.Output]int{}, needed: make([]bool, g.NumIDs()), used: make([]bool, len(e.Feeds))}
 	if err := p.resolve(e); err != nil {
@@ -175,8 +177,8 @@ func (p *pruner) markNeeded() {
 	}
 }
 
-// sources yields the outputs from which consumers take what a client knows as one output. If the node was lowered, they take
-// it from what stands for it, and a resource from what it came from.
+// sources yields the outputs from which consumers take what a client knows as one output. If the
+// node was lowered, they take it from what stands for it, and a resource from what it came from.
 func sources(out graph.Output) iter.Seq[graph.Output] {
 	return func(yield func(graph.Output) bool) {
 		if yield(out) && out.Node.Attrs.Bool(lower.StandIn) && out.DType() != tensor.Resource {

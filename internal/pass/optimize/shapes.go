@@ -8,15 +8,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// shapeOps are the operations that look at the shapes of their inputs alone. Each returns one value per output, and false
-// if too little is known or it does not fit the type of the output.
+// shapeOps are the operations that look at the shapes of their inputs alone. Each returns one value
+// per output, and false if too little is known or it does not fit the type of the output.
 var shapeOps = map[string]func(n *graph.Node, shapes []tensor.PartialShape) ([]tensor.Tensor, bool){
 	"Shape": shapeValues, "ShapeN": shapeValues, "Size": sizeValue, "Rank": rankValue,
 }
 
-// foldShapes replaces nodes that compute a shape which is known by constants. The node whose shape it is still has to run
-// first, as it would if the data edge were there: it may be on the way of a dead branch. The shape of a reference is
-// looked at when the step runs, since a variable without a value is an error.
+// foldShapes replaces nodes that compute a shape which is known by constants. The node whose shape
+// it is still has to run first, as it would if the data edge were there: it may be on the way of a
+// dead branch. The shape of a reference is looked at when the step runs, since a variable without a
+// value is an error.
 func foldShapes(g *graph.Graph, o *Options) error {
 	if o.Shape == nil {
 		return nil

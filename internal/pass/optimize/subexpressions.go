@@ -13,9 +13,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// mergeSubexpressions makes one node of those that compute the same: the same operation, attributes and device, the same
-// inputs, in any order for commutative operations, and the same control inputs. The first in order of dependence stays.
-// See Click, "Global code motion, global value numbering", PLDI 1995.
+// mergeSubexpressions makes one node of those that compute the same: the same operation, attributes
+// and device, the same inputs, in any order for commutative operations, and the same control
+// inputs. The first in order of dependence stays. See Click, "Global code motion, global value
+// numbering", PLDI 1995.
 func mergeSubexpressions(g *graph.Graph, _ *Options) error {
 	order, err := g.InOrder()
 	if err != nil {
@@ -43,7 +44,8 @@ func mergeSubexpressions(g *graph.Graph, _ *Options) error {
 // mergeable reports whether a second node that looks the same would compute the same.
 func mergeable(n *graph.Node) bool {
 	switch n.Op.Name {
-	case "Placeholder", "PlaceholderV2", "PlaceholderWithDefault": // may be fed, each with its own value
+	case "Placeholder", "PlaceholderV2", "PlaceholderWithDefault":
+		// may be fed, each with its own value
 		return false
 	}
 	isRef := func(t tensor.DType) bool { return t.IsRef() }
@@ -90,8 +92,8 @@ func newExpression(n *graph.Node) expression {
 	return e
 }
 
-// hash is the same for equal expressions. It looks at tensors, the large ones of which would otherwise be compared with
-// each other, and at no other attributes.
+// hash is the same for equal expressions. It looks at tensors, the large ones of which would
+// otherwise be compared with each other, and at no other attributes.
 func (e *expression) hash() uint64 {
 	h := fnv.New64a()
 	var word [8]byte
@@ -134,7 +136,8 @@ func sameAttr(a, b any) bool {
 	return ok && sameTensor(&x, &y)
 }
 
-// sameTensor reports whether two tensors are the same bit for bit: 0 and -0 are not. Handles and variants never are.
+// sameTensor reports whether two tensors are the same bit for bit: 0 and -0 are not. Handles and
+// variants never are.
 func sameTensor(a, b *tensor.Tensor) bool {
 	if a.DType() != b.DType() || !a.Shape().Equal(b.Shape()) {
 		return false

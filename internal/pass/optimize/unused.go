@@ -6,9 +6,10 @@ import (
 	"github.com/weft-ml/weft/graph"
 )
 
-// dropUnused makes a NoOp of every node whose outputs nobody takes and that has no other effect than to compute them, but
-// for which others wait: automatic differentiation ties the gradients of an operation together, wanted or not. What such
-// a node would have reported as an error is not reported, as with TensorFlow's dependency optimizer.
+// dropUnused makes a NoOp of every node whose outputs nobody takes and that has no other effect
+// than to compute them, but for which others wait: automatic differentiation ties the gradients of
+// an operation together, wanted or not. What such a node would have reported as an error is not
+// reported, as with TensorFlow's dependency optimizer.
 func dropUnused(g *graph.Graph, _ *Options) error {
 	order, err := g.InOrder()
 	if err != nil {
@@ -31,8 +32,8 @@ var reads = map[string]bool{"ReadVariableOp": true, "_ReadVariablesOp": true, "R
 // checks are there for the errors that they report.
 var checks = map[string]bool{"CheckNumerics": true, "CheckNumericsV2": true}
 
-// unused reports whether a node can become a NoOp. A node without out-edges is a target. An Identity of a reference reports
-// that a variable has no value.
+// unused reports whether a node can become a NoOp. A node without out-edges is a target. An
+// Identity of a reference reports that a variable has no value.
 func unused(n *graph.Node) bool {
 	if len(n.OutEdges()) == 0 || !foldable(n) && !reads[n.Op.Name] || checks[n.Op.Name] || !complete(n) {
 		return false
@@ -45,7 +46,8 @@ func unused(n *graph.Node) bool {
 			return false
 		}
 	}
-	// A control edge does not tell which output of a Switch is dead, nor the iterations of a frame apart as data does.
+	// A control edge does not tell which output of a Switch is dead, nor the iterations of a frame
+	// apart as data does.
 	return !slices.ContainsFunc(n.Inputs(), func(in graph.Output) bool { return steersFlow[in.Node.Op.Name] })
 }
 

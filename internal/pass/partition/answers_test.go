@@ -22,8 +22,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestSplitsGiveTheSameAnswers runs random graphs with loops and conditions whole, split by device, and split by task and
-// then by device.
+// TestSplitsGiveTheSameAnswers runs random graphs with loops and conditions whole, split by device,
+// and split by task and then by device.
 func TestSplitsGiveTheSameAnswers(t *testing.T) {
 	for seed := range uint64(100) {
 		w := &writer{r: rand.New(rand.NewPCG(seed, 0))}
@@ -172,7 +172,8 @@ func (w *writer) program() string {
 
 func (w *writer) pick(values []string) string { return values[w.r.IntN(len(values))] }
 
-// compute adds a few nodes that run where values do, and returns their outputs. depth bounds how loops are nested.
+// compute adds a few nodes that run where values do, and returns their outputs. depth bounds how
+// loops are nested.
 func (w *writer) compute(values []string, depth int) []string {
 	var out []string
 	for range 2 + w.r.IntN(3) {
@@ -205,8 +206,9 @@ func (w *writer) condition(a, b string) string {
 	return w.add("Merge", "T=float N=2", no, yes)
 }
 
-// loop counts to at most three while it computes something from a and b. Everything inside depends on the count, so that it
-// is dead together after the last iteration: a loop of which only a part ran would wait for the other.
+// loop counts to at most three while it computes something from a and b. Everything inside depends
+// on the count, so that it is dead together after the last iteration: a loop of which only a part
+// ran would wait for the other.
 func (w *writer) loop(a, b string, depth int) string {
 	attrs := fmt.Sprintf("T=float frame_name=\"f%d\" parallel_iterations=%d", w.nodes, 1+w.r.IntN(4))
 	id := w.nodes

@@ -18,8 +18,8 @@ func hasControlFlow(g *graph.Graph) bool {
 	return false
 }
 
-// spanDevices rewrites a graph so that its loops can be split by device: it moves control flow to where its data is, and
-// adds a loop on every device that receives something inside of a loop.
+// spanDevices rewrites a graph so that its loops can be split by device: it moves control flow to
+// where its data is, and adds a loop on every device that receives something inside of a loop.
 func spanDevices(g *graph.Graph, o *Options) error {
 	frames, err := graph.FindFrames(g)
 	if err != nil {
@@ -45,8 +45,9 @@ func spanDevices(g *graph.Graph, o *Options) error {
 	return nil
 }
 
-// followData puts Switch and Exit on the device of the value they get, and Enter and NextIteration on that of the first node
-// they give it to, whatever they asked for: it saves a transfer, and a branch that is not taken reads no remote variable.
+// followData puts Switch and Exit on the device of the value they get, and Enter and NextIteration
+// on that of the first node they give it to, whatever they asked for: it saves a transfer, and a
+// branch that is not taken reads no remote variable.
 func followData(g *graph.Graph) error {
 	order, err := g.InOrder()
 	if err != nil {
@@ -89,8 +90,9 @@ type frameOn struct {
 	device string
 }
 
-// drive makes the receives that n will need, in the frame that it runs in, happen in every iteration: a Merge of that frame
-// on the device of n becomes a control input of it, which a split moves to the receives.
+// drive makes the receives that n will need, in the frame that it runs in, happen in every
+// iteration: a Merge of that frame on the device of n becomes a control input of it, which a split
+// moves to the receives.
 func (l *looper) drive(n *graph.Node, frame *graph.Frame) error {
 	remote := false
 	for _, in := range n.Inputs() {
@@ -113,7 +115,8 @@ func (l *looper) drive(n *graph.Node, frame *graph.Frame) error {
 //
 //	Const or the Merge of the frame around → Enter → Merge → Switch → NextIteration → Merge
 //
-// The condition of the Switch is that of the frame itself, which comes from another device in every iteration.
+// The condition of the Switch is that of the frame itself, which comes from another device in every
+// iteration.
 func (l *looper) loop(frame *graph.Frame, dst *graph.Node) (*graph.Node, error) {
 	key := frameOn{frame, dst.Assigned}
 	if merge, ok := l.loops[key]; ok {

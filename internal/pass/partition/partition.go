@@ -1,12 +1,13 @@
 // Package partition splits a placed graph into parts that run apart from each other.
 //
-// Every edge between two parts becomes a _Send node in the one and a _Recv node in the other, which agree on a key; a
-// control edge sends an empty tensor. What several nodes of a part need of one output is sent once. Loops that span parts
-// get a small loop of their own in every part, driven by the condition of the original, so that each part knows how often
-// to receive.
+// Every edge between two parts becomes a _Send node in the one and a _Recv node in the other, which
+// agree on a key; a control edge sends an empty tensor. What several nodes of a part need of one
+// output is sent once. Loops that span parts get a small loop of their own in every part, driven by
+// the condition of the original, so that each part knows how often to receive.
 //
-// Names and attributes of the nodes are those that TensorFlow makes, so that a part can be given to a worker of either
-// kind. See Yu et al., "Dynamic Control Flow in Large-Scale Machine Learning", EuroSys 2018.
+// Names and attributes of the nodes are those that TensorFlow makes, so that a part can be given to
+// a worker of either kind. See Yu et al., "Dynamic Control Flow in Large-Scale Machine Learning",
+// EuroSys 2018.
 package partition
 
 import (
@@ -18,20 +19,22 @@ import (
 
 // Options are what a split needs beside the graph.
 type Options struct {
-	// Location returns the part that a node belongs to: the device it is assigned to, or the task of that.
+	// Location returns the part that a node belongs to: the device it is assigned to, or the task
+	// of that.
 	Location func(*graph.Node) string
 	// NewName returns a name that begins with prefix and that no node of any part has.
 	NewName func(prefix string) string
 	// Incarnation returns the number of the life that a device is in.
 	Incarnation func(device string) uint64
-	// ControlFlow makes loops work whose nodes are on several devices. It must be set for the first split of a graph, and
-	// not for another split of one of its parts.
+	// ControlFlow makes loops work whose nodes are on several devices. It must be set for the first
+	// split of a graph, and not for another split of one of its parts.
 	ControlFlow bool
 	// BFloat16 makes floats cross in half as many bytes, rounded towards zero.
 	BFloat16 bool
 }
 
-// Split returns the parts of g by location. Every node of g must be assigned to a device; g itself is not changed.
+// Split returns the parts of g by location. Every node of g must be assigned to a device; g itself
+// is not changed.
 func Split(g *graph.Graph, o Options) (map[string]*graph.Graph, error) {
 	if o.ControlFlow && hasControlFlow(g) {
 		g = g.Copy()
@@ -153,7 +156,8 @@ type consumer struct {
 	n    *graph.Node
 	part *graph.Graph
 	dst  *graph.Node // the copy of n in part
-	loop *graph.Node // in the whole graph, the Merge that drives the receives of n in a loop; nil outside of loops
+	// in the whole graph, the Merge that drives the receives of n in a loop; nil outside of loops
+	loop *graph.Node
 
 	refs    []*graph.Node // receives of references: n reads the variable when they run
 	others  []*graph.Node // in part, what the other inputs come from
@@ -161,7 +165,8 @@ type consumer struct {
 	waiting bool          // an edge from another device is left for a later split
 }
 
-// receive returns the node from which n takes an edge that comes from another part; nil for an edge within its part.
+// receive returns the node from which n takes an edge that comes from another part; nil for an edge
+// within its part.
 func (c *consumer) receive(e graph.Edge) (*graph.Node, error) {
 	isRef := !e.IsControl() && e.Src.OutTypes[e.SrcOut].IsRef()
 	if c.s.location[e.Src.ID] == c.s.location[c.n.ID] {
@@ -194,9 +199,10 @@ func (c *consumer) receive(e graph.Edge) (*graph.Node, error) {
 	return out, nil
 }
 
-// finish adds what depends on all inputs of the node. A reference is read when all other inputs are there, as it would be if
-// the edge did not cross parts. The edge that drives receives in a loop has gone to them; it stays with the node as long as
-// edges are left that a later split makes receives of.
+// finish adds what depends on all inputs of the node. A reference is read when all other inputs are
+// there, as it would be if the edge did not cross parts. The edge that drives receives in a loop
+// has gone to them; it stays with the node as long as edges are left that a later split makes
+// receives of.
 func (c *consumer) finish() {
 	for _, recv := range c.refs {
 		for _, src := range c.others {

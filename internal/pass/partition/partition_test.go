@@ -45,8 +45,8 @@ func testOps(t testing.TB) graphtext.Ops {
 	return ops
 }
 
-// onDevices gives nodes the device that their name begins with: "A1" and "_A" are on A, as in "assigned=A"; a node that is
-// assigned to a short name is moved to the full one.
+// onDevices gives nodes the device that their name begins with: "A1" and "_A" are on A, as in
+// "assigned=A"; a node that is assigned to a short name is moved to the full one.
 func onDevices(g *graph.Graph) {
 	for n := range g.Nodes() {
 		name := n.Assigned
@@ -170,7 +170,8 @@ func checkFrames(t *testing.T, parts map[string]*graph.Graph) {
 	}
 }
 
-// checkTransfers makes sure that every send has one receive of the same key, and that both know the right life.
+// checkTransfers makes sure that every send has one receive of the same key, and that both know the
+// right life.
 func checkTransfers(t *testing.T, parts map[string]*graph.Graph) {
 	t.Helper()
 	sends, recvs := map[string]int{}, map[string]int{}

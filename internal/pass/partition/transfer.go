@@ -11,8 +11,8 @@ import (
 // nothing is what control edges send.
 var nothing = tensor.Vector[float32]()
 
-// transfer makes the nodes that carry an edge from one part to another. It returns the node that receives, and the one whose
-// output, or for a control edge whose end, the consumers wait for.
+// transfer makes the nodes that carry an edge from one part to another. It returns the node that
+// receives, and the one whose output, or for a control edge whose end, the consumers wait for.
 func (s *splitter) transfer(e graph.Edge) (recv, out *graph.Node, err error) {
 	from, src := s.partOf(e.Src)
 	to := s.parts[s.location[e.Dst.ID]]
@@ -96,7 +96,8 @@ func with(attrs opdef.Attrs, name string, v any) opdef.Attrs {
 	return out
 }
 
-// completeIncarnations gives transfers that were in the graph before the incarnation of their device, if they have none.
+// completeIncarnations gives transfers that were in the graph before the incarnation of their
+// device, if they have none.
 func (s *splitter) completeIncarnations(part *graph.Graph) {
 	for n := range part.Nodes() {
 		if n.Op.Name != "_Send" && n.Op.Name != "_Recv" {

@@ -49,8 +49,8 @@ func cannotAssign(name string, err error) error {
 	return status.InvalidArgumentf("Cannot assign a device for operation %s: %s", name, err.Error())
 }
 
-// softCandidates gives up the type and the number of the device that is asked for: at first not those that resources ask
-// for, then those as well.
+// softCandidates gives up the type and the number of the device that is asked for: at first not
+// those that resources ask for, then those as well.
 func (p *placer) softCandidates(g *group, root int) []*candidate {
 	keeping := g.requested
 	if g.assigned.Type == "" && g.resource.Type == "" {

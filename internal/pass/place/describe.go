@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// attach adds the name of the node to an error, in the form that clients turn into a place in their program; the plain name
-// if the text has one in that form already.
+// attach adds the name of the node to an error, in the form that clients turn into a place in their
+// program; the plain name if the text has one in that form already.
 func attach(err error, node string) error {
 	e := status.From(err)
 	if strings.Contains(e.Message, "{{node ") {
@@ -19,7 +19,8 @@ func attach(err error, node string) error {
 	return status.AtNode(e, node)
 }
 
-// firstID is the number that TensorFlow's errors give the first node of a graph: two more come before it.
+// firstID is the number that TensorFlow's errors give the first node of a graph: two more come
+// before it.
 const firstID = 2
 
 // describeNode writes a node as TensorFlow's errors do.

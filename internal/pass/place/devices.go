@@ -88,8 +88,9 @@ func compareTypes(a, b string) int {
 	return cmp.Or(cmp.Compare(typePriority(b), typePriority(a)), cmp.Compare(a, b))
 }
 
-// match returns the devices that satisfy a specification and have one of the given types, in order of preference: the
-// priority of the kernel, the type, those of the client's own task first, and the name. The list must not be modified.
+// match returns the devices that satisfy a specification and have one of the given types, in order
+// of preference: the priority of the kernel, the type, those of the client's own task first, and
+// the name. The list must not be modified.
 func (s *deviceSet) match(spec device.Spec, types []supported) []*candidate {
 	key := matchKey{spec: spec}
 	for _, t := range types {
@@ -121,8 +122,8 @@ func (s *deviceSet) findMatches(spec device.Spec, types []supported) []*candidat
 	return found
 }
 
-// near returns the devices among which those are that satisfy a specification: of one task, if it names one. Most do, and
-// there may be thousands of tasks.
+// near returns the devices among which those are that satisfy a specification: of one task, if it
+// names one. Most do, and there may be thousands of tasks.
 func (s *deviceSet) near(spec device.Spec) []*candidate {
 	if spec.Job != "" && spec.Task != device.Unset {
 		return s.byTask[taskKey{spec.Job, spec.Task}]

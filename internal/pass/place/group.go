@@ -9,20 +9,22 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// group is a set of nodes that must share a device, a tree in a union-find forest whose root has what is known of all.
+// group is a set of nodes that must share a device, a tree in a union-find forest whose root has
+// what is known of all.
 type group struct {
 	parent int // ID of a node nearer to the root; its own at the root
 	rank   int // bound on the depth below
 
-	// What members are assigned to, what those of them that make resources ask for, and what any of them asks for. Each
-	// narrows the one before.
+	// What members are assigned to, what those of them that make resources ask for, and what any of
+	// them asks for. Each narrows the one before.
 	assigned  device.Spec
 	resource  device.Spec
 	requested device.Spec
 
 	types      []supported
 	candidates []*candidate // nil until they are needed
-	index      int          // number of the assigned device in order of first use, -1 while there is none
+	// number of the assigned device in order of first use, -1 while there is none
+	index int
 }
 
 func newGroup(id int, types []supported) group {

@@ -10,9 +10,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A call of a function that returns resources says through the function's body where its arguments and results have to
-// be. The body's groups are found as those of a graph are; arguments and results that are in one group there join the
-// inputs and consumers of the call here.
+// A call of a function that returns resources says through the function's body where its arguments
+// and results have to be. The body's groups are found as those of a graph are; arguments and
+// results that are in one group there join the inputs and consumers of the call here.
 
 // bodies are the functions that were looked into.
 type bodies struct {
@@ -40,8 +40,8 @@ func needsInspection(n *graph.Node) bool {
 	return slices.Contains(n.OutTypes, tensor.Resource)
 }
 
-// ends are the inputs and outputs of the calls that are looked into. Each stands for a node of its own, so that calls which
-// pass resources to each other need not be on one device themselves.
+// ends are the inputs and outputs of the calls that are looked into. Each stands for a node of its
+// own, so that calls which pass resources to each other need not be on one device themselves.
 type ends struct {
 	in  map[*graph.Node][]member
 	out map[graph.Edge]member
@@ -71,7 +71,8 @@ func (p *placer) addEnd(name string) member {
 	return e
 }
 
-// sides returns what is joined where an edge cannot cross devices: its nodes, or the ends of those that are looked into.
+// sides returns what is joined where an edge cannot cross devices: its nodes, or the ends of those
+// that are looked into.
 func (p *placer) sides(e graph.Edge) (src, dst member) {
 	src, dst = memberOf(e.Src), memberOf(e.Dst)
 	if out, ok := p.ends.out[e]; ok {
@@ -113,7 +114,8 @@ func (p *placer) applyBody(n *graph.Node) error {
 	return p.joinEnds(groups, body.groups)
 }
 
-// joinEnds makes a group of the ends whose arguments and results are in one group, and limits it to what that one can have.
+// joinEnds makes a group of the ends whose arguments and results are in one group, and limits it to
+// what that one can have.
 func (p *placer) joinEnds(groups [][]end, limits []group) error {
 	for i, members := range groups {
 		for _, e := range members {

@@ -18,9 +18,9 @@ type supported struct {
 	priority int // of its kernel
 }
 
-// supportedTypes returns the types of devices that can run a node, most preferred first. A node whose operation is a
-// function can run anywhere. So, for all that is known here, can one without any kernel that asks for another task, where
-// programs may have other kernels.
+// supportedTypes returns the types of devices that can run a node, most preferred first. A node
+// whose operation is a function can run anywhere. So, for all that is known here, can one without
+// any kernel that asks for another task, where programs may have other kernels.
 func (p *placer) supportedTypes(n *graph.Node) []supported {
 	if _, known := p.o.Kernels.LookupOp(n.Op.Name); !known {
 		return p.allTypes()
@@ -58,7 +58,8 @@ func (p *placer) allTypes() []supported {
 	return out
 }
 
-// elsewhere returns the types that a node without kernels is taken to run on, on the other task that it asks for.
+// elsewhere returns the types that a node without kernels is taken to run on, on the other task
+// that it asks for.
 func (p *placer) elsewhere(n *graph.Node) []supported {
 	spec, err := device.Parse(n.Device)
 	switch {
@@ -71,8 +72,8 @@ func (p *placer) elsewhere(n *graph.Node) []supported {
 	}
 }
 
-// bestImpl returns the kernel with the highest priority of those for a type of device and attributes; found tells whether
-// there are any for that type.
+// bestImpl returns the kernel with the highest priority of those for a type of device and
+// attributes; found tells whether there are any for that type.
 func bestImpl(impls []kernel.Impl, typ string, attrs opdef.Attrs) (best *kernel.Impl, found bool) {
 	for i := range impls {
 		k := &impls[i]
@@ -105,8 +106,8 @@ func (p *placer) registeredKernels(op string) string {
 	return b.String()
 }
 
-// intersect returns the types that are in both lists, with the priorities of the list that has any. Where both have and
-// they do not agree on the order, none counts.
+// intersect returns the types that are in both lists, with the priorities of the list that has any.
+// Where both have and they do not agree on the order, none counts.
 func intersect(a, b []supported) []supported {
 	inA, inB := common(a, b), common(b, a)
 	switch {

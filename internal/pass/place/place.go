@@ -1,9 +1,10 @@
 // Package place decides on which device each node of a graph runs.
 //
-// Nodes are joined to groups that must share a device: by reference and resource edges, and by colocation requests (the
-// attribute _class). A group has what its members ask for, merged, and the types of devices that have kernels for all of
-// them. Each node then gets the first device, in order of preference, that its group can have, or the device of its input
-// or consumer where that saves a transfer. Rules, order and texts of errors are those of TensorFlow's placer, so that a
+// Nodes are joined to groups that must share a device: by reference and resource edges, and by
+// colocation requests (the attribute _class). A group has what its members ask for, merged, and the
+// types of devices that have kernels for all of them. Each node then gets the first device, in
+// order of preference, that its group can have, or the device of its input or consumer where that
+// saves a transfer. Rules, order and texts of errors are those of TensorFlow's placer, so that a
 // graph that is placed there is placed here, in the same way.
 package place
 
@@ -17,14 +18,17 @@ import (
 // Options are what placement needs beside the graph.
 type Options struct {
 	Devices []string // full names of the devices that nodes can be placed on
-	Client  string   // full name of the device of the session: what is free to be anywhere stays on its task
+	// full name of the device of the session: what is free to be anywhere stays on its task
+	Client  string
 	Kernels Kernels
-	Soft    bool // where no device has the type or number that is asked for, take another of the same task
+	// where no device has the type or number that is asked for, take another of the same task
+	Soft bool
 
-	// Log is called with a line "name: (Op): device" for each node that is placed, and for each request that is ignored.
-	// May be nil.
+	// Log is called with a line "name: (Op): device" for each node that is placed, and for each
+	// request that is ignored. May be nil.
 	Log func(line string)
-	// Warn is called when resources are moved from the device that they were asked to be on. May be nil.
+	// Warn is called when resources are moved from the device that they were asked to be on. May be
+	// nil.
 	Warn func(line string)
 }
 
@@ -34,8 +38,8 @@ type Kernels interface {
 	Kernels(op string) []kernel.Impl
 }
 
-// Place sets the device of every node that has none yet; nodes that have one keep it, and others in their group follow
-// them. When it fails, some nodes may have been placed.
+// Place sets the device of every node that has none yet; nodes that have one keep it, and others in
+// their group follow them. When it fails, some nodes may have been placed.
 func Place(g *graph.Graph, o Options) error {
 	if len(o.Devices) == 0 {
 		return status.FailedPreconditionf("No devices are registered")
@@ -51,8 +55,9 @@ func Place(g *graph.Graph, o Options) error {
 	return p.assignAll()
 }
 
-// KeepState prepares the placement of a graph that has been extended: its nodes with state are assigned as the nodes of
-// the same names in the graph before are, and the next Place decides on all others anew, as TensorFlow does.
+// KeepState prepares the placement of a graph that has been extended: its nodes with state are
+// assigned as the nodes of the same names in the graph before are, and the next Place decides on
+// all others anew, as TensorFlow does.
 func KeepState(g, before *graph.Graph) {
 	for n := range g.Nodes() {
 		n.Assigned = ""
@@ -67,10 +72,11 @@ type placer struct {
 	g       *graph.Graph
 	o       *Options
 	devices *deviceSet
-	groups  []group        // by node ID; those of nodes that are no root only lead to the root
-	used    map[string]int // number of each device that nodes are assigned to, in order of first use
-	ends    ends
-	bodies  *bodies
+	groups  []group // by node ID; those of nodes that are no root only lead to the root
+	// number of each device that nodes are assigned to, in order of first use
+	used   map[string]int
+	ends   ends
+	bodies *bodies
 }
 
 func newPlacer(g *graph.Graph, o *Options, devices *deviceSet, b *bodies) *placer {
@@ -80,8 +86,8 @@ func newPlacer(g *graph.Graph, o *Options, devices *deviceSet, b *bodies) *place
 	}
 }
 
-// assignAll gives every node a device of its group. Nodes without inputs, which can go wherever their consumers are, come
-// last.
+// assignAll gives every node a device of its group. Nodes without inputs, which can go wherever
+// their consumers are, come last.
 func (p *placer) assignAll() error {
 	var generators []*graph.Node
 	if err := p.checkEnds(); err != nil {
@@ -110,7 +116,8 @@ func (p *placer) assignAll() error {
 	return nil
 }
 
-// assign places a node on the preferred device if its group can have it, and else on the first that it can have.
+// assign places a node on the preferred device if its group can have it, and else on the first that
+// it can have.
 func (p *placer) assign(n *graph.Node, preferred string) error {
 	candidates, err := p.candidates(n)
 	if err != nil {
@@ -140,8 +147,8 @@ func isGenerator(n *graph.Node) bool {
 	return len(n.InTypes) == 0 && len(n.OutTypes) == 1 && !n.OutTypes[0].IsRef()
 }
 
-// inputDevice returns the device of the input of a node that only looks at the shape of it or passes it on; "" for other
-// nodes.
+// inputDevice returns the device of the input of a node that only looks at the shape of it or
+// passes it on; "" for other nodes.
 func inputDevice(n *graph.Node) string {
 	switch n.Op.Name {
 	case "Shape", "Size", "Rank":
@@ -158,8 +165,8 @@ func inputDevice(n *graph.Node) string {
 	return ""
 }
 
-// passesOn reports whether an Identity node is free to be anywhere and stands between two nodes that ask for the same
-// device. The end of the graph asks for none.
+// passesOn reports whether an Identity node is free to be anywhere and stands between two nodes
+// that ask for the same device. The end of the graph asks for none.
 func passesOn(n *graph.Node) bool {
 	if n.Device != "" || len(n.ControlInputs()) > 0 || len(n.OutEdges()) > 1 || n.Input(0).Node == nil {
 		return false

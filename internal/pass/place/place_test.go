@@ -13,7 +13,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// testKernels are operations with the types of devices that have kernels for them, "CPU+2" being one of priority 2.
+// testKernels are operations with the types of devices that have kernels for them, "CPU+2" being
+// one of priority 2.
 type testKernels struct {
 	graphtext.Ops
 	impls map[string][]kernel.Impl
@@ -173,7 +174,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestManyGroups joins ninety variables and their assignments in a few groups, through variables and assignments both.
+// TestManyGroups joins ninety variables and their assignments in a few groups, through variables
+// and assignments both.
 func TestManyGroups(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("in = TestInput()\n")

@@ -21,7 +21,8 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// compile returns the descriptors of every .proto file below dir, with comments, in the order of their paths.
+// compile returns the descriptors of every .proto file below dir, with comments, in the order of
+// their paths.
 func compile(ctx context.Context, dir string) (linker.Files, error) {
 	var paths []string
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, _ fs.DirEntry, err error) error {

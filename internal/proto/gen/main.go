@@ -1,7 +1,9 @@
-// Command protogen compiles the .proto sources in proto/ and writes their Go code to internal/proto/pb.
+// Command protogen compiles the .proto sources in proto/ and writes their Go code to
+// internal/proto/pb.
 //
-// It needs neither protoc nor anything installed: the compiler is a library, and protoc-gen-go is a tool of this module,
-// at the version in go.mod. With -check it writes nothing and fails when the committed code is not what the sources give.
+// It needs neither protoc nor anything installed: the compiler is a library, and protoc-gen-go is a
+// tool of this module, at the version in go.mod. With -check it writes nothing and fails when the
+// committed code is not what the sources give.
 package main
 
 import (

@@ -16,8 +16,8 @@ import (
 	_ "github.com/weft-ml/weft/internal/proto/pb"
 )
 
-// TestCommittedCodeHoldsTheSources is the part of -check that needs no plugin: everything but comments and the shape of
-// the Go code.
+// TestCommittedCodeHoldsTheSources is the part of -check that needs no plugin: everything but
+// comments and the shape of the Go code.
 func TestCommittedCodeHoldsTheSources(t *testing.T) {
 	files, err := compile(t.Context(), filepath.Join("../../..", sourcesDir))
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// An output is the generated files of one directory, which it owns: every other .pb.go file there is a leftover.
+// An output is the generated files of one directory, which it owns: every other .pb.go file there
+// is a leftover.
 type output struct {
 	dir  string
 	code map[string][]byte // by file name
@@ -47,7 +48,8 @@ func (o output) write() error {
 	return nil
 }
 
-// compare returns the names of the files that are missing or differ, and of those that are not generated any more.
+// compare returns the names of the files that are missing or differ, and of those that are not
+// generated any more.
 func (o output) compare() (stale, leftover []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(o.code)) {
 		got, err := os.ReadFile(filepath.Join(o.dir, name))

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// TypeURL returns the name under which TensorFlow knows the message in a google.protobuf.Any or an error's payload,
-// such as type.googleapis.com/tensorflow.RecvBufRespExtra.
+// TypeURL returns the name under which TensorFlow knows the message in a google.protobuf.Any or an
+// error's payload, such as type.googleapis.com/tensorflow.RecvBufRespExtra.
 func TypeURL(m proto.Message) string {
 	return "type.googleapis.com/" + strings.TrimPrefix(string(m.ProtoReflect().Descriptor().FullName()), "weft.")
 }
@@ -23,7 +23,8 @@ func MarshalAny(m proto.Message) (*anypb.Any, error) {
 	return &anypb.Any{TypeUrl: TypeURL(m), Value: value}, nil
 }
 
-// UnmarshalAny unpacks a message that was packed under TensorFlow's name for m. It fails when a holds another type.
+// UnmarshalAny unpacks a message that was packed under TensorFlow's name for m. It fails when a
+// holds another type.
 func UnmarshalAny(a *anypb.Any, m proto.Message) error {
 	want := strings.TrimPrefix(TypeURL(m), "type.googleapis.com/")
 	if got := a.GetTypeUrl(); got[strings.LastIndexByte(got, '/')+1:] != want {

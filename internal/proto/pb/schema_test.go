@@ -20,7 +20,8 @@ import (
 )
 
 // TestSchemaIsTensorFlows compares each of our messages and enums with the one of the same name in
-// testdata/tensorflow-2.21.binpb.gz: the descriptors of the files concerned, taken from TensorFlow 2.21.0's libraries.
+// testdata/tensorflow-2.21.binpb.gz: the descriptors of the files concerned, taken from TensorFlow
+// 2.21.0's libraries.
 func TestSchemaIsTensorFlows(t *testing.T) {
 	ours := describe(ourFiles())
 	if len(ours) < 200 {
@@ -160,7 +161,8 @@ func compare(ours, theirs map[string][]string) []string {
 	return faults
 }
 
-// describe returns, by TensorFlow's full name, a line for each field of a message and each value of an enum.
+// describe returns, by TensorFlow's full name, a line for each field of a message and each value of
+// an enum.
 func describe(files []*descriptorpb.FileDescriptorProto) map[string][]string {
 	lines := make(map[string][]string)
 	for _, file := range files {
@@ -212,7 +214,8 @@ func fieldLine(m *descriptorpb.DescriptorProto, f *descriptorpb.FieldDescriptorP
 	return line
 }
 
-// isPacked reports how the field is written: proto3 packs repeated numbers unless told otherwise, proto2 when told to.
+// isPacked reports how the field is written: proto3 packs repeated numbers unless told otherwise,
+// proto2 when told to.
 func isPacked(f *descriptorpb.FieldDescriptorProto, proto3 bool) bool {
 	if f.GetOptions() != nil && f.Options.Packed != nil {
 		return f.Options.GetPacked()

@@ -11,12 +11,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The elements of a tensor in tensor_content: plain memory as it is, and for strings, handles and variants the length of
-// every element as a varint, followed by the bytes of all. A handle's bytes are a ResourceHandleProto, a variant's a
-// VariantTensorDataProto.
+// The elements of a tensor in tensor_content: plain memory as it is, and for strings, handles and
+// variants the length of every element as a varint, followed by the bytes of all. A handle's bytes
+// are a ResourceHandleProto, a variant's a VariantTensorDataProto.
 
-// DecodeElements returns the tensor of the given type and shape whose tensor_content is given, with one reference. Plain
-// memory is shared.
+// DecodeElements returns the tensor of the given type and shape whose tensor_content is given, with
+// one reference. Plain memory is shared.
 func DecodeElements(dtype tensor.DType, shape tensor.Shape, content []byte) (tensor.Tensor, error) {
 	return newReader().content(dtype, shape, content)
 }
@@ -57,8 +57,8 @@ func (r *reader) content(dtype tensor.DType, shape tensor.Shape, content []byte)
 	}
 }
 
-// cleanBools returns content, or a copy of it if it has bytes other than 0 and 1, on which Go's compiler relies. Like
-// TensorFlow, it takes them for true.
+// cleanBools returns content, or a copy of it if it has bytes other than 0 and 1, on which Go's
+// compiler relies. Like TensorFlow, it takes them for true.
 func cleanBools(content []byte) []byte {
 	if !slices.ContainsFunc(content, noBool) {
 		return content

@@ -82,7 +82,8 @@ type numeric interface {
 
 func number[T, F numeric](v F) T { return T(v) }
 
-// pairs returns the complex numbers of a list of real and imaginary parts; half a number at the end is ignored.
+// pairs returns the complex numbers of a list of real and imaginary parts; half a number at the end
+// is ignored.
 func pairs[F any](parts []F) [][2]F {
 	out := make([][2]F, len(parts)/2)
 	for i := range out {
@@ -91,8 +92,8 @@ func pairs[F any](parts []F) [][2]F {
 	return out
 }
 
-// fill returns a tensor of the given values. The last stands for all that are missing, zero does if there are none, and
-// those that are too many are ignored.
+// fill returns a tensor of the given values. The last stands for all that are missing, zero does if
+// there are none, and those that are too many are ignored.
 func fill[T tensor.Elem, F any](r *reader, shape tensor.Shape, vals []F, convert func(F) T) (tensor.Tensor, error) {
 	dtype, n := tensor.DTypeOf[T](), shape.NumElements()
 	vals = vals[:min(int64(len(vals)), n)]

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// GraphFromProto returns a graph as it is written down. Only what the message says is checked, not whether it makes a
-// graph: graph.Import does that.
+// GraphFromProto returns a graph as it is written down. Only what the message says is checked, not
+// whether it makes a graph: graph.Import does that.
 func GraphFromProto(p *pb.GraphDef) (*graph.Def, error) {
 	r := newReader()
 	def := &graph.Def{Versions: VersionsFromProto(p.GetVersions())}

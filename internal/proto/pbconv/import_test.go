@@ -66,8 +66,9 @@ func importSample() *graph.Def {
 	}
 }
 
-// FuzzImport checks that no message makes the way into a graph, shape inference or the instantiation of functions panic, and
-// that a graph that was imported is imported again after it was written down.
+// FuzzImport checks that no message makes the way into a graph, shape inference or the
+// instantiation of functions panic, and that a graph that was imported is imported again after it
+// was written down.
 func FuzzImport(f *testing.F) {
 	p, err := GraphToProto(importSample())
 	if err != nil {

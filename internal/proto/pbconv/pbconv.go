@@ -1,17 +1,19 @@
-// Package pbconv converts between TensorFlow's messages (package pb) and the values that the runtime works on: tensors,
-// shapes, attributes, operations, functions and graphs.
+// Package pbconv converts between TensorFlow's messages (package pb) and the values that the
+// runtime works on: tensors, shapes, attributes, operations, functions and graphs.
 //
-// Messages come from outside. Every conversion from one checks what it reads, names what is wrong, and allocates no more
-// than the message itself justifies: a small message can ask for a large tensor only through values that it repeats, and
-// these are bounded for each message as a whole. Element memory is shared with the message where it can be, so a message
-// must not be modified after it was converted.
+// Messages come from outside. Every conversion from one checks what it reads, names what is wrong,
+// and allocates no more than the message itself justifies: a small message can ask for a large
+// tensor only through values that it repeats, and these are bounded for each message as a whole.
+// Element memory is shared with the message where it can be, so a message must not be modified
+// after it was converted.
 package pbconv
 
 import "github.com/weft-ml/weft/status"
 
 const (
-	// maxExpansion bounds the bytes of elements that one message may ask for without holding them, by the rule that the
-	// last value of a short list stands for all missing ones. It is the size that a message itself can have.
+	// maxExpansion bounds the bytes of elements that one message may ask for without holding them,
+	// by the rule that the last value of a short list stands for all missing ones. It is the size
+	// that a message itself can have.
 	maxExpansion = 1 << 31
 	// maxDepth bounds how deep tensors, functions and their attributes may nest.
 	maxDepth = 100

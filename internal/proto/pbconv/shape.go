@@ -22,7 +22,8 @@ func ShapeFromProto(p *pb.TensorShapeProto) (tensor.Shape, error) {
 	return shape, shape.Check()
 }
 
-// PartialShapeFromProto returns a shape that may be unknown in part. No message at all is a scalar's.
+// PartialShapeFromProto returns a shape that may be unknown in part. No message at all is a
+// scalar's.
 func PartialShapeFromProto(p *pb.TensorShapeProto) (tensor.PartialShape, error) {
 	if p.GetUnknownRank() {
 		if len(p.GetDim()) > 0 {

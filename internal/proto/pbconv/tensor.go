@@ -8,8 +8,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TensorFromProto returns the tensor of a message, in whatever encoding it comes, with one reference. The elements of
-// tensor_content are shared with the message.
+// TensorFromProto returns the tensor of a message, in whatever encoding it comes, with one
+// reference. The elements of tensor_content are shared with the message.
 func TensorFromProto(p *pb.TensorProto) (tensor.Tensor, error) { return newReader().tensor(p) }
 
 func (r *reader) tensor(p *pb.TensorProto) (tensor.Tensor, error) {
@@ -26,7 +26,8 @@ func (r *reader) tensor(p *pb.TensorProto) (tensor.Tensor, error) {
 		return tensor.Tensor{}, err
 	}
 	if len(p.GetTensorContent()) > 0 {
-		if dtype == tensor.Bool && slices.ContainsFunc(p.GetTensorContent(), noBool) { // which TensorFlow only lets pass between its own
+		// which TensorFlow only lets pass between its own
+		if dtype == tensor.Bool && slices.ContainsFunc(p.GetTensorContent(), noBool) {
 			return tensor.Tensor{}, status.InvalidArgumentf("Cannot parse tensor from proto: a bool is neither 0 nor 1")
 		}
 		return r.content(dtype, shape, p.GetTensorContent())
@@ -50,8 +51,9 @@ func dtypeOf(p pb.DataType) (tensor.DType, bool) {
 	return tensor.DType(p), true
 }
 
-// TensorToProto returns the message of a tensor as files and graphs hold it: strings, handles and variants in the fields
-// of their types, which every reader of such files understands, and all other elements in tensor_content, shared.
+// TensorToProto returns the message of a tensor as files and graphs hold it: strings, handles and
+// variants in the fields of their types, which every reader of such files understands, and all
+// other elements in tensor_content, shared.
 func TensorToProto(t *tensor.Tensor) (*pb.TensorProto, error) {
 	p, err := header(t)
 	if err != nil {
@@ -82,8 +84,8 @@ func TensorToProto(t *tensor.Tensor) (*pb.TensorProto, error) {
 	return p, nil
 }
 
-// TensorToWire returns the message of a tensor as TensorFlow's services send it: all elements in tensor_content, shared
-// where they are plain memory.
+// TensorToWire returns the message of a tensor as TensorFlow's services send it: all elements in
+// tensor_content, shared where they are plain memory.
 func TensorToWire(t *tensor.Tensor) (*pb.TensorProto, error) {
 	p, err := header(t)
 	if err != nil {

@@ -257,7 +257,8 @@ func TestUninitializedTensorIsNotWritten(t *testing.T) {
 	}
 }
 
-// FuzzTensor checks that no message makes the conversion panic, and that what is read is written back as it was.
+// FuzzTensor checks that no message makes the conversion panic, and that what is read is written
+// back as it was.
 func FuzzTensor(f *testing.F) {
 	for _, t := range samples() {
 		for _, write := range []func(*tensor.Tensor) (*pb.TensorProto, error){TensorToProto, TensorToWire} {

@@ -2,8 +2,8 @@ package master
 
 import "sync"
 
-// background is what goes on beside requests: cleanups, plans that are made, sessions that are closed. The master that is
-// closed waits for it.
+// background is what goes on beside requests: cleanups, plans that are made, sessions that are
+// closed. The master that is closed waits for it.
 type background struct {
 	wg sync.WaitGroup
 
@@ -11,7 +11,8 @@ type background struct {
 	over bool // guarded by mu; nobody waits any more for what is started
 }
 
-// Go starts f. What a request starts while the master is being closed ends by itself, with the master's context.
+// Go starts f. What a request starts while the master is being closed ends by itself, with the
+// master's context.
 func (b *background) Go(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -126,7 +126,8 @@ func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableReques
 	return resp, nil
 }
 
-// newCallableResponse returns a response with room for n tensors. Most have one, which then lies beside it.
+// newCallableResponse returns a response with room for n tensors. Most have one, which then lies
+// beside it.
 func newCallableResponse(n int) *message.RunCallableResponse {
 	one := &struct {
 		message.RunCallableResponse
@@ -140,7 +141,8 @@ func newCallableResponse(n int) *message.RunCallableResponse {
 	return &one.RunCallableResponse
 }
 
-// arrange puts the tensors of all fetches in their positions. A fetch that is repeated has references of its own.
+// arrange puts the tensors of all fetches in their positions. A fetch that is repeated has
+// references of its own.
 func (c *callable) arrange(tensors []message.NamedTensor, out []tensor.Tensor) {
 	for i, at := range c.positions {
 		out[i] = tensors[at].Tensor.Retain()
@@ -167,8 +169,8 @@ func (s *session) callable(handle int64) (*callable, error) {
 	return c, nil
 }
 
-// ReleaseCallable drops a step that was prepared, with its graphs on all tasks once it no longer runs. One that is not there
-// is no error.
+// ReleaseCallable drops a step that was prepared, with its graphs on all tasks once it no longer
+// runs. One that is not there is no error.
 func (m *Master) ReleaseCallable(_ context.Context, req *pb.ReleaseCallableRequest) (*pb.ReleaseCallableResponse, error) {
 	s, err := m.use(req.GetSessionHandle())
 	if err != nil {

@@ -19,7 +19,8 @@ func (m *Master) CloseSession(ctx context.Context, req *pb.CloseSessionRequest) 
 	return &pb.CloseSessionResponse{}, nil
 }
 
-// Reset drops the resources in the given containers of all tasks that satisfy the filters, and closes all sessions.
+// Reset drops the resources in the given containers of all tasks that satisfy the filters, and
+// closes all sessions.
 func (m *Master) Reset(ctx context.Context, req *pb.ResetRequest) (*pb.ResetResponse, error) {
 	filters, err := parseFilters(req.GetDeviceFilters())
 	if err != nil {
@@ -59,7 +60,8 @@ func (m *Master) cleanupAll(ctx context.Context, tasks []cluster.Task, container
 	wg.Wait()
 }
 
-// ListDevices describes the devices that a session can use, or, without a session, those of all tasks of the cluster.
+// ListDevices describes the devices that a session can use, or, without a session, those of all
+// tasks of the cluster.
 func (m *Master) ListDevices(ctx context.Context, req *pb.ListDevicesRequest) (*pb.ListDevicesResponse, error) {
 	if handle := req.GetSessionHandle(); handle != "" {
 		s := m.session(handle)
@@ -77,8 +79,8 @@ func (m *Master) ListDevices(ctx context.Context, req *pb.ListDevicesRequest) (*
 	}, nil
 }
 
-// listDevices calls all devices local, those of the master's task first, as clients of TensorFlow expect. Where the session
-// has brought its own cluster only the client's device is local.
+// listDevices calls all devices local, those of the master's task first, as clients of TensorFlow
+// expect. Where the session has brought its own cluster only the client's device is local.
 func (s *session) listDevices() *pb.ListDevicesResponse {
 	if !s.own {
 		own, others := s.devices.of(s.task), s.devices.notOf(s.task)

@@ -14,12 +14,13 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// keySeed is the key of graphs whose collective operations name themselves by inputs, and what the keys of others start
-// from.
+// keySeed is the key of graphs whose collective operations name themselves by inputs, and what the
+// keys of others start from.
 const keySeed uint64 = 0x8774aa605c729c72
 
-// collectiveKey returns the key under which masters agree on the numbers of the steps that run g, as TensorFlow computes
-// it: from the instances of the collective operations. It is 0 for a graph that has none.
+// collectiveKey returns the key under which masters agree on the numbers of the steps that run g,
+// as TensorFlow computes it: from the instances of the collective operations. It is 0 for a graph
+// that has none.
 func collectiveKey(g *graph.Graph) int64 {
 	c := collectiveOps{library: g.Library, instances: map[int32]bool{}, seen: map[string]bool{}}
 	for n := range g.Nodes() {
@@ -77,8 +78,8 @@ func (c *collectiveOps) call(name string) {
 	}
 }
 
-// number gives the step its number: that of all masters where the step has collective operations, or else a random one.
-// The caller must call retire.
+// number gives the step its number: that of all masters where the step has collective operations,
+// or else a random one. The caller must call retire.
 func (st *step) number(ctx context.Context) (err error) {
 	if st.plan.collective == 0 {
 		st.id = newStepID()
@@ -91,8 +92,9 @@ func (st *step) number(ctx context.Context) (err error) {
 	return err
 }
 
-// retire ends the step and lets its tasks forget it. The number of one that has failed is used again, but not before they
-// have; the master's own task, which others may ask for buffers of the next attempt, before the client can make that.
+// retire ends the step and lets its tasks forget it. The number of one that has failed is used
+// again, but not before they have; the master's own task, which others may ask for buffers of the
+// next attempt, before the client can make that.
 func (st *step) retire(err error) {
 	s, key := st.session, st.plan.collective
 	if key == 0 || err == nil {
@@ -121,8 +123,8 @@ func (st *step) retire(err error) {
 	})
 }
 
-// askLeader returns how to learn the number of the next step with the given key from the task that leads the session's
-// collective groups, nil if that is this one.
+// askLeader returns how to learn the number of the next step with the given key from the task that
+// leads the session's collective groups, nil if that is this one.
 func (s *session) askLeader(key int64) func(context.Context) (int64, error) {
 	leader := s.config.GetExperimental().GetCollectiveGroupLeader()
 	if leader == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/kernel"
 )
 
-// TestCollectiveKey compares the keys of graphs with those that TensorFlow's masters compute: masters of both kinds ask one
-// leader for the numbers of their steps.
+// TestCollectiveKey compares the keys of graphs with those that TensorFlow's masters compute:
+// masters of both kinds ask one leader for the numbers of their steps.
 func TestCollectiveKey(t *testing.T) {
 	reduce := func(name string, instance string) string {
 		return name + ` = CollectiveReduce(c) T=float group_size=2 group_key=1 instance_key=` + instance +

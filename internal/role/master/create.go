@@ -13,8 +13,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// CreateSession makes a session of a client's graph. It waits for all tasks that the session may use, as long as ctx
-// lives. The whole graph is placed, so that a node that cannot be is an error here even if no step ever needs it.
+// CreateSession makes a session of a client's graph. It waits for all tasks that the session may
+// use, as long as ctx lives. The whole graph is placed, so that a node that cannot be is an error
+// here even if no step ever needs it.
 func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error) {
 	config := m.sessionConfig(req.GetConfig())
 	if config.GetUsePerSessionThreads() || len(config.GetSessionInterOpThreadPool()) > 0 {
@@ -82,8 +83,8 @@ func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target 
 	return s, err
 }
 
-// bringCluster makes the session use the cluster of its configuration, in which the master finds itself by the address
-// that the client has reached it under.
+// bringCluster makes the session use the cluster of its configuration, in which the master finds
+// itself by the address that the client has reached it under.
 func (s *session) bringCluster(target string) error {
 	def := s.config.GetClusterDef()
 	spec, err := cluster.FromJobs(func(yield func(string, map[int32]string) bool) {
@@ -153,7 +154,8 @@ func (s *session) createWorkerSessions(ctx context.Context) error {
 	})
 }
 
-// coordination returns what TensorFlow's workers are told about coordination: that the master's task would lead it.
+// coordination returns what TensorFlow's workers are told about coordination: that the master's
+// task would lead it.
 func (s *session) coordination() *pb.CoordinationServiceConfig {
 	out := &pb.CoordinationServiceConfig{ServiceType: "standalone"}
 	if given := s.config.GetExperimental().GetCoordinationConfig(); given != nil {

@@ -18,8 +18,8 @@ type remoteDevice struct {
 // devices are the devices that a session can use, in the order of their tasks.
 type devices []remoteDevice
 
-// onTask returns a task's device under the name that the task has in this cluster: tasks that were started under another
-// name, or that know only "/cpu:0", are believed about the rest.
+// onTask returns a task's device under the name that the task has in this cluster: tasks that were
+// started under another name, or that know only "/cpu:0", are believed about the rest.
 func onTask(task cluster.Task, attrs *pb.DeviceAttributes) (remoteDevice, error) {
 	name, err := device.Parse(attrs.GetName())
 	if err == nil && name.Type == "" {
@@ -73,7 +73,8 @@ func (d devices) incarnations() map[string]uint64 {
 	return out
 }
 
-// client returns the device of a task that stands for the client: feeds come from there and fetches go there.
+// client returns the device of a task that stands for the client: feeds come from there and fetches
+// go there.
 func (d devices) client(task cluster.Task) (remoteDevice, error) {
 	for i := range d {
 		if taskOf(d[i].name) == task && d[i].name.Type == "CPU" {
@@ -85,7 +86,8 @@ func (d devices) client(task cluster.Task) (remoteDevice, error) {
 
 func taskOf(name device.Spec) cluster.Task { return cluster.Task{Job: name.Job, Index: name.Task} }
 
-// filters are partial names of devices. A device is seen if it satisfies one of them, or if there are none.
+// filters are partial names of devices. A device is seen if it satisfies one of them, or if there
+// are none.
 type filters []device.Spec
 
 func parseFilters(texts []string) (filters, error) {

@@ -37,7 +37,8 @@ func TestErrorOfOneTaskEndsTheOthers(t *testing.T) {
 	}
 }
 
-// TestErrorsOfSeveralTasks makes two tasks fail on their own at the same time, and a third because of them.
+// TestErrorsOfSeveralTasks makes two tasks fail on their own at the same time, and a third because
+// of them.
 func TestErrorsOfSeveralTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, clusterThatFailsTogether(t), one+`
@@ -62,8 +63,8 @@ late
 	})
 }
 
-// clusterThatFailsTogether has an operation FailLate that fails after a second, whether the step was cancelled meanwhile
-// or not.
+// clusterThatFailsTogether has an operation FailLate that fails after a second, whether the step
+// was cancelled meanwhile or not.
 func clusterThatFailsTogether(t *testing.T) *testcluster.Cluster {
 	return testcluster.New(t, testcluster.Options{
 		Jobs: map[string]int{"ps": 1, "worker": 2},
@@ -166,8 +167,8 @@ func TestCloseCancelsSteps(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForDeadTasks: after a step has failed because a task died, TensorFlow's master waits for that task
-// to come back.
+// TestCloseDoesNotWaitForDeadTasks: after a step has failed because a task died, TensorFlow's
+// master waits for that task to come back.
 func TestCloseDoesNotWaitForDeadTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := psWorker(t)

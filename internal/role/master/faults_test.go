@@ -10,8 +10,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// TestFaultsOfEveryCall lets each of the calls of a step fail or hang, on the way to one task. The client gets an error that
-// names the task, or its own timeout; nothing of the step is left; and as soon as the fault is over, the session goes on.
+// TestFaultsOfEveryCall lets each of the calls of a step fail or hang, on the way to one task. The
+// client gets an error that names the task, or its own timeout; nothing of the step is left; and as
+// soon as the fault is over, the session goes on.
 func TestFaultsOfEveryCall(t *testing.T) {
 	const text = one + "b = TestAdd(a, a) device=/job:ps\nc = TestAdd(b, a)"
 	down := status.Unavailablef("Socket closed")
@@ -73,8 +74,8 @@ func TestFaultsOfEveryCall(t *testing.T) {
 	}
 }
 
-// TestTaskRestartsBetweenAnyCalls restarts a task as each of the calls to it arrives: the step ends with Aborted, or with the
-// lost connection, and a session that is made then works.
+// TestTaskRestartsBetweenAnyCalls restarts a task as each of the calls to it arrives: the step ends
+// with Aborted, or with the lost connection, and a session that is made then works.
 func TestTaskRestartsBetweenAnyCalls(t *testing.T) {
 	const text = one + "b = TestAdd(a, a) device=/job:ps\nc = TestAdd(b, a)"
 	for _, method := range []string{"CreateWorkerSession", "RegisterGraph", "RunGraph", "RecvTensor"} {

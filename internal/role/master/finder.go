@@ -18,17 +18,20 @@ const (
 	maxRetry = time.Second
 )
 
-// finder asks tasks for their devices, all at the same time, and waits for those that are not up yet.
+// finder asks tasks for their devices, all at the same time, and waits for those that are not up
+// yet.
 type finder struct {
 	workers Workers
 	log     *slog.Logger
 
-	mu      sync.Mutex
-	missing map[cluster.Task]error // guarded by mu; tasks that have not answered, and why if that is known
+	mu sync.Mutex
+	// guarded by mu; tasks that have not answered, and why if that is known
+	missing map[cluster.Task]error
 }
 
-// findDevices returns the devices of the given tasks, in their order. It waits for all of them until ctx ends, and the
-// error then names those that are missing. What a task answers other than that it is not available ends the wait.
+// findDevices returns the devices of the given tasks, in their order. It waits for all of them
+// until ctx ends, and the error then names those that are missing. What a task answers other than
+// that it is not available ends the wait.
 func findDevices(ctx context.Context, workers Workers, tasks []cluster.Task, log *slog.Logger) (devices, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

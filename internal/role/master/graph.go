@@ -13,11 +13,12 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// graphState is a session's graph, placed, between two extensions. It does not change: an extension makes another one, so
-// that plans can be made of it meanwhile.
+// graphState is a session's graph, placed, between two extensions. It does not change: an extension
+// makes another one, so that plans can be made of it meanwhile.
 type graphState struct {
-	source  *graph.Graph // as the client made it
-	graph   *graph.Graph // with functional control flow lowered, and placed; source itself if there is nothing to lower
+	source *graph.Graph // as the client made it
+	// with functional control flow lowered, and placed; source itself if there is nothing to lower
+	graph   *graph.Graph
 	version int64
 }
 
@@ -30,7 +31,8 @@ func (m *Master) importGraph(p *pb.GraphDef) (*graph.Graph, error) {
 	return graph.Import(def, m.Kernels, graph.ImportOptions{})
 }
 
-// prepare lowers and places a graph. Nodes with state stay where they were in the state before, if there was one.
+// prepare lowers and places a graph. Nodes with state stay where they were in the state before, if
+// there was one.
 func (s *session) prepare(source *graph.Graph, before *graphState) (*graphState, error) {
 	g, err := s.lower(source)
 	if err != nil {
@@ -81,7 +83,8 @@ func (s *session) logPlacement(line string) {
 	}
 }
 
-// ExtendSession adds nodes to a session's graph, all or none. Nodes with state stay on their devices.
+// ExtendSession adds nodes to a session's graph, all or none. Nodes with state stay on their
+// devices.
 func (m *Master) ExtendSession(_ context.Context, req *pb.ExtendSessionRequest) (*pb.ExtendSessionResponse, error) {
 	s, err := m.use(req.GetSessionHandle())
 	if err != nil {
@@ -98,7 +101,8 @@ func (m *Master) ExtendSession(_ context.Context, req *pb.ExtendSessionRequest) 
 	return &pb.ExtendSessionResponse{NewGraphVersion: version}, nil
 }
 
-// extend makes the next state of the graph from the given version. Of several extensions at the same time one succeeds.
+// extend makes the next state of the graph from the given version. Of several extensions at the
+// same time one succeeds.
 func (s *session) extend(def *graph.Def, version int64) (int64, error) {
 	s.mu.Lock()
 	old, closed := s.graph, s.closed

@@ -17,7 +17,8 @@ type limit struct {
 // longest is a limit that nobody reaches.
 const longest = 100 * 365 * 24 * time.Hour
 
-// limitOf returns that of what begins now and may take a number of milliseconds, or any time if that is 0.
+// limitOf returns that of what begins now and may take a number of milliseconds, or any time if
+// that is 0.
 func limitOf(ms int64) limit {
 	if ms <= 0 {
 		return limit{}
@@ -25,7 +26,8 @@ func limitOf(ms int64) limit {
 	return limit{true, stepctx.Now() + time.Duration(min(ms, longest.Milliseconds()))*time.Millisecond}
 }
 
-// limit returns that of a step which begins now: it has the time that the client allows it, or else the session.
+// limit returns that of a step which begins now: it has the time that the client allows it, or else
+// the session.
 func (s *session) limit(options *pb.RunOptions) limit {
 	if ms := options.GetTimeoutInMs(); ms > 0 {
 		return limitOf(ms)
@@ -41,7 +43,8 @@ func (l limit) context(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeoutCause(ctx, l.at-stepctx.Now(), errTimeout)
 }
 
-// begin begins the life of a step, which has no timer as long as nobody waits. The caller must finish it.
+// begin begins the life of a step, which has no timer as long as nobody waits. The caller must
+// finish it.
 func (st *step) begin(ctx context.Context, l limit) {
 	st.life.Begin(ctx)
 	if l.set {

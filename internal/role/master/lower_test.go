@@ -60,7 +60,8 @@ func TestFunctionsOnSeveralTasks(t *testing.T) {
 	}
 }
 
-// TestStateOfFunctionsStays checks that an extension leaves the state of what was lowered before in place.
+// TestStateOfFunctionsStays checks that an extension leaves the state of what was lowered before in
+// place.
 func TestStateOfFunctionsStays(t *testing.T) {
 	c := psWorker(t)
 	const call = functions + "call = StatefulPartitionedCall(x, y) Tout=[float] f=@First\n"

@@ -1,12 +1,14 @@
-// Package master coordinates the tasks of a cluster on behalf of clients: it implements MasterService.
+// Package master coordinates the tasks of a cluster on behalf of clients: it implements
+// MasterService.
 //
-// A client's session owns a graph, placed as a whole on the devices of the session's tasks. The first step with some
-// feeds, fetches and targets makes a plan of them: the part of the graph that they need, optimized, split by task and
-// registered with every task's worker. A step looks its plan up, sends RunGraph to all tasks of the plan at the same time,
-// and returns what the master's own task fetched. The master's own worker is called as a plain function.
+// A client's session owns a graph, placed as a whole on the devices of the session's tasks. The
+// first step with some feeds, fetches and targets makes a plan of them: the part of the graph that
+// they need, optimized, split by task and registered with every task's worker. A step looks its
+// plan up, sends RunGraph to all tasks of the plan at the same time, and returns what the master's
+// own task fetched. The master's own worker is called as a plain function.
 //
-// Locks are taken in this order: [Master].mu, session.mu. Neither is held during a call to a worker or a pass over a
-// graph.
+// Locks are taken in this order: [Master].mu, session.mu. Neither is held during a call to a worker
+// or a pass over a graph.
 package master
 
 import (
@@ -42,8 +44,9 @@ type Worker interface {
 
 // Sequences numbers the steps with collective operations, by the key of their graph.
 type Sequences interface {
-	// Acquire waits until no other step of the key runs and returns the number of the next one. If it is not known, ask is
-	// called for it, which is nil on the task that gives the numbers out. The caller must call Release.
+	// Acquire waits until no other step of the key runs and returns the number of the next one. If
+	// it is not known, ask is called for it, which is nil on the task that gives the numbers out.
+	// The caller must call Release.
 	Acquire(ctx context.Context, key int64, ask func(context.Context) (int64, error)) (int64, error)
 	// Release ends a step. One that has succeeded uses its number up.
 	Release(key int64, succeeded bool)
@@ -64,15 +67,15 @@ type Config struct {
 	Kernels *kernel.Registry
 	// Sequences is shared with the task's worker, which tells other masters the numbers.
 	Sequences Sequences
-	// Connect reaches the cluster that a session brings along, in which this task has the given name. It is nil where
-	// sessions may not bring one.
+	// Connect reaches the cluster that a session brings along, in which this task has the given
+	// name. It is nil where sessions may not bring one.
 	Connect func(spec cluster.Spec, self cluster.Task) (Workers, error)
 	// SessionDefaults is what sessions get that do not say otherwise; may be nil.
 	SessionDefaults *pb.ConfigProto
 	// SessionTTL is how long a session lives that nobody uses; 0 for ever.
 	SessionTTL time.Duration
-	// Placement gets a line for every node of a session that wants its placement logged, as TensorFlow's servers print it;
-	// may be nil.
+	// Placement gets a line for every node of a session that wants its placement logged, as
+	// TensorFlow's servers print it; may be nil.
 	Placement io.Writer
 	Log       *slog.Logger
 }
@@ -82,7 +85,8 @@ const (
 	recentRequests = 10_000
 	// watchPeriod is how often unused sessions and stuck steps are looked for.
 	watchPeriod = 10 * time.Second
-	// stuckAfter is how long a step may run, and one that has failed go on on some task, before that is logged.
+	// stuckAfter is how long a step may run, and one that has failed go on on some task, before
+	// that is logged.
 	stuckAfter = 60 * time.Second
 	// cleanupTimeout bounds what a task is asked to do for a step or session that is over.
 	cleanupTimeout = 10 * time.Second

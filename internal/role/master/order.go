@@ -14,8 +14,8 @@ import (
 // maxOrders bounds how many ways to order the names of one session's requests are remembered.
 const maxOrders = 4096
 
-// order is a request as a client writes it, which most clients do in the same way every time: what its names stand for in
-// its plan.
+// order is a request as a client writes it, which most clients do in the same way every time: what
+// its names stand for in its plan.
 type order struct {
 	feeds, fetches, targets []string
 	collective              int64 // key that the client gives to the step
@@ -55,8 +55,8 @@ func hashRequest(req *message.RunStepRequest) uint64 {
 	return h.Sum64()
 }
 
-// order returns what a request asks for, with a plan that is ready and has one more user, who must call release. It makes
-// the plan if there is none.
+// order returns what a request asks for, with a plan that is ready and has one more user, who must
+// call release. It makes the plan if there is none.
 func (s *session) order(ctx context.Context, l limit, req *message.RunStepRequest) (*order, error) {
 	hash := hashRequest(req)
 	s.mu.Lock()

@@ -11,8 +11,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// partialRun is a step that its client runs in pieces: each call feeds some of the feeds and takes some of the fetches that
-// were announced. It ends when all have been, or with the first error of a task.
+// partialRun is a step that its client runs in pieces: each call feeds some of the feeds and takes
+// some of the fetches that were announced. It ends when all have been, or with the first error of a
+// task.
 type partialRun struct {
 	plan *plan // used until the end
 	id   int64
@@ -124,7 +125,8 @@ func (s *session) endPartials() {
 	}
 }
 
-// take checks the feeds and fetches of one piece and counts them as done. It reports whether they were the last.
+// take checks the feeds and fetches of one piece and counts them as done. It reports whether they
+// were the last.
 func (r *partialRun) take(req *message.RunStepRequest, g *graph.Graph) (last bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

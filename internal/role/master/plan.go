@@ -18,18 +18,21 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// plan is one kind of step of a session, registered with the workers of all tasks that have a part in it. It does not
-// change once it is ready, whatever becomes of the session's graph.
+// plan is one kind of step of a session, registered with the workers of all tasks that have a part
+// in it. It does not change once it is ready, whatever becomes of the session's graph.
 type plan struct {
 	ready chan struct{} // closed when the rest is set
 	err   error         // why there is no plan
 
-	parts     []part
-	home      int               // position of the part of the master's task, through which tensors are fed and fetched; -1 if none
+	parts []part
+	// position of the part of the master's task, through which tensors are fed and fetched; -1 if
+	// none
+	home      int
 	feedKeys  map[string]string // rendezvous keys by feed; none for those that nothing consumes
 	fetchKeys map[string]string // rendezvous keys by fetch
 	runs      atomic.Int64      // number of steps
-	// collective is the key under which masters agree on the numbers of the steps, 0 without collective operations.
+	// collective is the key under which masters agree on the numbers of the steps, 0 without
+	// collective operations.
 	collective int64
 
 	key   string // in session.plans; "" for the plan of a callable
@@ -65,7 +68,8 @@ func (s *session) makePlan(p *plan, state *graphState, req planRequest) {
 	p.err = err
 }
 
-// catch makes an error of a panic: a fault that one client's graph has brought up must not end the task.
+// catch makes an error of a panic: a fault that one client's graph has brought up must not end the
+// task.
 func (m *Master) catch(err *error, doing string) {
 	if fault := recover(); fault != nil {
 		m.Log.Error("panic", "while", doing, "fault", fault, "stack", string(debug.Stack()))
@@ -106,7 +110,8 @@ func (s *session) newName(prefix string) string {
 	return prefix + "_S" + strconv.FormatInt(s.names.Add(1)-1, 10)
 }
 
-// terminalKeys returns the rendezvous keys of the nodes through which tensors enter or leave, by the client's name.
+// terminalKeys returns the rendezvous keys of the nodes through which tensors enter or leave, by
+// the client's name.
 func terminalKeys(names []string, nodes []*graph.Node) map[string]string {
 	out := make(map[string]string, len(names))
 	for i, n := range nodes {
@@ -167,8 +172,9 @@ func (s *session) registerPart(pt *part, g *graph.Graph, collective int64, optio
 	return err
 }
 
-// stripDefaults takes attributes that have their default out of what is written of a graph, as TensorFlow's masters do: a
-// worker of an earlier release may not know them, and all add them again.
+// stripDefaults takes attributes that have their default out of what is written of a graph, as
+// TensorFlow's masters do: a worker of an earlier release may not know them, and all add them
+// again.
 func stripDefaults(g *graph.Graph, def *graph.Def) {
 	for i := range def.Nodes {
 		n := &def.Nodes[i]

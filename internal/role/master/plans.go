@@ -7,13 +7,13 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// maxPlans bounds the plans that a session keeps. A client that makes new nodes for every step would otherwise fill the
-// memory of all tasks.
+// maxPlans bounds the plans that a session keeps. A client that makes new nodes for every step
+// would otherwise fill the memory of all tasks.
 const maxPlans = 1024
 
-// plan returns the plan of a signature when it is ready, with one more user, who must call release. The first request for
-// a plan starts to make it; all wait for it no longer than their context lives. A plan that could not be made is
-// forgotten, so that the next request tries again.
+// plan returns the plan of a signature when it is ready, with one more user, who must call release.
+// The first request for a plan starts to make it; all wait for it no longer than their context
+// lives. A plan that could not be made is forgotten, so that the next request tries again.
 func (s *session) plan(ctx context.Context, sig signature) (*plan, error) {
 	key := sig.key()
 	s.mu.Lock()
@@ -56,8 +56,8 @@ func (s *session) await(ctx context.Context, p *plan) (*plan, error) {
 	return p, nil
 }
 
-// keepLocked adds a plan to those that are kept, in place of the one that has not been used for longest if there are too
-// many.
+// keepLocked adds a plan to those that are kept, in place of the one that has not been used for
+// longest if there are too many.
 func (s *session) keepLocked(key string) *plan {
 	if len(s.plans) >= maxPlans {
 		var oldest *plan
@@ -98,8 +98,8 @@ func (s *session) release(p *plan) {
 	s.releaseLocked(p)
 }
 
-// releaseLocked drops a plan's graphs on all tasks when nobody uses it any more. When the session is closed, they go with
-// it.
+// releaseLocked drops a plan's graphs on all tasks when nobody uses it any more. When the session
+// is closed, they go with it.
 func (s *session) releaseLocked(p *plan) {
 	if p.users--; p.users == 0 && s.closed == nil {
 		s.master.background.Go(func() { s.deregister(p) })

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// RunStep runs one step of a session, or one call of a step that is run in pieces. The error is in the response where the
-// request says so.
+// RunStep runs one step of a session, or one call of a step that is run in pieces. The error is in
+// the response where the request says so.
 func (m *Master) RunStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
 	resp, err := m.runStep(ctx, req)
 	if err != nil && req.StoreErrorsInBody {
@@ -61,7 +61,8 @@ func (s *session) runStep(ctx context.Context, l limit, req *message.RunStepRequ
 	return resp, nil
 }
 
-// traced numbers the step, runs it with what its options ask to be recorded, and lets the tasks forget it.
+// traced numbers the step, runs it with what its options ask to be recorded, and lets the tasks
+// forget it.
 func (st *step) traced(ctx context.Context, l limit, options *pb.RunOptions) ([]message.NamedTensor, *pb.RunMetadata, error) {
 	t, err := newTrace(st.session, st.plan, options)
 	if err != nil {

@@ -31,10 +31,12 @@ type session struct {
 	active atomic.Bool  // the session has been used since it was last looked at
 	used   time.Time    // when it was last seen to have been; for who looks for unused sessions
 
-	mu        sync.Mutex
-	closed    *status.Error          // guarded by mu; why the session is closed, nil while it is open
-	graph     *graphState            // guarded by mu
-	orders    map[uint64]*order      // guarded by mu; plans by the hash of a request's names as they come
+	mu sync.Mutex
+	// guarded by mu; why the session is closed, nil while it is open
+	closed *status.Error
+	graph  *graphState // guarded by mu
+	// guarded by mu; plans by the hash of a request's names as they come
+	orders    map[uint64]*order
 	plans     map[string]*plan       // guarded by mu; by signature
 	partials  map[string]*partialRun // guarded by mu; by handle
 	callables map[int64]*callable    // guarded by mu; by handle
@@ -42,11 +44,12 @@ type session struct {
 	setUp     int64                  // guarded by mu; number of partial runs that were set up
 	uses      int64                  // guarded by mu; how often plans were used
 	running   map[*step]struct{}     // guarded by mu
-	idle      chan struct{}          // guarded by mu; closed when the last step of a closed session has ended
+	// guarded by mu; closed when the last step of a closed session has ended
+	idle chan struct{}
 }
 
-// touch keeps the session from being collected. It does not look at the clock, which would take longer than all else that a
-// small step does here.
+// touch keeps the session from being collected. It does not look at the clock, which would take
+// longer than all else that a small step does here.
 func (s *session) touch() {
 	if !s.active.Load() {
 		s.active.Store(true)
@@ -81,8 +84,8 @@ func (s *session) closeReason() *status.Error {
 	return s.closed
 }
 
-// close cancels what runs, waits until it has ended, and drops the session on all its tasks. It waits no longer than ctx
-// lives; the rest then goes on by itself.
+// close cancels what runs, waits until it has ended, and drops the session on all its tasks. It
+// waits no longer than ctx lives; the rest then goes on by itself.
 func (s *session) close(ctx context.Context, why *status.Error) {
 	s.mu.Lock()
 	if s.closed == nil {
@@ -106,7 +109,8 @@ func (s *session) close(ctx context.Context, why *status.Error) {
 	s.awaitEnd(ctx, over)
 }
 
-// awaitEnd waits for the end of a session that is closed, and says from time to time for whom it waits.
+// awaitEnd waits for the end of a session that is closed, and says from time to time for whom it
+// waits.
 func (s *session) awaitEnd(ctx context.Context, over <-chan struct{}) {
 	ticker := time.NewTicker(logPeriod)
 	defer ticker.Stop()
@@ -127,7 +131,8 @@ func (s *session) awaitEnd(ctx context.Context, over <-chan struct{}) {
 	}
 }
 
-// deleteWorkerSessions drops the session on all its tasks. That one of them cannot be reached is logged only.
+// deleteWorkerSessions drops the session on all its tasks. That one of them cannot be reached is
+// logged only.
 func (s *session) deleteWorkerSessions() {
 	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
 	defer cancel()

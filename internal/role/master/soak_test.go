@@ -16,7 +16,8 @@ import (
 
 var soak = flag.Int("soak", 1, "how much longer the soak test is to run than usual: 100 makes 10,000 sessions and 100,000 steps")
 
-// TestSoak opens and closes sessions and runs steps that are cancelled at random moments, and looks for what is left.
+// TestSoak opens and closes sessions and runs steps that are cancelled at random moments, and looks
+// for what is left.
 func TestSoak(t *testing.T) {
 	c := psWorker(t)
 	before := settle(t, c)
@@ -93,8 +94,8 @@ func (f footprint) within(before footprint) bool {
 	return f.goroutines <= before.goroutines+moreGoroutines && f.heap <= before.heap+moreHeap && f.buffers == before.buffers
 }
 
-// settle waits until the tasks know neither sessions nor steps, with whose rendezvous the values go that nobody took, and
-// measures.
+// settle waits until the tasks know neither sessions nor steps, with whose rendezvous the values go
+// that nobody took, and measures.
 func settle(t *testing.T, c *testcluster.Cluster) footprint {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

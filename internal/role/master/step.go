@@ -58,8 +58,8 @@ func (st *step) feed(key string, t tensor.Tensor) {
 	}
 }
 
-// forget ends the use of a step. One that was done by the master's own task alone, and of which that has kept nothing, is
-// used again.
+// forget ends the use of a step. One that was done by the master's own task alone, and of which
+// that has kept nothing, is used again.
 func (st *step) forget() {
 	if !st.answer.Forgotten || st.finished != nil || !st.life.Renew() {
 		return
@@ -76,12 +76,14 @@ func (st *step) forget() {
 // newStepID returns a number for a step; the upper seven bits are 0 for uses to come.
 func newStepID() int64 { return int64(rand.Uint64() >> 7) }
 
-// run runs a step that has begun, within ctx, on all its tasks and returns what they answer, in the order of the plan's
-// parts. It returns when all have: what is left of a step that has failed does not disturb the next one.
+// run runs a step that has begun, within ctx, on all its tasks and returns what they answer, in the
+// order of the plan's parts. It returns when all have: what is left of a step that has failed does
+// not disturb the next one.
 func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
 	alone := st.plan.home == 0 && len(st.plan.parts) == 1
 	if !alone {
-		st.finished = make([]bool, len(st.plan.parts)) // before the session shows the step to others
+		// before the session shows the step to others
+		st.finished = make([]bool, len(st.plan.parts))
 	}
 	if err := st.session.enter(st); err != nil {
 		return nil, err
@@ -121,7 +123,8 @@ func (st *step) runAll(resps []*message.RunGraphResponse) {
 	wg.Wait()
 }
 
-// flush sends the requests for parts, which have waited for those for tensors that the own task asks for first.
+// flush sends the requests for parts, which have waited for those for tensors that the own task
+// asks for first.
 func (st *step) flush() {
 	for i := range st.plan.parts {
 		if w, ok := st.plan.parts[i].worker.(starter); ok {
@@ -130,7 +133,8 @@ func (st *step) flush() {
 	}
 }
 
-// runHome runs the part of the master's own task. asked is called when that has asked for what it receives first.
+// runHome runs the part of the master's own task. asked is called when that has asked for what it
+// receives first.
 func (st *step) runHome(asked func()) *message.RunGraphResponse {
 	home := st.plan.home
 	st.own = st.request(home)
@@ -150,8 +154,8 @@ func release(resp *message.RunGraphResponse) {
 	}
 }
 
-// starter is a Worker that can be called without a goroutine that waits. done is called once, must not wait, and owns the
-// response.
+// starter is a Worker that can be called without a goroutine that waits. done is called once, must
+// not wait, and owns the response.
 type starter interface {
 	// Flush sends the requests that can wait for others.
 	Flush()
@@ -159,8 +163,8 @@ type starter interface {
 	StartCleanup(ctx context.Context, req *pb.CleanupGraphRequest, done func(*pb.CleanupGraphResponse, error))
 }
 
-// startPart runs the step on one task, without waiting for it. The request may be told to wait for others. done is called
-// once.
+// startPart runs the step on one task, without waiting for it. The request may be told to wait for
+// others. done is called once.
 func (st *step) startPart(i int, canWait bool, done func(*message.RunGraphResponse)) {
 	request := st.request(i)
 	req := &request
@@ -183,8 +187,8 @@ func (st *step) request(i int) message.RunGraphRequest {
 	}
 }
 
-// endPart takes note of what a task has answered. The first error that does not follow from another one ends the other
-// parts.
+// endPart takes note of what a task has answered. The first error that does not follow from another
+// one ends the other parts.
 func (st *step) endPart(i int, resp *message.RunGraphResponse, err error) *message.RunGraphResponse {
 	if err == nil && resp.Err != nil {
 		err = resp.Err
@@ -222,8 +226,8 @@ func (st *step) unfinished() []cluster.Task {
 	return out
 }
 
-// outcome returns the error of the step. The reason for which it was ended from outside explains more than what its tasks
-// make of that.
+// outcome returns the error of the step. The reason for which it was ended from outside explains
+// more than what its tasks make of that.
 func (st *step) outcome(ctx context.Context) error {
 	err := st.errs.Concatenated()
 	if err == nil || status.CodeOf(err) != status.Cancelled && !status.IsDerived(err) {
@@ -241,8 +245,8 @@ func (st *step) outcome(ctx context.Context) error {
 	return err
 }
 
-// cleanup lets all tasks of a step forget it. Nobody waits for that: a task that cannot be reached has nothing to forget.
-// req is for the master's own task, and is borrowed.
+// cleanup lets all tasks of a step forget it. Nobody waits for that: a task that cannot be reached
+// has nothing to forget. req is for the master's own task, and is borrowed.
 func (s *session) cleanup(p *plan, req *pb.CleanupGraphRequest) {
 	for i := range p.parts {
 		if i == p.home {
@@ -280,7 +284,8 @@ func (s *session) endCleanup(pt *part, id int64, err error) {
 	}
 }
 
-// fetched returns the tensors under the given keys, which the master's own task fetched, and takes their references.
+// fetched returns the tensors under the given keys, which the master's own task fetched, and takes
+// their references.
 func (st *step) fetched(resps []*message.RunGraphResponse) ([]message.NamedTensor, error) {
 	if len(st.keys) == 0 {
 		return nil, nil

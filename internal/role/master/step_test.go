@@ -234,7 +234,8 @@ func TestSeveralDevicesOfATask(t *testing.T) {
 	}
 }
 
-// TestTransfersOfSeveralPlansDoNotMeet runs two kinds of steps at the same time that move values between the same nodes.
+// TestTransfersOfSeveralPlansDoNotMeet runs two kinds of steps at the same time that move values
+// between the same nodes.
 func TestTransfersOfSeveralPlansDoNotMeet(t *testing.T) {
 	s := open(t, psWorker(t), `
 		x = Placeholder() dtype=float
@@ -276,7 +277,8 @@ func TestLargeTensors(t *testing.T) {
 	}
 }
 
-// TestIterationAcrossSteps finds a fixed point as clients do, feeding what the step before has fetched.
+// TestIterationAcrossSteps finds a fixed point as clients do, feeding what the step before has
+// fetched.
 func TestIterationAcrossSteps(t *testing.T) {
 	s := open(t, psWorker(t), `
 		x = Placeholder() dtype=float

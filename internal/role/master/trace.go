@@ -56,7 +56,8 @@ func (t *trace) begin(ctx context.Context) {
 	}
 }
 
-// logging sends a request to all tasks of the step. That one fails costs no more than its transfers in the trace.
+// logging sends a request to all tasks of the step. That one fails costs no more than its transfers
+// in the trace.
 func (t *trace) logging(ctx context.Context, req *pb.LoggingRequest) []*pb.LoggingResponse {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -75,7 +76,8 @@ func (t *trace) logging(ctx context.Context, req *pb.LoggingRequest) []*pb.Loggi
 // nothing is what was recorded of most steps. Nobody changes it.
 var nothing = &pb.RunMetadata{}
 
-// end gathers what was recorded: transfers first, those to the master's own task before the others', then kernels.
+// end gathers what was recorded: transfers first, those to the master's own task before the
+// others', then kernels.
 func (t *trace) end(ctx context.Context, id int64, resps []*message.RunGraphResponse) *pb.RunMetadata {
 	if t == nil {
 		return nothing

@@ -2,7 +2,8 @@ package master
 
 import "time"
 
-// watch closes sessions that nobody has used for long, and says which tasks hold up steps, until the master is closed.
+// watch closes sessions that nobody has used for long, and says which tasks hold up steps, until
+// the master is closed.
 func (m *Master) watch() {
 	ticker := time.NewTicker(watchPeriod)
 	defer ticker.Stop()
@@ -52,8 +53,9 @@ type notice struct {
 	told   bool // that it runs
 }
 
-// logStuck says which tasks have not ended their part of a step that has run for long, once, and of one that failed long
-// ago, again and again: the one may wait for what is to come, the other should have ended.
+// logStuck says which tasks have not ended their part of a step that has run for long, once, and of
+// one that failed long ago, again and again: the one may wait for what is to come, the other should
+// have ended.
 func (s *session) logStuck(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,9 +1,10 @@
-// Package message holds the requests and responses of both services that carry tensors, as they are inside a process.
-// Roles call each other with these directly, without serialization; package rpc translates them to and from the bytes of
-// the wire without copying elements. Messages that carry no tensors are used as they are generated (package pb).
+// Package message holds the requests and responses of both services that carry tensors, as they are
+// inside a process. Roles call each other with these directly, without serialization; package rpc
+// translates them to and from the bytes of the wire without copying elements. Messages that carry
+// no tensors are used as they are generated (package pb).
 //
-// Whoever receives a request borrows its tensors until the call returns, except where a field says otherwise. The caller
-// owns the tensors of a response.
+// Whoever receives a request borrows its tensors until the call returns, except where a field says
+// otherwise. The caller owns the tensors of a response.
 package message
 
 import (
@@ -30,11 +31,13 @@ type RunStepRequest struct {
 	PartialRun        string         // handle of a partial run; "" for an ordinary step
 	StoreErrorsInBody bool
 	RequestID         int64 // 0 for a request that is not checked for repetition
-	// Into is where a master of this process may put its response, instead of into a new one; may be nil.
+	// Into is where a master of this process may put its response, instead of into a new one; may
+	// be nil.
 	Into *RunStepResponse
 }
 
-// RunStepResponse is the outcome of a step. Err is set where the error travels in the body of the response.
+// RunStepResponse is the outcome of a step. Err is set where the error travels in the body of the
+// response.
 type RunStepResponse struct {
 	Tensors  []NamedTensor // of all fetches, in any order
 	Metadata *pb.RunMetadata
@@ -70,21 +73,24 @@ type RunGraphRequest struct {
 	RequestID         int64
 	// CanWait says that the request may be sent with others to the same task that soon follow it.
 	CanWait bool
-	// Asked is called by a worker of this process when it has asked for what the part receives first, before it computes; may
-	// be nil.
+	// Asked is called by a worker of this process when it has asked for what the part receives
+	// first, before it computes; may be nil.
 	Asked func()
-	// Into is where a worker of this process may put its response, instead of into a new one; may be nil.
+	// Into is where a worker of this process may put its response, instead of into a new one; may
+	// be nil.
 	Into *RunGraphResponse
 }
 
-// RunGraphResponse is the outcome of one part of a step. Err is set where the error travels in the body.
+// RunGraphResponse is the outcome of one part of a step. Err is set where the error travels in the
+// body.
 type RunGraphResponse struct {
 	Recv            []NamedTensor
 	StepStats       *pb.StepStats
 	CostGraph       *pb.CostGraphDef
 	PartitionGraphs []*pb.GraphDef
 	Err             *status.Error
-	// Forgotten says that a worker of this process has kept nothing of the call, nor of its context.
+	// Forgotten says that a worker of this process has kept nothing of the call, nor of its
+	// context.
 	Forgotten bool
 }
 

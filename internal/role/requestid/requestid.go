@@ -1,5 +1,6 @@
-// Package requestid tells requests that a peer sent twice, such as one that its transport repeated after a lost
-// connection, from new ones. Senders give every request a random number; receivers remember the most recent ones.
+// Package requestid tells requests that a peer sent twice, such as one that its transport repeated
+// after a lost connection, from new ones. Senders give every request a random number; receivers
+// remember the most recent ones.
 package requestid
 
 import (
@@ -18,8 +19,8 @@ func New() int64 {
 	}
 }
 
-// Recent remembers the most recent identifiers, up to a number that is given to [NewRecent]. It is safe for concurrent
-// use.
+// Recent remembers the most recent identifiers, up to a number that is given to [NewRecent]. It is
+// safe for concurrent use.
 type Recent struct {
 	shards []shard
 }
@@ -34,8 +35,8 @@ type shard struct {
 	next int                // guarded by mu
 }
 
-// NewRecent returns a memory for about the given number of identifiers, which are spread over shards so that requests
-// seldom wait for each other.
+// NewRecent returns a memory for about the given number of identifiers, which are spread over
+// shards so that requests seldom wait for each other.
 func NewRecent(size, shards int) *Recent {
 	r := &Recent{shards: make([]shard, shards)}
 	for i := range r.shards {
@@ -45,8 +46,9 @@ func NewRecent(size, shards int) *Recent {
 	return r
 }
 
-// Track returns an Aborted error if the identifier is remembered, and remembers it otherwise. Method names the request in
-// the error, detail says more about it. The identifier 0 stands for a sender without identifiers and is always new.
+// Track returns an Aborted error if the identifier is remembered, and remembers it otherwise.
+// Method names the request in the error, detail says more about it. The identifier 0 stands for a
+// sender without identifiers and is always new.
 func (r *Recent) Track(id int64, method, detail string) error {
 	if id == 0 || r.shards[uint64(id)%uint64(len(r.shards))].insert(id) {
 		return nil

@@ -44,7 +44,8 @@ func TestRepeatedIsAborted(t *testing.T) {
 	}
 }
 
-// TestUnordered fills the memory and checks that the next identifier pushes out the oldest, and only it.
+// TestUnordered fills the memory and checks that the next identifier pushes out the oldest, and
+// only it.
 func TestUnordered(t *testing.T) {
 	r := requestid.NewRecent(6, 1)
 	ids := []int64{53754, 23351, 164101, 7476, 162432, 130761, 164102}

@@ -1,6 +1,6 @@
-// Package task puts one task of a cluster together: its devices, its worker, which runs parts of steps on them, and its
-// master, which clients use. What they share is in this process; the other tasks of the cluster are reached over a
-// network, if there is one.
+// Package task puts one task of a cluster together: its devices, its worker, which runs parts of
+// steps on them, and its master, which clients use. What they share is in this process; the other
+// tasks of the cluster are reached over a network, if there is one.
 package task
 
 import (
@@ -32,11 +32,12 @@ type Config struct {
 	Cluster    cluster.Spec
 	CPUDevices int
 	Kernels    *kernel.Registry
-	// Connect reaches a cluster, the task's own or one that a session brings along, in which this task has the given name.
-	// It is nil for a task that is alone.
-	Connect         func(spec cluster.Spec, self cluster.Task) (Network, error)
-	Lender          worker.Lender   // may be nil
-	Unused          func()          // called when the worker's last session has been deleted; may be nil
+	// Connect reaches a cluster, the task's own or one that a session brings along, in which this
+	// task has the given name. It is nil for a task that is alone.
+	Connect func(spec cluster.Spec, self cluster.Task) (Network, error)
+	Lender  worker.Lender // may be nil
+	// called when the worker's last session has been deleted; may be nil
+	Unused          func()
 	SessionDefaults *pb.ConfigProto // may be nil
 	SessionTTL      time.Duration   // how long a session lives that nobody uses; 0 for ever
 	Placement       io.Writer       // where placements go that sessions want logged; may be nil
@@ -87,7 +88,8 @@ func New(cfg Config) (*Task, error) {
 	return t, nil
 }
 
-// Close closes all sessions, cancels all steps, and drops the resources. It asks other tasks to do so as long as ctx lives.
+// Close closes all sessions, cancels all steps, and drops the resources. It asks other tasks to do
+// so as long as ctx lives.
 func (t *Task) Close(ctx context.Context) {
 	t.Master.Close(ctx)
 	t.Worker.Close()

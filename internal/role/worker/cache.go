@@ -13,9 +13,9 @@ import (
 // maxCached bounds the responses that are kept.
 const maxCached = 1 << 16
 
-// responseCache keeps the responses to requests for tensors until their receivers say that they have them, so that a
-// request which a transport repeats is answered once more: the tensor itself is handed out only once. A response also goes
-// with its step.
+// responseCache keeps the responses to requests for tensors until their receivers say that they
+// have them, so that a request which a transport repeats is answered once more: the tensor itself
+// is handed out only once. A response also goes with its step.
 type responseCache struct {
 	mu   sync.Mutex
 	byID map[int64]*cached // guarded by mu; by request
@@ -32,8 +32,8 @@ type cached struct {
 
 func newResponseCache() *responseCache { return &responseCache{byID: map[int64]*cached{}} }
 
-// remember answers a request from the cache. The first time, answer is called; it goes on if the caller, whose connection
-// may be lost, leaves.
+// remember answers a request from the cache. The first time, answer is called; it goes on if the
+// caller, whose connection may be lost, leaves.
 func remember[Resp any](
 	ctx context.Context, c *responseCache, request, step int64, answer func(context.Context) (*Resp, error),
 ) (*Resp, error) {
@@ -99,8 +99,8 @@ func (w *Worker) MarkRecvFinished(_ context.Context, req *pb.MarkRecvFinishedReq
 	return &pb.MarkRecvFinishedResponse{}, nil
 }
 
-// recvCached is recvTensor with the response cache. What is kept is left to the garbage collector, as repeated answers
-// may still be on their way when it is dropped.
+// recvCached is recvTensor with the response cache. What is kept is left to the garbage collector,
+// as repeated answers may still be on their way when it is dropped.
 func (w *Worker) recvCached(ctx context.Context, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	resp, err := remember(ctx, w.cache, req.RequestID, req.StepID, func(ctx context.Context) (*message.RecvTensorResponse, error) {
 		return w.recvTensor(ctx, req)
@@ -113,7 +113,8 @@ func (w *Worker) recvCached(ctx context.Context, req *message.RecvTensorRequest)
 	return &out, nil
 }
 
-// ackTimeout bounds how long a peer is told that its response has arrived. It forgets the response with its step anyway.
+// ackTimeout bounds how long a peer is told that its response has arrived. It forgets the response
+// with its step anyway.
 const ackTimeout = 10 * time.Second
 
 // acknowledge tells a peer that its response has arrived. Nobody but Close waits for that.

@@ -19,8 +19,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// RecvBuf returns what a device of this task has for another one in a collective operation, when it is there: the step may
-// not have started yet.
+// RecvBuf returns what a device of this task has for another one in a collective operation, when it
+// is there: the step may not have started yet.
 func (w *Worker) RecvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvBufResponse, error) {
 	if w.cache == nil || req.GetRequestId() == 0 {
 		return w.recvBuf(ctx, req)
@@ -111,7 +111,8 @@ func bufferFromProto(p *anypb.Any, dst []byte) error {
 	return nil
 }
 
-// CompleteGroup joins a device of any task to a collective group that this task leads, and waits for the others.
+// CompleteGroup joins a device of any task to a collective group that this task leads, and waits
+// for the others.
 func (w *Worker) CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest) (*pb.CompleteGroupResponse, error) {
 	if req.GetDeviceAttributes() == nil {
 		return nil, status.Internalf("CompleteGroupRequest device_attributes is not set. Make sure you're running the same version " +
@@ -141,7 +142,8 @@ func (w *Worker) CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest
 	return resp, nil
 }
 
-// CompleteInstance compares what a device brings to a collective operation with what the others bring.
+// CompleteInstance compares what a device brings to a collective operation with what the others
+// bring.
 func (w *Worker) CompleteInstance(ctx context.Context, req *pb.CompleteInstanceRequest) (*pb.CompleteInstanceResponse, error) {
 	shape, err := pbconv.ShapeFromProto(req.GetShape())
 	if err != nil {
@@ -159,8 +161,8 @@ func (w *Worker) CompleteInstance(ctx context.Context, req *pb.CompleteInstanceR
 	return &pb.CompleteInstanceResponse{InstanceKey: in.Key, SourceRank: int32(source)}, nil
 }
 
-// GetStepSequence returns the numbers of the next steps of graphs with collective operations, so that all masters run the
-// same.
+// GetStepSequence returns the numbers of the next steps of graphs with collective operations, so
+// that all masters run the same.
 func (w *Worker) GetStepSequence(_ context.Context, req *pb.GetStepSequenceRequest) (*pb.GetStepSequenceResponse, error) {
 	if w.Leader != "" && w.Leader != w.Task.String() {
 		return nil, status.Internalf("GetStepSequenceAsync called at non-group-leader")

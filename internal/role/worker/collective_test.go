@@ -156,7 +156,8 @@ func TestRecvBufTakesNoTensor(t *testing.T) {
 	})
 }
 
-// TestGraphsWithoutAKeyHaveNoCollectives runs a collective operation that the master has not announced.
+// TestGraphsWithoutAKeyHaveNoCollectives runs a collective operation that the master has not
+// announced.
 func TestGraphsWithoutAKeyHaveNoCollectives(t *testing.T) {
 	f := newFixture(t)
 	f.session("s")
@@ -177,7 +178,8 @@ func TestGraphsWithoutAKeyHaveNoCollectives(t *testing.T) {
 	}
 }
 
-// TestResponsesAreKeptUntilAcknowledged repeats requests for a tensor, as a transport does that has lost a connection.
+// TestResponsesAreKeptUntilAcknowledged repeats requests for a tensor, as a transport does that has
+// lost a connection.
 func TestResponsesAreKeptUntilAcknowledged(t *testing.T) {
 	f := newFixtureOf(t, &pb.ConfigProto{RpcOptions: &pb.RPCOptions{CacheRpcResponse: true}})
 	f.session("s")

@@ -11,8 +11,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// functionParts are the parts of functions that a session has registered on other tasks. Graphs share them: otherwise tasks
-// whose functions call each other would register new graphs at every level.
+// functionParts are the parts of functions that a session has registered on other tasks. Graphs
+// share them: otherwise tasks whose functions call each other would register new graphs at every
+// level.
 type functionParts struct {
 	mu       sync.Mutex
 	parts    map[partKey]*functionPart    // guarded by mu
@@ -38,7 +39,8 @@ func newFunctionParts() *functionParts {
 	return &functionParts{parts: map[partKey]*functionPart{}, byHandle: map[partHandle]*functionPart{}}
 }
 
-// use returns the handle of a graph on a task, with one more user. The first to use it registers it.
+// use returns the handle of a graph on a task, with one more user. The first to use it registers
+// it.
 func (f *functionParts) use(ctx context.Context, task string, def *pb.GraphDef, register func() (string, error)) (string, error) {
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(def)
 	if err != nil {

@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// maxCalls bounds the calls of functions with parts on other tasks that are under way at the same time. Tasks that call
-	// each other without end would otherwise fill the memory of both.
+	// maxCalls bounds the calls of functions with parts on other tasks that are under way at the
+	// same time. Tasks that call each other without end would otherwise fill the memory of both.
 	maxCalls = 1 << 10
 	// dropTimeout bounds how long another task may take to forget a step or a graph.
 	dropTimeout = 5 * time.Second
 )
 
-// graphRunner is what another task does for functions: for their parts there this task is the master.
+// graphRunner is what another task does for functions: for their parts there this task is the
+// master.
 type graphRunner interface {
 	RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error)
 	DeregisterGraph(ctx context.Context, req *pb.DeregisterGraphRequest) (*pb.DeregisterGraphResponse, error)

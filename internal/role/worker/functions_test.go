@@ -24,8 +24,8 @@ var places = []string{
 	"/job:worker/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:1",
 }
 
-// functionCluster has two tasks with two devices each, and operation TestPlace(x: float) -> (y: float): ten times x plus
-// the index in places of the device that it runs on.
+// functionCluster has two tasks with two devices each, and operation TestPlace(x: float) -> (y:
+// float): ten times x plus the index in places of the device that it runs on.
 func functionCluster(t *testing.T) *testcluster.Cluster {
 	place := testcluster.Op("TestPlace", []string{"x: float"}, []string{"y: float"}, kernel.Stateless(func(c *kernel.Context) error {
 		c.SetOutput(0, tensor.Scalar(10*tensor.Value[float32](c.Input(0))+float32(slices.Index(places, c.Device.Name))))
@@ -188,11 +188,13 @@ func TestRemoteFunctionFails(t *testing.T) {
 		y = PartitionedCall(one) Tout=[float] f=@Fails _noinline=true device=/job:worker/replica:0/task:0/device:CPU:0`)
 	for range 2 {
 		_, err := s.Run(t.Context(), nil, []string{"y"})
-		expect(t, err, status.InvalidArgument, "broken\n\t [[{{node a}}]]") // who waits for a may be the first to say so
+		// who waits for a may be the first to say so
+		expect(t, err, status.InvalidArgument, "broken\n\t [[{{node a}}]]")
 	}
 }
 
-// TestRemoteFunctionIsCancelled checks that a step that ends takes its calls on other tasks with it.
+// TestRemoteFunctionIsCancelled checks that a step that ends takes its calls on other tasks with
+// it.
 func TestRemoteFunctionIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := functionCluster(t)
@@ -241,7 +243,8 @@ func TestEndlessRemoteCalls(t *testing.T) {
 	expect(t, err, status.ResourceExhausted, "calls of functions on other tasks are under way")
 }
 
-// TestIteratorGoesOnInOtherGraphs checks that graphs of a session share an iterator although a function makes its dataset.
+// TestIteratorGoesOnInOtherGraphs checks that graphs of a session share an iterator although a
+// function makes its dataset.
 func TestIteratorGoesOnInOtherGraphs(t *testing.T) {
 	const next = "%s = IteratorGetNext(it) output_types=[float] output_shapes=[shape[]]\n"
 	graph := `

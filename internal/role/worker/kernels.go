@@ -11,8 +11,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// kernelCache holds the kernels with state of one session, which its graphs share by node name: a random generator goes on
-// where another graph's step left it. It belongs to the graphs that use it and is closed with the last of them.
+// kernelCache holds the kernels with state of one session, which its graphs share by node name: a
+// random generator goes on where another graph's step left it. It belongs to the graphs that use it
+// and is closed with the last of them.
 type kernelCache struct {
 	mu      sync.Mutex
 	users   int                       // guarded by mu
@@ -65,8 +66,9 @@ func closeKernel(k kernel.Kernel) {
 	}
 }
 
-// shared returns the session's kernel for a node, made by create if there is none. A node of the same name that is not
-// the same operation, as where two fetches are spelled differently, gets a kernel of its own; owned is then true.
+// shared returns the session's kernel for a node, made by create if there is none. A node of the
+// same name that is not the same operation, as where two fetches are spelled differently, gets a
+// kernel of its own; owned is then true.
 func (c *kernelCache) shared(device string, n *graph.Node, create func(*graph.Node) (kernel.Kernel, error)) (
 	k kernel.Kernel, owned bool, err error,
 ) {
@@ -86,8 +88,8 @@ func (c *kernelCache) shared(device string, n *graph.Node, create func(*graph.No
 	return k, found, nil
 }
 
-// isPlain reports whether all that is left of a graph's run are the tensors that it sends: nodes neither have state nor call
-// functions, and what they make are numbers and strings.
+// isPlain reports whether all that is left of a graph's run are the tensors that it sends: nodes
+// neither have state nor call functions, and what they make are numbers and strings.
 func isPlain(g *graph.Graph) bool {
 	for n := range g.Nodes() {
 		_, call := g.Library.Lookup(n.Op.Name)
@@ -103,8 +105,9 @@ func takesFunctions(a opdef.Attr) bool { return strings.Contains(a.Kind, "func")
 
 func isOpaque(t tensor.DType) bool { return t == tensor.Resource || t == tensor.Variant || t.IsRef() }
 
-// isShared reports whether the kernel of a node belongs to the session: it has state, and does not depend on the functions
-// of its graph. A OneShotIterator does, but only to begin: what it has reached holds for all graphs.
+// isShared reports whether the kernel of a node belongs to the session: it has state, and does not
+// depend on the functions of its graph. A OneShotIterator does, but only to begin: what it has
+// reached holds for all graphs.
 func isShared(n *graph.Node, lib *graph.Library) bool {
 	if _, call := lib.Lookup(n.Op.Name); call || !n.Op.Stateful {
 		return false

@@ -9,15 +9,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// partial is a run that several RunGraph calls share: each brings some feeds and takes some fetches. It ends when its
-// executors do; the last call waits for that.
+// partial is a run that several RunGraph calls share: each brings some feeds and takes some
+// fetches. It ends when its executors do; the last call waits for that.
 type partial struct {
 	*run
 	over chan struct{} // closed when the executors have ended
 	err  error         // of the executors; read after over is closed
 }
 
-// runPartial does the part of one call: the first starts the executors. It takes over the use of r's graph.
+// runPartial does the part of one call: the first starts the executors. It takes over the use of
+// r's graph.
 func (w *Worker) runPartial(ctx context.Context, r *run, req *message.RunGraphRequest, resp *message.RunGraphResponse) error {
 	p, first, err := w.steps.beginPartial(req.StepID, r)
 	if !first {
@@ -48,7 +49,8 @@ func (w *Worker) runPartial(ctx context.Context, r *run, req *message.RunGraphRe
 	return nil
 }
 
-// beginPartial returns the run of a step that is run in pieces, and whether r has become it just now.
+// beginPartial returns the run of a step that is run in pieces, and whether r has become it just
+// now.
 func (s *steps) beginPartial(id int64, r *run) (p *partial, first bool, err error) {
 	s.mu.Lock()
 	if st := s.byID[id]; st != nil && st.partial != nil && st.session == r.session {
@@ -111,8 +113,8 @@ func (p *partial) await(key string) (tensor.Tensor, error) {
 	return got.t, got.err
 }
 
-// explain ends the run because of err and returns the error that an executor had before, if any: err then only follows
-// from it.
+// explain ends the run because of err and returns the error that an executor had before, if any:
+// err then only follows from it.
 func (p *partial) explain(err error) error {
 	p.fail(err)
 	<-p.over

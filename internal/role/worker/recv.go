@@ -13,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// RecvTensor returns a tensor that a step sends to another task, when it is there: the step may not have started yet. Each
-// value is handed out once. A receiver that gives up ends the step.
+// RecvTensor returns a tensor that a step sends to another task, when it is there: the step may not
+// have started yet. Each value is handed out once. A receiver that gives up ends the step.
 func (w *Worker) RecvTensor(ctx context.Context, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	if w.Lender == nil {
 		return w.recv(ctx, req)
@@ -92,7 +92,8 @@ func (w *Worker) localDevice(local string) *kernel.Device {
 	return nil
 }
 
-// isOurs reports whether a device is this task's under its own name or under one that a session gave it.
+// isOurs reports whether a device is this task's under its own name or under one that a session
+// gave it.
 func (w *Worker) isOurs(deviceName string) bool {
 	if w.legacy.isLocal(deviceName) {
 		return true
@@ -128,7 +129,8 @@ func (r *run) Send(key *kernel.Key, at kernel.FrameIter, t tensor.Tensor, dead b
 	return r.step.table.Send(key, at, t, dead)
 }
 
-// Recv implements kernel.Rendezvous: a tensor that this task does not make is asked from the one that does.
+// Recv implements kernel.Rendezvous: a tensor that this task does not make is asked from the one
+// that does.
 func (r *run) Recv(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Tensor, dead bool, err error)) {
 	switch {
 	case !r.session.isLocal(key.RecvDevice):
@@ -159,7 +161,8 @@ func (r *run) fetch(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Ten
 	})
 }
 
-// logTransfer records a transfer as lasting from when the producer sent it, as far as the clocks of both agree.
+// logTransfer records a transfer as lasting from when the producer sent it, as far as the clocks of
+// both agree.
 func (r *run) logTransfer(key *kernel.Key, resp *message.RecvTensorResponse, start time.Time) {
 	end := time.Now()
 	if sent := time.UnixMicro(resp.SendStartMicros); sent.After(start) {

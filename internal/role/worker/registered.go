@@ -16,7 +16,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// registered is a graph that a master has registered, ready to run. It is closed when it is dropped and no run uses it.
+// registered is a graph that a master has registered, ready to run. It is closed when it is dropped
+// and no run uses it.
 type registered struct {
 	session *session
 	units   []unit
@@ -44,7 +45,8 @@ type unit struct {
 	exec   *executor.Executor
 }
 
-// RegisterGraph compiles the part of a graph that is on this task. Every node must say which device it is on.
+// RegisterGraph compiles the part of a graph that is on this task. Every node must say which device
+// it is on.
 func (w *Worker) RegisterGraph(_ context.Context, req *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error) {
 	s, err := w.session(req.GetSessionHandle(), req.GetCreateWorkerSessionCalled())
 	if err != nil {
@@ -71,8 +73,8 @@ func (w *Worker) RegisterGraph(_ context.Context, req *pb.RegisterGraphRequest) 
 	return &pb.RegisterGraphResponse{GraphHandle: handle}, nil
 }
 
-// importGraph makes a graph of what a master sent: attributes with default values, which it leaves out, are added again,
-// and all nodes must be on devices that the session has on this task.
+// importGraph makes a graph of what a master sent: attributes with default values, which it leaves
+// out, are added again, and all nodes must be on devices that the session has on this task.
 func (w *Worker) importGraph(s *session, def *graph.Def) (*graph.Graph, error) {
 	names := map[string]string{} // as written → canonical
 	for i := range def.Nodes {
@@ -158,7 +160,8 @@ func (s *session) split(g *graph.Graph) (map[string]*graph.Graph, error) {
 	})
 }
 
-// newExecutor makes the executor of the part on one device. Functions that the part calls run on that device.
+// newExecutor makes the executor of the part on one device. Functions that the part calls run on
+// that device.
 func (w *Worker) newExecutor(reg *registered, d *kernel.Device, part *graph.Graph) (*executor.Executor, error) {
 	runtime := function.NewRuntime(part.Library, function.Config{
 		Device: d, Devices: reg.session.devices, Cluster: reg.cluster(w), Kernels: w.Kernels, Log: w.Log,
@@ -184,7 +187,8 @@ func (w *Worker) newExecutor(reg *registered, d *kernel.Device, part *graph.Grap
 	})
 }
 
-// clientKey returns the rendezvous key of a node through which the master feeds or fetches, "" for all others.
+// clientKey returns the rendezvous key of a node through which the master feeds or fetches, "" for
+// all others.
 func clientKey(n *graph.Node) string {
 	if (n.Op.Name != "_Recv" && n.Op.Name != "_Send") || !n.Attrs.Bool("client_terminated") {
 		return ""

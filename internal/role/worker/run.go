@@ -41,8 +41,8 @@ func (w *Worker) newRun(s *session, graph *registered) *run {
 	return r
 }
 
-// end takes the run out of its step. One that succeeded is used again if nobody can hold on to it, which is reported:
-// kernels without state, and what they make, keep nothing of a step.
+// end takes the run out of its step. One that succeeded is used again if nobody can hold on to it,
+// which is reported: kernels without state, and what they make, keep nothing of a step.
 func (r *run) end(succeeded bool) (forgotten bool) {
 	r.life.Finish()
 	quiet := succeeded && r.graph.plain && r.asked == nil && r.life.Quiet()
@@ -58,9 +58,9 @@ func (r *run) end(succeeded bool) (forgotten bool) {
 	return true
 }
 
-// RunGraph runs a registered graph as part of a step: it stores the tensors that the master sends, runs the graph on all
-// its devices, and returns the tensors under the keys that the master asks for. The error is in the response where the
-// request says so.
+// RunGraph runs a registered graph as part of a step: it stores the tensors that the master sends,
+// runs the graph on all its devices, and returns the tensors under the keys that the master asks
+// for. The error is in the response where the request says so.
 func (w *Worker) RunGraph(ctx context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {
 	resp := req.Into
 	if resp == nil {
@@ -166,7 +166,8 @@ func (r *run) store(sends []message.NamedTensor) error {
 	return nil
 }
 
-// fed returns what is fed, with a reference: the tensor itself or, for a handle to one that the session keeps, that one.
+// fed returns what is fed, with a reference: the tensor itself or, for a handle to one that the
+// session keeps, that one.
 func (r *run) fed(t *tensor.Tensor) (tensor.Tensor, error) {
 	if t.DType() != tensor.Resource || t.NumElements() != 1 {
 		return t.Retain(), nil
@@ -235,8 +236,9 @@ func (r *run) fail(err error) {
 // Ended implements lifetime.Ender.
 func (r *run) Ended() { r.abort() }
 
-// abort ends the exchange of the step because the run has been cancelled: the executors' consumers and peers get the
-// reason. An error that says no more than that the run was ended is marked as following from another one.
+// abort ends the exchange of the step because the run has been cancelled: the executors' consumers
+// and peers get the reason. An error that says no more than that the run was ended is marked as
+// following from another one.
 func (r *run) abort() {
 	why := status.FromContext(&r.life, "running the step")
 	if why.Code == status.Cancelled || why.Code == status.Aborted {
@@ -245,7 +247,8 @@ func (r *run) abort() {
 	r.step.abort(why)
 }
 
-// takeAll returns the tensors under the given keys. All executors have ended, so what is not there never comes.
+// takeAll returns the tensors under the given keys. All executors have ended, so what is not there
+// never comes.
 func (r *run) takeAll(keys []string, resp *message.RunGraphResponse) error {
 	if len(keys) == 0 {
 		return nil
@@ -285,7 +288,8 @@ func deadFetch(key string) error {
 	return status.InvalidArgumentf("The tensor returned for %s was not valid.", key)
 }
 
-// fetchError hides the code of an error: that a fetch cannot be had after the graph has run is no fault of its input.
+// fetchError hides the code of an error: that a fetch cannot be had after the graph has run is no
+// fault of its input.
 func fetchError(step int64, err error) error {
 	return status.Internalf("Failed to fetch outputs for step %d. (Original error message: %v)", step, err)
 }

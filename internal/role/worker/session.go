@@ -14,7 +14,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// session is what one session of a master has on this task: its view of the devices, its graphs and its kernels.
+// session is what one session of a master has on this task: its view of the devices, its graphs and
+// its kernels.
 type session struct {
 	handle  string
 	task    cluster.Task // the name of this task in the session's cluster
@@ -22,8 +23,9 @@ type session struct {
 	devices []*kernel.Device
 	private bool // the resources of the devices are nobody else's
 	peers   Peers
-	shared  map[string]uint64 // devices of other tasks that functions can use, with their incarnations
-	parts   *functionParts
+	// devices of other tasks that functions can use, with their incarnations
+	shared map[string]uint64
+	parts  *functionParts
 
 	master            string // task of the master that made the session; "" if it did not say
 	masterIncarnation int64
@@ -42,8 +44,8 @@ func newSession(handle string, task cluster.Task, peers Peers, devices []*kernel
 	}
 }
 
-// CreateWorkerSession makes a session; one that exists is kept as it is. Sessions of an earlier life of the same master
-// are dropped: that master can no longer do so itself.
+// CreateWorkerSession makes a session; one that exists is kept as it is. Sessions of an earlier
+// life of the same master are dropped: that master can no longer do so itself.
 func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error) {
 	if req.GetSessionHandle() == "" {
 		return nil, status.InvalidArgumentf("Session must be non-empty.")
@@ -63,7 +65,8 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 		w.Log.Warn("dropping the session of a master that has restarted", "session", old.handle, "master", old.master)
 		w.drop(old)
 	}
-	if !exists && ctx.Err() != nil { // the master may have asked meanwhile for the session to be deleted
+	// the master may have asked meanwhile for the session to be deleted
+	if !exists && ctx.Err() != nil {
 		w.remove(s.handle)
 		return nil, status.FromContext(ctx, "creating a session")
 	}
@@ -132,8 +135,8 @@ func (s *session) share(devices []*pb.DeviceAttributes) error {
 	return nil
 }
 
-// privateDevices returns copies of devices under the name that a task has in a session's cluster. Isolated ones have
-// resources of their own.
+// privateDevices returns copies of devices under the name that a task has in a session's cluster.
+// Isolated ones have resources of their own.
 func privateDevices(devices []*kernel.Device, task cluster.Task, isolate bool) []*kernel.Device {
 	out := make([]*kernel.Device, len(devices))
 	for i, d := range devices {
@@ -148,8 +151,8 @@ func privateDevices(devices []*kernel.Device, task cluster.Task, isolate bool) [
 	return out
 }
 
-// DeleteWorkerSession drops a session, with its graphs and its steps. One that is not there is no error: it may have been
-// lost in a restart.
+// DeleteWorkerSession drops a session, with its graphs and its steps. One that is not there is no
+// error: it may have been lost in a restart.
 func (w *Worker) DeleteWorkerSession(_ context.Context, req *pb.DeleteWorkerSessionRequest) (*pb.DeleteWorkerSessionResponse, error) {
 	w.remove(req.GetSessionHandle())
 	return &pb.DeleteWorkerSessionResponse{}, nil
@@ -205,7 +208,8 @@ func (w *Worker) unknownSession(handle string) error {
 
 func (s *session) isClosed() bool { return s.closed.Load() }
 
-// close gives back the graphs and kernels of a session; a graph that is running goes when it has ended.
+// close gives back the graphs and kernels of a session; a graph that is running goes when it has
+// ended.
 func (s *session) close() {
 	s.mu.Lock()
 	s.closed.Store(true)

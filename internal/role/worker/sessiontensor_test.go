@@ -75,7 +75,8 @@ func TestSessionTensors(t *testing.T) {
 	expect(t, err, status.InvalidArgument, "handle must be scalar")
 }
 
-// TestHandlesAreFedInPlaceOfTensors feeds a handle for a placeholder of another type, as TensorFlow's clients do.
+// TestHandlesAreFedInPlaceOfTensors feeds a handle for a placeholder of another type, as
+// TensorFlow's clients do.
 func TestHandlesAreFedInPlaceOfTensors(t *testing.T) {
 	c := testcluster.New(t, testcluster.Options{Jobs: map[string]int{"worker": 1}})
 	s, err := c.Session(t.Context(), c.Node("worker", 0), handles, nil)

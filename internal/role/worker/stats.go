@@ -19,7 +19,8 @@ type stats struct {
 	units           []*unitStats
 }
 
-// unitStats collects what one executor did, and those of the functions that it called. It implements executor.Collector.
+// unitStats collects what one executor did, and those of the functions that it called. It
+// implements executor.Collector.
 type unitStats struct {
 	unit *unit
 
@@ -27,8 +28,8 @@ type unitStats struct {
 	nodes []*executor.NodeStats // guarded by mu while the step runs
 }
 
-// Collect adds one execution of a node. Those that only move tensors between devices are left out, as TensorFlow does:
-// transfers are recorded by themselves.
+// Collect adds one execution of a node. Those that only move tensors between devices are left out,
+// as TensorFlow does: transfers are recorded by themselves.
 func (u *unitStats) Collect(n *executor.NodeStats) {
 	switch n.Op {
 	case "_Send", "_HostSend", "Send", "_Recv", "_HostRecv", "Recv":
@@ -86,8 +87,8 @@ func (s *stats) report(resp *message.RunGraphResponse) {
 	}
 }
 
-// timeline returns the statistics that TensorFlow's timeline draws. It starts with the source of the graph, as
-// TensorFlow's does.
+// timeline returns the statistics that TensorFlow's timeline draws. It starts with the source of
+// the graph, as TensorFlow's does.
 func (u *unitStats) timeline(begun time.Time) *pb.DeviceStepStats {
 	out := &pb.DeviceStepStats{Device: u.unit.device.Name}
 	source := &executor.NodeStats{Node: "_SOURCE", Op: "NoOp", Scheduled: begun, Start: begun, End: begun}

@@ -16,15 +16,17 @@ const (
 	maxEarlySteps = 1 << 16
 	// maxEarlyWait is how long a peer's request waits for a step that the master never starts.
 	maxEarlyWait = 10 * time.Minute
-	// abortDelay gives the error that made a peer give up time to reach the master before the errors that follow.
+	// abortDelay gives the error that made a peer give up time to reach the master before the
+	// errors that follow.
 	abortDelay = time.Second
 )
 
 // errCleanedUp is those get who still wait for something of a step that its master has cleaned up.
 var errCleanedUp = status.Abortedf("The step was cleaned up.").Derive()
 
-// steps owns all steps of a worker. A step is there from the first request that names it until CleanupGraph, the end of
-// its session or that of the worker; one that only receivers have named also ends with the last of them.
+// steps owns all steps of a worker. A step is there from the first request that names it until
+// CleanupGraph, the end of its session or that of the worker; one that only receivers have named
+// also ends with the last of them.
 type steps struct {
 	running sync.WaitGroup // runs of registered graphs
 	calls   atomic.Int64   // of functions with parts on other tasks, under way
@@ -58,8 +60,8 @@ func (st *step) keep() { st.kept.Store(true) }
 // over are steps that have ended and that nobody holds on to.
 var over = sync.Pool{New: func() any { return new(step) }}
 
-// forget lets a step be used again that ended in peace, if nobody can hold on to it, and reports whether it did. It has
-// been taken out of its worker's, and has neither receivers nor runs.
+// forget lets a step be used again that ended in peace, if nobody can hold on to it, and reports
+// whether it did. It has been taken out of its worker's, and has neither receivers nor runs.
 func (st *step) forget() bool {
 	if st.kept.Load() || st.partial != nil || !st.table.Reset() {
 		return false
@@ -148,8 +150,8 @@ func (s *steps) begin(id int64, r *run) (*step, error) {
 	return st, nil
 }
 
-// finish takes a run that has ended out of its step. It reports whether the step is still there: otherwise, whoever has
-// ended it may be about to end the run.
+// finish takes a run that has ended out of its step. It reports whether the step is still there:
+// otherwise, whoever has ended it may be about to end the run.
 func (s *steps) finish(st *step, r *run) bool {
 	s.mu.Lock()
 	alive := s.byID[st.id] == st
@@ -168,8 +170,8 @@ func (st *step) stopTimerLocked() {
 	}
 }
 
-// giveUp ends the exchange of a step soon: a peer that waited for a tensor no longer does, so that the step cannot
-// succeed.
+// giveUp ends the exchange of a step soon: a peer that waited for a tensor no longer does, so that
+// the step cannot succeed.
 func (s *steps) giveUp(st *step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +209,8 @@ func (s *steps) endSession(session *session, why *status.Error) {
 	}
 }
 
-// close ends all steps, lets none begin, and waits for those that run. It reports whether all have ended.
+// close ends all steps, lets none begin, and waits for those that run. It reports whether all have
+// ended.
 func (s *steps) close(why *status.Error) bool {
 	s.mu.Lock()
 	s.err = why.Derive()
@@ -232,8 +235,8 @@ func (s *steps) close(why *status.Error) bool {
 	}
 }
 
-// remove ends a step: runs are cancelled, tensors are released, and peers that wait are answered with an error that says
-// why and is marked as following from others.
+// remove ends a step: runs are cancelled, tensors are released, and peers that wait are answered
+// with an error that says why and is marked as following from others.
 func (s *steps) remove(st *step, why *status.Error) {
 	s.mu.Lock()
 	if s.byID[st.id] != st {
@@ -268,7 +271,8 @@ func (s *steps) removeLocked(st *step, why *status.Error) {
 	st.abort(why)
 }
 
-// NumSteps returns how many steps the worker knows: those that run, wait to be started, or have not been cleaned up.
+// NumSteps returns how many steps the worker knows: those that run, wait to be started, or have not
+// been cleaned up.
 func (w *Worker) NumSteps() int {
 	w.steps.mu.Lock()
 	defer w.steps.mu.Unlock()

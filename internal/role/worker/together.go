@@ -13,11 +13,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Tensors that a graph receives before it has done anything are asked for together when a run begins: a worker that reads
-// a hundred small variables from a parameter server sends it one request. They wait in a table of the run for the nodes
-// that receive them.
+// Tensors that a graph receives before it has done anything are asked for together when a run
+// begins: a worker that reads a hundred small variables from a parameter server sends it one
+// request. They wait in a table of the run for the nodes that receive them.
 
-// roots returns the keys that nodes of a graph receive from other tasks whatever else happens, by task.
+// roots returns the keys that nodes of a graph receive from other tasks whatever else happens, by
+// task.
 func (s *session) roots(g *graph.Graph) map[string][]*kernel.Key {
 	byTask := map[string][]*kernel.Key{}
 	for n := range g.Nodes() {
@@ -47,7 +48,8 @@ func rootKeys(byTask map[string][]*kernel.Key) map[string]bool {
 	return set
 }
 
-// askTogether asks for what the graph receives first. The caller must close the table that it comes to.
+// askTogether asks for what the graph receives first. The caller must close the table that it comes
+// to.
 func (r *run) askTogether() {
 	if len(r.graph.roots) == 0 || r.session.peers == nil {
 		return
@@ -65,7 +67,8 @@ func (r *run) askTogether() {
 				r.asked.Abort(err)
 				return
 			}
-			_ = r.asked.Send(keys[i], kernel.FrameIter{}, t, dead) // it fails if the run has ended, and nobody wants the tensor
+			// it fails if the run has ended, and nobody wants the tensor
+			_ = r.asked.Send(keys[i], kernel.FrameIter{}, t, dead)
 		})
 	}
 }
@@ -91,7 +94,8 @@ func (r *run) received(
 	return resp.Tensor, resp.Dead, nil
 }
 
-// recvSome answers a request for several tensors of a step with those that are there when the first is.
+// recvSome answers a request for several tensors of a step with those that are there when the first
+// is.
 func (w *Worker) recvSome(ctx context.Context, req *message.RecvTensorRequest, keys []string) (*message.RecvTensorResponse, error) {
 	if err := w.recent.Track(req.RequestID, "RecvTensor (GrpcWorker)", req.Key); err != nil {
 		return nil, err

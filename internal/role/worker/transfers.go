@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 )
 
-// maxLoggedSteps bounds the steps whose transfers are kept until somebody asks for them, TensorFlow's number.
+// maxLoggedSteps bounds the steps whose transfers are kept until somebody asks for them,
+// TensorFlow's number.
 const maxLoggedSteps = 1 << 10
 
 // transferLog keeps, while any master wants it, what tensors a task received from others, by step.
@@ -28,7 +29,8 @@ type transfer struct {
 	start, end time.Time
 }
 
-// Logging switches the log of transfers on or off and returns what it has of the given steps, which it then forgets.
+// Logging switches the log of transfers on or off and returns what it has of the given steps, which
+// it then forgets.
 func (w *Worker) Logging(_ context.Context, req *pb.LoggingRequest) (*pb.LoggingResponse, error) {
 	l := &w.transfers
 	l.mu.Lock()

@@ -1,12 +1,14 @@
-// Package worker runs the parts of steps that are on one task's devices: it implements WorkerService.
+// Package worker runs the parts of steps that are on one task's devices: it implements
+// WorkerService.
 //
-// A master makes a session, registers its part of a graph in it, and then asks for one step after the other. What a
-// registered graph holds is compiled once: it is split by device, and every device's part gets an executor with its
-// kernels made. A step brings together the calls that name its number: RunGraph, which runs a registered graph, and the
-// RecvTensor calls of other tasks, which may come first. It ends with CleanupGraph or with its session.
+// A master makes a session, registers its part of a graph in it, and then asks for one step after
+// the other. What a registered graph holds is compiled once: it is split by device, and every
+// device's part gets an executor with its kernels made. A step brings together the calls that name
+// its number: RunGraph, which runs a registered graph, and the RecvTensor calls of other tasks,
+// which may come first. It ends with CleanupGraph or with its session.
 //
-// Locks are taken in this order: [Worker].mu, session.mu, steps.mu, step.mu. None is held while a kernel, an executor or a
-// rendezvous consumer runs.
+// Locks are taken in this order: [Worker].mu, session.mu, steps.mu, step.mu. None is held while a
+// kernel, an executor or a rendezvous consumer runs.
 package worker
 
 import (
@@ -31,9 +33,9 @@ import (
 
 // Peers reaches the other tasks of a cluster.
 type Peers interface {
-	// StartRecv asks the named task, such as "/job:ps/replica:0/task:0", for a tensor. done is called once, perhaps by who
-	// reads a connection, and does not wait for anything. An error says that the task is not part of the cluster, cannot be
-	// reached, or what it answered.
+	// StartRecv asks the named task, such as "/job:ps/replica:0/task:0", for a tensor. done is
+	// called once, perhaps by who reads a connection, and does not wait for anything. An error says
+	// that the task is not part of the cluster, cannot be reached, or what it answered.
 	StartRecv(ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error))
 	// StartRecvAll is StartRecv for several tensors of one step. It calls done once for each.
 	StartRecvAll(
@@ -56,13 +58,15 @@ type Peer interface {
 type Lender interface {
 	// Lend takes the tensor out of a response if the peer can find it, and reports whether it did.
 	Lend(req *message.RecvTensorRequest, resp *message.RecvTensorResponse) bool
-	// Redeem answers a request for a tensor that was lent before. It returns nothing if the request is another one.
+	// Redeem answers a request for a tensor that was lent before. It returns nothing if the request
+	// is another one.
 	Redeem(req *message.RecvTensorRequest) (*message.RecvTensorResponse, error)
 	// EndStep releases what is lent of a step.
 	EndStep(step int64)
 	// Keys returns the keys of a request for several tensors, nil for any other.
 	Keys(req *message.RecvTensorRequest) []string
-	// Pack makes a response of the values that are there, and returns those that it has no place for.
+	// Pack makes a response of the values that are there, and returns those that it has no place
+	// for.
 	Pack(values []rendezvous.Value, resp *message.RecvTensorResponse) (left []rendezvous.Value)
 }
 
@@ -72,18 +76,22 @@ type Config struct {
 	Devices []*kernel.Device // with full names on Task; at least one
 	Kernels *kernel.Registry
 	Peers   Peers // the other tasks of the task's own cluster; nil if it is alone
-	// Connect reaches the cluster that a session brings along, in which this task has the given name. It is nil where
-	// sessions may not bring one.
+	// Connect reaches the cluster that a session brings along, in which this task has the given
+	// name. It is nil where sessions may not bring one.
 	Connect func(spec cluster.Spec, self cluster.Task) (Peers, error)
-	// Sequences numbers the steps with collective operations. It is shared with the task's master; nil where there is none.
+	// Sequences numbers the steps with collective operations. It is shared with the task's master;
+	// nil where there is none.
 	Sequences *collective.Sequences
-	// Leader is the task that leads the collective groups of sessions that do not say which one does; "" for this one.
+	// Leader is the task that leads the collective groups of sessions that do not say which one
+	// does; "" for this one.
 	Leader string
 	// Lender lends tensors to peers that can do without their bytes; nil where none is.
 	Lender Lender
-	// Unused is called when the last session has been deleted, before its master is told so; it may be nil.
+	// Unused is called when the last session has been deleted, before its master is told so; it may
+	// be nil.
 	Unused func()
-	// CacheResponses keeps tensors that peers have asked for until they say that these have arrived.
+	// CacheResponses keeps tensors that peers have asked for until they say that these have
+	// arrived.
 	CacheResponses bool
 	Log            *slog.Logger
 }
@@ -127,11 +135,12 @@ func New(cfg Config) *Worker {
 	return w
 }
 
-// closeTimeout bounds how long a worker that is closed waits for kernels that do not notice that their step was cancelled.
+// closeTimeout bounds how long a worker that is closed waits for kernels that do not notice that
+// their step was cancelled.
 const closeTimeout = 10 * time.Second
 
-// Close cancels all steps, waits until they have ended, and gives back what sessions hold. Variables and queues stay with
-// the devices.
+// Close cancels all steps, waits until they have ended, and gives back what sessions hold.
+// Variables and queues stay with the devices.
 func (w *Worker) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -161,8 +170,8 @@ func (w *Worker) GetStatus(context.Context, *pb.GetStatusRequest) (*pb.GetStatus
 	return resp, nil
 }
 
-// CleanupAll drops the resources in the given containers of all devices that sessions share; without a container, those
-// in the default one.
+// CleanupAll drops the resources in the given containers of all devices that sessions share;
+// without a container, those in the default one.
 func (w *Worker) CleanupAll(_ context.Context, req *pb.CleanupAllRequest) (*pb.CleanupAllResponse, error) {
 	containers := req.GetContainer()
 	if len(containers) == 0 {

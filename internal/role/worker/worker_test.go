@@ -50,8 +50,9 @@ func (f *fixture) session(handle string) {
 	}
 }
 
-// graph reads a graph whose nodes are on the worker's device. In it, "feed NAME" and "fetch NAME NODE" are the ends of
-// what the master sends and takes, and "send NAME NODE" and "recv NAME" those of transfers to and from the peer.
+// graph reads a graph whose nodes are on the worker's device. In it, "feed NAME" and "fetch NAME
+// NODE" are the ends of what the master sends and takes, and "send NAME NODE" and "recv NAME" those
+// of transfers to and from the peer.
 func (f *fixture) graph(text string) *pb.GraphDef {
 	f.t.Helper()
 	var lines []string

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// allToAll sends row i of the input to device i and gathers what all devices have sent, each in the place that it asked
-// for, or else in that of its rank.
+// allToAll sends row i of the input to device i and gathers what all devices have sent, each in the
+// place that it asked for, or else in that of its rank.
 func (x *execution) allToAll(ctx context.Context) (tensor.Tensor, error) {
 	n := len(x.group.Members)
 	if x.in.Rank() == 0 || x.in.Dim(0) != n {

@@ -11,13 +11,14 @@ import (
 // maxBuffers bounds the requests that wait for buffers of one step. Their keys come from peers.
 const maxBuffers = 1 << 16
 
-// Buffers is where what the devices of this task have for others waits for them while their step lives. Other than in a
-// rendezvous, who brings something waits until it has been taken: an operation that ended before would let its step end,
-// and with that the buffers. The zero Buffers is empty.
+// Buffers is where what the devices of this task have for others waits for them while their step
+// lives. Other than in a rendezvous, who brings something waits until it has been taken: an
+// operation that ended before would let its step end, and with that the buffers. The zero Buffers
+// is empty.
 //
-// A step that failed is run again under its number. What its first attempt still asks for by then, or offers, counts for
-// nothing: who waits no more, though that may not have got about, is passed over, and of two that ask for the same the
-// later one is served.
+// A step that failed is run again under its number. What its first attempt still asks for by then,
+// or offers, counts for nothing: who waits no more, though that may not have got about, is passed
+// over, and of two that ask for the same the later one is served.
 type Buffers struct {
 	mu    sync.Mutex
 	err   error              // guarded by mu; why the step ended

@@ -138,7 +138,8 @@ func wantError(t *testing.T, err error, code status.Code, text string) {
 	}
 }
 
-// TestTreesReachEveryDevice follows all trees of groups of several shapes and counts how often each device receives.
+// TestTreesReachEveryDevice follows all trees of groups of several shapes and counts how often each
+// device receives.
 func TestTreesReachEveryDevice(t *testing.T) {
 	for tasks := 1; tasks <= 4; tasks++ {
 		for devices := 1; devices <= 5; devices++ {

@@ -1,13 +1,15 @@
-// Package collective lets devices of several tasks compute together: every device of a group calls the same operation, as
-// an all-reduce, in a graph of its own, and all get the result.
+// Package collective lets devices of several tasks compute together: every device of a group calls
+// the same operation, as an all-reduce, in a graph of its own, and all get the result.
 //
-// Before they exchange anything, the devices find each other. One task, the leader, which all are told of, gathers who
-// joins a group and, where that matters, what each brings to an instance of an operation ([Manager.CompleteGroup],
-// [Manager.CompleteInstance]). Then the tensors go from device to device without the leader: a device puts what it has for
-// another into the buffers of its step, under a key that both can tell, and the other asks for it. The rings and trees and
-// the keys are those of TensorFlow, so that a group may have members of both kinds.
+// Before they exchange anything, the devices find each other. One task, the leader, which all are
+// told of, gathers who joins a group and, where that matters, what each brings to an instance of an
+// operation ([Manager.CompleteGroup], [Manager.CompleteInstance]). Then the tensors go from device
+// to device without the leader: a device puts what it has for another into the buffers of its step,
+// under a key that both can tell, and the other asks for it. The rings and trees and the keys are
+// those of TensorFlow, so that a group may have members of both kinds.
 //
-// All tasks must run a collective operation in steps of the same number. [Sequences] makes the masters agree on them.
+// All tasks must run a collective operation in steps of the same number. [Sequences] makes the
+// masters agree on them.
 package collective
 
 import (
@@ -65,7 +67,8 @@ func (g *Group) tasks() []int {
 	return out
 }
 
-// order ranks devices as TensorFlow does: tasks by name, as text, and in a task devices by type and number.
+// order ranks devices as TensorFlow does: tasks by name, as text, and in a task devices by type and
+// number.
 func order(devices []Device) {
 	slices.SortFunc(devices, func(a, b Device) int {
 		if c := cmp.Compare(a.task(), b.task()); c != 0 {
@@ -112,7 +115,8 @@ type Buffer struct {
 type Peers interface {
 	// CompleteGroup joins a group at its leader.
 	CompleteGroup(ctx context.Context, leader string, m *Member) (*Group, error)
-	// CompleteInstance tells a leader what a device brings, and returns the rank of the source of a broadcast.
+	// CompleteInstance tells a leader what a device brings, and returns the rank of the source of a
+	// broadcast.
 	CompleteInstance(ctx context.Context, leader string, in *Instance) (source int, err error)
 	// RecvBuf fills a buffer with what a task has under its key.
 	RecvBuf(ctx context.Context, task string, b *Buffer) error

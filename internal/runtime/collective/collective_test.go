@@ -47,8 +47,8 @@ func names(i int, where string, size, group, instance int) string {
 	return b.String()
 }
 
-// everywhere is a graph in which every device of a group makes one operation, "y0", "y1" and so on, of its placeholder,
-// "x0", "x1" and so on; op is what follows the inputs that name the group.
+// everywhere is a graph in which every device of a group makes one operation, "y0", "y1" and so on,
+// of its placeholder, "x0", "x1" and so on; op is what follows the inputs that name the group.
 func everywhere(size, devices int, op, attrs string) string {
 	var b strings.Builder
 	for i := range size {
@@ -294,7 +294,8 @@ func TestFirstForms(t *testing.T) {
 	}
 }
 
-// TestCommunicator runs the operations that name their groups by a communicator, on devices of one task.
+// TestCommunicator runs the operations that name their groups by a communicator, on devices of one
+// task.
 func TestCommunicator(t *testing.T) {
 	var b strings.Builder
 	for i := range 2 {
@@ -418,7 +419,8 @@ func TestMemberThatLeavesBetween(t *testing.T) {
 	})
 }
 
-// TestRestartedMember lets a member of a group go and come again: the others notice, and the next attempt succeeds.
+// TestRestartedMember lets a member of a group go and come again: the others notice, and the next
+// attempt succeeds.
 func TestRestartedMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sum = `merge_op="Add" final_op="Id" timeout_seconds=2`

@@ -12,16 +12,19 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// maxRecords bounds the groups, and the instances, that a task keeps in mind. Their keys come from peers as well.
+// maxRecords bounds the groups, and the instances, that a task keeps in mind. Their keys come from
+// peers as well.
 const maxRecords = 1 << 16
 
-// Manager keeps the groups of one task: those that it leads, and what it has learned of others from their leaders.
+// Manager keeps the groups of one task: those that it leads, and what it has learned of others from
+// their leaders.
 type Manager struct {
 	mu        sync.Mutex
-	groups    map[int32]*gathering                 // guarded by mu; that this task leads, by key
-	instances map[instanceID]*instance             // guarded by mu; of groups that this task leads
-	known     map[groupID]*Group                   // guarded by mu; of other leaders
-	agreed    map[groupID]map[instanceID]agreement // guarded by mu; what other leaders have accepted
+	groups    map[int32]*gathering     // guarded by mu; that this task leads, by key
+	instances map[instanceID]*instance // guarded by mu; of groups that this task leads
+	known     map[groupID]*Group       // guarded by mu; of other leaders
+	// guarded by mu; what other leaders have accepted
+	agreed map[groupID]map[instanceID]agreement
 }
 
 // groupID is a group as a member knows it.
@@ -55,7 +58,8 @@ type joined struct {
 	place int32
 }
 
-// CompleteGroup joins a device to a group that this task leads and waits, no longer than ctx lives, until all have joined.
+// CompleteGroup joins a device to a group that this task leads and waits, no longer than ctx lives,
+// until all have joined.
 func (m *Manager) CompleteGroup(ctx context.Context, in *Member) (*Group, error) {
 	g, err := m.join(in)
 	if err != nil {
@@ -74,8 +78,8 @@ func (m *Manager) CompleteGroup(ctx context.Context, in *Member) (*Group, error)
 	return g.group, g.err
 }
 
-// join adds a device to a group. A member that disagrees with the others about the group fails it for all who wait: they
-// could not succeed.
+// join adds a device to a group. A member that disagrees with the others about the group fails it
+// for all who wait: they could not succeed.
 func (m *Manager) join(in *Member) (*gathering, error) {
 	key := in.Group.Key
 	m.mu.Lock()
@@ -164,7 +168,8 @@ func (g *gathering) complete(key int32) (*Group, error) {
 	return out, nil
 }
 
-// failLocked lets all who wait for a group know that it has failed, and forgets it, so that it can be formed anew.
+// failLocked lets all who wait for a group know that it has failed, and forgets it, so that it can
+// be formed anew.
 func (m *Manager) failLocked(key int32, g *gathering, err error) {
 	if m.groups[key] == g {
 		delete(m.groups, key)
@@ -203,7 +208,8 @@ func (m *Manager) missing(g *gathering, key int32) error {
 		key, len(names), g.size-1, strings.Join(names, ", "))
 }
 
-// group returns the group that a device is in, and joins it at its leader if it is not known. Self is the task's own name.
+// group returns the group that a device is in, and joins it at its leader if it is not known. Self
+// is the task's own name.
 func (m *Manager) group(ctx context.Context, s *Step, in *Member) (*Group, error) {
 	if s.leads() {
 		return m.CompleteGroup(ctx, in)
@@ -270,7 +276,8 @@ func (m *Manager) joinedGroup(s *Step, want kernel.CollectiveGroup) (*Group, err
 	return g, nil
 }
 
-// forget drops what is known of another leader's group: a member, or the leader, may have been restarted.
+// forget drops what is known of another leader's group: a member, or the leader, may have been
+// restarted.
 func (m *Manager) forget(s *Step, key int32) {
 	if s.leads() {
 		return

@@ -34,8 +34,9 @@ func (i *instance) isOver() bool {
 	}
 }
 
-// CompleteInstance compares what a device brings to an operation of a group that this task leads with what the others
-// bring, and returns the rank of the source of a broadcast, or -1. For a broadcast it waits until all devices have come.
+// CompleteInstance compares what a device brings to an operation of a group that this task leads
+// with what the others bring, and returns the rank of the source of a broadcast, or -1. For a
+// broadcast it waits until all devices have come.
 func (m *Manager) CompleteInstance(ctx context.Context, in *Instance) (source int, err error) {
 	i, err := m.enter(in)
 	if err != nil {
@@ -104,7 +105,8 @@ func compare(i, in *Instance) error {
 	return nil
 }
 
-// arrive notes that a device has come. The last one, or the first that cannot be right, ends the wait.
+// arrive notes that a device has come. The last one, or the first that cannot be right, ends the
+// wait.
 func (i *instance) arrive(in *Instance, rank, size int) {
 	if i.Kind != kernel.Broadcast {
 		close(i.over)
@@ -135,8 +137,8 @@ type agreement struct {
 	source int
 }
 
-// instance makes what a device brings known to the leader, and returns the rank of the source of a broadcast. What the
-// leader has accepted once is not asked again.
+// instance makes what a device brings known to the leader, and returns the rank of the source of a
+// broadcast. What the leader has accepted once is not asked again.
 func (m *Manager) instance(ctx context.Context, s *Step, in *Instance) (source int, err error) {
 	if s.leads() {
 		return m.CompleteInstance(ctx, in)

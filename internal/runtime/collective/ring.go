@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// chunkAlignment is what the size of the pieces of a reduction is a multiple of, in bytes: that of TensorFlow.
+	// chunkAlignment is what the size of the pieces of a reduction is a multiple of, in bytes: that
+	// of TensorFlow.
 	chunkAlignment = 64
 	// maxChunk is the size in bytes above which more rings make smaller pieces.
 	maxChunk = 4 << 20
@@ -27,8 +28,8 @@ func (r *ring) next(at, by int) int { return (at + by) % len(r.ranks) }
 
 func (r *ring) before(at, by int) int { return (at + len(r.ranks) - by%len(r.ranks)) % len(r.ranks) }
 
-// rings returns an order for each of the offsets: in every task, the devices from the offset on, backwards for a negative
-// one.
+// rings returns an order for each of the offsets: in every task, the devices from the offset on,
+// backwards for a negative one.
 func (x *execution) rings() []ring {
 	offsets := x.op.Offsets
 	if len(offsets) == 0 {
@@ -105,8 +106,8 @@ func (x *execution) sendField(ctx context.Context, pass int, f *field, t *tensor
 	return x.send(ctx, x.fieldKey(pass, f, f.at), t.Retain())
 }
 
-// eachField calls run for all pieces of n elements at the same time, for each ring as many as there are devices, with at
-// most size elements each.
+// eachField calls run for all pieces of n elements at the same time, for each ring as many as there
+// are devices, with at most size elements each.
 func (x *execution) eachField(ctx context.Context, n, size int, rings []ring, run func(ctx context.Context, f *field) error) error {
 	count := len(x.group.Members) * len(rings)
 	return each(ctx, count, func(ctx context.Context, i int) error {
@@ -132,8 +133,8 @@ func flat(t *tensor.Tensor) (tensor.Tensor, error) {
 	return t.WithShape(tensor.Shape{int64(t.NumElements())})
 }
 
-// reduce is an all-reduce in two passes. In the first, each piece goes once around its ring, and every device merges its
-// own into it; in the second the result goes around.
+// reduce is an all-reduce in two passes. In the first, each piece goes once around its ring, and
+// every device merges its own into it; in the second the result goes around.
 func (x *execution) reduce(ctx context.Context) (tensor.Tensor, error) {
 	in, err := flat(x.in)
 	if err != nil {
@@ -172,8 +173,9 @@ func (x *execution) reduce(ctx context.Context) (tensor.Tensor, error) {
 	return out, nil
 }
 
-// accumulate merges the device's own part of a piece with what the devices before have made of it, and passes the sum on.
-// It returns the sum with a reference: on the last device of the ring, the result.
+// accumulate merges the device's own part of a piece with what the devices before have made of it,
+// and passes the sum on. It returns the sum with a reference: on the last device of the ring, the
+// result.
 func (x *execution) accumulate(ctx context.Context, f *field, own *tensor.Tensor) (tensor.Tensor, error) {
 	t := own.Retain()
 	if f.at != f.chunk {
@@ -200,8 +202,8 @@ func (x *execution) accumulate(ctx context.Context, f *field, own *tensor.Tensor
 	return t, nil
 }
 
-// merge returns own op got, in elements that nobody else has, and takes both references. Merging is commutative, so that it
-// can happen in what has been received.
+// merge returns own op got, in elements that nobody else has, and takes both references. Merging is
+// commutative, so that it can happen in what has been received.
 func (x *execution) merge(own, got tensor.Tensor) (tensor.Tensor, error) {
 	defer own.Release()
 	if !got.Exclusive() {
@@ -216,7 +218,8 @@ func (x *execution) merge(own, got tensor.Tensor) (tensor.Tensor, error) {
 	return got, nil
 }
 
-// gather makes a tensor of what all devices have, in the order of their ranks: each piece goes once around the ring.
+// gather makes a tensor of what all devices have, in the order of their ranks: each piece goes once
+// around the ring.
 func (x *execution) gather(ctx context.Context) (tensor.Tensor, error) {
 	in, err := flat(x.in)
 	if err != nil {

@@ -30,7 +30,8 @@ func upTo(n int) []int {
 	return out
 }
 
-// TestRings compares the orders of devices with TensorFlow's: peers of both kinds must send to the same neighbours.
+// TestRings compares the orders of devices with TensorFlow's: peers of both kinds must send to the
+// same neighbours.
 func TestRings(t *testing.T) {
 	const mib = 1 << 20 / 4 // elements
 	four := upTo(4)

@@ -11,15 +11,17 @@ import (
 // stepBits masks the numbers of steps; the upper seven bits are 0 for uses to come.
 const stepBits = 1<<57 - 1
 
-// Sequences numbers the steps that run collective operations. Masters that run steps of one graph key count from the number
-// that the group leader has given out, so that their steps with the same number run together. A number is used again after
-// a step that has failed: the others still wait with theirs. Whether they do is for the leader to say, who is asked again.
+// Sequences numbers the steps that run collective operations. Masters that run steps of one graph
+// key count from the number that the group leader has given out, so that their steps with the same
+// number run together. A number is used again after a step that has failed: the others still wait
+// with theirs. Whether they do is for the leader to say, who is asked again.
 type Sequences struct {
 	mu    sync.Mutex
 	byKey map[int64]*sequence // guarded by mu; by graph key
 }
 
-// sequence is the steps of one graph key. Steps run one after the other: two at the same time could not be told apart.
+// sequence is the steps of one graph key. Steps run one after the other: two at the same time could
+// not be told apart.
 type sequence struct {
 	turn  chan struct{} // holds a token while no step runs
 	next  int64         // guarded by Sequences.mu
@@ -59,8 +61,9 @@ func (s *Sequences) Peek(key int64) (int64, error) {
 	return q.next, nil
 }
 
-// Acquire waits for its turn, no longer than ctx lives, and returns the number of the next step, which the leader is asked
-// for if it is not known; ask is nil on the leader. The caller must call Release.
+// Acquire waits for its turn, no longer than ctx lives, and returns the number of the next step,
+// which the leader is asked for if it is not known; ask is nil on the leader. The caller must call
+// Release.
 func (s *Sequences) Acquire(ctx context.Context, key int64, ask func(context.Context) (int64, error)) (int64, error) {
 	q, err := s.get(key)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Step is what the collective operations of one step of this task share. It implements kernel.Collectives.
+// Step is what the collective operations of one step of this task share. It implements
+// kernel.Collectives.
 type Step struct {
 	Manager *Manager
 	ID      int64
@@ -62,7 +63,8 @@ func withTimeout(ctx context.Context, d time.Duration, why error) (context.Conte
 	return context.WithTimeoutCause(ctx, d, why)
 }
 
-// explain returns the reason for which ctx has ended, if it has, in place of an error that follows from that.
+// explain returns the reason for which ctx has ended, if it has, in place of an error that follows
+// from that.
 func explain(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err

@@ -15,8 +15,9 @@ type tree struct {
 	source int
 }
 
-// trees returns those that this device takes part in, in the order in which they run. With several tasks the value first
-// goes from the source to one device of each task, and from there to the task's others.
+// trees returns those that this device takes part in, in the order in which they run. With several
+// tasks the value first goes from the source to one device of each task, and from there to the
+// task's others.
 func (x *execution) trees() []tree {
 	tasks := x.group.tasks()
 	var out []tree
@@ -53,8 +54,8 @@ func (x *execution) trees() []tree {
 	return out
 }
 
-// parent returns the position that a device receives from. The tree is a binary heap of the positions; a source that is
-// not the first stands before it.
+// parent returns the position that a device receives from. The tree is a binary heap of the
+// positions; a source that is not the first stands before it.
 func (t *tree) parent() int {
 	if t.source == 0 {
 		return (t.at - 1) / 2

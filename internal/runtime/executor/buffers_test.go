@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// foreign returns a number, not negative, whose memory is counted: freed goes up when it is released.
+// foreign returns a number, not negative, whose memory is counted: freed goes up when it is
+// released.
 func foreign(t testing.TB, v int8, freed *atomic.Int32) tensor.Tensor {
 	t.Helper()
 	mem := make([]byte, 8)
@@ -22,7 +23,8 @@ func foreign(t testing.TB, v int8, freed *atomic.Int32) tensor.Tensor {
 	return out
 }
 
-// TestBuffersComeBack counts the buffers that a run leaves behind, whether it succeeds, fails or is cancelled.
+// TestBuffersComeBack counts the buffers that a run leaves behind, whether it succeeds, fails or is
+// cancelled.
 func TestBuffersComeBack(t *testing.T) {
 	for _, op := range []string{"Identity", "Fail", "Wait"} {
 		b := newBuilder(t)

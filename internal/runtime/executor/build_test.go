@@ -95,8 +95,8 @@ func (b *builder) enter(frame string, v graph.Output, attrs opdef.Attrs) graph.O
 
 var constEnter = opdef.Attrs{"is_constant": true}
 
-// loop adds a while loop over int64 variables. cond and body get the variables inside of the loop; the values of the
-// variables after the loop are returned.
+// loop adds a while loop over int64 variables. cond and body get the variables inside of the loop;
+// the values of the variables after the loop are returned.
 func (b *builder) loop(frame string, parallel int, init []graph.Output, cond func(vars []graph.Output) graph.Output,
 	body func(vars []graph.Output) []graph.Output,
 ) []graph.Output {

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// node is a compiled node. Slots and counts are places in the state of an iteration of the node's frame. What a run reads of
-// every node is here, in two cache lines; the rest is behind a pointer.
+// node is a compiled node. Slots and counts are places in the state of an iteration of the node's
+// frame. What a run reads of every node is here, in two cache lines; the rest is behind a pointer.
 type node struct {
 	kind     kind
 	transfer bool // runs when dead, and may have outputs without value
@@ -34,10 +34,11 @@ type node struct {
 
 // details are what few executions of a node need.
 type details struct {
-	place   int32        // in the nodes of the compiled graph
-	frame   int32        // that the node runs in: its place in the frames
-	fusible bool         // may be part of a cone
-	late    bool         // the output is the reference that the input is, though its type does not say so
+	place   int32 // in the nodes of the compiled graph
+	frame   int32 // that the node runs in: its place in the frames
+	fusible bool  // may be part of a cone
+	// the output is the reference that the input is, though its type does not say so
+	late    bool
 	async   kernel.Async // kern, if it is one
 	op      string
 	inTypes []tensor.DType
@@ -65,8 +66,9 @@ type edge struct {
 
 const control = -1
 
-// count is how many inputs of a node have not arrived, and how many that have are dead. Of a Merge, pending is twice the
-// number of control inputs that have not arrived, plus one until a live input has.
+// count is how many inputs of a node have not arrived, and how many that have are dead. Of a Merge,
+// pending is twice the number of control inputs that have not arrived, plus one until a live input
+// has.
 type count struct{ pending, dead int32 }
 
 func (p *program) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Kernel, error)) error {
@@ -146,10 +148,10 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 	return err
 }
 
-// readsVariable reports whether a node is the Identity by which programs read a variable behind a reference, or takes its
-// output into a loop or branch. It passes the reference on, and each consumer takes the value when it runs: TensorFlow's
-// output shares the variable's memory, and programs such as synchronous training count on it to see a step that was counted
-// in between.
+// readsVariable reports whether a node is the Identity by which programs read a variable behind a
+// reference, or takes its output into a loop or branch. It passes the reference on, and each
+// consumer takes the value when it runs: TensorFlow's output shares the variable's memory, and
+// programs such as synchronous training count on it to see a step that was counted in between.
 func readsVariable(n *graph.Node) bool {
 	for {
 		switch n.Op.Name {
@@ -190,8 +192,8 @@ func (n *node) compileKnown(attrs opdef.Attrs) error {
 	return nil
 }
 
-// rooms are what the edges, types and marks of all nodes are cut from, so that those of nodes that follow each other lie next
-// to each other.
+// rooms are what the edges, types and marks of all nodes are cut from, so that those of nodes that
+// follow each other lie next to each other.
 type rooms struct {
 	edges  []edge
 	types  []tensor.DType

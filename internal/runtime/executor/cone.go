@@ -2,22 +2,26 @@ package executor
 
 import "sync/atomic"
 
-// cone is a part of a graph that runs as one node. Its nodes are cheap and have no effects, and what they make goes to other
-// nodes of the cone only, except for what the last one makes, the root. So nobody can tell whether each runs when its own
-// inputs have arrived, or all when all have. In logic synthesis it is called a fanout-free cone.
+// cone is a part of a graph that runs as one node. Its nodes are cheap and have no effects, and
+// what they make goes to other nodes of the cone only, except for what the last one makes, the
+// root. So nobody can tell whether each runs when its own inputs have arrived, or all when all
+// have. In logic synthesis it is called a fanout-free cone.
 type cone struct {
-	nodes []node // in an order in which they can run. Edges lead from one to another; those of the root are the cone's.
+	// in an order in which they can run. Edges lead from one to another; those of the root are the
+	// cone's.
+	nodes []node
 	slow  atomic.Int32
 }
 
-// What a cone takes that is not cheap any more, in nanoseconds, and for how many calls one after the other: a single call may
-// have been interrupted.
+// What a cone takes that is not cheap any more, in nanoseconds, and for how many calls one after
+// the other: a single call may have been interrupted.
 const (
 	slowConeNanos = 500_000
 	slowConeCalls = 8
 )
 
-// isSlow takes note of the time of a call. It reports whether the cone has become slow, with larger inputs for example.
+// isSlow takes note of the time of a call. It reports whether the cone has become slow, with larger
+// inputs for example.
 func (c *cone) isSlow(nanos int64) bool {
 	if nanos >= slowConeNanos {
 		return c.slow.Add(1) >= slowConeCalls
@@ -28,7 +32,8 @@ func (c *cone) isSlow(nanos int64) bool {
 	return false
 }
 
-// callCone calls the kernels of a cone. The inputs of its nodes from outside have arrived; the others are filled here.
+// callCone calls the kernels of a cone. The inputs of its nodes from outside have arrived; the
+// others are filled here.
 func (t *task) callCone(c *cone) {
 	n := &c.nodes[0]
 	defer func() {

@@ -14,8 +14,8 @@ const hint = "\nHint: If you want to see a list of allocated tensors when OOM ha
 // maxTrace bounds the text of an error from within many calls of functions.
 const maxTrace = 1 << 12
 
-// attach adds the name of the node to its error. An error that names a node already came out of a function that the node
-// called.
+// attach adds the name of the node to its error. An error that names a node already came out of a
+// function that the node called.
 func (n *node) attach(err error) *status.Error {
 	e := status.From(err)
 	switch {
@@ -42,7 +42,8 @@ func (n *node) explain(err error) error {
 	return e
 }
 
-// fail ends the run with its first error: nothing more is started, and the rest of the step is cancelled.
+// fail ends the run with its first error: nothing more is started, and the rest of the step is
+// cancelled.
 func (r *run) fail(err *status.Error) {
 	if r.err != nil {
 		return

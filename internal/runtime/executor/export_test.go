@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Fuse makes cones of at least and at most so many kernels and nodes, of all nodes that have run, whatever they take. It
-// returns their names, a line for each cone.
+// Fuse makes cones of at least and at most so many kernels and nodes, of all nodes that have run,
+// whatever they take. It returns their names, a line for each cone.
 func (e *Executor) Fuse(kernels, nodes int) string {
 	e.FuseOnly(kernels, nodes)
 	return e.Cones()
@@ -19,8 +19,8 @@ func (e *Executor) FuseOnly(kernels, nodes int) {
 	e.fuse(limits{kernels: kernels, nodes: nodes, nanos: math.MaxInt64, each: math.MaxInt64})
 }
 
-// FuseWhatever makes the second runs of executors fuse all that can be fused, whatever it takes, until the returned function
-// is called.
+// FuseWhatever makes the second runs of executors fuse all that can be fused, whatever it takes,
+// until the returned function is called.
 func FuseWhatever() (end func()) {
 	before := usual
 	usual.nanos, usual.each = math.MaxInt64, math.MaxInt64

@@ -52,8 +52,8 @@ func (r *run) newIteration(f *frame, num int64) *iteration {
 	return it
 }
 
-// freeIteration recycles an iteration and releases the values in it that nobody took: there are some only if a node was
-// not executed.
+// freeIteration recycles an iteration and releases the values in it that nobody took: there are
+// some only if a node was not executed.
 func (r *run) freeIteration(it *iteration) {
 	if it.executed != len(it.counts) {
 		for i := range it.values {
@@ -110,8 +110,8 @@ func (r *run) enterFrame(n *node, from *iteration, dead bool, out []kernel.Value
 	}
 }
 
-// leaveFrame delivers the output of an Exit node. Loops make dead ones in every iteration but the last; only if the last
-// one of the frame is dead as well, its parent hears of it.
+// leaveFrame delivers the output of an Exit node. Loops make dead ones in every iteration but the
+// last; only if the last one of the frame is dead as well, its parent hears of it.
 func (r *run) leaveFrame(n *node, it *iteration, dead bool, out []kernel.Value) {
 	f := it.frame
 	if !dead {
@@ -130,7 +130,8 @@ func (r *run) deliver(d *delivery, it *iteration) {
 	out[0].Release()
 }
 
-// nextIteration delivers the output of a NextIteration node, or keeps it until another iteration may begin.
+// nextIteration delivers the output of a NextIteration node, or keeps it until another iteration
+// may begin.
 func (r *run) nextIteration(n *node, it *iteration, out []kernel.Value) {
 	f := it.frame
 	if it.next == nil {
@@ -168,8 +169,8 @@ func (r *run) beginIteration(f *frame) {
 	}
 }
 
-// retire ends the iterations of a frame that are over, oldest first, then the frame if it is over, and so on for those
-// around it.
+// retire ends the iterations of a frame that are over, oldest first, then the frame if it is over,
+// and so on for those around it.
 func (r *run) retire(f *frame) {
 	for !f.info.root {
 		for it := f.oldest; it != nil && it.running == 0 && it.children == nil && (it.num > 0 || f.enters == 0); it = f.oldest {

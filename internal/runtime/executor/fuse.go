@@ -2,7 +2,8 @@ package executor
 
 import "slices"
 
-// runsBeforeFusion is after how many runs a program is fused. Every node that ran in each of them was timed.
+// runsBeforeFusion is after how many runs a program is fused. Every node that ran in each of them
+// was timed.
 const runsBeforeFusion = 2
 
 // limits say what becomes a cone.
@@ -13,8 +14,8 @@ type limits struct {
 	each    int64 // nanoseconds of a node, less than that
 }
 
-// usual are the limits that pay. A cone saves nothing with fewer kernels; most take some 10 µs, which is worth another
-// goroutine and delays nobody.
+// usual are the limits that pay. A cone saves nothing with fewer kernels; most take some 10 µs,
+// which is worth another goroutine and delays nobody.
 var usual = limits{kernels: 4, nodes: 64, nanos: 100_000, each: expensive}
 
 // program returns what runs execute that collect no statistics.
@@ -25,7 +26,8 @@ func (e *Executor) program() *program {
 	return &e.plain
 }
 
-// ranWell counts a run that ended without an error. When the times of the nodes are known, it fuses them.
+// ranWell counts a run that ended without an error. When the times of the nodes are known, it fuses
+// them.
 func (e *Executor) ranWell() {
 	if e.runs.Load() < runsBeforeFusion && e.runs.Add(1) == runsBeforeFusion {
 		e.fuse(usual)
@@ -83,8 +85,8 @@ func newFusion(p *program, l limits) *fusion {
 	return f
 }
 
-// findCones grows cones from the inputs of the graph to its outputs, and keeps those that pay. It reports whether there are
-// any.
+// findCones grows cones from the inputs of the graph to its outputs, and keeps those that pay. It
+// reports whether there are any.
 func (f *fusion) findCones() bool {
 	candidates, places := make([]candidate, len(f.cones)), make([]int32, len(f.cones))
 	for i := range f.from.nodes {
@@ -116,8 +118,8 @@ func (f *fusion) findCones() bool {
 	return some
 }
 
-// grow takes candidates into c that feed nothing else. Nodes lie in an order in which they can run, so that all candidates
-// before c have grown.
+// grow takes candidates into c that feed nothing else. Nodes lie in an order in which they can run,
+// so that all candidates before c have grown.
 func (f *fusion) grow(c *candidate) {
 	split := f.split[:0]
 	for len(c.open) > 0 {
@@ -193,7 +195,8 @@ func (f *fusion) build() *program {
 	return p
 }
 
-// refit is what becomes of the nodes of a program when cones are made. The slices go by their places before.
+// refit is what becomes of the nodes of a program when cones are made. The slices go by their
+// places before.
 type refit struct {
 	*fusion
 	to    *program

@@ -97,8 +97,8 @@ func TestCones(t *testing.T) {
 	}
 }
 
-// TestConesDie has a kernel that makes its output dead, as the root of a cone and within one. What a control edge tells must
-// not depend on whether there is a cone.
+// TestConesDie has a kernel that makes its output dead, as the root of a cone and within one. What
+// a control edge tells must not depend on whether there is a cone.
 func TestConesDie(t *testing.T) {
 	for _, cone := range []string{"a p", "a p z"} {
 		b := newBuilder(t)

@@ -100,7 +100,8 @@ func (r *run) putRet(n *node, in *kernel.Value) error {
 	return nil
 }
 
-// resolve replaces the references among a node's inputs by the values of their variables where the node wants values.
+// resolve replaces the references among a node's inputs by the values of their variables where the
+// node wants values.
 func (n *node) resolve(it *iteration) error {
 	ins := it.inputs(n)
 	for i := range ins {

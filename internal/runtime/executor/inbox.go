@@ -2,15 +2,15 @@ package executor
 
 import "sync/atomic"
 
-// inbox holds the finished tasks of a run until the owner takes them, and the ownership while nobody has it. The zero
-// inbox is empty and owned.
+// inbox holds the finished tasks of a run until the owner takes them, and the ownership while
+// nobody has it. The zero inbox is empty and owned.
 type inbox struct{ head atomic.Pointer[task] }
 
 // unowned is the head of an inbox that nobody owns. Such an inbox is empty.
 var unowned = new(task)
 
-// push adds a finished task. It reports whether the caller has become the owner by it; otherwise the caller must not touch
-// the run any more.
+// push adds a finished task. It reports whether the caller has become the owner by it; otherwise
+// the caller must not touch the run any more.
 func (b *inbox) push(t *task) (owner bool) {
 	for {
 		head := b.head.Load()

@@ -5,8 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// jobs are the expensive tasks of a run that have not begun, oldest first. The owner adds them and takes the newest, whose
-// inputs it has just made and still has in its cache; goroutines that help take the oldest.
+// jobs are the expensive tasks of a run that have not begun, oldest first. The owner adds them and
+// takes the newest, whose inputs it has just made and still has in its cache; goroutines that help
+// take the oldest.
 type jobs struct {
 	waiting atomic.Int32 // their number
 
@@ -19,7 +20,8 @@ type jobs struct {
 func (j *jobs) put(t *task) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.head > 0 && len(j.queue) == cap(j.queue) { // a queue that is never empty must not grow for ever
+	// a queue that is never empty must not grow for ever
+	if j.head > 0 && len(j.queue) == cap(j.queue) {
 		n := copy(j.queue, j.queue[j.head:])
 		clear(j.queue[n:])
 		j.queue, j.head = j.queue[:n], 0

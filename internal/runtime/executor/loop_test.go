@@ -102,7 +102,8 @@ func TestConditionInLoop(t *testing.T) {
 	wantNumber(t, &b.run(1)[0], 10<<5)
 }
 
-// TestOrderAfterLoop checks that control edges from an Exit work, and that a loop without a taker of its result ends.
+// TestOrderAfterLoop checks that control edges from an Exit work, and that a loop without a taker
+// of its result ends.
 func TestOrderAfterLoop(t *testing.T) {
 	b := newBuilder(t)
 	v := b.add("v", "Var", nil).Out(0)

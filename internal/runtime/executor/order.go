@@ -2,8 +2,9 @@ package executor
 
 import "github.com/weft-ml/weft/graph"
 
-// runOrder returns the nodes of a graph about in the order in which one goroutine runs them. Their state is laid out in this
-// order, so that a run goes through memory and does not jump: programs often make the nodes of many chains in turns.
+// runOrder returns the nodes of a graph about in the order in which one goroutine runs them. Their
+// state is laid out in this order, so that a run goes through memory and does not jump: programs
+// often make the nodes of many chains in turns.
 func runOrder(g *graph.Graph) []*graph.Node {
 	var ready []*graph.Node // a stack
 	pending := make([]int, g.NumIDs())

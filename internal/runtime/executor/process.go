@@ -73,8 +73,8 @@ func (r *run) conclude(t *task) {
 	r.finish(t.node, t.it, t.dead, t.outs)
 }
 
-// finish ends the execution of a node: its outputs are delivered, and what nobody took is released, with its inputs. outs
-// may be the inputs. In a run that has failed nothing is delivered any more.
+// finish ends the execution of a node: its outputs are delivered, and what nobody took is released,
+// with its inputs. outs may be the inputs. In a run that has failed nothing is delivered any more.
 func (r *run) finish(n *node, it *iteration, dead bool, outs []kernel.Value) {
 	if r.err != nil {
 		release(outs)

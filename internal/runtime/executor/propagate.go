@@ -8,8 +8,8 @@ func (r *run) activate(n *node, it *iteration, dead bool) {
 	r.ready = append(r.ready, activation{n, it, dead})
 }
 
-// propagate delivers the outputs of a node, none if it is dead, along its edges to an iteration. Values that no edge takes
-// stay in outs.
+// propagate delivers the outputs of a node, none if it is dead, along its edges to an iteration.
+// Values that no edge takes stay in outs.
 func (r *run) propagate(n *node, it *iteration, dead bool, outs []kernel.Value) {
 	for i := range n.edges {
 		e := &n.edges[i]
@@ -42,9 +42,9 @@ func (r *run) propagate(n *node, it *iteration, dead bool, outs []kernel.Value) 
 // gone is the pending count of a Merge that has been activated: nothing that still arrives matters.
 const gone = -1 << 30
 
-// arriveAtMerge is what propagate does for an edge to a Merge. The Merge is ready when its control inputs have arrived and
-// either one live input or the deadness of all. A dead Enter makes it dead at once: the loop lies on a branch that was not
-// taken, and no NextIteration will ever come.
+// arriveAtMerge is what propagate does for an edge to a Merge. The Merge is ready when its control
+// inputs have arrived and either one live input or the deadness of all. A dead Enter makes it dead
+// at once: the loop lies on a branch that was not taken, and no NextIteration will ever come.
 func (r *run) arriveAtMerge(src *node, e *edge, it *iteration, value *kernel.Value) {
 	n, c := e.dst, &it.counts[e.count]
 	if c.pending < 0 {

@@ -12,12 +12,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// An expr is part of a random program over int64 numbers. It is evaluated in two ways that must agree: directly, and as a
-// graph with Switch and Merge nodes for conditions and frames for loops.
+// An expr is part of a random program over int64 numbers. It is evaluated in two ways that must
+// agree: directly, and as a graph with Switch and Merge nodes for conditions and frames for loops.
 type expr interface {
 	// eval returns the value for the values of the variables.
 	eval(vars []int64) int64
-	// build adds the expression to a graph, in a scope in which the variables have the given values.
+	// build adds the expression to a graph, in a scope in which the variables have the given
+	// values.
 	build(s *scope) graph.Output
 }
 
@@ -31,8 +32,8 @@ type (
 	}
 	// choice is then if x < y, and otherwise otherwise.
 	choice struct{ x, y, then, otherwise expr }
-	// repeat evaluates body times times, each time with a variable more: the result so far, from start. times is the
-	// remainder by 5 of the value of count, without its sign.
+	// repeat evaluates body times times, each time with a variable more: the result so far, from
+	// start. times is the remainder by 5 of the value of count, without its sign.
 	repeat struct {
 		count, start, body expr
 		parallel           int
@@ -67,8 +68,8 @@ func (r repeat) eval(vars []int64) int64 {
 	return value
 }
 
-// scope is a place in a graph: outside of everything, on a branch, or in a loop. A value from outside of it passes through
-// a Switch or an Enter once.
+// scope is a place in a graph: outside of everything, on a branch, or in a loop. A value from
+// outside of it passes through a Switch or an Enter once.
 type scope struct {
 	b      *builder
 	outer  *scope
@@ -103,7 +104,8 @@ func (s *scope) importValue(v graph.Output) graph.Output {
 	return in
 }
 
-// number returns a constant in the scope: one from outside of everything, so that it is dead where the scope is.
+// number returns a constant in the scope: one from outside of everything, so that it is dead where
+// the scope is.
 func (s *scope) number(v int64) graph.Output {
 	if s.outer == nil {
 		return s.b.number(v)
@@ -141,7 +143,8 @@ func (r repeat) build(s *scope) graph.Output {
 	return s.b.loop(frame, r.parallel, []graph.Output{zero, start},
 		func(v []graph.Output) graph.Output { return s.b.add("", "Less2", nil, v[0], limit).Out(0) },
 		func(v []graph.Output) []graph.Output {
-			// In the last iteration, where the body is dead, values from outside have to be as well.
+			// In the last iteration, where the body is dead, values from outside have to be as
+			// well.
 			loop := s.within(func(outside graph.Output) graph.Output {
 				n := s.b.typed("Identity", s.b.enter(frame, outside, constEnter))
 				s.b.ConnectControl(v[0].Node, n)
@@ -205,7 +208,8 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// TestRandomDeadness compares which nodes of random acyclic graphs are dead with a plain recursive definition.
+// TestRandomDeadness compares which nodes of random acyclic graphs are dead with a plain recursive
+// definition.
 func TestRandomDeadness(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 5))
@@ -238,8 +242,8 @@ func TestRandomDeadness(t *testing.T) {
 	}
 }
 
-// deadGraph is a random graph of Switch and Merge nodes with control edges. Every Merge takes both sides of one Switch, so
-// that at most one of its inputs is live.
+// deadGraph is a random graph of Switch and Merge nodes with control edges. Every Merge takes both
+// sides of one Switch, so that at most one of its inputs is live.
 type deadGraph struct {
 	b    *builder
 	memo map[*graph.Node][]bool // which outputs are live
@@ -281,7 +285,8 @@ func (d *deadGraph) grow(rng *rand.Rand, n int) {
 	}
 }
 
-// live returns which outputs of a node are live; a node without outputs has one, for its control edges.
+// live returns which outputs of a node are live; a node without outputs has one, for its control
+// edges.
 func (d *deadGraph) live(n *graph.Node) []bool {
 	if known, ok := d.memo[n]; ok {
 		return known

@@ -40,8 +40,9 @@ func TestUninitialized(t *testing.T) {
 	}
 }
 
-// TestIdentityOfAVariableReadsLate pins what synchronous training counts on: the consumer of an Identity of a variable
-// takes the value when it runs, here after an update that the Identity itself did not wait for.
+// TestIdentityOfAVariableReadsLate pins what synchronous training counts on: the consumer of an
+// Identity of a variable takes the value when it runs, here after an update that the Identity
+// itself did not wait for.
 func TestIdentityOfAVariableReadsLate(t *testing.T) {
 	b := newBuilder(t)
 	v := b.add("v", "Var", nil).Out(0)

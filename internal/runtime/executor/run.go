@@ -8,7 +8,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// run is the state of one run of an executor. Its owner has everything but the last group of fields to itself.
+// run is the state of one run of an executor. Its owner has everything but the last group of fields
+// to itself.
 type run struct {
 	p       *program
 	step    *kernel.Step
@@ -36,8 +37,8 @@ type run struct {
 	visitors atomic.Int32  // goroutines that may touch the run, plus one until it is over
 }
 
-// mortal is a context that can be asked cheaply whether it has ended, and at the price of a look at the clock whether its time
-// is over. Who waits makes it watch both first.
+// mortal is a context that can be asked cheaply whether it has ended, and at the price of a look at
+// the clock whether its time is over. Who waits makes it watch both first.
 type mortal interface {
 	Over() bool
 	Check() bool
@@ -84,8 +85,8 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 	return r
 }
 
-// work runs nodes as the owner, or jobs, as long as there is something for this goroutine. It reports whether the run is
-// over.
+// work runs nodes as the owner, or jobs, as long as there is something for this goroutine. It
+// reports whether the run is over.
 func (r *run) work(owner bool) (over bool) {
 	var pace parallel.Pace
 	for {
@@ -102,7 +103,8 @@ func (r *run) work(owner bool) (over bool) {
 	}
 }
 
-// runJob executes a task, unless the step has been cancelled. It reports false if the task is still under way.
+// runJob executes a task, unless the step has been cancelled. It reports false if the task is still
+// under way.
 func (r *run) runJob(t *task) bool {
 	r.check()
 	if r.isStopped() {
@@ -112,8 +114,8 @@ func (r *run) runJob(t *task) bool {
 	return t.measure()
 }
 
-// own runs nodes as the owner. It returns when the run is over, or else without the ownership: with a job to run, or with
-// nothing because all that is left is under way elsewhere.
+// own runs nodes as the owner. It returns when the run is over, or else without the ownership: with
+// a job to run, or with nothing because all that is left is under way elsewhere.
 func (r *run) own() (job *task, over bool) {
 	for {
 		r.runReady()
@@ -141,8 +143,8 @@ func (r *run) own() (job *task, over bool) {
 	}
 }
 
-// patience is how many nodes the owner runs while a job waits, before it calls for help, and before it looks at the clock:
-// whether the step's time is over, and whether to offer its core to others.
+// patience is how many nodes the owner runs while a job waits, before it calls for help, and before
+// it looks at the clock: whether the step's time is over, and whether to offer its core to others.
 const patience = 64
 
 // runReady runs ready nodes until there are none.
@@ -182,7 +184,8 @@ func (r *run) isStopped() bool {
 	}
 }
 
-// check ends a step whose time is over. It is called before kernels that take long, and now and then between others.
+// check ends a step whose time is over. It is called before kernels that take long, and now and
+// then between others.
 func (r *run) check() {
 	if r.life != nil {
 		r.life.Check()
@@ -203,8 +206,8 @@ func (r *run) collect() bool {
 	return true
 }
 
-// launch hands a task over to whoever has time first: the owner, when it is through with what is cheap, or another
-// goroutine.
+// launch hands a task over to whoever has time first: the owner, when it is through with what is
+// cheap, or another goroutine.
 func (r *run) launch(t *task) {
 	r.underWay++
 	if r.jobs.put(t) > 1 {
@@ -219,7 +222,8 @@ func (r *run) help() {
 	}
 }
 
-// spawn starts a goroutine, for which a core was claimed, that works on the run. An owner gives it the ownership.
+// spawn starts a goroutine, for which a core was claimed, that works on the run. An owner gives it
+// the ownership.
 func (r *run) spawn(owner bool) {
 	r.visitors.Add(1)
 	go func() {
@@ -228,8 +232,8 @@ func (r *run) spawn(owner bool) {
 	}()
 }
 
-// resume goes on with a run that the caller has just become the owner of, on another goroutine: the caller is a kernel's
-// callback.
+// resume goes on with a run that the caller has just become the owner of, on another goroutine: the
+// caller is a kernel's callback.
 func (r *run) resume() {
 	if r.parked.CompareAndSwap(true, false) {
 		r.wake <- struct{}{}
@@ -239,7 +243,8 @@ func (r *run) resume() {
 	r.spawn(true)
 }
 
-// park waits until the run is over, which it reports, or until this goroutine, that of Run, is made its owner.
+// park waits until the run is over, which it reports, or until this goroutine, that of Run, is made
+// its owner.
 func (r *run) park() (over bool) {
 	if r.life != nil {
 		r.life.Watch()

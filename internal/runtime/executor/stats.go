@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Collector is told what a run did, one node at a time. It keeps what it is given. Runs of functions that nodes call tell
-// the same collector, at the same time.
+// Collector is told what a run did, one node at a time. It keeps what it is given. Runs of
+// functions that nodes call tell the same collector, at the same time.
 type Collector interface {
 	Collect(stats *NodeStats)
 }
@@ -22,7 +22,8 @@ type NodeStats struct {
 	Outputs   []OutputStats
 }
 
-// OutputStats describes an output that a node made. Outputs that are dead or references are left out.
+// OutputStats describes an output that a node made. Outputs that are dead or references are left
+// out.
 type OutputStats struct {
 	Slot  int
 	DType tensor.DType

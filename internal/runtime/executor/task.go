@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// task is one execution of a node by its kernel. It can run without the ownership of its run: what it touches, the
-// node's input slots, belongs to it until it is finished.
+// task is one execution of a node by its kernel. It can run without the ownership of its run: what
+// it touches, the node's input slots, belongs to it until it is finished.
 type task struct {
 	run   *run
 	node  *node
@@ -54,7 +54,8 @@ func (t *task) outputs(n *node) []kernel.Value {
 	return t.outs
 }
 
-// execute calls the kernel. It reports false if the task is still under way: it will be pushed to the inbox.
+// execute calls the kernel. It reports false if the task is still under way: it will be pushed to
+// the inbox.
 func (t *task) execute() bool {
 	n := t.node
 	if n.refs {

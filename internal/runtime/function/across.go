@@ -15,15 +15,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// across is a function whose nodes run on the devices that they ask for, and those that use resources where these are. It
-// implements kernel.Function.
+// across is a function whose nodes run on the devices that they ask for, and those that use
+// resources where these are. It implements kernel.Function.
 type across struct {
 	runtime *Runtime
 	fn      opdef.Func
 	op      *opdef.Op
 
-	mu    sync.Mutex
-	bound map[string]kernel.Function // guarded by mu; by the devices of the resources among the arguments
+	mu sync.Mutex
+	// guarded by mu; by the devices of the resources among the arguments
+	bound map[string]kernel.Function
 }
 
 // Op implements kernel.Function.
@@ -133,7 +134,8 @@ func (r *Runtime) confines(g *graph.Graph) bool {
 	return true
 }
 
-// spread places the nodes of a body and returns its parts. Nodes that ask for no device stay on the caller's.
+// spread places the nodes of a body and returns its parts. Nodes that ask for no device stay on the
+// caller's.
 func (r *Runtime) spread(fn opdef.Func, body *graph.Body, at map[int]string) (*layout, error) {
 	prune(body)
 	for n := range body.Graph.Nodes() {

@@ -11,7 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// function is a function with its attributes, all of which runs on one device. It implements kernel.Function.
+// function is a function with its attributes, all of which runs on one device. It implements
+// kernel.Function.
 type function struct {
 	runtime *Runtime
 	fn      opdef.Func

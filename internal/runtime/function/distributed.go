@@ -12,7 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// distributed is a function whose parts are on several devices, or on one of another task. It implements kernel.Function.
+// distributed is a function whose parts are on several devices, or on one of another task. It
+// implements kernel.Function.
 type distributed struct {
 	runtime *Runtime
 	fn      opdef.Func

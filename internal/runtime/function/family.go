@@ -24,7 +24,8 @@ type family struct {
 	remotes []*remotePart               // guarded by mu; that other tasks may have
 	closed  bool                        // guarded by mu
 
-	extended map[[sha256.Size]byte]*family // guarded by mu; with the functions of other graphs, by these
+	// guarded by mu; with the functions of other graphs, by these
+	extended map[[sha256.Size]byte]*family
 }
 
 // on returns the runtime on a device of the task.
@@ -116,7 +117,8 @@ func (r *Runtime) InstantiateOn(target string, fn opdef.Func) (kernel.Function, 
 	})
 }
 
-// complete returns the full name that stands for a device: what it leaves out is as on the device of the caller.
+// complete returns the full name that stands for a device: what it leaves out is as on the device
+// of the caller.
 func (r *Runtime) complete(target string) (device.Spec, error) {
 	spec, err := device.Parse(target)
 	if err != nil || target == "" {

@@ -124,8 +124,8 @@ func count(*kernel.Context) error {
 	return nil
 }
 
-// define makes a function of int64 arguments and results. Lines of the body are "name = Op(inputs) attr=value"; a line
-// "return a, b" names the results.
+// define makes a function of int64 arguments and results. Lines of the body are "name = Op(inputs)
+// attr=value"; a line "return a, b" names the results.
 func define(t testing.TB, name string, args int, body string) graph.FunctionDef {
 	t.Helper()
 	def := graph.FunctionDef{Signature: opdef.Op{Name: name}, Ret: map[string]string{}}

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// symbolicGradient is the name under which the gradient of a function is instantiated: for attribute f, a function
-// (x…) → (y…), it is the function (x…, dy…) → (dx…).
+// symbolicGradient is the name under which the gradient of a function is instantiated: for
+// attribute f, a function (x…) → (y…), it is the function (x…, dy…) → (dx…).
 const symbolicGradient = "SymbolicGradient"
 
 // instantiate returns the body of a function, or of the gradient of one.

@@ -54,9 +54,12 @@ func TestSymbolicGradient(t *testing.T) {
 	}{
 		{opdef.Func{Name: "square"}, []float32{3, 1}, []float32{6}},
 		{opdef.Func{Name: "square"}, []float32{3, 10}, []float32{60}},
-		{opdef.Func{Name: "cube"}, []float32{2, 5, 1}, []float32{60, 8}},                                        // d(x³w)
-		{opdef.Func{Name: "both"}, []float32{2, 5, 1, 100}, []float32{102, 0}},                                  // w is not used, x is a result too
-		{opdef.Func{Name: "Mul", Attrs: opdef.Attrs{"T": tensor.Float32}}, []float32{2, 5, 1}, []float32{5, 2}}, // an operation
+		// d(x³w)
+		{opdef.Func{Name: "cube"}, []float32{2, 5, 1}, []float32{60, 8}},
+		// w is not used, x is a result too
+		{opdef.Func{Name: "both"}, []float32{2, 5, 1, 100}, []float32{102, 0}},
+		// an operation
+		{opdef.Func{Name: "Mul", Attrs: opdef.Attrs{"T": tensor.Float32}}, []float32{2, 5, 1}, []float32{5, 2}},
 	}
 	for _, tt := range tests {
 		got, err := gradientOf(t, l, tt.f, len(tt.want), tt.in...)

@@ -61,8 +61,8 @@ func (r *Runtime) Load(graphDef []byte) (kernel.Function, error) {
 	return &function{runtime: with, fn: fn, op: sig, body: func() (*graph.Body, error) { return body, nil }}, nil
 }
 
-// extended returns the runtime, on the same device, for the functions of a graph besides those of the library. One that was
-// made for the same functions serves again.
+// extended returns the runtime, on the same device, for the functions of a graph besides those of
+// the library. One that was made for the same functions serves again.
 func (r *Runtime) extended(def *graph.Def) (*Runtime, error) {
 	if len(def.Library)+len(def.Gradient) == 0 {
 		return r, nil

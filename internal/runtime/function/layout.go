@@ -25,7 +25,8 @@ type localPart struct {
 	args []int // indices of the arguments that it takes
 }
 
-// location is the device of a node on this task, and the task of another one: that splits its part by itself.
+// location is the device of a node on this task, and the task of another one: that splits its part
+// by itself.
 func (r *Runtime) location(n *graph.Node) string {
 	if r.family.local(n.Assigned) != nil {
 		return n.Assigned

@@ -14,10 +14,11 @@ import (
 
 // Cluster runs parts of functions on other tasks.
 type Cluster interface {
-	// Devices returns the devices of other tasks that nodes of functions can be placed on, by their full names, with the
-	// life that each is in. The map must not be modified.
+	// Devices returns the devices of other tasks that nodes of functions can be placed on, by their
+	// full names, with the life that each is in. The map must not be modified.
 	Devices() map[string]uint64
-	// Register gives a graph whose nodes are assigned to devices of a task to that task and returns a handle.
+	// Register gives a graph whose nodes are assigned to devices of a task to that task and returns
+	// a handle.
 	Register(ctx context.Context, task string, g *graph.Graph) (string, error)
 	// Deregister drops a graph if that can be done soon.
 	Deregister(task, handle string)
@@ -25,11 +26,12 @@ type Cluster interface {
 	Begin(step *kernel.Step) (Step, error)
 }
 
-// Step is a step that the parts of one call have for themselves: tensors that cross tasks are exchanged in it.
+// Step is a step that the parts of one call have for themselves: tensors that cross tasks are
+// exchanged in it.
 type Step interface {
 	kernel.Rendezvous
-	// Run runs a registered graph on another task. It borrows the arguments, which come under the given keys, and returns
-	// the results under the keys of rets, with their references.
+	// Run runs a registered graph on another task. It borrows the arguments, which come under the
+	// given keys, and returns the results under the keys of rets, with their references.
 	Run(ctx context.Context, task, handle string, keys []string, args []tensor.Tensor, rets []string) ([]tensor.Tensor, error)
 	// Fail makes all that wait for a tensor of the step get an error.
 	Fail(err error)
@@ -47,13 +49,15 @@ type remotePart struct {
 	handle string // "" while the task does not have the graph
 }
 
-// terminals are the arguments or results of a part: their indices and the keys under which they travel.
+// terminals are the arguments or results of a part: their indices and the keys under which they
+// travel.
 type terminals struct {
 	indices []int
 	keys    []string
 }
 
-// newRemotePart takes over a graph. Where it has nodes for arguments and results it gets nodes that receive and send them.
+// newRemotePart takes over a graph. Where it has nodes for arguments and results it gets nodes that
+// receive and send them.
 func newRemotePart(task string, g *graph.Graph) (*remotePart, error) {
 	p := &remotePart{task: task, graph: g, lock: make(chan struct{}, 1)}
 	p.lock <- struct{}{}
@@ -73,7 +77,8 @@ func newRemotePart(task string, g *graph.Graph) (*remotePart, error) {
 	return p, nil
 }
 
-// incarnation is the one in the keys of arguments and results. They do not leave the task, so that it need not be right.
+// incarnation is the one in the keys of arguments and results. They do not leave the task, so that
+// it need not be right.
 const incarnation = 1
 
 // add notes an argument or result and returns the attributes of the node that stands for it.

@@ -1,15 +1,17 @@
-// Package function runs the functions of a graph's library: the bodies of calls, branches and loops.
+// Package function runs the functions of a graph's library: the bodies of calls, branches and
+// loops.
 //
-// A [Runtime] belongs to one registered graph on one device. It makes the kernels of nodes, those that call functions
-// among them, and implements kernel.Functions for these. A function is prepared at its first call: its body is
-// instantiated, pruned and compiled for an executor, once for each set of attributes. A call runs the body on the
-// goroutine of the caller as far as that is possible without waiting, as part of the caller's step: with its cancellation,
-// rendezvous and resources.
+// A [Runtime] belongs to one registered graph on one device. It makes the kernels of nodes, those
+// that call functions among them, and implements kernel.Functions for these. A function is prepared
+// at its first call: its body is instantiated, pruned and compiled for an executor, once for each
+// set of attributes. A call runs the body on the goroutine of the caller as far as that is possible
+// without waiting, as part of the caller's step: with its cancellation, rendezvous and resources.
 //
-// A function whose nodes ask for several devices is lowered, placed and split like a graph. Its parts on this task run side
-// by side and exchange tensors in a rendezvous of the call. Parts on other tasks are registered there, with nodes that
-// receive their arguments and send their results, and run as a step of its own, which belongs to the call alone: so several
-// calls of one function can be under way in a step.
+// A function whose nodes ask for several devices is lowered, placed and split like a graph. Its
+// parts on this task run side by side and exchange tensors in a rendezvous of the call. Parts on
+// other tasks are registered there, with nodes that receive their arguments and send their results,
+// and run as a step of its own, which belongs to the call alone: so several calls of one function
+// can be under way in a step.
 package function
 
 import (
@@ -23,8 +25,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// maxDepth bounds how deep calls nest. A function that calls itself for ever ends with an error before it has used up
-// memory.
+// maxDepth bounds how deep calls nest. A function that calls itself for ever ends with an error
+// before it has used up memory.
 const maxDepth = 2000
 
 // Config is what a runtime needs besides a library.
@@ -68,7 +70,8 @@ func NewRuntime(lib *graph.Library, cfg Config) *Runtime {
 	return f.on(cfg.Device)
 }
 
-// NewKernel makes the kernel of a node. A node whose operation is a function of the library calls it.
+// NewKernel makes the kernel of a node. A node whose operation is a function of the library calls
+// it.
 func (r *Runtime) NewKernel(n *graph.Node) (kernel.Kernel, error) {
 	c := &kernel.Construction{
 		Node: n.Name, Op: n.Op, Attrs: n.Attrs, Inputs: n.InTypes, Outputs: n.OutTypes, Device: r.device, Functions: r,
@@ -88,7 +91,8 @@ func (r *Runtime) NewKernel(n *graph.Node) (kernel.Kernel, error) {
 	return impl.New(c)
 }
 
-// confined is a runtime for nodes whose operation is a function: all of it runs on the device of the node.
+// confined is a runtime for nodes whose operation is a function: all of it runs on the device of
+// the node.
 type confined struct{ *Runtime }
 
 // InstantiateAcross implements kernel.Functions.
@@ -163,7 +167,8 @@ func (r *Runtime) newOwned(n *graph.Node) (kernel.Kernel, error) {
 	return k, nil
 }
 
-// Close closes the kernels of all bodies, and drops what other tasks have of them. No call must be under way.
+// Close closes the kernels of all bodies, and drops what other tasks have of them. No call must be
+// under way.
 func (r *Runtime) Close() { r.family.close() }
 
 func (r *Runtime) closeKernels() {

@@ -40,8 +40,9 @@ func (g *gathering) add(i int, t tensor.Tensor, dead bool, err error) {
 	g.open.Done()
 }
 
-// AwaitSome waits until there is a tensor under at least one of some keys, given as text, and returns all that are there by
-// then. The others are left to whoever asks for them, and so is everything if the step or ctx ends first.
+// AwaitSome waits until there is a tensor under at least one of some keys, given as text, and
+// returns all that are there by then. The others are left to whoever asks for them, and so is
+// everything if the step or ctx ends first.
 func (r *Table) AwaitSome(ctx context.Context, keys []string) ([]Value, error) {
 	first := make(chan struct{})
 	g := &gathering{first: first}

@@ -1,10 +1,12 @@
 // Package rendezvous is where the tensors of one step change hands.
 //
-// Producers send under a key and never wait. Consumers ask under a key, before or after the tensor has come, and are
-// called back. Values under one key are delivered in the order in which they were sent, each to one consumer.
+// Producers send under a key and never wait. Consumers ask under a key, before or after the tensor
+// has come, and are called back. Values under one key are delivered in the order in which they were
+// sent, each to one consumer.
 //
-// A [Table] has no goroutine: a consumer runs on the goroutine that brought its tensor, or that aborted the step. A call
-// is made outside of the table's lock, so that a consumer may use the table.
+// A [Table] has no goroutine: a consumer runs on the goroutine that brought its tensor, or that
+// aborted the step. A call is made outside of the table's lock, so that a consumer may use the
+// table.
 package rendezvous
 
 import (
@@ -21,11 +23,13 @@ import (
 // maxParked bounds the values and consumers that wait in a table. Keys come from peers as well.
 const maxParked = 1 << 20
 
-// Done receives what was asked for: the tensor, whose reference it owns, whether it is dead, or why it never comes.
+// Done receives what was asked for: the tensor, whose reference it owns, whether it is dead, or why
+// it never comes.
 type Done = func(t tensor.Tensor, dead bool, err error)
 
-// Table holds the tensors of one step that nobody has asked for yet and the consumers whose tensors have not come. It
-// implements kernel.Rendezvous and is safe for concurrent use. The zero Table is empty.
+// Table holds the tensors of one step that nobody has asked for yet and the consumers whose tensors
+// have not come. It implements kernel.Rendezvous and is safe for concurrent use. The zero Table is
+// empty.
 type Table struct {
 	mu     sync.Mutex
 	err    error           // guarded by mu; why the step ended
@@ -33,8 +37,8 @@ type Table struct {
 	parked int             // guarded by mu; items in queues
 }
 
-// place is a key in one execution of its node. It compares faster than the key's text, which loops would have to make
-// anew in every iteration.
+// place is a key in one execution of its node. It compares faster than the key's text, which loops
+// would have to make anew in every iteration.
 type place struct {
 	prefix string
 	at     kernel.FrameIter
@@ -130,8 +134,8 @@ func (r *Table) recv(p place, it *item) {
 	}
 }
 
-// Await waits for the tensor under the text of a key, until it comes, the step ends, or ctx does. A wait that is given up
-// leaves the tensor to others.
+// Await waits for the tensor under the text of a key, until it comes, the step ends, or ctx does. A
+// wait that is given up leaves the tensor to others.
 func (r *Table) Await(ctx context.Context, key string) (t tensor.Tensor, dead bool, err error) {
 	came := make(chan struct{})
 	it := &item{kept: true, done: func(v tensor.Tensor, d bool, e error) {
@@ -151,7 +155,8 @@ func (r *Table) Await(ctx context.Context, key string) (t tensor.Tensor, dead bo
 	return t, dead, err
 }
 
-// TakeText returns the oldest value under the text of a key, with its reference. It reports false if there is none.
+// TakeText returns the oldest value under the text of a key, with its reference. It reports false
+// if there is none.
 func (r *Table) TakeText(key string) (t tensor.Tensor, dead, ok bool, err error) {
 	p := parsePlace(key)
 	r.mu.Lock()
@@ -166,7 +171,8 @@ func (r *Table) TakeText(key string) (t tensor.Tensor, dead, ok bool, err error)
 	return t, dead, true, nil
 }
 
-// match returns the oldest item under a key if it is of the other sort than it, having removed it. Otherwise it parks it.
+// match returns the oldest item under a key if it is of the other sort than it, having removed it.
+// Otherwise it parks it.
 func (r *Table) match(p place, it *item) (*item, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,8 +235,8 @@ func (r *Table) withdraw(p place, it *item) bool {
 	return false
 }
 
-// Abort ends the step: values are released, and every consumer, waiting or still to come, gets err. Only the first call
-// counts.
+// Abort ends the step: values are released, and every consumer, waiting or still to come, gets err.
+// Only the first call counts.
 func (r *Table) Abort(err error) {
 	r.mu.Lock()
 	if r.err != nil {
@@ -254,11 +260,13 @@ func (r *Table) Abort(err error) {
 	}
 }
 
-// manyPlaces is how many keys a table may have had at once that is used again. The map of a larger one takes long to clear.
+// manyPlaces is how many keys a table may have had at once that is used again. The map of a larger
+// one takes long to clear.
 const manyPlaces = 64
 
-// Reset readies the table of a step that is over for another one: what nobody has asked for is released. It reports false,
-// and does nothing, if the step was aborted, if somebody still waits, or if the table has grown. Nobody else may use it.
+// Reset readies the table of a step that is over for another one: what nobody has asked for is
+// released. It reports false, and does nothing, if the step was aborted, if somebody still waits,
+// or if the table has grown. Nobody else may use it.
 func (r *Table) Reset() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -171,8 +171,8 @@ func TestWaitIsGivenUp(t *testing.T) {
 		t.Errorf("%d items left", n)
 	}
 
-	// A value that is there wins over a context that is done only if it is seen first: both outcomes are right, but the
-	// value is never lost.
+	// A value that is there wins over a context that is done only if it is seen first: both
+	// outcomes are right, but the value is never lost.
 	if err := r.Send(key("foo"), root, tensor.Scalar("hello"), false); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,8 @@ func TestWaitIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestSomeGiveUp has four consumers of one key, of which the second and the last give up before two values come.
+// TestSomeGiveUp has four consumers of one key, of which the second and the last give up before two
+// values come.
 func TestSomeGiveUp(t *testing.T) {
 	r := New()
 	p := place{key("foo").Prefix(), root}
@@ -279,7 +280,8 @@ func TestTooManyWait(t *testing.T) {
 	}
 }
 
-// TestManyMeet sends and receives a value under each of many keys on goroutines of their own, in any order.
+// TestManyMeet sends and receives a value under each of many keys on goroutines of their own, in
+// any order.
 func TestManyMeet(t *testing.T) {
 	r := New()
 	const n = 200

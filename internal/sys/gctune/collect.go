@@ -1,9 +1,10 @@
 // Package gctune has the garbage of a process collected seldom.
 //
-// A task makes little garbage in a step, and holds few objects: tensors come back to their pools. With the usual goal of
-// twice what is in use, a small heap would be collected several times a second all the same, and once or twice while the
-// program starts. A program that imports this package lets the heap grow by 48 MiB at least between collections, unless
-// GOGC says how it should be. A task at rest gives the room back.
+// A task makes little garbage in a step, and holds few objects: tensors come back to their pools.
+// With the usual goal of twice what is in use, a small heap would be collected several times a
+// second all the same, and once or twice while the program starts. A program that imports this
+// package lets the heap grow by 48 MiB at least between collections, unless GOGC says how it should
+// be. A task at rest gives the room back.
 //
 // It imports little, so that it is initialized before the packages that fill the heap.
 package gctune
@@ -18,8 +19,8 @@ import (
 // room is what a small heap may grow by between collections, in bytes.
 const room = 48 << 20
 
-// Bounds of how far the heap grows, in percent of what is in use. The runtime's least heap is of 4 MiB for each 100%,
-// which with the most is the room.
+// Bounds of how far the heap grows, in percent of what is in use. The runtime's least heap is of 4
+// MiB for each 100%, which with the most is the room.
 const least, most = 100, 1200
 
 func init() { //nolint:gochecknoinits // only here it is early enough
@@ -42,7 +43,8 @@ func (c *collector) await() { runtime.AddCleanup(new([16]byte), (*collector).adj
 func (c *collector) adjust() {
 	metrics.Read(c.live)
 	percent := growth(c.live[0].Value.Uint64())
-	if 4*max(percent, c.percent) > 5*min(percent, c.percent) { // setting it stops the world for a moment
+	// setting it stops the world for a moment
+	if 4*max(percent, c.percent) > 5*min(percent, c.percent) {
 		debug.SetGCPercent(percent)
 		c.percent = percent
 	}

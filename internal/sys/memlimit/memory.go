@@ -1,5 +1,5 @@
-// Package memlimit tells how much memory the process can still take: of the machine, and of the control groups that the process
-// is in. It is known on Linux only.
+// Package memlimit tells how much memory the process can still take: of the machine, and of the
+// control groups that the process is in. It is known on Linux only.
 package memlimit
 
 import (
@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// reserved is the part of what there is, one in so many, that is left to what nobody asks about: page tables, stacks, small
-// tensors and other processes.
+// reserved is the part of what there is, one in so many, that is left to what nobody asks about:
+// page tables, stacks, small tensors and other processes.
 const reserved = 32
 
 // system is where the numbers come from.
@@ -25,8 +25,9 @@ type system struct {
 
 var this = system{os.DirFS("/"), Held}
 
-// Left returns how many bytes the process can take and use without coming to the end of the memory of the machine or of a
-// control group; less than 0 if it has been promised more than there is. It is false if that is not known.
+// Left returns how many bytes the process can take and use without coming to the end of the memory
+// of the machine or of a control group; less than 0 if it has been promised more than there is. It
+// is false if that is not known.
 func Left() (int64, bool) { return this.left() }
 
 // Held returns the bytes that the process has mapped, whether it uses them or keeps them for later.
@@ -47,8 +48,8 @@ func (s system) left() (int64, bool) {
 	return left - s.untouched(), left < math.MaxInt64
 }
 
-// untouched returns the bytes that the process has been given and has not written to yet: the system counts them as
-// available until then.
+// untouched returns the bytes that the process has been given and has not written to yet: the
+// system counts them as available until then.
 func (s system) untouched() int64 {
 	own := s.table("proc/self/status")
 	if own["RssAnon:"] == 0 { // an old system
@@ -60,11 +61,12 @@ func (s system) untouched() int64 {
 // group is a control group that bounds memory, in the words of one version of them.
 type group struct {
 	dir, limit, usage string
-	cache             []string // entries of memory.stat: files that are read again when they are wanted
+	// entries of memory.stat: files that are read again when they are wanted
+	cache []string
 }
 
-// groups returns the groups that the process is in. Within a container, names may be those that the host has for them: what is
-// not there is skipped.
+// groups returns the groups that the process is in. Within a container, names may be those that the
+// host has for them: what is not there is skipped.
 func (s system) groups() []group {
 	text, err := fs.ReadFile(s.files, "proc/self/cgroup")
 	if err != nil {

@@ -34,7 +34,8 @@ func TestLeft(t *testing.T) {
 		want float64 // GiB
 	}{
 		{"a machine", 0, files(), 19},
-		{"memory that was given and not written to", 8 * gib, files(), 14}, // 2 are, and 1 is swapped
+		// 2 are, and 1 is swapped
+		{"memory that was given and not written to", 8 * gib, files(), 14},
 		{"more is promised than there is", 40 * gib, files(), -18},
 		{"a group above the own one", 0, files(v2...), 8 - 8./32 - 4},
 		{"a group with little in a machine with less", 0, files("proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\n", "proc/self/cgroup", "0::/\n",

@@ -1,6 +1,6 @@
-// Package stepctx has contexts for what begins and ends many thousand times a second, mostly in peace. A [Context] is part
-// of what it is the life of, and allocates nothing unless somebody waits for its end through the interface of package
-// context.
+// Package stepctx has contexts for what begins and ends many thousand times a second, mostly in
+// peace. A [Context] is part of what it is the life of, and allocates nothing unless somebody waits
+// for its end through the interface of package context.
 package stepctx
 
 import (
@@ -15,33 +15,38 @@ import (
 // Ender is told that a life has ended before its time.
 type Ender interface{ Ended() }
 
-// Context is a life within that of its parent. It implements [context.Context], for which it makes one of the ordinary kind
-// when Done or Value are first called. It may be used after its end, but not for another life unless Renew says so.
+// Context is a life within that of its parent. It implements [context.Context], for which it makes
+// one of the ordinary kind when Done or Value are first called. It may be used after its end, but
+// not for another life unless Renew says so.
 //
-// A life ends with a parent of another kind, too, and Over and Err say so at once; it ends at its limit, which Check and Err
-// see. But nobody is told of either, and what is within the life is not ended by name, before Watch was called: whoever is
-// going to wait does so.
+// A life ends with a parent of another kind, too, and Over and Err say so at once; it ends at its
+// limit, which Check and Err see. But nobody is told of either, and what is within the life is not
+// ended by name, before Watch was called: whoever is going to wait does so.
 type Context struct {
-	parent  context.Context
-	above   *Context        // parent, if it is of this kind
-	root    context.Context // the innermost parent of another kind that may end; nil if there is none
-	limited *Context        // the innermost life with a limit, this one or one around it; nil if there is none
-	limit   time.Duration   // of limited == c: when it ends, by Now
-	overdue error           // of limited == c: the cause of that end
+	parent context.Context
+	above  *Context // parent, if it is of this kind
+	// the innermost parent of another kind that may end; nil if there is none
+	root context.Context
+	// the innermost life with a limit, this one or one around it; nil if there is none
+	limited *Context
+	limit   time.Duration // of limited == c: when it ends, by Now
+	overdue error         // of limited == c: the cause of that end
 
 	over atomic.Bool
 
 	// Locks are taken from the inner life to the outer.
 	mu       sync.Mutex
-	err      error                   // guarded by mu; once over
-	cause    error                   // guarded by mu; once over
-	ender    Ender                   // guarded by mu; nil if nobody is to be told
-	children []*Context              // guarded by mu
-	room     [1]*Context             // for children: most have one
-	early    bool                    // guarded by mu; it ended before its time, and somebody may be about to be told
-	watching bool                    // guarded by mu; root or the limit has been watched
-	unwatch  func() bool             // guarded by mu; stops watching root; nil if nobody does
-	timer    *time.Timer             // guarded by mu; ends the life at its limit; nil if nobody watches that
+	err      error       // guarded by mu; once over
+	cause    error       // guarded by mu; once over
+	ender    Ender       // guarded by mu; nil if nobody is to be told
+	children []*Context  // guarded by mu
+	room     [1]*Context // for children: most have one
+	// guarded by mu; it ended before its time, and somebody may be about to be told
+	early    bool
+	watching bool        // guarded by mu; root or the limit has been watched
+	unwatch  func() bool // guarded by mu; stops watching root; nil if nobody does
+	// guarded by mu; ends the life at its limit; nil if nobody watches that
+	timer    *time.Timer
 	ordinary context.Context         // guarded by mu; nil until it is needed
 	cancel   context.CancelCauseFunc // guarded by mu; of ordinary
 
@@ -68,8 +73,8 @@ var epoch = time.Now()
 // Now is the time that limits are given in.
 func Now() time.Duration { return time.Since(epoch) }
 
-// Limit makes the life end at a time for a reason, unless a life around it ends before. It is called after Begin, before
-// anybody else knows of the life.
+// Limit makes the life end at a time for a reason, unless a life around it ends before. It is
+// called after Begin, before anybody else knows of the life.
 func (c *Context) Limit(at time.Duration, cause error) {
 	if end, ok := c.parent.Deadline(); ok && end.Sub(epoch) <= at {
 		return
@@ -77,8 +82,8 @@ func (c *Context) Limit(at time.Duration, cause error) {
 	c.limited, c.limit, c.overdue = c, at, cause
 }
 
-// Watch makes the life end with a parent of another kind, or at its limit, as soon as that comes, for those who wait and do
-// not ask.
+// Watch makes the life end with a parent of another kind, or at its limit, as soon as that comes,
+// for those who wait and do not ask.
 func (c *Context) Watch() {
 	if c.root == nil && c.limited == nil {
 		return
@@ -132,8 +137,8 @@ func (c *Context) remove(child *Context) {
 // Cancel ends the life, and those within it, for a reason. Only the first end counts.
 func (c *Context) Cancel(cause error) { c.end(context.Canceled, cause) }
 
-// end ends the life before its time. Who is told of it is told on another goroutine, so that a life may be ended under any
-// lock.
+// end ends the life before its time. Who is told of it is told on another goroutine, so that a life
+// may be ended under any lock.
 func (c *Context) end(err, cause error) {
 	c.mu.Lock()
 	if c.over.Load() {
@@ -223,8 +228,9 @@ func (c *Context) Finish() {
 	tell.now()
 }
 
-// Renew lets a life begin again after Finish, and reports whether it does: it ended at its time, and nobody can have kept
-// anything of it or waited for its end. The caller knows that nobody uses the context itself.
+// Renew lets a life begin again after Finish, and reports whether it does: it ended at its time,
+// and nobody can have kept anything of it or waited for its end. The caller knows that nobody uses
+// the context itself.
 func (c *Context) Renew() bool {
 	if !c.quiet {
 		return false
@@ -237,10 +243,12 @@ func (c *Context) Renew() bool {
 // Quiet reports, after Finish, whether Renew will.
 func (c *Context) Quiet() bool { return c.quiet }
 
-// Over reports whether the life has ended, but for a limit that nobody watches. It is the cheapest of all methods.
+// Over reports whether the life has ended, but for a limit that nobody watches. It is the cheapest
+// of all methods.
 func (c *Context) Over() bool { return c.over.Load() || c.root != nil && c.root.Err() != nil }
 
-// Check is Over with a look at the clock, if there is a limit: for those who work long without waiting.
+// Check is Over with a look at the clock, if there is a limit: for those who work long without
+// waiting.
 func (c *Context) Check() bool {
 	if c.Over() {
 		return true
@@ -262,7 +270,8 @@ func (c *Context) Deadline() (time.Time, bool) {
 	return c.parent.Deadline()
 }
 
-// Err implements context.Context. It ends nothing, as it is called with the locks of lives within this one.
+// Err implements context.Context. It ends nothing, as it is called with the locks of lives within
+// this one.
 func (c *Context) Err() error {
 	switch {
 	case c.over.Load():

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// function reads the lines of a function, whose first is "func " and its signature, up to the line "}".
+// function reads the lines of a function, whose first is "func " and its signature, up to the line
+// "}".
 func (p *parser) function(signature string, lines []string) error {
 	def, err := parseSignature(strings.TrimSuffix(strings.TrimSpace(signature), "{"))
 	if err != nil {
@@ -59,7 +60,8 @@ func setResults(fn *graph.FunctionDef, text string) error {
 	return nil
 }
 
-// nodeDef reads a node of a function. The kinds of its attributes are those of the operation, if lookup finds it.
+// nodeDef reads a node of a function. The kinds of its attributes are those of the operation, if
+// lookup finds it.
 func (s *scanner) nodeDef(lookup func(string) (*opdef.Op, bool)) graph.NodeDef {
 	n := graph.NodeDef{}
 	n.Name, n.Op, n.Inputs = s.nodeHead()

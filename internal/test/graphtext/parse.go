@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Parse reads a graph whose operations are those of ops and of its own functions. Inputs that are written "?" stay open.
+// Parse reads a graph whose operations are those of ops and of its own functions. Inputs that are
+// written "?" stay open.
 func Parse(ops opdef.Lookup, text string) (*graph.Graph, error) {
 	p := &parser{g: graph.New(ops)}
 	lines := strings.Split(text, "\n")

@@ -12,7 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Print writes a graph down: its functions in the order of their names, its nodes in the order of their IDs and their attributes in the order of their names.
+// Print writes a graph down: its functions in the order of their names, its nodes in the order of
+// their IDs and their attributes in the order of their names.
 func Print(g *graph.Graph) string {
 	var b strings.Builder
 	printVersions(&b, g.Versions)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// scanner reads one line from left to right. Its methods fail by setting err, after which all of them do nothing.
+// scanner reads one line from left to right. Its methods fail by setting err, after which all of
+// them do nothing.
 type scanner struct {
 	rest string
 	err  error

@@ -19,8 +19,8 @@ var rewrite = flag.Bool("rewrite", false, "replace the expected output in test s
 //	----
 //	expected output
 //
-// The output ends at the first empty line. Output that has empty lines itself stands between two lines "----" on either
-// side.
+// The output ends at the first empty line. Output that has empty lines itself stands between two
+// lines "----" on either side.
 type Case struct {
 	Command string
 	Input   string
@@ -55,8 +55,8 @@ func (c *Case) Has(flag string) bool {
 	return false
 }
 
-// RunScripts runs every case of the scripts that match pattern and compares what run returns with the expected output.
-// Under the flag -rewrite it puts the actual output in the scripts instead.
+// RunScripts runs every case of the scripts that match pattern and compares what run returns with
+// the expected output. Under the flag -rewrite it puts the actual output in the scripts instead.
 func RunScripts(t *testing.T, pattern string, run func(t *testing.T, c *Case) string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -104,7 +104,8 @@ func withNewline(s string) string {
 	return s + "\n"
 }
 
-// scriptCase is a case with what stands around it in the file. The text after the last case has no command.
+// scriptCase is a case with what stands around it in the file. The text after the last case has no
+// command.
 type scriptCase struct {
 	Case
 	name   string

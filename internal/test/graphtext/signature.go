@@ -21,8 +21,8 @@ func (o Ops) LookupOp(name string) (*opdef.Op, bool) {
 //	MatMul(a: T, b: T) -> (product: T) [T: type; transpose_a: bool = false]
 //	VariableV2() -> (ref: Ref(dtype)) [dtype: type; shape: shape] stateful
 //
-// Arguments and attributes are those of package opdef; the words at the end are its flags in lower case. They have no
-// shape rules.
+// Arguments and attributes are those of package opdef; the words at the end are its flags in lower
+// case. They have no shape rules.
 func ParseOps(text string) (Ops, error) {
 	ops := Ops{}
 	for line := range strings.Lines(text) {
@@ -43,8 +43,8 @@ func ParseOps(text string) (Ops, error) {
 	return ops, nil
 }
 
-// parseSignature reads "Name(args) -> (args) [attrs] flags", of which only the name and the first parentheses must be
-// there.
+// parseSignature reads "Name(args) -> (args) [attrs] flags", of which only the name and the first
+// parentheses must be there.
 func parseSignature(text string) (opdef.Def, error) {
 	name, rest, ok := strings.Cut(text, "(")
 	if !ok {

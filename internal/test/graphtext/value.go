@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// value reads the value of an attribute. kind is that of the attribute, or "" if the operation does not have it: then the
-// value's form tells.
+// value reads the value of an attribute. kind is that of the attribute, or "" if the operation does
+// not have it: then the value's form tells.
 func (s *scanner) value(kind string) any {
 	elem, isList := strings.CutPrefix(kind, "list(")
 	switch {
@@ -31,7 +31,8 @@ func (s *scanner) value(kind string) any {
 	return s.plain(kind)
 }
 
-// plain reads the values that are one word: numbers, booleans and types, and tensors, which begin with a type.
+// plain reads the values that are one word: numbers, booleans and types, and tensors, which begin
+// with a type.
 func (s *scanner) plain(kind string) any {
 	at := s.rest
 	word := s.until(" ,[]{}")
@@ -138,7 +139,8 @@ func typed[T any](elems []any) []T {
 	return out
 }
 
-// formatValue is the reverse of value. known is false for attributes that the operation does not have.
+// formatValue is the reverse of value. known is false for attributes that the operation does not
+// have.
 func formatValue(v any, known bool) string {
 	switch v := v.(type) {
 	case string:

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// mention is something that a row of the table of component tests says: a package, a test in it, or a case of its scripts.
+// mention is something that a row of the table of component tests says: a package, a test in it, or
+// a case of its scripts.
 var mention = regexp.MustCompile("`([a-z0-9/.]+)`|\\b((?:Test|Benchmark)[A-Z]\\w*)|\"([^\"]+)\"|\\b(test_\\w+)")
 
 // TestComponentTestsExist looks for every test that docs/component-tests.md names.

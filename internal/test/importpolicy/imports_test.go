@@ -21,7 +21,8 @@ const (
 	root   = "../../.."
 )
 
-// A source is what the tests need to know of one package: its files that are no tests, and their import blocks.
+// A source is what the tests need to know of one package: its files that are no tests, and their
+// import blocks.
 type source struct {
 	pkg   string // path below the module root
 	name  string
@@ -214,7 +215,8 @@ func parseDir(dir string) (source, error) {
 	return src, nil
 }
 
-// isProgram reports whether a file is a generator that go run starts and the package beside it does not contain.
+// isProgram reports whether a file is a generator that go run starts and the package beside it does
+// not contain.
 func isProgram(file *ast.File) bool {
 	return slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool {
 		return c.Pos() < file.Package && strings.HasPrefix(c.List[0].Text, "//go:build ignore")

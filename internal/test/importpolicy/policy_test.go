@@ -140,8 +140,8 @@ var exceptions = []exception{
 // pure lists the packages that use no goroutine, clock, randomness, context or I/O.
 var pure = []string{"internal/pass/*"}
 
-// impure are the standard packages through which a pure package could reach a clock, randomness, the
-// operating system or another goroutine.
+// impure are the standard packages through which a pure package could reach a clock, randomness,
+// the operating system or another goroutine.
 var impure = []string{
 	"context", "crypto/rand", "io/ioutil", "log", "log/slog", "math/rand", "math/rand/v2", "net", "os", "os/*",
 	"net/*", "sync", "sync/atomic", "syscall", "time",

@@ -14,7 +14,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Case is one recorded run of an operation or of its shape rule. A file of cases is text, one block each:
+// Case is one recorded run of an operation or of its shape rule. A file of cases is text, one block
+// each:
 //
 //	case Add T=float
 //	in float [2] 1 2
@@ -39,13 +40,14 @@ import (
 //	dx sparse float [3] 0 0 11
 //	dx none
 //
-// A gradient gives those of the outputs after "dy" and the expected ones of the inputs after "dx", for which "sparse" asks for
-// indexed slices; the tests of package gradients run these. An input that stands after "var" is a variable with that value, by reference or by handle, whichever the operation takes;
-// "after" gives its value afterwards. Outputs that are references are left out.
+// A gradient gives those of the outputs after "dy" and the expected ones of the inputs after "dx",
+// for which "sparse" asks for indexed slices; the tests of package gradients run these. An input
+// that stands after "var" is a variable with that value, by reference or by handle, whichever the
+// operation takes; "after" gives its value afterwards. Outputs that are references are left out.
 //
-// The first word says what is run. Attributes are written as in opdef. An input of a shape rule is a type and a partial
-// shape, or, after "=", a tensor whose value is known. "tol x" widens the relative and absolute tolerance of floating
-// outputs; a line that starts with "#" is a comment.
+// The first word says what is run. Attributes are written as in opdef. An input of a shape rule is
+// a type and a partial shape, or, after "=", a tensor whose value is known. "tol x" widens the
+// relative and absolute tolerance of floating outputs; a line that starts with "#" is a comment.
 type Case struct {
 	Line   int // of the first line in its file
 	Kind   string
@@ -69,8 +71,8 @@ type Gradient struct {
 	Sparse bool
 }
 
-// RunCases runs every case of the given files as a subtest. Operations run twice: with inputs that others hold too and
-// with inputs that the kernel may take over.
+// RunCases runs every case of the given files as a subtest. Operations run twice: with inputs that
+// others hold too and with inputs that the kernel may take over.
 func RunCases(t *testing.T, files ...string) {
 	t.Helper()
 	for _, file := range files {

@@ -7,15 +7,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// tolerances are the relative and absolute errors that outputs may have where a case says nothing: room for another order
-// of summation and another elementary function.
+// tolerances are the relative and absolute errors that outputs may have where a case says nothing:
+// room for another order of summation and another elementary function.
 var tolerances = map[tensor.DType]float64{
 	tensor.Float32: 2e-6, tensor.Complex64: 4e-6, tensor.Float64: 1e-13, tensor.Complex128: 1e-13,
 	tensor.Float16: 1e-3, tensor.BFloat16: 8e-3,
 }
 
-// Diff says how got differs from want, or returns "". Floating elements may differ by a relative and absolute error of
-// tol, or of a default for the type if tol is 0; NaN equals NaN.
+// Diff says how got differs from want, or returns "". Floating elements may differ by a relative
+// and absolute error of tol, or of a default for the type if tol is 0; NaN equals NaN.
 func Diff(got, want *tensor.Tensor, tol float64) string {
 	if got.DType() != want.DType() {
 		return fmt.Sprintf("type %v, want %v", got.DType(), want.DType())
@@ -67,7 +67,8 @@ func nearFloat(x, y, tol float64) bool {
 	return math.Abs(x-y) <= tol+tol*math.Abs(y)
 }
 
-// elements returns the elements with all real floating types as float64 and complex ones as complex128.
+// elements returns the elements with all real floating types as float64 and complex ones as
+// complex128.
 func elements(t *tensor.Tensor) []any {
 	switch t.DType() {
 	case tensor.Float32:

@@ -1,5 +1,6 @@
-// Package kerneltest runs single operations for the tests of kernel families, the way the executor would: attributes
-// checked and completed, the kernel chosen by device and types, inputs owned by the step.
+// Package kerneltest runs single operations for the tests of kernel families, the way the executor
+// would: attributes checked and completed, the kernel chosen by device and types, inputs owned by
+// the step.
 package kerneltest
 
 import (
@@ -139,7 +140,8 @@ func Try(op string, attrs opdef.Attrs, inputs ...tensor.Tensor) ([]tensor.Tensor
 	return n.Run(inputs...)
 }
 
-// Shapes runs the shape rule of an operation on inputs of known or partial shape, with the values of those that are given.
+// Shapes runs the shape rule of an operation on inputs of known or partial shape, with the values
+// of those that are given.
 func Shapes(op string, attrs opdef.Attrs, in []tensor.PartialShape, values map[int]tensor.Tensor) ([]tensor.PartialShape, error) {
 	def, ok := kernel.Default.LookupOp(op)
 	if !ok {

@@ -149,7 +149,8 @@ func fields(s string) []string {
 	return out
 }
 
-// ParseTensor reads a tensor as cases have it: type, shape, and the elements in order, separated by spaces.
+// ParseTensor reads a tensor as cases have it: type, shape, and the elements in order, separated by
+// spaces.
 func ParseTensor(s string) (tensor.Tensor, error) {
 	words := fields(s)
 	if len(words) < 2 {
@@ -258,7 +259,8 @@ func parseFloat32(s string) (float32, error) {
 	return float32(v), err
 }
 
-// parseComplex reads "re+imi". strconv takes no infinities and NaNs with signs in this form, so the parts are split here.
+// parseComplex reads "re+imi". strconv takes no infinities and NaNs with signs in this form, so the
+// parts are split here.
 func parseComplex(s string) (complex128, error) {
 	s = strings.TrimSuffix(s, "i")
 	for i := len(s) - 1; i > 0; i-- {

@@ -26,8 +26,9 @@ import (
 //	in @q
 //	out float [] 3
 //
-// A step is a node with a name, which runs once. Its inputs are tensors, or outputs of steps before: "@q" is the first
-// output of q, "@q:1" the second. An output "_" can have any value. Everything else is as in a Case.
+// A step is a node with a name, which runs once. Its inputs are tensors, or outputs of steps
+// before: "@q" is the first output of q, "@q:1" the second. An output "_" can have any value.
+// Everything else is as in a Case.
 type Script struct {
 	Name  string
 	Line  int

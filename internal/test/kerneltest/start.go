@@ -11,7 +11,8 @@ type Result struct {
 	Err     error
 }
 
-// Start computes the node once, like Run, and returns at once where the node waits. The result comes over the channel.
+// Start computes the node once, like Run, and returns at once where the node waits. The result
+// comes over the channel.
 func (n *Node) Start(inputs ...tensor.Tensor) <-chan Result {
 	ended := make(chan Result, 2) // room to see an operation that ends twice
 	outputs := make([]kernel.Value, len(n.c.Outputs))

@@ -20,10 +20,12 @@ type Graph struct {
 
 // Options say how a graph is made.
 type Options struct {
-	// Devices are those of the program in turn: device i is Devices[i % len(Devices)]. "" leaves the choice to placement.
+	// Devices are those of the program in turn: device i is Devices[i % len(Devices)]. "" leaves
+	// the choice to placement.
 	Devices []string
-	// GuardCalls makes calls in loops and on branches run after a node of the iteration or branch. TensorFlow needs that: when
-	// it puts the body in the place of a call, constants of the body run whether the call would have or not.
+	// GuardCalls makes calls in loops and on branches run after a node of the iteration or branch.
+	// TensorFlow needs that: when it puts the body in the place of a call, constants of the body
+	// run whether the call would have or not.
 	GuardCalls bool
 }
 
@@ -78,7 +80,8 @@ type body struct {
 	names    int
 }
 
-// ref names a value: output flat of a node, which is also output slot of argument arg, or an argument of a function.
+// ref names a value: output flat of a node, which is also output slot of argument arg, or an
+// argument of a function.
 type ref struct {
 	node, arg  string
 	slot, flat int
@@ -87,7 +90,8 @@ type ref struct {
 // node is a node that was added.
 type node struct {
 	name, op string
-	number   int // of results, where they are one argument that stands for several; 0 where each is an argument
+	// of results, where they are one argument that stands for several; 0 where each is an argument
+	number int
 }
 
 // out returns output i of a node.
@@ -150,9 +154,11 @@ type scope struct {
 	body   *body
 	outer  *scope
 	inside map[string]ref // values by the names in the program, and by those of tokens
-	// bring makes a value of the outer scope available. It is not called for a function, which has all that it needs.
+	// bring makes a value of the outer scope available. It is not called for a function, which has
+	// all that it needs.
 	bring func(name string, outside ref) ref
-	pivot string // node that constants run after, so that they are dead where the scope is; "" for none
+	// node that constants run after, so that they are dead where the scope is; "" for none
+	pivot string
 }
 
 func (s *scope) within(bring func(string, ref) ref, pivot string) *scope {

@@ -23,7 +23,8 @@ func (s *scope) signature(names ...string) signature {
 	return sig
 }
 
-// captured returns the names that the blocks of a statement need from outside: values, handles and tokens.
+// captured returns the names that the blocks of a statement need from outside: values, handles and
+// tokens.
 func captured(at *Stmt) (values, tokenNames []string) {
 	return free(at.Blocks, at.Params), tokens(touched(at.Blocks))
 }
@@ -62,7 +63,8 @@ func (s *scope) resultTypes(at *Stmt, tokenNames []string) []tensor.DType {
 	return s.signature(slices.Concat(at.Out, tokenNames)...).dtypes
 }
 
-// calling adds the node of a statement that calls functions; it is where the variables are that it takes.
+// calling adds the node of a statement that calls functions; it is where the variables are that it
+// takes.
 func (s *scope) calling(at *Stmt, op string, attrs opdef.Attrs, in []ref, results int) []ref {
 	device := s.device(at.Device)
 	if vars := touched(at.Blocks); len(vars) > 0 {
@@ -110,8 +112,8 @@ func (s *scope) functionalIf(at *Stmt) []ref {
 	return s.finish(at, s.calling(at, stateless("If", "StatelessIf", tokenNames), attrs, in, len(out)), tokenNames)
 }
 
-// functionalLoop adds a While, whose state is the counter, its limit, the loop variables, the tokens, and what else the
-// body needs, which stays as it is.
+// functionalLoop adds a While, whose state is the counter, its limit, the loop variables, the
+// tokens, and what else the body needs, which stays as it is.
 func (s *scope) functionalLoop(at *Stmt) []ref {
 	values, tokenNames := captured(at)
 	const counter, limit = "counter", "limit" // no names of programs
@@ -135,9 +137,10 @@ func (s *scope) functionalLoop(at *Stmt) []ref {
 	return s.finish(at, results[2:2+len(at.Params)+len(tokenNames)], tokenNames)
 }
 
-// WithoutFramesInFunctions returns the program with the conditions and loops in bodies of functions as calls of functions
-// too. TensorFlow's programs mix both only the other way round, and its runtime takes the results of a function for dead if
-// an If with an effect is on a branch of Switch nodes in the body, and loses some now and then of loops in frames.
+// WithoutFramesInFunctions returns the program with the conditions and loops in bodies of functions
+// as calls of functions too. TensorFlow's programs mix both only the other way round, and its
+// runtime takes the results of a function for dead if an If with an effect is on a branch of Switch
+// nodes in the body, and loses some now and then of loops in frames.
 func (p *Program) WithoutFramesInFunctions() *Program {
 	out := p.Clone()
 	out.Body.walk(func(s *Stmt) {

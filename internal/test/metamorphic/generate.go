@@ -205,7 +205,8 @@ func (g *generator) variable(in surroundings) *Stmt {
 	return s
 }
 
-// inside returns what a block of a statement may use: in a function, the variables by handle on one device.
+// inside returns what a block of a statement may use: in a function, the variables by handle on one
+// device.
 func (g *generator) inside(in surroundings, function bool) surroundings {
 	in.depth--
 	if function && len(in.vars) > 0 {

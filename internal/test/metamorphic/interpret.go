@@ -5,8 +5,8 @@ import "github.com/weft-ml/weft/tensor"
 // loopBound is what the number of iterations is taken modulo of.
 const loopBound = 5
 
-// Interpret returns what each step of a program that Check has passed yields, followed by the values of its variables after
-// the step.
+// Interpret returns what each step of a program that Check has passed yields, followed by the
+// values of its variables after the step.
 func Interpret(p *Program) [][]tensor.Tensor {
 	types, err := Check(p)
 	if err != nil {
@@ -29,7 +29,8 @@ func Interpret(p *Program) [][]tensor.Tensor {
 	return steps
 }
 
-// machine has the values of all names. They are unique, and a value is used only after the statement that makes it.
+// machine has the values of all names. They are unique, and a value is used only after the
+// statement that makes it.
 type machine struct {
 	types  map[string]Type
 	values map[string]tensor.Tensor

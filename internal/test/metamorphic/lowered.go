@@ -28,8 +28,9 @@ func (s *scope) branches(at *Stmt) []ref {
 	return s.finish(at, merged, names)
 }
 
-// finish takes the new tokens off the end of the results of a statement. What runs after a token does so because it is
-// there, not because the node has run that it comes from: functions return before they have done what no result needs.
+// finish takes the new tokens off the end of the results of a statement. What runs after a token
+// does so because it is there, not because the node has run that it comes from: functions return
+// before they have done what no result needs.
 func (s *scope) finish(at *Stmt, results []ref, tokens []string) []ref {
 	for i, name := range tokens {
 		there := s.body.add("Identity", "", "", opdef.Attrs{"T": tensor.Int32}, results[len(at.Out)+i:][:1], nil)
@@ -107,7 +108,8 @@ func (s *scope) limit(at *Stmt) ref {
 	return s.body.add("FloorMod", "", s.device(at.Device), opdef.Attrs{"T": tensor.Int32}, []ref{s.get(at.In[0]), bound}, nil).out(0)
 }
 
-// iteration adds the body of a loop and returns the states for the next iteration: the counter, the loop variables, tokens.
+// iteration adds the body of a loop and returns the states for the next iteration: the counter, the
+// loop variables, tokens.
 func (s *scope) iteration(at *Stmt, frame frameOf, states []ref, names []string) []ref {
 	pivot := states[0].node
 	in := s.within(func(name string, outside ref) ref {
@@ -121,7 +123,8 @@ func (s *scope) iteration(at *Stmt, frame frameOf, states []ref, names []string)
 			}, []ref{outside}, nil).out(0)
 		}
 		entered := s.enter(at, s.valueType(name), outside, true)
-		// What is constant in the loop is alive in its last iteration too, in which the body must be dead.
+		// What is constant in the loop is alive in its last iteration too, in which the body must
+		// be dead.
 		return s.body.add("Identity", "", at.device, opdef.Attrs{"T": s.valueType(name)}, []ref{entered}, []string{pivot}).out(0)
 	}, pivot)
 	for i, name := range slices.Concat(at.Params, names) {

@@ -199,8 +199,8 @@ func (s clientSession) step(ctx context.Context, feeds map[string]tensor.Tensor,
 
 func (s clientSession) close() error { return s.Close() }
 
-// TestRandomPrograms runs random programs in every way. Those that fail are made small, and kept where -keep says; a script
-// in testdata runs always.
+// TestRandomPrograms runs random programs in every way. Those that fail are made small, and kept
+// where -keep says; a script in testdata runs always.
 func TestRandomPrograms(t *testing.T) {
 	n := *programs
 	if testing.Short() {
@@ -246,7 +246,8 @@ func runSeed(t *testing.T, all []way, seed uint64) {
 	}
 }
 
-// TestScripts runs the programs that are kept: those that once failed, and some that show every statement.
+// TestScripts runs the programs that are kept: those that once failed, and some that show every
+// statement.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

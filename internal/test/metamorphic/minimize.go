@@ -6,7 +6,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Minimize returns a program as small as possible for which fails still returns true, as it does for p.
+// Minimize returns a program as small as possible for which fails still returns true, as it does
+// for p.
 func Minimize(p *Program, fails func(*Program) bool) *Program {
 	for smaller := true; smaller; {
 		smaller = false
@@ -42,7 +43,8 @@ func (p *Program) weight() int {
 	return n
 }
 
-// edit makes change number i to a program, and reports whether there is one. The result may be wrong.
+// edit makes change number i to a program, and reports whether there is one. The result may be
+// wrong.
 func edit(p *Program, i int) bool {
 	e := editor{program: p, left: i}
 	for at := range p.Vars {
@@ -92,7 +94,8 @@ func (e *editor) feedBecomesConstant(at int) {
 	e.program.Body.Stmts = slices.Insert(e.program.Body.Stmts, 0, s)
 }
 
-// block makes changes to the statements of a block. Those of a change may be gone after it: nothing is looked at then.
+// block makes changes to the statements of a block. Those of a change may be gone after it: nothing
+// is looked at then.
 func (e *editor) block(b *Block) {
 	for at := 0; at < len(b.Stmts) && !e.done; at++ {
 		s := &b.Stmts[at]

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// operation is what values can be combined by. All are exact, so that every implementation must give the same bits.
+// operation is what values can be combined by. All are exact, so that every implementation must
+// give the same bits.
 type operation struct {
 	arity  int
 	result func(in []Type) (Type, bool)
@@ -75,8 +76,8 @@ func broadcast(x, y string) string {
 	return y
 }
 
-// index returns the value for element i of a result to which a value broadcasts: shapes have no dimensions of size 1, so it
-// is repeated as a whole.
+// index returns the value for element i of a result to which a value broadcasts: shapes have no
+// dimensions of size 1, so it is repeated as a whole.
 func index[T any](vals []T, i int) T { return vals[i%len(vals)] }
 
 func fromSlice[T tensor.Elem](shape string, vals []T) tensor.Tensor {
@@ -107,7 +108,8 @@ func apply[T, R tensor.Elem](in *tensor.Tensor, f func(T) R) tensor.Tensor {
 	return fromSlice(in.Shape().String(), vals)
 }
 
-// arithmetic returns an operation on two numbers of one type, for integers alone if there is no function for others.
+// arithmetic returns an operation on two numbers of one type, for integers alone if there is no
+// function for others.
 func arithmetic(node string, i32 func(x, y int32) int32, i64 func(x, y int64) int64, f32 func(x, y float32) float32,
 	f64 func(x, y float64) float64,
 ) operation {

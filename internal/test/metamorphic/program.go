@@ -6,7 +6,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A Program is what a client runs: variables that keep their values between steps, and what one step does.
+// A Program is what a client runs: variables that keep their values between steps, and what one
+// step does.
 type Program struct {
 	Vars  []Var
 	Feeds []Feed
@@ -53,7 +54,8 @@ type Stmt struct {
 	Var    string        // of read, assign, add and sub
 	Value  tensor.Tensor // of const
 	Device int           // of an operation
-	After  []string      // outputs of statements before it in the same block that must be there first
+	// outputs of statements before it in the same block that must be there first
+	After []string
 
 	Blocks     []Block  // of if (then, else), repeat and call
 	Params     []string // of repeat: names of the loop variables inside of it

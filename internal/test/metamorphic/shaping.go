@@ -70,8 +70,8 @@ func castFrom[T int32 | int64 | float32 | float64](t *tensor.Tensor, to tensor.D
 	}
 }
 
-// cast returns the conversion to a type. Numbers that are not whole are not converted to integers, which not all machines do
-// alike for those out of range.
+// cast returns the conversion to a type. Numbers that are not whole are not converted to integers,
+// which not all machines do alike for those out of range.
 func cast(to tensor.DType) operation {
 	return operation{arity: 1, result: func(in []Type) (Type, bool) {
 		ok := !isString(in[0]) && in[0].DType != to && (to.IsFloating() || !in[0].DType.IsFloating())
@@ -113,7 +113,8 @@ func spread(t *tensor.Tensor, shape string) tensor.Tensor {
 	return each(t, shape, from)
 }
 
-// concat returns the elements of x and then those of y, which are of one type, in a value whose shape does not matter.
+// concat returns the elements of x and then those of y, which are of one type, in a value whose
+// shape does not matter.
 func concat(x, y *tensor.Tensor) tensor.Tensor {
 	switch x.DType() {
 	case tensor.Int32:

@@ -243,7 +243,8 @@ func (s *Stmt) clauses(line []string) error {
 	return nil
 }
 
-// Equal reports whether two values are the same: of one type, with equal elements, where all that is no number is equal.
+// Equal reports whether two values are the same: of one type, with equal elements, where all that
+// is no number is equal.
 func Equal(x, y *tensor.Tensor) bool { return formatAny(x) == formatAny(y) }
 
 func formatAny(t *tensor.Tensor) string {

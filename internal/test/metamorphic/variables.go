@@ -5,8 +5,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Effects on a variable are ordered by a token: a number that goes the way of a value, through branches, loops and calls.
-// What reads or writes the variable runs after the token, and the next token after that.
+// Effects on a variable are ordered by a token: a number that goes the way of a value, through
+// branches, loops and calls. What reads or writes the variable runs after the token, and the next
+// token after that.
 func token(variable string) string { return variable + ".token" }
 
 // tokens returns the names of the tokens of variables.
@@ -18,7 +19,8 @@ func tokens(variables []string) []string {
 	return out
 }
 
-// valueType returns the element type of a name of the program, of a token, or of the handle or reference of a variable.
+// valueType returns the element type of a name of the program, of a token, or of the handle or
+// reference of a variable.
 func (b *builder) valueType(name string) tensor.DType {
 	if v, ok := b.vars[name]; ok {
 		if v.Ref {
@@ -34,7 +36,8 @@ func (b *builder) valueType(name string) tensor.DType {
 
 func (b *builder) isRef(name string) bool { return b.vars[name].Ref }
 
-// placeOf returns where nodes that pass a value on are: with the variable for handles and references.
+// placeOf returns where nodes that pass a value on are: with the variable for handles and
+// references.
 func (b *builder) placeOf(name string) string {
 	if v, ok := b.vars[name]; ok {
 		return b.device(v.Device)
@@ -53,7 +56,8 @@ func (s *scope) declare(v Var) string {
 		s.inside[v.Name] = variable
 		return s.body.add("Assign", "", device, opdef.Attrs{"T": t.DType}, []ref{variable, value}, nil).name
 	}
-	attrs["shared_name"] = v.Name // by which the operation finds the variable: it has no other name for it
+	// by which the operation finds the variable: it has no other name for it
+	attrs["shared_name"] = v.Name
 	handle := s.body.add("VarHandleOp", v.Name, device, attrs, nil, nil).out(0)
 	s.inside[v.Name] = handle
 	return s.body.add("AssignVariableOp", "", device, opdef.Attrs{"dtype": t.DType}, []ref{handle, value}, nil).name
@@ -65,7 +69,8 @@ func (s *scope) happened(v Var, node string) {
 	s.inside[token(v.Name)] = next.out(0)
 }
 
-// readVariable returns the value of a variable, as it is at this place whatever is written to it later.
+// readVariable returns the value of a variable, as it is at this place whatever is written to it
+// later.
 func (s *scope) readVariable(v Var, name string) ref {
 	device, dtype := s.device(v.Device), s.types[v.Name].DType
 	variable, after := s.get(v.Name), []string{s.get(token(v.Name)).node}
@@ -74,7 +79,8 @@ func (s *scope) readVariable(v Var, name string) ref {
 		s.happened(v, read.name)
 		return read.out(0)
 	}
-	// The value that a reference yields may be the variable's memory itself: it is copied before the next write.
+	// The value that a reference yields may be the variable's memory itself: it is copied before
+	// the next write.
 	shared := s.body.add("Identity", "", device, opdef.Attrs{"T": dtype}, []ref{variable}, after).out(0)
 	copied := s.body.add("Maximum", name, device, opdef.Attrs{"T": dtype}, []ref{shared, shared}, nil)
 	s.happened(v, copied.name)

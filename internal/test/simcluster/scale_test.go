@@ -25,7 +25,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The workers of parallel loops live as long as the process; inside of a bubble they would keep it from ending.
+// The workers of parallel loops live as long as the process; inside of a bubble they would keep it
+// from ending.
 var _ = parallel.Threads()
 
 var figures = flag.Bool("figures", false, "measure clusters of up to 10,000 tasks and print the tables of docs/scale.md")
@@ -39,8 +40,9 @@ var chief = cluster.Task{Job: "worker", Index: 0}
 
 // growth is what a session on a number of tasks takes.
 type growth struct {
-	tasks                  int
-	create, first, step    time.Duration // virtual: making the session, the first step, and one that follows
+	tasks int
+	// virtual: making the session, the first step, and one that follows
+	create, first, step    time.Duration
 	createBytes, planBytes int           // of requests
 	calls                  int           // of one step
 	heap                   int64         // of the master, with the simulated tasks
@@ -48,7 +50,8 @@ type growth struct {
 	processor              time.Duration // that all of it took, in truth
 }
 
-// sum returns a graph with a value on each of some tasks, which is made in two nodes, and their sum on one task.
+// sum returns a graph with a value on each of some tasks, which is made in two nodes, and their sum
+// on one task.
 func sum(t *testing.T, tasks []cluster.Task, at cluster.Task) *pb.GraphDef {
 	t.Helper()
 	s := op.NewScope()
@@ -87,7 +90,8 @@ func run(t *testing.T, m *master.Master, session string) {
 	}
 }
 
-// inGraph measures a session of one master with a part on each of n tasks; with relays, these pass on what it says.
+// inGraph measures a session of one master with a part on each of n tasks; with relays, these pass
+// on what it says.
 func inGraph(t *testing.T, n, relays int) growth {
 	out := growth{tasks: n}
 	synctest.Test(t, func(t *testing.T) {
@@ -142,8 +146,8 @@ func memory() runtime.MemStats {
 	return m
 }
 
-// betweenGraphs returns how long a step takes when n masters, one for each worker, share some parameter servers and all run
-// their steps at the same time.
+// betweenGraphs returns how long a step takes when n masters, one for each worker, share some
+// parameter servers and all run their steps at the same time.
 func betweenGraphs(t *testing.T, n, ps int) (step time.Duration) {
 	const steps = 5
 	synctest.Test(t, func(t *testing.T) {
@@ -235,7 +239,8 @@ func TestFigures(t *testing.T) {
 
 func millis(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1e3) }
 
-// processor returns the processor time that this process has used. Unlike the clock, it is real within a bubble.
+// processor returns the processor time that this process has used. Unlike the clock, it is real
+// within a bubble.
 func processor() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

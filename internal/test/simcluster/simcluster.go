@@ -1,8 +1,9 @@
-// Package simcluster is a cluster of thousands of tasks in virtual time: the masters are the real ones, and what they ask
-// of tasks takes the time that a model says. It shows how the work of a master grows with its cluster, without a network
-// and without the machines.
+// Package simcluster is a cluster of thousands of tasks in virtual time: the masters are the real
+// ones, and what they ask of tasks takes the time that a model says. It shows how the work of a
+// master grows with its cluster, without a network and without the machines.
 //
-// It is meant for bubbles of testing/synctest, in which sleeping takes no time and the clock is exact.
+// It is meant for bubbles of testing/synctest, in which sleeping takes no time and the clock is
+// exact.
 package simcluster
 
 import (
@@ -32,8 +33,8 @@ type Model struct {
 // Cluster is a set of simulated tasks.
 type Cluster struct {
 	Model Model
-	// Relays is the number of tasks that pass calls on to the rest of the cluster, each to an equal part of it. Masters
-	// know the relays alone. With 0, masters call every task themselves.
+	// Relays is the number of tasks that pass calls on to the rest of the cluster, each to an equal
+	// part of it. Masters know the relays alone. With 0, masters call every task themselves.
 	Relays int
 
 	spec  cluster.Spec
@@ -56,8 +57,8 @@ type node struct {
 	members   []*node // that it passes calls on to
 }
 
-// New returns a cluster with the given number of tasks by job. If relays is not 0, the job "relay" is added, and masters
-// see only that and the task they are on.
+// New returns a cluster with the given number of tasks by job. If relays is not 0, the job "relay"
+// is added, and masters see only that and the task they are on.
 func New(model Model, jobs map[string]int, relays int) *Cluster {
 	c := &Cluster{Model: model, Relays: relays, spec: cluster.Spec{}, nodes: map[cluster.Task]*node{}}
 	c.counts.Calls = map[string]int{}
@@ -87,8 +88,8 @@ func New(model Model, jobs map[string]int, relays int) *Cluster {
 	return c
 }
 
-// Master starts the master of a task. It sees the given tasks of the cluster, all of them if none are given, and its own.
-// The caller must close it.
+// Master starts the master of a task. It sees the given tasks of the cluster, all of them if none
+// are given, and its own. The caller must close it.
 func (c *Cluster) Master(self cluster.Task, sees ...cluster.Task) *master.Master {
 	if len(sees) == 0 {
 		sees = c.tasks
@@ -125,8 +126,8 @@ func pass(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // nobody waits in truth
 }
 
-// call lets the time of a call pass: until the caller has sent it, until it has come, been answered by the task and all it
-// passes the call on to, and until the answer is back.
+// call lets the time of a call pass: until the caller has sent it, until it has come, been answered
+// by the task and all it passes the call on to, and until the answer is back.
 func (c *Cluster) call(ctx context.Context, method string, req proto.Message, from, to *node, work time.Duration) error {
 	c.count(method, req)
 	if from != to {

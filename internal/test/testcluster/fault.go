@@ -15,8 +15,8 @@ type Call struct {
 	StepID   int64 // 0 for methods that have none
 }
 
-// Interceptor sees every call between two tasks before it is made. An error is what the caller gets in place of an answer.
-// It may wait: then the call is slow. It may be called concurrently.
+// Interceptor sees every call between two tasks before it is made. An error is what the caller gets
+// in place of an answer. It may wait: then the call is slow. It may be called concurrently.
 type Interceptor func(ctx context.Context, call Call) error
 
 // Intercept makes f see all calls from now on; nil lets them pass.
@@ -36,7 +36,8 @@ func Fail(method, job string, index int, err error) Interceptor {
 	}
 }
 
-// Drop returns an interceptor that never answers calls of a method to a task: the caller must give up.
+// Drop returns an interceptor that never answers calls of a method to a task: the caller must give
+// up.
 func Drop(method, job string, index int) Interceptor {
 	return func(ctx context.Context, call Call) error {
 		if !call.is(method, job, index) {
@@ -80,7 +81,8 @@ func Count(calls []Call, method string) int {
 	return len(slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return c.Method != method }))
 }
 
-// Once returns an interceptor that calls f before the first call of a method to a task, which then goes on.
+// Once returns an interceptor that calls f before the first call of a method to a task, which then
+// goes on.
 func Once(method, job string, index int, f func()) Interceptor {
 	var once sync.Once
 	return func(_ context.Context, call Call) error {

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Kernels returns a registry with the operations of the default one, those of this package, and more:
+// Kernels returns a registry with the operations of the default one, those of this package, and
+// more:
 //
 //	TestAdd(x: float, y: float) -> (z: float)      adds scalars
 //	TestFail(x: float) -> (y: float)               fails with the attributes code and message
@@ -40,7 +41,8 @@ func Kernels(more ...kernel.Op) *kernel.Registry {
 	return r
 }
 
-// Op returns an operation with a kernel for all types. It counts as having an effect, so that it is never folded.
+// Op returns an operation with a kernel for all types. It counts as having an effect, so that it is
+// never folded.
 func Op(name string, in, out []string, k kernel.New, attrs ...string) kernel.Op {
 	return kernel.Op{
 		Def:     opdef.Def{Name: name, Doc: "For tests.", In: in, Out: out, Attrs: attrs, Shape: opdef.UnknownShape, Stateful: true},

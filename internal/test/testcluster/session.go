@@ -12,7 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Session is a client's session on one of the cluster's masters. Its methods make the calls that a client makes.
+// Session is a client's session on one of the cluster's masters. Its methods make the calls that a
+// client makes.
 type Session struct {
 	Node    *Node
 	Handle  string
@@ -50,8 +51,8 @@ func (c *Cluster) SessionOf(ctx context.Context, n *Node, def *pb.GraphDef, conf
 	return &Session{Node: n, Handle: resp.GetSessionHandle(), cluster: c}, nil
 }
 
-// Extend adds nodes in text form; inputs from the graph that the session has are written with the whole graph's text, of
-// which only nodes after the first skip ones are sent.
+// Extend adds nodes in text form; inputs from the graph that the session has are written with the
+// whole graph's text, of which only nodes after the first skip ones are sent.
 func (s *Session) Extend(ctx context.Context, text string, skip int) error {
 	def, err := s.cluster.Graph(text)
 	if err != nil {
@@ -73,7 +74,8 @@ func (s *Session) Extend(ctx context.Context, text string, skip int) error {
 // Feeds are tensors by the names under which they are fed.
 type Feeds map[string]tensor.Tensor
 
-// Run runs a step and returns the values of its fetches, which are scalars of type float, in their order.
+// Run runs a step and returns the values of its fetches, which are scalars of type float, in their
+// order.
 func (s *Session) Run(ctx context.Context, feeds Feeds, fetches []string, targets ...string) ([]float32, error) {
 	resp, err := s.Step(ctx, feeds, fetches, targets, nil)
 	if err != nil {

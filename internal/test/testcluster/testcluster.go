@@ -1,6 +1,6 @@
-// Package testcluster runs the tasks of a cluster in one process and without a network, for tests: masters and workers are
-// the real ones and call each other directly. A test can stop and restart tasks, and fail, delay or drop any call between
-// two of them.
+// Package testcluster runs the tasks of a cluster in one process and without a network, for tests:
+// masters and workers are the real ones and call each other directly. A test can stop and restart
+// tasks, and fail, delay or drop any call between two of them.
 package testcluster
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// The workers of parallel loops live as long as the process. They are started here because those that a test starts inside
-// of a synctest bubble would keep it from ending.
+// The workers of parallel loops live as long as the process. They are started here because those
+// that a test starts inside of a synctest bubble would keep it from ending.
 var _ = parallel.Threads()
 
 // Options say what a cluster is made of.
@@ -105,7 +105,8 @@ func New(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// Spec returns the tasks and the addresses under which sessions that bring their own cluster find them.
+// Spec returns the tasks and the addresses under which sessions that bring their own cluster find
+// them.
 func (c *Cluster) Spec() cluster.Spec { return c.spec }
 
 // Start starts a task that does not run, with an incarnation of its own.

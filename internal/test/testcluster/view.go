@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// view is the cluster as one task sees it: under the names of the cluster itself, or of one that a session has brought.
-// It implements master.Workers and worker.Peers.
+// view is the cluster as one task sees it: under the names of the cluster itself, or of one that a
+// session has brought. It implements master.Workers and worker.Peers.
 type view struct {
 	cluster *Cluster
 	self    cluster.Task // the name of the task in the view
@@ -102,8 +102,8 @@ type remote struct {
 	task cluster.Task
 }
 
-// call makes a call to another task as a transport would: it is seen by the interceptor, fails if the task does not run,
-// and a cancelled one is known to follow from another error.
+// call makes a call to another task as a transport would: it is seen by the interceptor, fails if
+// the task does not run, and a cancelled one is known to follow from another error.
 func call[T any](ctx context.Context, r *remote, method string, step int64, f func(w *worker.Worker) (*T, error)) (*T, error) {
 	c := r.view.cluster
 	info := Call{Method: method, From: r.view.node.Task, To: r.task, StepID: step}

@@ -1,8 +1,8 @@
 package grpch2
 
-// A ban keeps calls from being served in the turn to read after one that lost it: what the call waited for may have been
-// behind it. Each is longer than the last, so that the time that is lost grows with the logarithm of the number of
-// calls. Only who has the turn touches it.
+// A ban keeps calls from being served in the turn to read after one that lost it: what the call
+// waited for may have been behind it. Each is longer than the last, so that the time that is lost
+// grows with the logarithm of the number of calls. Only who has the turn touches it.
 type ban struct {
 	left   int // calls
 	length int // of the last one

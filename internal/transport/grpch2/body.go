@@ -2,7 +2,8 @@ package grpch2
 
 // A Body is the memory that a message arrives in. It is told of every byte in order.
 type Body interface {
-	// Room returns where the next bytes of the message go. It is never empty before the message is complete.
+	// Room returns where the next bytes of the message go. It is never empty before the message is
+	// complete.
 	Room() []byte
 	// Filled says that the first n bytes of Room hold the next bytes of the message.
 	Filled(n int)
@@ -13,8 +14,8 @@ type Body interface {
 // firstChunk bounds the memory that a message gets before any of it is there.
 const firstChunk = 64 << 10
 
-// Chunks is a Body of ordinary memory, which grows as the message comes: a peer cannot make it larger than a few times
-// what it sends.
+// Chunks is a Body of ordinary memory, which grows as the message comes: a peer cannot make it
+// larger than a few times what it sends.
 type Chunks struct {
 	data [][]byte // full, but for the last
 	room []byte   // of the last

@@ -20,26 +20,30 @@ const (
 	connectTime = 5 * time.Second
 )
 
-// Client calls the methods of one server. It connects when it is first used, and again whenever it must.
+// Client calls the methods of one server. It connects when it is first used, and again whenever it
+// must.
 type Client struct {
 	authority string
 	dial      func(context.Context) (net.Conn, error)
 
-	mu         sync.Mutex
-	conn       *clientConn          // guarded by mu; takes calls if it is not nil
-	conns      map[*clientConn]bool // guarded by mu; all that have not ended
-	connecting chan struct{}        // guarded by mu; closed when the attempt under way is over; nil if there is none
-	failed     error                // guarded by mu; the last attempt, for calls that come before the next
-	attempts   int                  // guarded by mu; that failed in a row
-	again      time.Time            // guarded by mu; when the next attempt may be made
-	closed     bool                 // guarded by mu
+	mu    sync.Mutex
+	conn  *clientConn          // guarded by mu; takes calls if it is not nil
+	conns map[*clientConn]bool // guarded by mu; all that have not ended
+	// guarded by mu; closed when the attempt under way is over; nil if there is none
+	connecting chan struct{}
+	// guarded by mu; the last attempt, for calls that come before the next
+	failed   error
+	attempts int       // guarded by mu; that failed in a row
+	again    time.Time // guarded by mu; when the next attempt may be made
+	closed   bool      // guarded by mu
 
 	life    context.Context // of attempts
 	cancel  context.CancelFunc
 	running sync.WaitGroup // attempts and connections
 }
 
-// NewClient returns a client of the server that dial connects to. Authority is what the server is told it is called.
+// NewClient returns a client of the server that dial connects to. Authority is what the server is
+// told it is called.
 func NewClient(authority string, dial func(context.Context) (net.Conn, error)) *Client {
 	c := &Client{authority: authority, dial: dial, conns: map[*clientConn]bool{}}
 	c.life, c.cancel = context.WithCancel(context.Background())
@@ -63,7 +67,8 @@ func (c *Client) Close() {
 	c.running.Wait()
 }
 
-// ready returns a connection for a call. A call that waits bears with a server that cannot be reached.
+// ready returns a connection for a call. A call that waits bears with a server that cannot be
+// reached.
 func (c *Client) ready(ctx context.Context, wait bool) (*clientConn, error) {
 	for {
 		conn, attempt, err := c.look(wait)
@@ -178,8 +183,8 @@ type Request struct {
 	Path string
 	Data [][]byte // the message
 	Wait bool     // for a server that cannot be reached, instead of failing at once
-	// CanWait says that the request may wait for others, to be written with them: no longer than a few milliseconds. Only
-	// Start heeds it.
+	// CanWait says that the request may wait for others, to be written with them: no longer than a
+	// few milliseconds. Only Start heeds it.
 	CanWait bool
 	// Room returns the memory for the response.
 	Room func(size int) Body
@@ -187,7 +192,8 @@ type Request struct {
 
 // A Response is the outcome of a call.
 type Response struct {
-	Body     Body   // the message of a call that succeeded, from the request's Room; the caller's to discard
+	// the message of a call that succeeded, from the request's Room; the caller's to discard
+	Body     Body
 	Code     uint32 // of gRPC
 	Text     string
 	Trailer  []Field // whose names end in "-bin"

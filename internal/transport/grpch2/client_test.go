@@ -180,7 +180,8 @@ func TestServerSeesTheDeadlineFirst(t *testing.T) {
 	}
 }
 
-// A caller that gives up is let go at once, and the server learns of it, whoever reads the connection.
+// A caller that gives up is let go at once, and the server learns of it, whoever reads the
+// connection.
 func TestClientCancellation(t *testing.T) {
 	waiting, ended := make(chan struct{}), make(chan struct{})
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Wait": func(c *Call) {
@@ -240,7 +241,8 @@ func TestClientWaits(t *testing.T) {
 	}
 }
 
-// A server that restarts is found again; calls that it had not seen are made again, those that it had fail.
+// A server that restarts is found again; calls that it had not seen are made again, those that it
+// had fail.
 func TestServerRestarts(t *testing.T) {
 	waiting := make(chan struct{})
 	methods := map[string]func(*Call){"/s/Echo": echo, "/s/Wait": func(c *Call) {

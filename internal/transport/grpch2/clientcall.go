@@ -241,7 +241,8 @@ func (c *clientCall) giveUp(ctx context.Context) {
 	c.in.abandon()
 	c.response = unanswered(ctx, ctx.Err())
 	if c.id != 0 { // before the caller goes on, who may close the connection
-		_ = c.conn.out.control(appendUint32Frame(nil, frameReset, c.id, uint32(codeCancel))) // an error shows when the connection is read
+		// an error shows when the connection is read
+		_ = c.conn.out.control(appendUint32Frame(nil, frameReset, c.id, uint32(codeCancel)))
 	}
 	c.signal()
 	c.conn.interrupt()
@@ -256,7 +257,8 @@ func (c *clientCall) broken(code uint32, text string, reset errCode) {
 	if c.arriving.Code != codeOK {
 		c.response.Code, c.response.Text = c.arriving.Code, c.arriving.Text
 	}
-	_ = c.conn.out.control(appendUint32Frame(nil, frameReset, c.id, uint32(reset))) // an error shows when the connection is read
+	// an error shows when the connection is read
+	_ = c.conn.out.control(appendUint32Frame(nil, frameReset, c.id, uint32(reset)))
 	c.signal()
 }
 
@@ -268,7 +270,8 @@ func (c *clientCall) reset(code errCode, why error) {
 		c.response = Response{Code: codeUnavailable, Text: why.Error()}
 	case code == codeRefused:
 		c.response = Response{Code: codeUnavailable, Text: "the server refused the call"}
-	case code == codeCancel && !c.deadline.IsZero() && !time.Now().Before(c.deadline): // the server saw it first
+	case code == codeCancel && !c.deadline.IsZero() && !time.Now().Before(c.deadline):
+		// the server saw it first
 		c.response = Response{Code: codeDeadlineExceeded, Text: context.DeadlineExceeded.Error()}
 	case code == codeCancel:
 		c.response = Response{Code: codeCancelled, Text: "the server cancelled the call"}

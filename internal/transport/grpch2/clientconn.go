@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// clientConn is a connection of a client. While calls come one after the other, each reads the connection itself until it
-// has its response. When several wait at the same time, or none for a while, a goroutine reads.
+// clientConn is a connection of a client. While calls come one after the other, each reads the
+// connection itself until it has its response. When several wait at the same time, or none for a
+// while, a goroutine reads.
 type clientConn struct {
 	conn
 	client   *Client
@@ -48,7 +49,8 @@ func (c *clientConn) start() { c.yield() }
 
 // close ends the connection. The server still learns which calls were given up, if it listens.
 func (c *clientConn) close() {
-	_ = c.nc.SetWriteDeadline(time.Now().Add(lastWords)) // without it, the server is told at its own pace
+	// without it, the server is told at its own pace
+	_ = c.nc.SetWriteDeadline(time.Now().Add(lastWords))
 	c.out.complete()
 	c.nc.Close()
 	if c.turn.back() {
@@ -86,7 +88,8 @@ func (c *clientConn) readOne() bool {
 	return err == nil
 }
 
-// yield lets others read. If somebody began to wait who found that it was not their turn, a goroutine reads for them.
+// yield lets others read. If somebody began to wait who found that it was not their turn, a
+// goroutine reads for them.
 func (c *clientConn) yield() {
 	c.turn.leave()
 	if (c.attended.Load() || c.busy()) && c.turn.back() {

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// acceptedEncodings are the compressions that messages may come in. A response has that of its request; our own requests
-// are not compressed.
+// acceptedEncodings are the compressions that messages may come in. A response has that of its
+// request; our own requests are not compressed.
 const acceptedEncodings = "identity,deflate,gzip"
 
 // known reports whether messages may be compressed so.
@@ -20,8 +20,8 @@ func known(encoding string) bool {
 // compressed reports whether the encoding changes anything.
 func compressed(encoding string) bool { return encoding == "deflate" || encoding == "gzip" }
 
-// decompress returns a message as it was before it was compressed, in a Body that is made for each size that the message
-// turns out to have at least.
+// decompress returns a message as it was before it was compressed, in a Body that is made for each
+// size that the message turns out to have at least.
 func decompress(encoding string, data [][]byte, room func(size int) Body) (Body, error) {
 	r, err := decompressor(encoding, data)
 	if err != nil {

@@ -26,10 +26,11 @@ type conn struct {
 	streams map[uint32]*stream // guarded by out.mu; those that are not over
 }
 
-// side is what a client does otherwise than a server. All methods are called by who reads the connection. An error ends
-// the connection, or says that it is not this goroutine's turn any more.
+// side is what a client does otherwise than a server. All methods are called by who reads the
+// connection. An error ends the connection, or says that it is not this goroutine's turn any more.
 type side interface {
-	// headersRead takes the headers of a request or response, or trailers. s is nil if the stream is not open.
+	// headersRead takes the headers of a request or response, or trailers. s is nil if the stream
+	// is not open.
 	headersRead(id uint32, s *stream, f *fields, end bool) error
 	// messageRead takes the end of what the peer sends on a stream.
 	messageRead(s *stream) error
@@ -57,7 +58,8 @@ type stream struct {
 type owner interface {
 	// room returns the memory for a message.
 	room(size int) Body
-	// broken ends a call whose peer sent something wrong: with a status for who called, and a code for the stream.
+	// broken ends a call whose peer sent something wrong: with a status for who called, and a code
+	// for the stream.
 	broken(code uint32, text string, reset errCode)
 	// reset ends a call that the peer, or the end of the connection, ended.
 	reset(code errCode, why error)
@@ -138,7 +140,8 @@ var errSocketClosed = errors.New("Socket closed") //nolint:staticcheck // and so
 
 // sayGoodbye tells the peer what it did wrong.
 func (c *conn) sayGoodbye(why *connError) {
-	_ = c.nc.SetWriteDeadline(time.Now().Add(lastWords)) // without it, the peer is told at its own pace
+	// without it, the peer is told at its own pace
+	_ = c.nc.SetWriteDeadline(time.Now().Add(lastWords))
 	_ = c.out.control(goAway(c.last, why.code, why.why))
 	c.out.drain()
 }
@@ -156,8 +159,8 @@ func (c *conn) find(id uint32) *stream {
 	return c.streams[id]
 }
 
-// forget ends a stream, which need not have been opened, and reports whether it was the first to. Nobody writes to it any
-// more.
+// forget ends a stream, which need not have been opened, and reports whether it was the first to.
+// Nobody writes to it any more.
 func (c *conn) forget(s *stream) bool {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()

@@ -7,10 +7,12 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// maxBlock bounds a block of headers as it comes, compressed. A peer knows the limit of the list that is in it.
+// maxBlock bounds a block of headers as it comes, compressed. A peer knows the limit of the list
+// that is in it.
 const maxBlock = 4 * ownMaxHeaderList
 
-// A Field is metadata of a call. The value of one whose name ends in "-bin" is any bytes, otherwise text.
+// A Field is metadata of a call. The value of one whose name ends in "-bin" is any bytes, otherwise
+// text.
 type Field struct{ Name, Value string }
 
 const binarySuffix = "-bin"
@@ -25,7 +27,8 @@ type fields struct {
 	size                  int     // as SETTINGS_MAX_HEADER_LIST_SIZE counts
 }
 
-// fieldReader reads blocks of headers. Blocks of one connection depend on those before them, so all must be read.
+// fieldReader reads blocks of headers. Blocks of one connection depend on those before them, so all
+// must be read.
 type fieldReader struct {
 	decoder *hpack.Decoder
 	fields  fields
@@ -80,7 +83,8 @@ func (r *fieldReader) add(f hpack.HeaderField) {
 	}
 }
 
-// decodeBinary decodes a value that may be padded, or no base64 at all between peers of which one is careless.
+// decodeBinary decodes a value that may be padded, or no base64 at all between peers of which one
+// is careless.
 func decodeBinary(v string) string {
 	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
 	if err != nil {

@@ -46,7 +46,8 @@ func parseTimeout(s string) (time.Duration, bool) {
 	return time.Duration(min(n, math.MaxInt64/uint64(unit))) * unit, true
 }
 
-// formatTimeout writes a grpc-timeout that is not shorter than d, in the finest unit that has room for it.
+// formatTimeout writes a grpc-timeout that is not shorter than d, in the finest unit that has room
+// for it.
 func formatTimeout(d time.Duration) string {
 	const digits = 1e8
 	d = max(d, 0)
@@ -65,7 +66,8 @@ func formatTimeout(d time.Duration) string {
 
 const hexDigits = "0123456789ABCDEF"
 
-// escape writes a text as grpc-message has it: bytes that are not printable ASCII, and percent signs, in hexadecimal.
+// escape writes a text as grpc-message has it: bytes that are not printable ASCII, and percent
+// signs, in hexadecimal.
 func escape(s string) string {
 	plain := func(c byte) bool { return c >= ' ' && c <= '~' && c != '%' }
 	i := 0

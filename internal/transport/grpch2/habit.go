@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A habit is something that happens often: it has happened several times, and not stayed away for long since. Once or
-// twice proves nothing on a machine with other things to do.
+// A habit is something that happens often: it has happened several times, and not stayed away for
+// long since. Once or twice proves nothing on a machine with other things to do.
 type habit struct{ score atomic.Int32 }
 
 const (
@@ -15,7 +15,8 @@ const (
 	habitMax   = 8 * habitStep
 )
 
-// note says whether it has happened this time. Of two goroutines that say so at once, one may be ignored.
+// note says whether it has happened this time. Of two goroutines that say so at once, one may be
+// ignored.
 func (h *habit) note(happened bool) {
 	score := h.score.Load()
 	switch {

@@ -11,13 +11,14 @@ const (
 	handsRest = time.Second
 )
 
-// hands are goroutines that serve calls, each one after the other. A new goroutine would have to grow its stack, which calls
-// need deep, by copying it several times.
+// hands are goroutines that serve calls, each one after the other. A new goroutine would have to
+// grow its stack, which calls need deep, by copying it several times.
 type hands struct {
 	rest time.Duration // for how long none of them must have been needed before they end
 
-	mu    sync.Mutex
-	idle  []chan work // guarded by mu; who waits for the next call, the last to become idle at the end
+	mu sync.Mutex
+	// guarded by mu; who waits for the next call, the last to become idle at the end
+	idle  []chan work
 	taken int         // guarded by mu; how often one was needed
 	seen  int         // guarded by mu; how often it was at the last tick
 	clock *time.Timer // guarded by mu; nil while nobody waits

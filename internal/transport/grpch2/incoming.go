@@ -112,7 +112,8 @@ func (m *incoming) discard() {
 	m.body = nil
 }
 
-// take passes the message on, and reports false if it has been given up. The reader calls it when the stream is over.
+// take passes the message on, and reports false if it has been given up. The reader calls it when
+// the stream is over.
 func (m *incoming) take() (Body, bool) {
 	if !m.use.CompareAndSwap(unused, abandoned) {
 		return nil, false

@@ -24,7 +24,8 @@ func newInput(r net.Conn) input {
 	return in
 }
 
-// source is a connection that is read. A deadline in the past interrupts whoever reads it, but not within a frame.
+// source is a connection that is read. A deadline in the past interrupts whoever reads it, but not
+// within a frame.
 type source struct {
 	net.Conn
 	within  bool

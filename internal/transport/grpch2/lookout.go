@@ -10,15 +10,17 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 )
 
-// lookFor is how long who reads a connection looks for what comes next before going to sleep, and how soon it must have
-// come of late for that. It is what a client of small steps takes from one to the next.
+// lookFor is how long who reads a connection looks for what comes next before going to sleep, and
+// how soon it must have come of late for that. It is what a client of small steps takes from one to
+// the next.
 const lookFor = time.Millisecond
 
-// callers counts the goroutines of the process that wait for calls. Where there are several, each connection's
-// reader had better sleep: the thread that looks would be in the way of the others.
+// callers counts the goroutines of the process that wait for calls. Where there are several, each
+// connection's reader had better sleep: the thread that looks would be in the way of the others.
 var callers atomic.Int32
 
-// lookout waits for a connection whose peer is quick: by looking, so that no thread has to be woken when something comes.
+// lookout waits for a connection whose peer is quick: by looking, so that no thread has to be woken
+// when something comes.
 type lookout struct {
 	raw  syscall.RawConn // nil if the connection cannot be looked at
 	look func(fd uintptr) (done bool)

@@ -8,11 +8,14 @@ import (
 )
 
 const (
-	// copyLimit is the size up to which a message is copied next to the frames around it, to be written at once.
+	// copyLimit is the size up to which a message is copied next to the frames around it, to be
+	// written at once.
 	copyLimit = 8 << 10
-	// queueLimit is how much may wait for a connection that takes nothing before those who write have to wait, too.
+	// queueLimit is how much may wait for a connection that takes nothing before those who write
+	// have to wait, too.
 	queueLimit = 256 << 10
-	// floodLimit is how much may wait in answers to control frames. A peer that asks for more and reads nothing is given up.
+	// floodLimit is how much may wait in answers to control frames. A peer that asks for more and
+	// reads nothing is given up.
 	floodLimit = 1 << 20
 )
 
@@ -21,8 +24,8 @@ var (
 	errStreamEnded = errors.New("http2: the stream has ended")
 )
 
-// output writes a connection. There is no goroutine for it: who wants to write queues frames and, unless somebody is
-// writing already, writes all that is queued.
+// output writes a connection. There is no goroutine for it: who wants to write queues frames and,
+// unless somebody is writing already, writes all that is queued.
 type output struct {
 	w net.Conn
 
@@ -160,18 +163,22 @@ func (o *output) grant(f *flow, n int64) error {
 	return nil
 }
 
-// A sending is the frames that go out on a stream: headers, a message, and trailers, which end the stream.
+// A sending is the frames that go out on a stream: headers, a message, and trailers, which end the
+// stream.
 type sending interface {
-	// mayStart reports whether the stream can start now, or an error if it never can. The connection is locked.
+	// mayStart reports whether the stream can start now, or an error if it never can. The
+	// connection is locked.
 	mayStart() (bool, error)
-	// appendHead appends the headers. It is called once, with the connection locked: a client's stream is opened here.
+	// appendHead appends the headers. It is called once, with the connection locked: a client's
+	// stream is opened here.
 	appendHead(b []byte) []byte
 	// appendTail appends the trailers, or nothing if the last of the data is to end the stream.
 	appendTail(b []byte) []byte
 }
 
-// send writes the frames of a stream. It returns when all is written or, if it is small, copied. A call without data has
-// no message. What can wait, and is small, is written with what comes next, or soon.
+// send writes the frames of a stream. It returns when all is written or, if it is small, copied. A
+// call without data has no message. What can wait, and is small, is written with what comes next,
+// or soon.
 func (o *output) send(s *stream, frames sending, data [][]byte, canWait bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -232,7 +239,8 @@ func (o *output) state(f *flow) error {
 	return o.err
 }
 
-// sendLarge writes data from where it lies, as far as the windows let it. mu is held, but not while writing or waiting.
+// sendLarge writes data from where it lies, as far as the windows let it. mu is held, but not while
+// writing or waiting.
 func (o *output) sendLarge(s *stream, frames sending, data [][]byte, left int) error {
 	var frame [frameHeaderSize]byte
 	f, tail := &s.flow, frames.appendTail(nil)

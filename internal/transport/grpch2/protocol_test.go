@@ -318,7 +318,8 @@ func TestResetWhileSending(t *testing.T) {
 	}
 }
 
-// Peers that ask and do not listen, or that open calls and drop them, are given up or borne with; others are not disturbed.
+// Peers that ask and do not listen, or that open calls and drop them, are given up or borne with;
+// others are not disturbed.
 func TestFloods(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Wait": func(c *Call) {
 		<-c.Context().Done()

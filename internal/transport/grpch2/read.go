@@ -67,7 +67,8 @@ func (c *conn) readControl(h frameHeader, payload []byte) error {
 		c.side.wentAway(binary.BigEndian.Uint32(payload)&maxStreamID, errCode(binary.BigEndian.Uint32(payload[4:])), string(payload[8:]))
 	case framePushPromise:
 		return protocolError("nobody wants to be pushed anything")
-	case framePriority, frameData, frameHeaders, frameContinuation: // the first says nothing, the others are read elsewhere
+	case framePriority, frameData, frameHeaders, frameContinuation:
+		// the first says nothing, the others are read elsewhere
 	}
 	return nil
 }

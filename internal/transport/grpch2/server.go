@@ -15,8 +15,8 @@ type Method struct {
 	Room func(size int) Body
 	// Serve answers a call, at once or later, with Reply. It must not panic.
 	Serve func(*Call)
-	// Short says that most calls take less than a millisecond. They may be served by who reads their connection, and then
-	// learn up to that much later that their caller has given up.
+	// Short says that most calls take less than a millisecond. They may be served by who reads
+	// their connection, and then learn up to that much later that their caller has given up.
 	Short bool
 }
 
@@ -63,7 +63,8 @@ func (s *Server) Paths() []string {
 // ErrServerStopped is returned by Serve after Shutdown or Close.
 var ErrServerStopped = errors.New("http2: the server was stopped")
 
-// Serve accepts connections until the server is stopped or the listener fails, and closes the listener.
+// Serve accepts connections until the server is stopped or the listener fails, and closes the
+// listener.
 func (s *Server) Serve(l net.Listener) error {
 	defer l.Close()
 	if !s.keep(l) {
@@ -144,7 +145,8 @@ func (s *Server) stop() []*serverConn {
 	return out
 }
 
-// Shutdown takes no new calls and waits until those that are under way have been answered, or for Close.
+// Shutdown takes no new calls and waits until those that are under way have been answered, or for
+// Close.
 func (s *Server) Shutdown() {
 	for _, c := range s.stop() {
 		go c.drain()
@@ -174,7 +176,8 @@ type Call struct {
 	outcome   Outcome // once it is known
 }
 
-// Context ends with the call: when it has been answered, when its caller gives it up, and with its deadline.
+// Context ends with the call: when it has been answered, when its caller gives it up, and with its
+// deadline.
 func (c *Call) Context() context.Context { return c.ctx }
 
 // Request returns the body of the request, which came from the method's Room.

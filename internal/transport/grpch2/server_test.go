@@ -188,7 +188,8 @@ func TestCancellation(t *testing.T) {
 	}
 }
 
-// A deadline reaches the handler, by the server's clock or as the client's reset, whichever comes first.
+// A deadline reaches the handler, by the server's clock or as the client's reset, whichever comes
+// first.
 func TestDeadline(t *testing.T) {
 	ended := make(chan error, 1)
 	_, address := serve(t, map[string]func(*Call){"/s/Wait": func(c *Call) {

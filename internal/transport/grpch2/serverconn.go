@@ -13,8 +13,8 @@ import (
 const (
 	// greetingTime is how long a client may take for its first bytes.
 	greetingTime = 20 * time.Second
-	// turnaround is the least time in which a client can take a response and send the next request. What comes sooner
-	// had been waiting.
+	// turnaround is the least time in which a client can take a response and send the next request.
+	// What comes sooner had been waiting.
 	turnaround = 20 * time.Microsecond
 )
 
@@ -147,7 +147,8 @@ func (c *serverConn) full() bool {
 	return len(c.streams) >= ownMaxStreams || c.serving.Load() >= ownMaxStreams
 }
 
-// check looks at the headers of a call. It returns the HTTP status with which to refuse what is no call of gRPC's.
+// check looks at the headers of a call. It returns the HTTP status with which to refuse what is no
+// call of gRPC's.
 func (c *Call) check(f *fields) (status string, _ Outcome) {
 	c.method = c.conn.server.methods[f.path]
 	switch {
@@ -235,9 +236,10 @@ func (c *serverConn) messageRead(s *stream) error {
 	return nil
 }
 
-// mayServe reports whether to serve a call in the turn to read: if such calls are short enough for what else there is to do.
-// Calls that came in one piece are no crowd. Most likely they are of one step, which asks a task to run its part and then
-// for what that makes, so that nothing is lost by serving them one after the other.
+// mayServe reports whether to serve a call in the turn to read: if such calls are short enough for
+// what else there is to do. Calls that came in one piece are no crowd. Most likely they are of one
+// step, which asks a task to run its part and then for what that makes, so that nothing is lost by
+// serving them one after the other.
 func (c *serverConn) mayServe(m *method) bool {
 	together, meanwhile := c.more, c.serving.Load() > 0
 	c.more = c.in.hasRequest()
@@ -286,8 +288,8 @@ func (c *Call) decompress() bool {
 	return true
 }
 
-// Reply answers the call, which ends with that. The memory of the data is free again when it returns. An error says that
-// the caller is gone and will not see the answer.
+// Reply answers the call, which ends with that. The memory of the data is free again when it
+// returns. An error says that the caller is gone and will not see the answer.
 func (c *Call) Reply(o Outcome) error {
 	c.outcome = o
 	var data [][]byte
@@ -346,13 +348,14 @@ func (c *Call) room(size int) Body { return c.method.Room(size) }
 // broken answers a call whose request was wrong.
 func (c *Call) broken(code uint32, text string, reset errCode) {
 	c.cancel()
-	_ = c.conn.refuse(c.id, "", failure(code, text), false, reset) // an error shows when the connection is read
+	// an error shows when the connection is read
+	_ = c.conn.refuse(c.id, "", failure(code, text), false, reset)
 }
 
 func (c *Call) reset(errCode, error) { c.cancel() }
 
-// drain ends the connection when its calls have been answered. The client learns first that it should go elsewhere, and
-// when it has had the time to, which calls came too late.
+// drain ends the connection when its calls have been answered. The client learns first that it
+// should go elsewhere, and when it has had the time to, which calls came too late.
 func (c *serverConn) drain() {
 	frames := goAway(maxStreamID, codeNone, "the server is shutting down")
 	frames = appendFrame(frames, framePing, 0, 0, make([]byte, 8))

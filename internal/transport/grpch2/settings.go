@@ -14,8 +14,9 @@ const (
 	settingMaxHeaderList
 )
 
-// What we tell peers. A stream carries one message, which is read as it comes: there is nothing that its window would hold
-// back, so that it is as wide as can be. A frame bounds for how long others wait for one message to pass.
+// What we tell peers. A stream carries one message, which is read as it comes: there is nothing
+// that its window would hold back, so that it is as wide as can be. A frame bounds for how long
+// others wait for one message to pass.
 const (
 	ownMaxFrame      = 1 << 20
 	ownWindow        = maxWindow

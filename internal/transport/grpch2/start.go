@@ -2,11 +2,13 @@ package grpch2
 
 import "context"
 
-// Start makes a call without waiting for its response. Done is called once: with a response that came in good order by the
-// goroutine that reads the connection, which it must not keep from reading, otherwise on a goroutine of its own. The data
-// of the request must stay as it is until then.
+// Start makes a call without waiting for its response. Done is called once: with a response that
+// came in good order by the goroutine that reads the connection, which it must not keep from
+// reading, otherwise on a goroutine of its own. The data of the request must stay as it is until
+// then.
 //
-// A connection with such calls has a goroutine that reads it as long as it lives: who calls need not wake one for each.
+// A connection with such calls has a goroutine that reads it as long as it lives: who calls need
+// not wake one for each.
 func (c *Client) Start(ctx context.Context, r *Request, done func(Response)) {
 	conn, _, _ := c.look(true)
 	if conn == nil || ctx.Err() != nil {

@@ -1,7 +1,8 @@
 package grpch2
 
-// Send answers with a message to which others may follow: the last word is that of Reply, with an error. It waits until the
-// client takes the message, which must be small. An error says that the caller is gone; Reply must be called all the same.
+// Send answers with a message to which others may follow: the last word is that of Reply, with an
+// error. It waits until the client takes the message, which must be small. An error says that the
+// caller is gone; Reply must be called all the same.
 func (c *Call) Send(message []byte) error {
 	o := &c.conn.out
 	o.mu.Lock()

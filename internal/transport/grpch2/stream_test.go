@@ -28,7 +28,8 @@ func follow(ctx context.Context, t *testing.T, conn *grpc.ClientConn, path strin
 	return s
 }
 
-// A call is answered piece by piece, as far as the client takes the pieces, and others are answered beside it.
+// A call is answered piece by piece, as far as the client takes the pieces, and others are answered
+// beside it.
 func TestSend(t *testing.T) {
 	goOn := make(chan struct{})
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Pieces": func(c *Call) {

@@ -35,8 +35,8 @@ func (c counted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// inMemory serves Echo in a bubble, whose time stands still while anybody has something to do. It returns a client that is
-// connected, and how often each side has written.
+// inMemory serves Echo in a bubble, whose time stands still while anybody has something to do. It
+// returns a client that is connected, and how often each side has written.
 func inMemory(t *testing.T) (c *Client, requests, responses *atomic.Int32) {
 	s := NewServer(slog.New(slog.DiscardHandler))
 	s.Handle("/s/Echo", Method{Room: chunks, Serve: echo, Short: true})
@@ -77,7 +77,8 @@ func start(t *testing.T, c *Client, canWait bool, answered *atomic.Int32) {
 	})
 }
 
-// Requests that can wait go out with the next that cannot, and the answers to those that come together go back together.
+// Requests that can wait go out with the next that cannot, and the answers to those that come
+// together go back together.
 func TestTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, requests, responses := inMemory(t)

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// patience is how long a goroutine that reads a connection may do other things before another one reads on. A clock that
-// ticks often keeps threads awake that would rather sleep.
+// patience is how long a goroutine that reads a connection may do other things before another one
+// reads on. A clock that ticks often keeps threads awake that would rather sleep.
 const patience = 4 * time.Millisecond
 
-// turn says whose turn it is to read a connection. The goroutine that has it may leave for work that is most likely short,
-// such as serving the request that it has just read, and go on when it is back. If it has not come back within twice the
-// patience, another goroutine has taken its place. This costs nothing as long as nobody is late: no goroutine is woken
-// for a short call.
+// turn says whose turn it is to read a connection. The goroutine that has it may leave for work
+// that is most likely short, such as serving the request that it has just read, and go on when it
+// is back. If it has not come back within twice the patience, another goroutine has taken its
+// place. This costs nothing as long as nobody is late: no goroutine is woken for a short call.
 //
-// The clock that looks for the late runs only while there are calls, so that it need not be set for each.
+// The clock that looks for the late runs only while there are calls, so that it need not be set for
+// each.
 type turn struct {
 	resume func() // reads on, in place of who is late
 
@@ -44,7 +45,8 @@ func (t *turn) start(resume func()) {
 	t.clock.Stop()
 }
 
-// tick looks for who has been away since the last tick. It stops the clock when nobody left since then.
+// tick looks for who has been away since the last tick. It stops the clock when nobody left since
+// then.
 func (t *turn) tick() {
 	leaves := t.leaves.Load()
 	late := leaves == t.seen && t.away.CompareAndSwap(true, false)
@@ -54,7 +56,8 @@ func (t *turn) tick() {
 		t.clock.Reset(patience)
 	default:
 		t.ticking.Store(false)
-		if t.away.Load() && t.ticking.CompareAndSwap(false, true) { // who left just now found the clock ticking
+		// who left just now found the clock ticking
+		if t.away.Load() && t.ticking.CompareAndSwap(false, true) {
 			t.clock.Reset(patience)
 		}
 	}

@@ -2,8 +2,8 @@ package grpch2
 
 import "slices"
 
-// maxUndos is for how many calls a connection knows how to undo what they have made. Who gives up a call that has just been
-// answered says so before many others.
+// maxUndos is for how many calls a connection knows how to undo what they have made. Who gives up a
+// call that has just been answered says so before many others.
 const maxUndos = 16
 
 // undo takes back what a call has made.
@@ -12,8 +12,9 @@ type undo struct {
 	what func()
 }
 
-// ReplyOr is Reply for a call that has made something of which only its caller learns, from the answer. If the caller gives
-// the call up before it has all of the answer, undo is called, on a goroutine of its own.
+// ReplyOr is Reply for a call that has made something of which only its caller learns, from the
+// answer. If the caller gives the call up before it has all of the answer, undo is called, on a
+// goroutine of its own.
 func (c *Call) ReplyOr(o Outcome, undo func()) {
 	c.conn.remember(c.id, undo)
 	if c.Reply(o) != nil {
@@ -30,8 +31,8 @@ func (c *serverConn) remember(id uint32, what func()) {
 	c.undos = append(c.undos, undo{id, what})
 }
 
-// givenUp undoes a call that has been answered, if that is known how and has not been done. A client that has the whole of
-// an answer does not reset its stream, which is over.
+// givenUp undoes a call that has been answered, if that is known how and has not been done. A
+// client that has the whole of an answer does not reset its stream, which is over.
 func (c *serverConn) givenUp(id uint32) {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// What a call has made is taken back if its caller gives it up, before the answer is written or after that.
+// What a call has made is taken back if its caller gives it up, before the answer is written or
+// after that.
 func TestUndo(t *testing.T) {
 	undone := make(chan byte, 10)
 	waiting, goOn := make(chan struct{}), make(chan struct{})

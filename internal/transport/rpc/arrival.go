@@ -9,19 +9,22 @@ import (
 )
 
 const (
-	// minPlaced is the size from which elements are read from the network straight into the memory of their tensor.
+	// minPlaced is the size from which elements are read from the network straight into the memory
+	// of their tensor.
 	minPlaced = 64 << 10
-	// headSize is read at a time where the next tensor is looked for. What it holds of the tensor is copied.
+	// headSize is read at a time where the next tensor is looked for. What it holds of the tensor
+	// is copied.
 	headSize = 2 << 10
-	// maxPromised bounds the memory of all tensors that peers have announced and not sent yet. Beyond it, memory grows with
-	// what comes.
+	// maxPromised bounds the memory of all tensors that peers have announced and not sent yet.
+	// Beyond it, memory grows with what comes.
 	maxPromised = 4 << 30
 )
 
 // promised counts the bytes that tensors have memory for and that have not come.
 var promised atomic.Int64
 
-// tensorPath are the fields that lead to the elements of the tensors of a message, from the outermost.
+// tensorPath are the fields that lead to the elements of the tensors of a message, from the
+// outermost.
 type tensorPath []uint64
 
 // Where the tensors are in requests and responses.
@@ -34,9 +37,9 @@ var (
 	}
 )
 
-// An arrival is the memory of a message that is being received. It looks through the message as it comes, and where a large
-// tensor begins, goes on with the memory of that tensor. What it does not understand it leaves to whoever decodes the
-// message.
+// An arrival is the memory of a message that is being received. It looks through the message as it
+// comes, and where a large tensor begins, goes on with the memory of that tensor. What it does not
+// understand it leaves to whoever decodes the message.
 type arrival struct {
 	path   tensorPath
 	data   [][]byte        // the message, in pieces
@@ -106,7 +109,8 @@ func (a *arrival) Discard() {
 	a.leave()
 }
 
-// enter waits until the window of all arrivals has room for a tensor. A message that has some of it waits no more.
+// enter waits until the window of all arrivals has room for a tensor. A message that has some of it
+// waits no more.
 func (a *arrival) enter(size int) {
 	if a.leased == nil {
 		a.leased = arrivals.enter(int64(size))
@@ -169,8 +173,8 @@ func (a *arrival) look(piece []byte) bool {
 	}
 }
 
-// field reads the head of a field: its key, how many bytes of value follow, and how many bytes the head is; 0 if it is not
-// whole or not well formed. A number counts as a head alone.
+// field reads the head of a field: its key, how many bytes of value follow, and how many bytes the
+// head is; 0 if it is not whole or not well formed. A number counts as a head alone.
 func field(b []byte) (key uint64, value, head int) {
 	key, n := binary.Uvarint(b)
 	if n <= 0 {
@@ -194,7 +198,8 @@ func field(b []byte) (key uint64, value, head int) {
 	return 0, 0, 0
 }
 
-// place makes the memory of a tensor the room for its elements, of which the first have come at the end of the last piece.
+// place makes the memory of a tensor the room for its elements, of which the first have come at the
+// end of the last piece.
 func (a *arrival) place(come, size int) bool {
 	a.enter(size)
 	owed := size - come

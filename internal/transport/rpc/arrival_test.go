@@ -85,7 +85,8 @@ func TestArrival(t *testing.T) {
 	}
 }
 
-// A message that stops in the middle leaves nothing behind, and one that promises too much gets no memory for it.
+// A message that stops in the middle leaves nothing behind, and one that promises too much gets no
+// memory for it.
 func TestArrivalThatEnds(t *testing.T) {
 	data, err := encode(&message.RecvTensorResponse{Tensor: vector(minPlaced)})
 	if err != nil {

@@ -18,12 +18,14 @@ type patience struct {
 	within time.Duration // the whole call; 0 for as long as its context lasts
 }
 
-// cleanup is how long calls may take whose failure nobody waits for: a peer that is gone has nothing to clean up.
+// cleanup is how long calls may take whose failure nobody waits for: a peer that is gone has
+// nothing to clean up.
 const cleanup = 10 * time.Second
 
-// patienceOf lists the methods that wait for a peer to come up: those with which clients and masters start, as tasks of a
-// cluster start in any order, and those that clean up. TensorFlow's clients wait with every call, and for ever; but once
-// a peer is gone, so are the sessions and steps that the other methods are about.
+// patienceOf lists the methods that wait for a peer to come up: those with which clients and
+// masters start, as tasks of a cluster start in any order, and those that clean up. TensorFlow's
+// clients wait with every call, and for ever; but once a peer is gone, so are the sessions and
+// steps that the other methods are about.
 var patienceOf = map[string]patience{
 	MethodCreateSession:       {wait: true},
 	MethodListDevices:         {wait: true},
@@ -56,8 +58,8 @@ func invoke[Resp any](ctx context.Context, c *caller, method string, req any) (*
 	return response[Resp](ctx, c, method, &out)
 }
 
-// start is invoke without waiting. It borrows the request until done is called, once, perhaps by who reads the connection:
-// done must not wait for anything.
+// start is invoke without waiting. It borrows the request until done is called, once, perhaps by
+// who reads the connection: done must not wait for anything.
 func start[Resp any](ctx context.Context, c *caller, method string, req any, done func(*Resp, error)) {
 	data, err := encode(req)
 	if err != nil {
@@ -74,7 +76,8 @@ func start[Resp any](ctx context.Context, c *caller, method string, req any, don
 	})
 }
 
-// canWait reports whether a request may wait for others to the same peer: nobody waits for a cleanup.
+// canWait reports whether a request may wait for others to the same peer: nobody waits for a
+// cleanup.
 func canWait(req any) bool {
 	switch req := req.(type) {
 	case *message.RunGraphRequest:
@@ -112,8 +115,8 @@ func response[Resp any](ctx context.Context, c *caller, method string, out *grpc
 	return resp, nil
 }
 
-// explain adds to an error who was called, in the form that TensorFlow's masters and workers have for it. An error that
-// did not come from the peer itself is about the connection to it.
+// explain adds to an error who was called, in the form that TensorFlow's masters and workers have
+// for it. An error that did not come from the peer itself is about the connection to it.
 func (c *caller) explain(ctx context.Context, method string, err *status.Error, answered bool) *status.Error {
 	if ctx.Err() != nil && !answered && (err.Code == status.Cancelled || err.Code == status.DeadlineExceeded) {
 		what := fmt.Sprintf("calling %s on %s", method, c.remote)

@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// encoded is a message as bytes, in pieces. Those of large tensors are the tensors' own, which it holds until it is freed.
+// encoded is a message as bytes, in pieces. Those of large tensors are the tensors' own, which it
+// holds until it is freed.
 type encoded struct {
 	data [][]byte
 	held []tensor.Tensor
@@ -69,7 +70,8 @@ func (a *arrival) decode(msg any) error {
 	return decodePlaced(a.data, a.placed, msg)
 }
 
-// decodePlaced reads a message that takes over those of its tensors that are placed where some of the data lies.
+// decodePlaced reads a message that takes over those of its tensors that are placed where some of
+// the data lies.
 func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any) error {
 	d := decoder{reader: newReader(data), placed: placed}
 	switch m := msg.(type) {

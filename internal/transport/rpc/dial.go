@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 )
 
-// A host that is gone is noticed by its silence in TCP, whether something was sent to it or not: TensorFlow's servers take
-// pings of HTTP/2 for an attack.
+// A host that is gone is noticed by its silence in TCP, whether something was sent to it or not:
+// TensorFlow's servers take pings of HTTP/2 for an attack.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 
 const maxSilence = 30 * time.Second
@@ -26,7 +26,8 @@ func Listen(address *net.TCPAddr) (net.Listener, error) {
 
 func control(_, _ string, conn syscall.RawConn) error { return limitSilence(conn, maxSilence) }
 
-// Conn is a connection to a server. It connects when it is first used, again whenever it must, and never through a proxy.
+// Conn is a connection to a server. It connects when it is first used, again whenever it must, and
+// never through a proxy.
 type Conn struct {
 	address string
 	client  *grpch2.Client

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// An echo is a master and a worker that answers with its error, or with what marks the request: unknown bytes, or the name
-// of a session or key.
+// An echo is a master and a worker that answers with its error, or with what marks the request:
+// unknown bytes, or the name of a session or key.
 type echo struct{ err error }
 
 func echoed[Resp proto.Message](e echo, req proto.Message, resp Resp) (Resp, error) {

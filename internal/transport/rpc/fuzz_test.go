@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// FuzzDecode reads any bytes as any message, cut in any way: they are an error, or a message that is the same after it
-// was written and read again.
+// FuzzDecode reads any bytes as any message, cut in any way: they are an error, or a message that
+// is the same after it was written and read again.
 func FuzzDecode(f *testing.F) {
 	tensor.SetLimit(1 << 20) // or else most of the time goes into tensors of one value repeated
 	f.Cleanup(func() { tensor.SetLimit(1 << 38) })

@@ -88,8 +88,8 @@ func (h *Health) check(c *grpch2.Call) {
 	}
 }
 
-// watch tells of the state of a service, and of each that follows, until the caller has heard enough. Who asks about a
-// service that is not there may hope that it will be.
+// watch tells of the state of a service, and of each that follows, until the caller has heard
+// enough. Who asks about a service that is not there may hope that it will be.
 func (h *Health) watch(c *grpch2.Call) {
 	service, ok := healthRequest(slices.Concat(c.Request().(*arrival).data...))
 	if !ok {

@@ -8,18 +8,19 @@ import (
 )
 
 const (
-	// inflowWindow is how many bytes of large tensors may arrive at this process, or be in requests that it serves, before
-	// others have to wait.
+	// inflowWindow is how many bytes of large tensors may arrive at this process, or be in requests
+	// that it serves, before others have to wait.
 	inflowWindow = 256 << 20
-	// inflowPatience is how long they wait. What holds the window up may depend on what waits, so that nobody waits for ever.
+	// inflowPatience is how long they wait. What holds the window up may depend on what waits, so
+	// that nobody waits for ever.
 	inflowPatience = time.Second
 )
 
 // arrivals is the inflow of this process.
 var arrivals = inflow{window: inflowWindow, patience: inflowPatience}
 
-// SetInflow sets how many bytes of large tensors may arrive at this process at a time, and how long others wait, and returns
-// what undoes that.
+// SetInflow sets how many bytes of large tensors may arrive at this process at a time, and how long
+// others wait, and returns what undoes that.
 func SetInflow(window int64, patience time.Duration) (restore func()) {
 	f := &arrivals
 	f.mu.Lock()
@@ -29,19 +30,22 @@ func SetInflow(window int64, patience time.Duration) (restore func()) {
 	return func() { SetInflow(oldWindow, oldPatience) }
 }
 
-// An inflow bounds the memory of what many peers send at the same time. Who has to wait does not read its connection, so
-// that its peer cannot send more. They are let in one after the other, in the order in which they came: a peer with much
-// to send does not get ahead of the others.
+// An inflow bounds the memory of what many peers send at the same time. Who has to wait does not
+// read its connection, so that its peer cannot send more. They are let in one after the other, in
+// the order in which they came: a peer with much to send does not get ahead of the others.
 //
-// Who has no more patience comes in all the same, and what has been in for as long no longer counts: a peer that stops in
-// the middle of a tensor holds the others up once, not with each of theirs.
+// Who has no more patience comes in all the same, and what has been in for as long no longer
+// counts: a peer that stops in the middle of a tensor holds the others up once, not with each of
+// theirs.
 type inflow struct {
 	mu       sync.Mutex
 	window   int64         // guarded by mu
 	patience time.Duration // guarded by mu
-	used     int64         // guarded by mu; may be more than the window, by one tensor and by what had no more patience
-	waiting  []*entry      // guarded by mu; in the order in which they came
-	inside   list.List     // guarded by mu; the entries that count, in the order in which they came in
+	// guarded by mu; may be more than the window, by one tensor and by what had no more patience
+	used    int64
+	waiting []*entry // guarded by mu; in the order in which they came
+	// guarded by mu; the entries that count, in the order in which they came in
+	inside list.List
 }
 
 // entry is what a message has of the window, or waits for.
@@ -52,7 +56,8 @@ type entry struct {
 	place *list.Element // in inside; nil if it does not count
 }
 
-// enter waits until the window has room for a tensor. A tensor that is larger than the window comes in alone.
+// enter waits until the window has room for a tensor. A tensor that is larger than the window comes
+// in alone.
 func (f *inflow) enter(size int64) *entry {
 	f.mu.Lock()
 	e := &entry{size: size}
@@ -82,7 +87,8 @@ func (f *inflow) letInLocked(e *entry) {
 	e.place = f.inside.PushBack(e)
 }
 
-// add gives an entry a larger part of the window without waiting: who is in may need more to get out.
+// add gives an entry a larger part of the window without waiting: who is in may need more to get
+// out.
 func (f *inflow) add(e *entry, size int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +98,8 @@ func (f *inflow) add(e *entry, size int64) {
 	}
 }
 
-// force lets somebody in, unless that has just happened, and no longer counts what has been in for too long.
+// force lets somebody in, unless that has just happened, and no longer counts what has been in for
+// too long.
 func (f *inflow) force(e *entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -61,7 +61,8 @@ func TestInflowDoesNotHang(t *testing.T) {
 	})
 }
 
-// TestStalledPeerHoldsOthersUpOnce has peers stop in the middle of large tensors, which fill the window, and others send on.
+// TestStalledPeerHoldsOthersUpOnce has peers stop in the middle of large tensors, which fill the
+// window, and others send on.
 func TestStalledPeerHoldsOthersUpOnce(t *testing.T) {
 	const size = 2 * minPlaced
 	data, err := encode(&message.RecvTensorResponse{Tensor: vector(size / 4)})

@@ -25,8 +25,9 @@ const (
 	MethodReleaseCallable = "/" + MasterService + "/ReleaseCallable"
 )
 
-// Master serves MasterService. A request and its tensors are the caller's, to whom the tensors of a response pass. Errors
-// are coded; those of RunStep are in the body of the response where the request asks for that.
+// Master serves MasterService. A request and its tensors are the caller's, to whom the tensors of a
+// response pass. Errors are coded; those of RunStep are in the body of the response where the
+// request asks for that.
 type Master interface {
 	// CreateSession starts a session with a first graph.
 	CreateSession(context.Context, *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error)

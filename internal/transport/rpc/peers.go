@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Connections are the connections of one task, one for each address, made when they are first needed.
+// Connections are the connections of one task, one for each address, made when they are first
+// needed.
 type Connections struct {
 	mu     sync.Mutex
 	closed bool             // guarded by mu
@@ -83,7 +84,8 @@ func (p *Peers) Worker(task cluster.Task) (*WorkerClient, error) {
 	return c, nil
 }
 
-// Named returns the client of a task, "/job:ps/replica:0/task:0". It does not wait for a connection.
+// Named returns the client of a task, "/job:ps/replica:0/task:0". It does not wait for a
+// connection.
 func (p *Peers) Named(task string) (*WorkerClient, error) {
 	p.mu.Lock()
 	c := p.byName[task]
@@ -98,7 +100,8 @@ func (p *Peers) Named(task string) (*WorkerClient, error) {
 	return p.Worker(t)
 }
 
-// StartRecv asks a task for a tensor. done is called once, perhaps by who reads a connection, and must not wait.
+// StartRecv asks a task for a tensor. done is called once, perhaps by who reads a connection, and
+// must not wait.
 func (p *Peers) StartRecv(
 	ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error),
 ) {

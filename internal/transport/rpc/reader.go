@@ -19,8 +19,8 @@ const (
 // errMalformed reports bytes that are no protocol message.
 var errMalformed = errors.New("malformed message")
 
-// reader walks a protocol message that lies in several buffers. The first error ends it: every method then returns zero
-// values, and more reports false.
+// reader walks a protocol message that lies in several buffers. The first error ends it: every
+// method then returns zero values, and more reports false.
 type reader struct {
 	cur  []byte   // the rest of the current buffer
 	next [][]byte // the buffers after it
@@ -146,7 +146,8 @@ func (r *reader) copyTo(dst []byte) {
 	}
 }
 
-// rest returns what is left of the message in one piece, which is shared with the buffers if it lies in one of them.
+// rest returns what is left of the message in one piece, which is shared with the buffers if it
+// lies in one of them.
 func (r *reader) rest() []byte {
 	n := r.left
 	if n > 0 {
@@ -198,7 +199,8 @@ func (r *reader) text() string {
 	return string(b)
 }
 
-// message reads a message without tensors into m, on top of what m has, as the protocol demands for repeated occurrences.
+// message reads a message without tensors into m, on top of what m has, as the protocol demands for
+// repeated occurrences.
 func (r *reader) message(m proto.Message) {
 	outer := r.enter()
 	b := r.rest()

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// maxExpansion bounds the elements that a message may ask for without holding them: fields of a type whose last value
-// stands for all that are missing.
+// maxExpansion bounds the elements that a message may ask for without holding them: fields of a
+// type whose last value stands for all that are missing.
 const maxExpansion = 1 << 31
 
 // A decoder reads a message with tensors.
@@ -19,10 +19,12 @@ type decoder struct {
 	reader
 	placed    []tensor.Tensor // tensors whose memory is part of the message
 	expansion int64           // bytes asked for so far
-	bad       *status.Error   // the first tensor that is wrong, in a message that is otherwise well formed
+	// the first tensor that is wrong, in a message that is otherwise well formed
+	bad *status.Error
 }
 
-// outcome returns the error of the whole message: errMalformed, or TensorFlow's for a tensor that is wrong.
+// outcome returns the error of the whole message: errMalformed, or TensorFlow's for a tensor that
+// is wrong.
 func (d *decoder) outcome() error {
 	if d.err != nil {
 		return d.err
@@ -69,8 +71,8 @@ type plain struct {
 	content reader
 }
 
-// tensor reads a TensorProto, the i-th of its kind. Element memory is copied once, from the buffers of the message to that
-// of the tensor.
+// tensor reads a TensorProto, the i-th of its kind. Element memory is copied once, from the buffers
+// of the message to that of the tensor.
 func (d *decoder) tensor(kind string, i int) tensor.Tensor {
 	outer := d.enter()
 	whole := d.reader
@@ -92,7 +94,8 @@ func (d *decoder) tensor(kind string, i int) tensor.Tensor {
 	return t
 }
 
-// plain reads the fields of a TensorProto and reports false if it takes another encoding than tensor_content.
+// plain reads the fields of a TensorProto and reports false if it takes another encoding than
+// tensor_content.
 func (d *decoder) plain() (p plain, ok bool) {
 	ok = true
 	for d.more() {
@@ -114,7 +117,8 @@ func (d *decoder) plain() (p plain, ok bool) {
 	return p, ok && (p.content.left > 0 || p.shape.NumElements() == 0)
 }
 
-// shape reads a TensorShapeProto, whose dimensions come after those that are given, and reports whether its rank is known.
+// shape reads a TensorShapeProto, whose dimensions come after those that are given, and reports
+// whether its rank is known.
 func (d *decoder) shape(dims tensor.Shape) (_ tensor.Shape, known bool) {
 	known = true
 	outer := d.enter()
@@ -146,7 +150,8 @@ func (d *decoder) dim() (size int64) {
 	return size
 }
 
-// tensor makes the tensor, after it is sure that the bytes it needs are there. It takes the one of placed that they are in.
+// tensor makes the tensor, after it is sure that the bytes it needs are there. It takes the one of
+// placed that they are in.
 func (p *plain) tensor(placed []tensor.Tensor) (tensor.Tensor, error) {
 	dtype := tensor.DType(min(p.dtype, 0xff))
 	if !dtype.Valid() {

@@ -25,13 +25,14 @@ var short = map[string]bool{
 	MethodRunStep: true, MethodRunCallable: true, MethodRunGraph: true, MethodRecvTensor: true, MethodCleanupGraph: true,
 }
 
-// unary adds a method with one request and one response. Whatever call does, the process lives: a panic is logged and
-// answered as an Internal error.
+// unary adds a method with one request and one response. Whatever call does, the process lives: a
+// panic is logged and answered as an Internal error.
 func unary[Req, Resp any](s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error)) {
 	undoable(s, logger, method, call, nil)
 }
 
-// undoable is unary for a method that makes something which nobody would ever drop if its caller did not learn of it.
+// undoable is unary for a method that makes something which nobody would ever drop if its caller
+// did not learn of it.
 func undoable[Req, Resp any](
 	s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error), undo func(*Resp),
 ) {
@@ -123,7 +124,8 @@ func bodyError(resp any) *status.Error {
 	return nil
 }
 
-// bodyPayloads returns the payloads of an error in the body of a response, which has no place for them.
+// bodyPayloads returns the payloads of an error in the body of a response, which has no place for
+// them.
 func bodyPayloads(err *status.Error) []grpch2.Field {
 	if payloads := encodePayloads(err.Payloads); payloads != nil {
 		return []grpch2.Field{{Name: bodyPayloadTrailer, Value: string(payloads)}}

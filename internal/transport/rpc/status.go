@@ -12,20 +12,22 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Errors go over the wire as the code and the message of gRPC, and, where they have payloads, a trailer. gRPC would have a
-// google.rpc.Status there; TensorFlow puts a GrpcPayloadContainer. The bytes that we send are one after the other: each
-// side finds the fields of its own and takes the rest for fields that it does not know.
+// Errors go over the wire as the code and the message of gRPC, and, where they have payloads, a
+// trailer. gRPC would have a google.rpc.Status there; TensorFlow puts a GrpcPayloadContainer. The
+// bytes that we send are one after the other: each side finds the fields of its own and takes the
+// rest for fields that it does not know.
 
 // Names of trailers.
 const (
 	payloadTrailer = "grpc-status-details-bin"
-	// bodyPayloadTrailer holds a GrpcPayloadContainer for the error in the body of a response. TensorFlow does not know
-	// it and loses such payloads.
+	// bodyPayloadTrailer holds a GrpcPayloadContainer for the error in the body of a response.
+	// TensorFlow does not know it and loses such payloads.
 	bodyPayloadTrailer = "weft-status-payloads-bin"
 )
 
 const (
-	// maxMessage is the size to which TensorFlow cuts messages: all trailers of a call together must stay below 16 KiB.
+	// maxMessage is the size to which TensorFlow cuts messages: all trailers of a call together
+	// must stay below 16 KiB.
 	maxMessage = 3072
 	truncated  = " ... [truncated]"
 )
@@ -51,7 +53,8 @@ func encodeStatus(code status.Code, msg string) []byte {
 	return protowire.AppendString(b, msg)
 }
 
-// encodePayloads returns a GrpcPayloadContainer, or nil without payloads or if they are too large for a trailer.
+// encodePayloads returns a GrpcPayloadContainer, or nil without payloads or if they are too large
+// for a trailer.
 func encodePayloads(payloads map[string][]byte) []byte {
 	if len(payloads) == 0 {
 		return nil
@@ -63,7 +66,8 @@ func encodePayloads(payloads map[string][]byte) []byte {
 	return b
 }
 
-// decodePayloads reads the trailer of the given name, from either side. What is not to be understood is lost, as it is in TensorFlow.
+// decodePayloads reads the trailer of the given name, from either side. What is not to be
+// understood is lost, as it is in TensorFlow.
 func decodePayloads(trailer []grpch2.Field, name string) map[string][]byte {
 	var container pb.GrpcPayloadContainer
 	for _, f := range trailer {
@@ -75,7 +79,8 @@ func decodePayloads(trailer []grpch2.Field, name string) map[string][]byte {
 	return container.Payloads
 }
 
-// responseStatus returns the error of a call. A cancellation is marked as derived, whatever it came from: the cause is elsewhere.
+// responseStatus returns the error of a call. A cancellation is marked as derived, whatever it came
+// from: the cause is elsewhere.
 func responseStatus(resp *grpch2.Response) *status.Error {
 	out := status.New(status.Code(resp.Code), resp.Text)
 	for key, value := range decodePayloads(resp.Trailer, payloadTrailer) {

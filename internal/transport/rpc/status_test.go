@@ -22,7 +22,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// restarted is what a worker of TensorFlow 2.21 that has restarted sends in grpc-status-details-bin.
+// restarted is what a worker of TensorFlow 2.21 that has restarted sends in
+// grpc-status-details-bin.
 var restarted = "\x0a\x4e\x0a\x4a" + status.PayloadWorkerRestarted + "\x12\x00"
 
 // foreign serves a method that fails as TensorFlow's servers do: details are only a container.
@@ -95,8 +96,8 @@ func TestPayloadsBetweenCPlusPlusPeers(t *testing.T) {
 	}
 }
 
-// The trailer is to be read by gRPC in Go, which takes it for a google.rpc.Status, and by TensorFlow, which takes it for
-// a GrpcPayloadContainer.
+// The trailer is to be read by gRPC in Go, which takes it for a google.rpc.Status, and by
+// TensorFlow, which takes it for a GrpcPayloadContainer.
 func TestTrailerSuitsBothSides(t *testing.T) {
 	payloads := map[string][]byte{status.PayloadDerived: nil, "x": []byte("value")}
 	sent := &status.Error{Code: status.Cancelled, Message: "gone", Payloads: payloads}

@@ -2,8 +2,8 @@ package rpc
 
 import "google.golang.org/protobuf/types/known/anypb"
 
-// Options of transfers are written and read by hand: small tensors travel in them, which the protocol library would copy
-// once more on either side.
+// Options of transfers are written and read by hand: small tensors travel in them, which the
+// protocol library would copy once more on either side.
 
 // anyMessage writes options, whose value must stay as it is until the message has been sent.
 func (w *writer) anyMessage(field int, a *anypb.Any) {
@@ -23,7 +23,8 @@ func (w *writer) anyMessage(field int, a *anypb.Any) {
 	}
 }
 
-// anyMessage reads options on top of what a has, which may be nil. The value is shared with the message that is read.
+// anyMessage reads options on top of what a has, which may be nil. The value is shared with the
+// message that is read.
 func (r *reader) anyMessage(a *anypb.Any) *anypb.Any {
 	if a == nil {
 		a = &anypb.Any{}

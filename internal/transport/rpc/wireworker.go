@@ -119,8 +119,8 @@ func (d *decoder) recvTensorRequest(m *message.RecvTensorRequest) {
 	}
 }
 
-// recvTensorResponse writes the fields in TensorFlow's order: plain elements last, any other tensor first. There is no
-// tensor where the elements go another way.
+// recvTensorResponse writes the fields in TensorFlow's order: plain elements last, any other tensor
+// first. There is no tensor where the elements go another way.
 func (w *writer) recvTensorResponse(m *message.RecvTensorResponse) {
 	t := &m.Tensor
 	if m.Dead && !t.Initialized() && m.Transport == nil {

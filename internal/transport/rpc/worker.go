@@ -31,8 +31,9 @@ const (
 	MethodCompleteInstance    = "/" + WorkerService + "/CompleteInstance"
 )
 
-// Worker serves WorkerService. A request and its tensors are the caller's, to whom the tensors of a response pass. Errors
-// are coded; those of RunGraph are in the body of the response where the request asks for that.
+// Worker serves WorkerService. A request and its tensors are the caller's, to whom the tensors of a
+// response pass. Errors are coded; those of RunGraph are in the body of the response where the
+// request asks for that.
 type Worker interface {
 	// GetStatus lists the task's devices.
 	GetStatus(context.Context, *pb.GetStatusRequest) (*pb.GetStatusResponse, error)

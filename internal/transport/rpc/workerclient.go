@@ -10,7 +10,8 @@ import (
 // A WorkerClient calls the WorkerService of a task.
 type WorkerClient struct{ caller }
 
-// NewWorkerClient returns a client of the task with the given name, which listens at the other end of conn.
+// NewWorkerClient returns a client of the task with the given name, which listens at the other end
+// of conn.
 func NewWorkerClient(conn *Conn, task string) *WorkerClient {
 	return &WorkerClient{caller{conn: conn, remote: task, task: true}}
 }
@@ -48,7 +49,8 @@ func (c *WorkerClient) RunGraph(ctx context.Context, req *message.RunGraphReques
 	return invoke[message.RunGraphResponse](ctx, &c.caller, MethodRunGraph, req)
 }
 
-// StartGraph is RunGraph without waiting: done is called once, perhaps by who reads the connection, and must not wait.
+// StartGraph is RunGraph without waiting: done is called once, perhaps by who reads the connection,
+// and must not wait.
 func (c *WorkerClient) StartGraph(ctx context.Context, req *message.RunGraphRequest, done func(*message.RunGraphResponse, error)) {
 	start(ctx, &c.caller, MethodRunGraph, req, done)
 }

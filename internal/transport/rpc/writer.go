@@ -15,11 +15,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// inlineContent is the size up to which elements are copied next to the fields around them, as in TensorFlow.
+// inlineContent is the size up to which elements are copied next to the fields around them, as in
+// TensorFlow.
 const inlineContent = 1024
 
-// A writer makes a protocol message of several buffers: those with the elements of large tensors share the tensors'
-// memory, those between them are its own. The first error ends it.
+// A writer makes a protocol message of several buffers: those with the elements of large tensors
+// share the tensors' memory, those between them are its own. The first error ends it.
 type writer struct {
 	out  encoded
 	tail []byte // what comes after the buffers in out
@@ -129,8 +130,9 @@ type encodedTensor struct {
 
 func (e *encodedTensor) size() int { return len(e.head) + len(e.content) }
 
-// encode makes a TensorProto of the bytes that TensorFlow sends with RecvTensor: written by hand for plain elements, with
-// the content there even when it is empty, and by its protocol library for strings, handles and variants.
+// encode makes a TensorProto of the bytes that TensorFlow sends with RecvTensor: written by hand
+// for plain elements, with the content there even when it is empty, and by its protocol library for
+// strings, handles and variants.
 func (w *writer) encode(t *tensor.Tensor) encodedTensor {
 	var e encodedTensor
 	if !t.Initialized() {
@@ -211,8 +213,8 @@ func (w *writer) content(e *encodedTensor) {
 	w.bytes(e.content, e.shared)
 }
 
-// bytes writes bytes that stay as they are as long as the tensor does, whose memory they are, or else until the message is
-// sent.
+// bytes writes bytes that stay as they are as long as the tensor does, whose memory they are, or
+// else until the message is sent.
 func (w *writer) bytes(b []byte, of *tensor.Tensor) {
 	if len(b) <= inlineContent {
 		w.tail = append(w.tail, b...)

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// greetings is how often a peer is asked whether it takes requests for several tensors before it is taken for one of
-// another implementation.
+// greetings is how often a peer is asked whether it takes requests for several tensors before it is
+// taken for one of another implementation.
 const greetings = 8
 
 // asking is a request for several tensors of a step.
@@ -24,8 +24,8 @@ type asking struct {
 	done     func(i int, resp *message.RecvTensorResponse, err error)
 }
 
-// StartRecvAll asks the task at an address for several tensors of one step, as StartRecv does for each: together, as far as
-// the task takes such requests. It calls done once for each.
+// StartRecvAll asks the task at an address for several tensors of one step, as StartRecv does for
+// each: together, as far as the task takes such requests. It calls done once for each.
 func (b *Borrower) StartRecvAll(
 	ctx context.Context, address string, requests []*message.RecvTensorRequest, ways Ways,
 	done func(i int, resp *message.RecvTensorResponse, err error),
@@ -94,7 +94,8 @@ func (a *asking) alone(indices []int, resp *message.RecvTensorResponse) {
 	go a.askEach(indices[1:])
 }
 
-// answered passes on what has come, and asks for the rest. It reports false if the response is an ordinary one.
+// answered passes on what has come, and asks for the rest. It reports false if the response is an
+// ordinary one.
 func (a *asking) answered(indices []int, resp *message.RecvTensorResponse) bool {
 	if resp.Transport == nil || resp.Tensor.Initialized() || resp.Dead {
 		return false

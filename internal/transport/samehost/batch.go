@@ -11,14 +11,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A request whose offer names further keys is for several tensors of a step. It is answered with those that are there when
-// the first of them is, next to each other in one message. The borrower asks for the others again, so that no tensor waits
-// for another one. Large tensors, and those that are no plain elements, are asked for alone.
+// A request whose offer names further keys is for several tensors of a step. It is answered with
+// those that are there when the first of them is, next to each other in one message. The borrower
+// asks for the others again, so that no tensor waits for another one. Large tensors, and those that
+// are no plain elements, are asked for alone.
 
 const (
 	// maxPacked is the size in bytes up to which a tensor travels with others.
 	maxPacked = 32 << 10
-	// maxBatch bounds the tensors of one request, and packSize the bytes from which its answer is full.
+	// maxBatch bounds the tensors of one request, and packSize the bytes from which its answer is
+	// full.
 	maxBatch = 1024
 	packSize = 1 << 20
 )
@@ -35,7 +37,8 @@ func (l *Lender) Keys(req *message.RecvTensorRequest) []string {
 	return append([]string{req.Key}, o.also...)
 }
 
-// Pack makes a response of values, and returns those that it has no place for, to be put back where they were.
+// Pack makes a response of values, and returns those that it has no place for, to be put back where
+// they were.
 func (l *Lender) Pack(values []rendezvous.Value, resp *message.RecvTensorResponse) (left []rendezvous.Value) {
 	r := reply{batches: true}
 	size := 0
@@ -78,7 +81,8 @@ func appendValue(b []byte, v *rendezvous.Value) []byte {
 	return b
 }
 
-// valueSize returns the size of the message that appendValue writes. The keys of its fields are of one byte.
+// valueSize returns the size of the message that appendValue writes. The keys of its fields are of
+// one byte.
 func valueSize(v *rendezvous.Value) int {
 	n := 1 + protowire.SizeVarint(uint64(v.Index))
 	if v.Dead {

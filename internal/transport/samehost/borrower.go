@@ -33,8 +33,8 @@ type Ways struct {
 	Large Task // a connection on which no small message waits for a large tensor
 }
 
-// Borrower receives tensors from the tasks of clusters, large ones by reading their memory. Its methods may be called
-// concurrently.
+// Borrower receives tensors from the tasks of clusters, large ones by reading their memory. Its
+// methods may be called concurrently.
 type Borrower struct {
 	log  *slog.Logger
 	life context.Context // ends when the borrower is closed
@@ -69,8 +69,8 @@ func NewBorrower(log *slog.Logger) *Borrower {
 	return b
 }
 
-// StartRecv asks the task at an address for a tensor, and calls done once with the response as if the tensor had come with
-// it: as the task does, perhaps, or on a goroutine of its own.
+// StartRecv asks the task at an address for a tensor, and calls done once with the response as if
+// the tensor had come with it: as the task does, perhaps, or on a goroutine of its own.
 func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.RecvTensorRequest, ways Ways, done Done) {
 	p := b.peer(address)
 	to := ways.Main
@@ -115,7 +115,8 @@ func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.R
 		default:
 			p.known.learn(req.Key, alone)
 			if r.slot != 0 && ch.slots != nil && p.asked.Load() == 0 {
-				b.fetch(ctx, ch, r, resp, &asked, ways.Large, done) // nobody waits for who brought the response
+				// nobody waits for who brought the response
+				b.fetch(ctx, ch, r, resp, &asked, ways.Large, done)
 			} else {
 				go b.fetch(ctx, ch, r, resp, &asked, ways.Large, done)
 			}
@@ -208,8 +209,8 @@ func (b *Borrower) Able() bool {
 
 var errTooMuch = errors.New("too much is borrowed at once")
 
-// borrow copies a tensor that is lent. Whatever comes of it, the lender learns that it is over, unless it has to be
-// redeemed.
+// borrow copies a tensor that is lent. Whatever comes of it, the lender learns that it is over,
+// unless it has to be redeemed.
 func (b *Borrower) borrow(ctx context.Context, ch *channel, r *reply) (t tensor.Tensor, err error) {
 	if err := ch.lends(r); err != nil { // before memory is taken
 		return t, err

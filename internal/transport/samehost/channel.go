@@ -29,7 +29,8 @@ type channel struct {
 
 // way is how a borrower gets at the elements of tensors.
 type way interface {
-	// lends reports whether the lender keeps a tensor, by an error, as far as that is known before it is read.
+	// lends reports whether the lender keeps a tensor, by an error, as far as that is known before
+	// it is read.
 	lends(r *reply) error
 	// read copies the elements of a tensor, and makes sure that they were there all the time.
 	read(ctx context.Context, dst []byte, r *reply) error
@@ -116,7 +117,8 @@ func (c *channel) watch(ctx context.Context) {
 	_, _ = c.conn.Read(make([]byte, 1)) // nothing is ever sent
 }
 
-// giveBack tells the lender that a tensor is no longer read. It keeps the tensor otherwise until the step ends.
+// giveBack tells the lender that a tensor is no longer read. It keeps the tensor otherwise until
+// the step ends.
 func (c *channel) giveBack(r *reply) {
 	if c.slots.giveBack(r.slot, r.ticket) {
 		return

@@ -76,8 +76,8 @@ func (d *door) leave(conn *net.UnixConn) {
 	conn.Close()
 }
 
-// serve greets a borrower, hands over what it cannot read and takes tickets back until it leaves. What it has not read by
-// then, it may redeem.
+// serve greets a borrower, hands over what it cannot read and takes tickets back until it leaves.
+// What it has not read by then, it may redeem.
 func (d *door) serve(conn *net.UnixConn) error {
 	if err := conn.SetReadDeadline(time.Now().Add(greeting)); err != nil {
 		return err

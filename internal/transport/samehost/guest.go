@@ -14,16 +14,18 @@ import (
 type guest struct {
 	lender  *Lender
 	channel uint64
-	probe   atomic.Uint64 // the word that the borrower reads first; it stays in its place as long as the guest
-	probed  bool          // the borrower has asked for it
-	work    sync.WaitGroup
+	// the word that the borrower reads first; it stays in its place as long as the guest
+	probe  atomic.Uint64
+	probed bool // the borrower has asked for it
+	work   sync.WaitGroup
 
 	mu    sync.Mutex
 	gone  bool                  // guarded by mu
 	pipes map[*os.File]struct{} // guarded by mu
 }
 
-// handOver lets the borrower read a tensor through its pipe, which it finds at its end if the tensor is not lent.
+// handOver lets the borrower read a tensor through its pipe, which it finds at its end if the
+// tensor is not lent.
 func (g *guest) handOver(ticket uint64, pipe *os.File) {
 	if ticket == probeTicket && !g.probed {
 		g.probed = true
@@ -38,7 +40,8 @@ func (g *guest) handOver(ticket uint64, pipe *os.File) {
 	g.pour(pipe, t.Bytes(), t.Release)
 }
 
-// pour hands memory over on a goroutine of its own, of which there is one for each loan at most, and calls done when it does not touch the memory any more.
+// pour hands memory over on a goroutine of its own, of which there is one for each loan at most,
+// and calls done when it does not touch the memory any more.
 func (g *guest) pour(pipe *os.File, mem []byte, done func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,7 +63,8 @@ func (g *guest) pour(pipe *os.File, mem []byte, done func()) {
 	})
 }
 
-// leave ends the channel. The borrower hears of it before anything that it may be reading is released.
+// leave ends the channel. The borrower hears of it before anything that it may be reading is
+// released.
 func (g *guest) leave(conn *net.UnixConn) {
 	conn.Close()
 	g.mu.Lock()
@@ -74,8 +78,8 @@ func (g *guest) leave(conn *net.UnixConn) {
 	g.lender.part(g.channel)
 }
 
-// hand returns a loan of a channel, to be handed over. It is kept until the borrower has it, or leaves, even if the step is
-// over before.
+// hand returns a loan of a channel, to be handed over. It is kept until the borrower has it, or
+// leaves, even if the step is over before.
 func (l *Lender) hand(channel, ticket uint64) (t tensor.Tensor, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,9 +20,9 @@ const (
 	large                 // it came as many bytes
 )
 
-// known is what a borrower remembers of the tensors of a peer, by the names of their edges, so as to ask in the right way at
-// once: those that were too large to travel with others alone, and those that were large over a connection on which no small
-// message waits for them.
+// known is what a borrower remembers of the tensors of a peer, by the names of their edges, so as
+// to ask in the right way at once: those that were too large to travel with others alone, and those
+// that were large over a connection on which no small message waits for them.
 type known struct {
 	count atomic.Int32 // of habits
 

@@ -12,7 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A tensor that was large is asked for where no small message waits for it, until it is small, or that fails.
+// A tensor that was large is asked for where no small message waits for it, until it is small, or
+// that fails.
 func TestLargeTensorsGoTheirWay(t *testing.T) {
 	b := NewBorrower(slog.New(slog.DiscardHandler))
 	defer b.Close()

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// minLent is the size in bytes from which tensors are lent. Smaller ones are sent in the time that the rest takes.
+	// minLent is the size in bytes from which tensors are lent. Smaller ones are sent in the time
+	// that the rest takes.
 	minLent = 256 << 10
 	// maxLent bounds the bytes that a task lends at a time, and those that it borrows.
 	maxLent = 4 << 30
@@ -48,7 +49,8 @@ type Lender struct {
 
 // loan is a tensor that a borrower may read.
 type loan struct {
-	word    atomic.Uint64 // the ticket, which the borrower reads from here, until the tensor is released
+	// the ticket, which the borrower reads from here, until the tensor is released
+	word    atomic.Uint64
 	tensor  tensor.Tensor
 	channel uint64
 	step    int64
@@ -59,15 +61,16 @@ type loan struct {
 	slot  int
 }
 
-// NewLender returns a lender that listens once it has somebody to invite. Close must be called when it is no longer used.
+// NewLender returns a lender that listens once it has somebody to invite. Close must be called when
+// it is no longer used.
 func NewLender(log *slog.Logger) *Lender {
 	l := &Lender{log: log, loans: map[uint64]*loan{}, channels: map[uint64]*slots{}}
 	l.reclaim = l.sweep
 	return l
 }
 
-// Lend takes a large tensor out of a response and puts in where it can be read, if the request offers that, and reports
-// whether it did. It invites a borrower that has no channel yet.
+// Lend takes a large tensor out of a response and puts in where it can be read, if the request
+// offers that, and reports whether it did. It invites a borrower that has no channel yet.
 func (l *Lender) Lend(req *message.RecvTensorRequest, resp *message.RecvTensorResponse) bool {
 	if req.Transport == nil {
 		return false
@@ -157,8 +160,8 @@ func (l *Lender) open() *door {
 	return d
 }
 
-// Redeem answers a request for a tensor that was lent and could not be read. It returns neither a response nor an error if
-// the request is another one.
+// Redeem answers a request for a tensor that was lent and could not be read. It returns neither a
+// response nor an error if the request is another one.
 func (l *Lender) Redeem(req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	if req.Transport == nil {
 		return nil, nil //nolint:nilnil // see above
@@ -178,7 +181,8 @@ func (l *Lender) Redeem(req *message.RecvTensorRequest) (*message.RecvTensorResp
 	return &message.RecvTensorResponse{Tensor: t}, nil
 }
 
-// EndStep releases what is lent of a step, but what is being handed over: that is kept until the borrower has it.
+// EndStep releases what is lent of a step, but what is being handed over: that is kept until the
+// borrower has it.
 func (l *Lender) EndStep(step int64) {
 	if l.held.Load() == 0 {
 		return

@@ -15,7 +15,8 @@ import (
 // supported reports whether this system lets processes read each other's memory.
 const supported = true
 
-// readMemory fills dst with what lies at an address of another process. There is none with the number 0.
+// readMemory fills dst with what lies at an address of another process. There is none with the
+// number 0.
 func readMemory(pid int, dst []byte, address uint64) error {
 	for len(dst) > 0 {
 		local := []unix.Iovec{{Base: unsafe.SliceData(dst)}}
@@ -41,8 +42,8 @@ func readWord(pid int, address uint64) (uint64, error) {
 	return binary.NativeEndian.Uint64(b[:]), err
 }
 
-// peerProcess returns the process at the other end of a Unix socket, which must be of the same user as this one: 0 if it is
-// in a container with process numbers of its own.
+// peerProcess returns the process at the other end of a Unix socket, which must be of the same user
+// as this one: 0 if it is in a container with process numbers of its own.
 func peerProcess(conn *net.UnixConn) (pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// What tasks say to each other in transport_options is messages of protocol buffers, written and read by hand.
+// What tasks say to each other in transport_options is messages of protocol buffers, written and
+// read by hand.
 const (
 	offerType = "type.googleapis.com/weft.TransferOffer"
 	replyType = "type.googleapis.com/weft.TransferReply"
@@ -40,7 +41,8 @@ type reply struct {
 	values  []rendezvous.Value // 8: of several that were asked for, as far as they are there
 	alone   []int              // 9: those of them that are to be asked for alone
 	batches bool               // 10: the lender takes requests for several tensors
-	slot    uint64             // 11: where to give back what is lent, from 1 on; 0 for the channel itself
+	// 11: where to give back what is lent, from 1 on; 0 for the channel itself
+	slot uint64
 }
 
 var errMalformed = errors.New("malformed transport options")
@@ -132,8 +134,8 @@ func decodeOffer(options *anypb.Any) (o offer, ok bool) {
 	return o, err == nil && len(o.also) < maxBatch
 }
 
-// decodeReply returns the reply of a response. It has been checked as far as nothing else needs to be known: the shape is
-// that of a tensor of plain elements.
+// decodeReply returns the reply of a response. It has been checked as far as nothing else needs to
+// be known: the shape is that of a tensor of plain elements.
 func decodeReply(options *anypb.Any) (*reply, error) {
 	if !is(options, replyType) {
 		return nil, errMalformed

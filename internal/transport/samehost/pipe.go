@@ -16,7 +16,8 @@ const (
 	pipeSize = 1 << 20
 	// pipeRead is read at a time, so that the lender adds to one half while the other is read.
 	pipeRead = pipeSize / 2
-	// maxPipes bounds the pipes of a borrower. The kernel lets the processes of a user have 64 of this size.
+	// maxPipes bounds the pipes of a borrower. The kernel lets the processes of a user have 64 of
+	// this size.
 	maxPipes = 8
 	// maxStall is how long a lender may hand over nothing. All pipes may be its own for so long.
 	maxStall = time.Second
@@ -26,8 +27,9 @@ const (
 
 var errChannelEnd = errors.New("the lender has ended the channel")
 
-// pipes are a way to the elements of a lender that the system does not let others read: with the ticket, the borrower sends
-// one end of a pipe, and the lender has its pages taken for what the pipe holds. Reading them is the only copy.
+// pipes are a way to the elements of a lender that the system does not let others read: with the
+// ticket, the borrower sends one end of a pipe, and the lender has its pages taken for what the
+// pipe holds. Reading them is the only copy.
 type pipes struct {
 	conn  *net.UnixConn
 	open  chan struct{} // has an element for each of the borrower's
@@ -37,7 +39,8 @@ type pipes struct {
 // lends implements [way]. Whether a tensor is still lent shows when its first bytes come.
 func (p *pipes) lends(*reply) error { return nil }
 
-// read implements [way]. A lender keeps what it hands over until it hears that it was read, or ends the channel before.
+// read implements [way]. A lender keeps what it hands over until it hears that it was read, or ends
+// the channel before.
 func (p *pipes) read(ctx context.Context, dst []byte, r *reply) error {
 	select {
 	case p.open <- struct{}{}:
@@ -51,8 +54,8 @@ func (p *pipes) read(ctx context.Context, dst []byte, r *reply) error {
 	return stillOpen(p.conn)
 }
 
-// receive fills dst with what the lender hands over for a ticket. A lender that stops to do so loses the channel: others wait
-// for the pipe.
+// receive fills dst with what the lender hands over for a ticket. A lender that stops to do so
+// loses the channel: others wait for the pipe.
 func (p *pipes) receive(ctx context.Context, dst []byte, ticket uint64) error {
 	in, out, err := newPipe()
 	if err != nil {

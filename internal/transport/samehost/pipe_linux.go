@@ -86,7 +86,8 @@ func descriptor(oob []byte) (*os.File, error) {
 	return os.NewFile(uintptr(fds[0]), "pipe"), nil
 }
 
-// pour has the pages of memory taken for what a pipe holds, as much as there is room for, and waits for that.
+// pour has the pages of memory taken for what a pipe holds, as much as there is room for, and waits
+// for that.
 func pour(pipe syscall.RawConn, mem []byte) (n int, err error) {
 	e := pipe.Write(func(fd uintptr) bool {
 		iov := unix.Iovec{Base: unsafe.SliceData(mem)}

@@ -17,7 +17,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// handed returns a pair and what its lender hands over: a tensor of which more than a pipe holds has not been read.
+// handed returns a pair and what its lender hands over: a tensor of which more than a pipe holds
+// has not been read.
 func handed(t *testing.T) (p *pair, in *os.File, ticket uint64, x tensor.Tensor) {
 	t.Helper()
 	x = random(tensor.Uint8, tensor.Shape{5 * pipeSize / 2})
@@ -108,7 +109,8 @@ func TestLenderLeavesWhileHandedOver(t *testing.T) {
 	}
 }
 
-// Nobody reads what was not lent to its channel, or has been handed over already, or through what is no pipe.
+// Nobody reads what was not lent to its channel, or has been handed over already, or through what
+// is no pipe.
 func TestNotHandedOver(t *testing.T) {
 	p, _, ticket, _ := handed(t)
 	ch := p.borrower.peer("there").channel.Load()
@@ -214,12 +216,14 @@ func TestManyPipes(t *testing.T) {
 	}
 }
 
-// A lender that stops handing over does not keep the pipes from other lenders: what it lends comes over the main channel.
+// A lender that stops handing over does not keep the pipes from other lenders: what it lends comes
+// over the main channel.
 func TestStalledLenderLosesItsPipes(t *testing.T) {
 	x := random(tensor.Uint8, tensor.Shape{minLent})
 	p := newBlindPair(t, responses(x))
 	ch := p.open()
-	deaf, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketPrefix + "00112255", Net: "unix"}) // nobody accepts
+	// nobody accepts
+	deaf, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketPrefix + "00112255", Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +269,8 @@ func TestPipesAfterRest(t *testing.T) {
 	x := random(tensor.Uint8, tensor.Shape{minLent})
 	p := newBlindPair(t, responses(x))
 	ch := p.open()
-	if err := ch.conn.SetWriteDeadline(time.Unix(1, 0)); err != nil { // the time that the last message had is over
+	// the time that the last message had is over
+	if err := ch.conn.SetWriteDeadline(time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := p.recv(t.Context())

@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// maxSlotted is the size in bytes up to which tensors are given back through slots: what is in them may be kept until the
-	// lender looks, so that it is to be no more than 64 MiB for each channel.
+	// maxSlotted is the size in bytes up to which tensors are given back through slots: what is in
+	// them may be kept until the lender looks, so that it is to be no more than 64 MiB for each
+	// channel.
 	maxSlotted = 2 << 20
 	numSlots   = 32
 	slotsSize  = numSlots * 8
@@ -16,16 +17,18 @@ const (
 	slotsTicket = ^uint64(0)
 )
 
-// slots is memory that both ends of a channel have. The borrower gives a tensor back by writing its ticket to the slot that it
-// has got with it, which takes no system call and wakes nobody. The lender looks when it lends the next, when somebody wants
-// the tensor's memory to himself, and when the step ends.
+// slots is memory that both ends of a channel have. The borrower gives a tensor back by writing its
+// ticket to the slot that it has got with it, which takes no system call and wakes nobody. The
+// lender looks when it lends the next, when somebody wants the tensor's memory to himself, and when
+// the step ends.
 type slots struct {
 	mem   []byte
 	loans [numSlots]*loan // the lender's, by slot; guarded by Lender.mu
 	used  int             // how many of them there are; guarded by Lender.mu
 }
 
-// slotsOver returns slots in shared memory, which release gives up when nobody has the slots any more.
+// slotsOver returns slots in shared memory, which release gives up when nobody has the slots any
+// more.
 func slotsOver(mem []byte, release func([]byte)) *slots {
 	s := &slots{mem: mem}
 	runtime.AddCleanup(s, release, mem)
@@ -34,7 +37,8 @@ func slotsOver(mem []byte, release func([]byte)) *slots {
 
 func (s *slots) word(i int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&s.mem[8*i])) }
 
-// giveBack says that the tensor of a ticket is no longer read. It reports false if there is no such slot.
+// giveBack says that the tensor of a ticket is no longer read. It reports false if there is no such
+// slot.
 func (s *slots) giveBack(slot, ticket uint64) bool {
 	if s == nil || slot == 0 || slot > numSlots {
 		return false

@@ -28,7 +28,8 @@ func newSlots() (*slots, *os.File, error) {
 	return s, f, nil
 }
 
-// mapSlots returns the slots of a file, whose size nobody may change: who touches memory that a file no longer has is ended.
+// mapSlots returns the slots of a file, whose size nobody may change: who touches memory that a
+// file no longer has is ended.
 func mapSlots(f *os.File) (s *slots, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

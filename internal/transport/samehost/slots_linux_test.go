@@ -38,7 +38,8 @@ func (p *pair) lend(ch *channel, t tensor.Tensor) *reply {
 	return r
 }
 
-// Who wants the memory of a tensor that was lent has it as soon as the borrower has read it, which nobody was told.
+// Who wants the memory of a tensor that was lent has it as soon as the borrower has read it, which
+// nobody was told.
 func TestReclaim(t *testing.T) {
 	x := random(tensor.Uint8, tensor.Shape{minLent})
 	p := newSeeingPair(t, responses(x))

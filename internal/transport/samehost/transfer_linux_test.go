@@ -30,14 +30,16 @@ type pair struct {
 	lender   *Lender
 	borrower *Borrower
 	produce  func() *message.RecvTensorResponse
-	meddle   func(*message.RecvTensorResponse) // changes what was lent before the borrower hears of it; may be nil
-	asked    []*anypb.Any                      // options of all requests
+	// changes what was lent before the borrower hears of it; may be nil
+	meddle func(*message.RecvTensorResponse)
+	asked  []*anypb.Any // options of all requests
 }
 
 // newPair makes a pair whose lender has what produce returns.
 type newPair func(t *testing.T, produce func() *message.RecvTensorResponse) *pair
 
-// eachWay runs a test with lenders whose memory can be read, and with such that have to hand it over.
+// eachWay runs a test with lenders whose memory can be read, and with such that have to hand it
+// over.
 func eachWay(t *testing.T, test func(t *testing.T, newPair newPair)) {
 	t.Run("memory", func(t *testing.T) { test(t, newSeeingPair) })
 	t.Run("pipes", func(t *testing.T) { test(t, newBlindPair) })

@@ -2,7 +2,8 @@ package mnist
 
 import "math/rand/v2"
 
-// Batches hands out the images of a split in random order, each once per epoch. It is for one goroutine.
+// Batches hands out the images of a split in random order, each once per epoch. It is for one
+// goroutine.
 type Batches struct {
 	split *Split
 	rng   *rand.Rand
@@ -19,8 +20,8 @@ func (s *Split) Batches(seed uint64) *Batches {
 	return &Batches{split: s, rng: rand.New(rand.NewPCG(seed, 0)), order: order, next: len(order)}
 }
 
-// Next fills x, of shape [n, Pixels], with images scaled to [0, 1] and y, of shape [n, Classes], with one-hot labels.
-// The number n of images follows from the length of y.
+// Next fills x, of shape [n, Pixels], with images scaled to [0, 1] and y, of shape [n, Classes],
+// with one-hot labels. The number n of images follows from the length of y.
 func (b *Batches) Next(x, y []float32) {
 	for i := range len(y) / Classes {
 		if b.next == len(b.order) {
@@ -32,7 +33,8 @@ func (b *Batches) Next(x, y []float32) {
 	}
 }
 
-// All returns every image in order, of shape [Len(), Pixels] and scaled to [0, 1], and the one-hot labels, [Len(), Classes].
+// All returns every image in order, of shape [Len(), Pixels] and scaled to [0, 1], and the one-hot
+// labels, [Len(), Classes].
 func (s *Split) All() (x, y []float32) {
 	x, y = make([]float32, s.Len()*Pixels), make([]float32, s.Len()*Classes)
 	for i := range s.Len() {

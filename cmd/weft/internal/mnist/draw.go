@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// How much one writer's digits differ from another's. As with MNIST itself, a network with one hidden layer of 100 units
-// reaches about 98 % on them and a linear model some percent less.
+// How much one writer's digits differ from another's. As with MNIST itself, a network with one
+// hidden layer of 100 units reaches about 98 % on them and a linear model some percent less.
 const (
 	maxTurn    = 15 * math.Pi / 180 // rotation either way
 	maxShear   = 0.2                // slant either way
@@ -42,8 +42,8 @@ func drawDigit(rng *rand.Rand, digit int, out []byte) {
 	c.develop(rng, out)
 }
 
-// randomPlace chooses where and how a digit is written: a map from the unit square to pixels that wobbles a little at
-// each point.
+// randomPlace chooses where and how a digit is written: a map from the unit square to pixels that
+// wobbles a little at each point.
 func randomPlace(rng *rand.Rand) func(*rand.Rand, point) point {
 	sin, cos := math.Sincos(between(rng, -maxTurn, maxTurn))
 	height := between(rng, minSize, maxSize)

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// What Generated draws. Whoever changes a digit changes generation, so that no cache serves the old ones.
+// What Generated draws. Whoever changes a digit changes generation, so that no cache serves the old
+// ones.
 const (
 	generation = "digits-1"
 	seed       = 20161
@@ -17,9 +18,9 @@ const (
 	testSize   = 2_000
 )
 
-// Generated returns a data set of drawn digits: 10,000 to train and 2,000 to test, the same on every call. The first call
-// draws them and writes the four files to a folder below cacheDir, which later calls read; "" stands for the user's cache
-// folder. Several processes may call it at once.
+// Generated returns a data set of drawn digits: 10,000 to train and 2,000 to test, the same on
+// every call. The first call draws them and writes the four files to a folder below cacheDir, which
+// later calls read; "" stands for the user's cache folder. Several processes may call it at once.
 func Generated(cacheDir string) (*Dataset, error) {
 	if cacheDir == "" {
 		cacheDir = defaultCache()
@@ -42,7 +43,8 @@ func defaultCache() string {
 	return filepath.Join(base, "weft")
 }
 
-// write draws the data set into a folder beside dir and renames it, so that nobody ever reads half of one.
+// write draws the data set into a folder beside dir and renames it, so that nobody ever reads half
+// of one.
 func write(cacheDir, dir string) error {
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
 		return err
@@ -62,8 +64,8 @@ func write(cacheDir, dir string) error {
 	return install(fresh, dir)
 }
 
-// install renames a folder to dir. What is there already stays if it is whole: another process was first, with the same
-// digits. Otherwise it gives way.
+// install renames a folder to dir. What is there already stays if it is whole: another process was
+// first, with the same digits. Otherwise it gives way.
 func install(fresh, dir string) error {
 	err := os.Rename(fresh, dir)
 	if !errors.Is(err, fs.ErrExist) {

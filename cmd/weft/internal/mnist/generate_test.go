@@ -62,8 +62,8 @@ func TestInstallReplacesOnlyWhatIsDamaged(t *testing.T) {
 	}
 }
 
-// The classes must be apart enough to learn and close enough to need learning: the nearest class mean, which knows no
-// strokes, gets most but by no means all of them.
+// The classes must be apart enough to learn and close enough to need learning: the nearest class
+// mean, which knows no strokes, gets most but by no means all of them.
 func TestDigitsAreNeitherTrivialNorHopeless(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	train, test := draw(rng, 2000), draw(rng, 500)

@@ -11,14 +11,16 @@ import (
 	"os"
 )
 
-// An IDX file starts with two zero bytes, the type of its elements and the number of dimensions, then the dimensions as
-// big-endian 32-bit numbers, then the elements.
+// An IDX file starts with two zero bytes, the type of its elements and the number of dimensions,
+// then the dimensions as big-endian 32-bit numbers, then the elements.
 const idxUint8 = 0x08
 
-// maxElements bounds what a header may announce, so that no product of dimensions overflows. MNIST has 47 million.
+// maxElements bounds what a header may announce, so that no product of dimensions overflows. MNIST
+// has 47 million.
 const maxElements = 1 << 30
 
-// readFile reads an IDX file of bytes, gzipped or not, whose dimensions after the first must be those given.
+// readFile reads an IDX file of bytes, gzipped or not, whose dimensions after the first must be
+// those given.
 func readFile(path string, inner ...int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -67,7 +69,8 @@ func decode(r io.Reader, inner []int) ([]byte, error) {
 	return body(r, size)
 }
 
-// body reads exactly size bytes. Memory grows with what arrives, not with what the header announced.
+// body reads exactly size bytes. Memory grows with what arrives, not with what the header
+// announced.
 func body(r io.Reader, size int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, size+1))
 	switch {

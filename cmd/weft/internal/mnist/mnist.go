@@ -1,8 +1,9 @@
-// Package mnist reads handwritten digits in the format of the MNIST database and hands them out in batches. Where nobody
-// has the database at hand, it draws a set of its own, writes it in the same format and reads it back the same way.
+// Package mnist reads handwritten digits in the format of the MNIST database and hands them out in
+// batches. Where nobody has the database at hand, it draws a set of its own, writes it in the same
+// format and reads it back the same way.
 //
-// A data set is four IDX files (Yann LeCun's format, http://yann.lecun.com/exdb/mnist/), gzipped or not: images of 28x28
-// bytes and one label byte each, for training and for testing.
+// A data set is four IDX files (Yann LeCun's format, http://yann.lecun.com/exdb/mnist/), gzipped or
+// not: images of 28x28 bytes and one label byte each, for training and for testing.
 package mnist
 
 import (
@@ -26,7 +27,8 @@ type Dataset struct {
 	Train, Test *Split
 }
 
-// A Split is a set of labelled images. It is not changed after it was read and may be used by several goroutines.
+// A Split is a set of labelled images. It is not changed after it was read and may be used by
+// several goroutines.
 type Split struct {
 	images []byte // Len() * Pixels, row by row, 0 is background and 255 ink
 	labels []byte // Len(), below Classes
@@ -40,7 +42,8 @@ const (
 	testLabels  = "t10k-labels-idx1-ubyte"
 )
 
-// Load reads the four files of a data set from a folder. An error names the file that is missing or damaged.
+// Load reads the four files of a data set from a folder. An error names the file that is missing or
+// damaged.
 func Load(dir string) (*Dataset, error) {
 	train, err := loadSplit(dir, trainImages, trainLabels)
 	if err != nil {
@@ -91,8 +94,8 @@ func loadSplit(dir, images, labels string) (*Split, error) {
 	return s, nil
 }
 
-// find returns the path of a file under one of the names it is known by: train-images-idx3-ubyte, as published,
-// train-images.idx3-ubyte, as some programs unpack it, and both with .gz.
+// find returns the path of a file under one of the names it is known by: train-images-idx3-ubyte,
+// as published, train-images.idx3-ubyte, as some programs unpack it, and both with .gz.
 func find(dir, name string) (string, error) {
 	dotted := strings.Replace(name, "-idx", ".idx", 1)
 	for _, candidate := range []string{name, name + ".gz", dotted, dotted + ".gz"} {

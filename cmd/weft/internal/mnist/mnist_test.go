@@ -34,7 +34,8 @@ func zip(t *testing.T, data []byte) []byte {
 	return b.Bytes()
 }
 
-// folder writes a data set of two images to train and one to test, in which files replaces or, with nil, removes some.
+// folder writes a data set of two images to train and one to test, in which files replaces or, with
+// nil, removes some.
 func folder(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	all := map[string][]byte{
@@ -63,7 +64,8 @@ func TestLoadFindsEveryKindOfFile(t *testing.T) {
 	set, err := Load(folder(t, map[string][]byte{
 		trainLabels + ".gz":      zip(t, idx(t, []byte{7, 1})),
 		"t10k-labels.idx1-ubyte": idx(t, []byte{3}),
-		testImages:               zip(t, idx(t, bytes.Repeat([]byte{255}, Pixels), Side, Side)), // gzipped, but not by name
+		// gzipped, but not by name
+		testImages: zip(t, idx(t, bytes.Repeat([]byte{255}, Pixels), Side, Side)),
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +164,8 @@ func TestBatchesFollowTheSeed(t *testing.T) {
 	}
 }
 
-// FuzzRead looks for input that makes the reader panic or return something other than what was announced.
+// FuzzRead looks for input that makes the reader panic or return something other than what was
+// announced.
 func FuzzRead(f *testing.F) {
 	var plain bytes.Buffer
 	if err := encode(&plain, make([]byte, 6), 2, 3); err != nil {

@@ -155,8 +155,8 @@ type unary struct {
 	body      func(t *target, dst, src vec, temp []vec)
 }
 
-// rsqrt: AVX-512 has an estimate y of 14 bits, to which half of y*(1 - src*y*y) is added, twice for float64. Where that is not
-// a number, of 0 and of infinity, the estimate is exact.
+// rsqrt: AVX-512 has an estimate y of 14 bits, to which half of y*(1 - src*y*y) is added, twice for
+// float64. Where that is not a number, of 0 and of infinity, the estimate is exact.
 func rsqrt(t *target, dst, src vec, temp []vec) {
 	if t.isa != avx512 {
 		t.sqrt(temp[1], src)

@@ -7,8 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// columns emits kernels over the rows of a matrix x, row-major with stride bytes from row to row, that combine each
-// row with a vector of cols elements. They go down panels of a few vectors, so that the vector stays in registers.
+// columns emits kernels over the rows of a matrix x, row-major with stride bytes from row to row,
+// that combine each row with a vector of cols elements. They go down panels of a few vectors, so
+// that the vector stays in registers.
 func columns(t *target) {
 	fold := "func(acc, x *%[1]s, stride, rows, cols int)"
 	t.panels("sumColumns", "acc[j] += the sum of column j of x", fold, "acc", foldPanel(0, (*target).add))
@@ -50,8 +51,9 @@ func (t *target) subColumns() {
 	t.ret()
 }
 
-// panels emits the loop over panels: four vectors wide while there are so many columns, then two and single vectors. The
-// panel's code may use R10 and R11; RDI is the vector, RSI x, R12 dst, RDX the stride, RBX the number of rows.
+// panels emits the loop over panels: four vectors wide while there are so many columns, then two
+// and single vectors. The panel's code may use R10 and R11; RDI is the vector, RSI x, R12 dst, RDX
+// the stride, RBX the number of rows.
 func (t *target) panels(name, doc, params, vector string, panel func(t *target, width int, masked bool)) {
 	t.function(name, params, doc)
 	t.Load(t.Param(vector), reg.RDI)
@@ -100,8 +102,8 @@ func (t *target) at(base reg.Register, i int) operand.Mem {
 func largest(t *target, dst, a vec, b operand.Op)  { maximum(t, dst, a, b.(vec), t.regs[12:14]) }
 func smallest(t *target, dst, a vec, b operand.Op) { minimum(t, dst, a, b.(vec), t.regs[12:14]) }
 
-// foldPanel combines width vectors down the rows, several rows at a time into accumulators of their own that begin with
-// start.
+// foldPanel combines width vectors down the rows, several rows at a time into accumulators of their
+// own that begin with start.
 func foldPanel(start uint64, op func(t *target, dst, a vec, b operand.Op)) func(t *target, width int, masked bool) {
 	return func(t *target, width int, masked bool) {
 		rows := 8 / width

@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// whole emits a loop over RCX elements, a multiple of the lanes, R8 being the index: unroll vectors at a time, then single
-// ones. Body u of a turn works on the vector at element offset u*lanes.
+// whole emits a loop over RCX elements, a multiple of the lanes, R8 being the index: unroll vectors
+// at a time, then single ones. Body u of a turn works on the vector at element offset u*lanes.
 func (t *target) whole(unroll int, body func(u int)) {
 	step := operand.U32(uint32(unroll * t.lanes()))
 	t.XORQ(reg.R8, reg.R8)
@@ -160,8 +160,8 @@ func fromBFloat(t *target, r []vec, dst, src place) {
 
 const quietBit = 0x00400000
 
-// toBFloat adds not quite half a unit of what stays, or half if that is odd; the bits of what is not a number must not
-// carry over.
+// toBFloat adds not quite half a unit of what stays, or half if that is odd; the bits of what is
+// not a number must not carry over.
 func toBFloat(t *target, r []vec, dst, src place) {
 	v, sum, bad := r[0], r[1], r[2]
 	t.VMOVUPS(src(0), v)
@@ -272,7 +272,8 @@ func widening(move func(*build.Context, ...operand.Op)) func(t *target, r []vec,
 	}
 }
 
-// lowBytes and lowHalves are the bytes that the narrowing of eight integers of 32 bits with AVX2 puts first, twice.
+// lowBytes and lowHalves are the bytes that the narrowing of eight integers of 32 bits with AVX2
+// puts first, twice.
 const (
 	lowBytes  = 0x0c080400
 	lowHalves = 0x0d0c090805040100
@@ -354,7 +355,8 @@ const (
 	notEqual     = 0x04
 )
 
-// comparisons emits kernels that make booleans of whole vectors, and those that choose elements by booleans.
+// comparisons emits kernels that make booleans of whole vectors, and those that choose elements by
+// booleans.
 func comparisons(t *target) {
 	preds := []struct {
 		name, doc string
@@ -392,8 +394,8 @@ func comparisons(t *target) {
 
 const ones = 0x0101010101010101
 
-// comparison emits a map to booleans. compare leaves the truth of each element in K2, or with AVX2 in all bits of the
-// element of v, where it may be negated.
+// comparison emits a map to booleans. compare leaves the truth of each element in K2, or with AVX2
+// in all bits of the element of v, where it may be negated.
 func (t *target) comparison(name, doc, elem string, scalar bool, compare func(v vec, other operand.Op) (negated bool)) {
 	params := "func(dst *bool, a, b *" + elem + ", n int)"
 	if scalar {

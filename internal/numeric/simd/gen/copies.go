@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// longRow is from where on a row is copied by the processor's own instruction, which need not read what it overwrites: a
-// fifth less time for megabytes.
+// longRow is from where on a row is copied by the processor's own instruction, which need not read
+// what it overwrites: a fifth less time for megabytes.
 const longRow = 2048
 
 // copies emits the copy of rows of bytes, and the copy of elements in opposite order.
@@ -139,8 +139,10 @@ func (t *target) copyRows() {
 	t.Label("long")
 	t.MOVQ(dst, reg.R11)
 	t.MOVQ(src, at)
-	t.MOVQ(size, n)                            // dst, src and n are where the instruction wants them
-	for _, code := range []uint8{0xf3, 0xa4} { // REP MOVSB, which the library that writes assembly does not know
+	// dst, src and n are where the instruction wants them
+	t.MOVQ(size, n)
+	// REP MOVSB, which the library that writes assembly does not know
+	for _, code := range []uint8{0xf3, 0xa4} {
 		t.Instruction(&ir.Instruction{Opcode: "BYTE", Operands: []operand.Op{operand.U8(code)}})
 	}
 	t.MOVQ(reg.R11, dst)

@@ -55,8 +55,8 @@ func (t *target) tapFunction(name, doc string) {
 	t.Load(t.Param("args"), reg.RDI)
 }
 
-// byChannels emits a loop over the channels: most vectors at a time, then fewer, and the last ones masked. R8 is the offset in
-// bytes, CX the number of channels left. Mask is a register for AVX2.
+// byChannels emits a loop over the channels: most vectors at a time, then fewer, and the last ones
+// masked. R8 is the offset in bytes, CX the number of channels left. Mask is a register for AVX2.
 func (t *target) byChannels(label string, most int, mask vec, part func(label string, vecs int, masked bool)) {
 	next := func(n int) {
 		t.ADDQ(operand.U32(uint32(n*t.bytes())), reg.R8)
@@ -84,7 +84,8 @@ func (t *target) byChannels(label string, most int, mask vec, part func(label st
 	t.Label("through" + label)
 }
 
-// byLines emits the end of a loop over lines that begins at the label "line" and has gone over their pixels in x and y.
+// byLines emits the end of a loop over lines that begins at the label "line" and has gone over
+// their pixels in x and y.
 func (t *target) byLines(x, y operand.Op) {
 	t.ADDQ(t.arg(tapSkipX), x)
 	t.ADDQ(t.arg(tapSkipY), y)
@@ -99,8 +100,8 @@ func (t *target) correlation() {
 	t.byPixels([]int{4, 2, 1}, t.tapVecs(), t.correlatePixels)
 }
 
-// byPixels emits the loops over lines of pixels, so many at a time, and over their channels. SI is the first of the pixels in x,
-// BX in y; R12 counts them.
+// byPixels emits the loops over lines of pixels, so many at a time, and over their channels. SI is
+// the first of the pixels in x, BX in y; R12 counts them.
 func (t *target) byPixels(sizes []int, vecs int, part func(label string, pixels, vecs int, masked bool)) {
 	t.MOVQ(t.arg(tapX), reg.RSI)
 	t.MOVQ(t.arg(tapY), reg.RBX)
@@ -139,8 +140,9 @@ func (t *target) storePixels(pixels, vecs int, masked bool) {
 // slidWidths are the widths of windows that slidCorrelation is emitted for.
 var slidWidths = []int{3, 5}
 
-// slidCorrelation emits correlate for windows of a fixed width that slide by one element from pixel to pixel, so that each
-// element of x is loaded once for all pixels of a line whose windows it is in.
+// slidCorrelation emits correlate for windows of a fixed width that slide by one element from pixel
+// to pixel, so that each element of x is loaded once for all pixels of a line whose windows it is
+// in.
 func (t *target) slidCorrelation(width int) {
 	t.tapFunction(fmt.Sprint("correlate", width, "x"), fmt.Sprintf("correlate for windows %d wide, one apart and without gaps.", width))
 	sizes, vecs := []int{8, 4, 2, 1}, 2
@@ -241,8 +243,8 @@ func (t *target) correlatePixels(label string, pixels, vecs int, masked bool) {
 	t.storePixels(pixels, vecs, masked)
 }
 
-// tapProducts emits f += the sum over the pixels of y times the elements of their windows of x, three elements of a row at a
-// time.
+// tapProducts emits f += the sum over the pixels of y times the elements of their windows of x,
+// three elements of a row at a time.
 func (t *target) tapProducts() {
 	t.tapFunction("tapProducts", "f += the sum over the pixels of y times their windows of x.")
 	t.productLines(t.tapVecs(), func(label string, vecs int, masked bool) {
@@ -262,8 +264,9 @@ func (t *target) tapProducts() {
 	})
 }
 
-// productLines emits the loops over lines, their channels and the rows of the window. SI is the line's first pixel in x, DX in
-// y, R14 the first element of the window's row, of the channels from R8 on, and R15 that of the filter.
+// productLines emits the loops over lines, their channels and the rows of the window. SI is the
+// line's first pixel in x, DX in y, R14 the first element of the window's row, of the channels from
+// R8 on, and R15 that of the filter.
 func (t *target) productLines(vecs int, row func(label string, vecs int, masked bool)) {
 	t.MOVQ(t.arg(tapX), reg.RSI)
 	t.MOVQ(t.arg(tapY), reg.RDX)
@@ -303,7 +306,8 @@ func (t *target) fmaFrom(sum, factor vec, m operand.Mem, scratch vec, masked boo
 	t.fma(sum, factor, m)
 }
 
-// productsOf emits the loop over the pixels for some elements of the window from R9 in x and R12 in f on, and steps over them.
+// productsOf emits the loop over the pixels for some elements of the window from R9 in x and R12 in
+// f on, and steps over them.
 func (t *target) productsOf(label string, taps, vecs int, masked bool) {
 	acc := func(e, v int) vec { return t.regs[e*vecs+v] }
 	y, x := t.regs[taps*vecs:taps*vecs+vecs], t.regs[14]
@@ -336,8 +340,9 @@ func (t *target) productsOf(label string, taps, vecs int, masked bool) {
 	}
 }
 
-// slidProducts emits tapProducts for windows three wide that slide by one element from pixel to pixel: four pixels at a time, so
-// that an element of x is loaded once for the three elements of the window that it meets. Registers are as in tapProducts.
+// slidProducts emits tapProducts for windows three wide that slide by one element from pixel to
+// pixel: four pixels at a time, so that an element of x is loaded once for the three elements of
+// the window that it meets. Registers are as in tapProducts.
 func (t *target) slidProducts() {
 	const width = 3
 	most := map[isa]int{avx512: 4, avx2: 1}[t.isa]
@@ -387,7 +392,8 @@ func (t *target) slidProducts() {
 	})
 }
 
-// addTaps emits the sum of the registers from the first one on and of elements of f from R12 on, and steps over these.
+// addTaps emits the sum of the registers from the first one on and of elements of f from R12 on,
+// and steps over these.
 func (t *target) addTaps(taps, vecs int, x vec, masked bool) {
 	for e := range taps {
 		for v := range vecs {

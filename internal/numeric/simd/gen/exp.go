@@ -6,7 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// expPoly is (e^r - 1 - r)/r^2 for |r| <= ln(2)/2, highest power first; maximal error of e^r 3.1e-9 and 3.5e-18.
+// expPoly is (e^r - 1 - r)/r^2 for |r| <= ln(2)/2, highest power first; maximal error of e^r 3.1e-9
+// and 3.5e-18.
 func expPoly(t *target) []float64 {
 	return by(t,
 		[]float64{0.0013814539, 0.008368745, 0.04166839, 0.16666521, 0.49999994},
@@ -15,7 +16,8 @@ func expPoly(t *target) []float64 {
 			0.16666666666666699, 0.50000000000000128})
 }
 
-// expMax and expMin bound the arguments whose exponential is finite and not denormal; overflow and underflow are beyond.
+// expMax and expMin bound the arguments whose exponential is finite and not denormal; overflow and
+// underflow are beyond.
 func expMax(t *target) float64    { return by(t, 88.722839, 709.78271289338397) }
 func expMin(t *target) float64    { return by(t, -87.336548, -708.39641853226408) }
 func overflow(t *target) float64  { return by[float64](t, 89, 710) }
@@ -100,7 +102,8 @@ func tanhConsts(t *target) []uint64 {
 	return append(c, append(t.floats(1, 2, tanhOne(t), t.rounder()), signBit(t), signBit(t)-1)...)
 }
 
-// tanhBody: x = tanh x as m/(m+2) with m = e^(2|x|) - 1 = 2^n*(e^r - 1) + 2^n - 1, which keeps small arguments exact.
+// tanhBody: x = tanh x as m/(m+2) with m = e^(2|x|) - 1 = 2^n*(e^r - 1) + 2^n - 1, which keeps
+// small arguments exact.
 func tanhBody(t *target, x vec, temp []vec) {
 	n, p, y, scale := temp[0], temp[1], temp[2], temp[3]
 	t.and(y, x, t.k(signBit(t)-1))
@@ -118,7 +121,8 @@ func tanhBody(t *target, x vec, temp []vec) {
 	}
 	t.add(y, y, y)
 	if t.bits == 32 {
-		// The error of n*ln 2 is 2e-9*n, which tanh makes smaller as n grows: less than a twentieth of a unit in the last place.
+		// The error of n*ln 2 is 2e-9*n, which tanh makes smaller as n grows: less than a twentieth
+		// of a unit in the last place.
 		t.fnma(y, n, t.kf(math.Ln2))
 	} else {
 		t.reduce(y, n)
@@ -147,7 +151,8 @@ func expm1Consts(t *target) []uint64 {
 	return append(c, by(t, nil, t.floats(t.rounder()))...)
 }
 
-// expm1Body: x = e^x - 1 as 2^n*(e^r - 1) + 2^n - 1, computed with half the power of two, which is always finite.
+// expm1Body: x = e^x - 1 as 2^n*(e^r - 1) + 2^n - 1, computed with half the power of two, which is
+// always finite.
 func expm1Body(t *target, x vec, temp []vec) {
 	n, p, scale := temp[0], temp[1], temp[2]
 	t.min(x, t.krf(overflow(t), p), x)

@@ -8,15 +8,16 @@ import (
 // ahead is how many rows before it is used a row is fetched into the cache.
 const ahead = 8
 
-// gathers emits the copy of listed rows, each of a number of 32-bit words. The list goes on for ahead more rows.
+// gathers emits the copy of listed rows, each of a number of 32-bit words. The list goes on for
+// ahead more rows.
 func gathers(t *target) {
 	t.plainFunction("gatherRows", "func(dst, src *%[1]s, list *int64, rows, words int)",
 		"copies rows of words elements of src that list names to dst; list has 8 more rows")
 	t.copyListed(reg.RSI, reg.R10, reg.RDI, reg.RDI, reg.R10)
 }
 
-// copyListed is the body of a copy from one register to another, of which one is listed, the place in base that the list
-// names, and the other is next, which goes on row by row.
+// copyListed is the body of a copy from one register to another, of which one is listed, the place
+// in base that the list names, and the other is next, which goes on row by row.
 func (t *target) copyListed(base, listed, next, to, from reg.Register) {
 	list, rows, words, mask := reg.RDX, reg.RBX, reg.R9, t.regs[4]
 	t.Load(t.Param("dst"), reg.RDI)

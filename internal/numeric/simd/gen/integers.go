@@ -7,7 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// integers emits arithmetic and comparisons of signed integers of the element's size, for whole vectors.
+// integers emits arithmetic and comparisons of signed integers of the element's size, for whole
+// vectors.
 func integers(t *target) {
 	for _, op := range []struct {
 		name, doc string
@@ -56,8 +57,9 @@ func integers(t *target) {
 	}
 }
 
-// quotients emits a division of integers of 32 bits. It divides in float64: unless a quotient is an integer, it is further
-// from one than rounding can take it. The one that does not fit becomes the smallest integer, as if it wrapped around.
+// quotients emits a division of integers of 32 bits. It divides in float64: unless a quotient is an
+// integer, it is further from one than rounding can take it. The one that does not fit becomes the
+// smallest integer, as if it wrapped around.
 func (t *target) quotients(name, doc string, mode uint8, remainder bool) {
 	t.plainFunction(name, "func(dst, a, b *int32, n int)", "dst = "+doc)
 	t.Load(t.Param("dst"), reg.RDI)
@@ -93,8 +95,8 @@ func (t *target) quotients(name, doc string, mode uint8, remainder bool) {
 	t.plainRet()
 }
 
-// compareInts leaves the truth of a comparison of integers, or with AVX2 the opposite where it says so, where comparison
-// expects it. pred is that of VPCMP.
+// compareInts leaves the truth of a comparison of integers, or with AVX2 the opposite where it says
+// so, where comparison expects it. pred is that of VPCMP.
 func (t *target) compareInts(pred int, v vec, other operand.Op) (negated bool) {
 	if t.isa == avx512 {
 		t.pick(t.VPCMPD, t.VPCMPQ, operand.U8(pred), other, v, reg.K2)

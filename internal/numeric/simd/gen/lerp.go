@@ -5,8 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// lerps emits linear interpolation: between two slices, and between pixels of a row. Products are rounded before they are
-// added, as TensorFlow's are.
+// lerps emits linear interpolation: between two slices, and between pixels of a row. Products are
+// rounded before they are added, as TensorFlow's are.
 func lerps(t *target) {
 	t.stream(stream{
 		name: "lerp", doc: "dst = a + (b-a)*share", in: []string{"a", "b"}, out: []string{"dst"}, scalars: []string{"share"},
@@ -30,7 +30,8 @@ const (
 	betweenSize
 )
 
-// lerpPixels goes through the places of a row: RSI is the row, R9 the place, RDI where its pixel goes.
+// lerpPixels goes through the places of a row: RSI is the row, R9 the place, RDI where its pixel
+// goes.
 func (t *target) lerpPixels() {
 	t.function("lerpPixels", "func(dst, src *%[1]s, places *byte, n, channels int)",
 		"pixel i of dst, of so many channels, lies between the pixels of src that place i names")

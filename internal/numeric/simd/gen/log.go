@@ -6,20 +6,21 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// logPoly is (ln(1+f) - f + f^2/2)/f^3 for sqrt(1/2)-1 <= f <= sqrt(2)-1, highest power first; maximal error of
-// ln(1+f) 5.9e-9.
+// logPoly is (ln(1+f) - f + f^2/2)/f^3 for sqrt(1/2)-1 <= f <= sqrt(2)-1, highest power first;
+// maximal error of ln(1+f) 5.9e-9.
 var logPoly = []float64{-0.0763446, 0.12761563, -0.1316019, 0.1420176, -0.16623357, 0.20001227, -0.2500082, 0.3333333}
 
-// atanhPoly is (2*atanh(s) - 2*s)/s^3 as a polynomial of s^2 for |s| <= 3-sqrt(8), highest power first; maximal error of
-// 2*atanh(s) relative to it 1.3e-18.
+// atanhPoly is (2*atanh(s) - 2*s)/s^3 as a polynomial of s^2 for |s| <= 3-sqrt(8), highest power
+// first; maximal error of 2*atanh(s) relative to it 1.3e-18.
 var atanhPoly = []float64{0.14797431032744847, 0.15313911470867771, 0.18183569390461136, 0.22222198483421706,
 	0.28571428743180394, 0.39999999999411531, 0.66666666666667348}
 
 // sqrtHalf returns the bits of the square root of 1/2.
 func sqrtHalf(t *target) uint64 { return by[uint64](t, 0x3f3504f3, 0x3fe6a09e667f3bcd) }
 
-// Constants that take the exponent of a float64 apart: what is added so that the exponent of numbers between sqrt(1/2) and
-// sqrt(2) is that of 1, the bits of the exponent, and 2^52, whose low bits hold an integer.
+// Constants that take the exponent of a float64 apart: what is added so that the exponent of
+// numbers between sqrt(1/2) and sqrt(2) is that of 1, the bits of the exponent, and 2^52, whose low
+// bits hold an integer.
 const (
 	toOne        = 0x3ff0000000000000 - 0x3fe6a09e667f3bcd
 	exponentBits = 0xfff0000000000000
@@ -107,8 +108,8 @@ func log1pBody(t *target, x vec, temp []vec) {
 	t.sub(d, u, t.kf(1))
 	t.div(d, x, d)
 	logBody(t, u, temp)
-	// Where u is 1 the quotient is not 1 but 0/0 or infinite; where x is infinite it is not a number, and so is ln(u) for
-	// x below -1. The logarithm is right in the latter cases.
+	// Where u is 1 the quotient is not 1 but 0/0 or infinite; where x is infinite it is not a
+	// number, and so is ln(u) for x below -1. The logarithm is right in the latter cases.
 	t.mul(d, d, u)
 	t.choose(d, equal, u, t.kf(0), x, temp[0])
 	t.choose(d, equal, x, t.kf(math.Inf(1)), x, temp[0])

@@ -2,8 +2,9 @@
 //
 //	go -C internal/numeric/simd/gen run . -root ../../..
 //
-// It is a module of its own so that nobody else depends on avo. One kernel is described once, as a sequence of
-// operations on vectors (target.go), and emitted for every instruction set and element type that it is listed for.
+// It is a module of its own so that nobody else depends on avo. One kernel is described once, as a
+// sequence of operations on vectors (target.go), and emitted for every instruction set and element
+// type that it is listed for.
 package main
 
 import (

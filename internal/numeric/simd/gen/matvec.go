@@ -5,14 +5,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// products of a matrix and a vector, both of which go once through the matrix in the order in which it lies in memory.
+// products of a matrix and a vector, both of which go once through the matrix in the order in which
+// it lies in memory.
 func matrixVector(t *target) {
 	t.addRows()
 	t.dotRows()
 	t.addListed()
 }
 
-// addListed emits y += the sum of coef[i]*(row list[i] of x), four vectors of all rows at a time, then single ones.
+// addListed emits y += the sum of coef[i]*(row list[i] of x), four vectors of all rows at a time,
+// then single ones.
 func (t *target) addListed() {
 	t.function("addListed", "func(y, x *%[1]s, list *int64, stride int, coef *%[1]s, rows, n int)",
 		"y += the sum over i < rows of coef[i] times a row of n elements of x, of which list has the numbers, stride bytes apart")

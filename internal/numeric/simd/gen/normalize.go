@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// normalization emits the kernels of batch normalization, which go down the columns of matrices, and of local response
-// normalization, which adds up neighbours in rows.
+// normalization emits the kernels of batch normalization, which go down the columns of matrices,
+// and of local response normalization, which adds up neighbours in rows.
 func normalization(t *target) {
 	t.columnPass(columnPass{
 		name: "moments", doc: "sum[j] += the sum of x[i][j] - shift[j], squares[j] += the sum of its square",
@@ -50,8 +50,9 @@ func normalization(t *target) {
 	t.windowSums()
 }
 
-// columnPass is a kernel that goes down the columns of matrices of one shape, with a vector of values per column that it
-// reads and others that it adds to, or with a matrix that it writes, which gets what the body leaves in its first input.
+// columnPass is a kernel that goes down the columns of matrices of one shape, with a vector of
+// values per column that it reads and others that it adds to, or with a matrix that it writes,
+// which gets what the body leaves in its first input.
 type columnPass struct {
 	name, doc         string
 	in, sums, vectors []string
@@ -179,7 +180,8 @@ func (t *target) mulRows() {
 	t.ret()
 }
 
-// windowSums emits dst[i][j] = bias + scale times the sum of n neighbours of row i of x from j on. Rows of dst have no gaps.
+// windowSums emits dst[i][j] = bias + scale times the sum of n neighbours of row i of x from j on.
+// Rows of dst have no gaps.
 func (t *target) windowSums() {
 	t.function("windowSums", "func(dst, x *%[1]s, stride, rows, cols, n int, scale, bias %[1]s)",
 		"dst[i][j] = bias + scale * the sum of x[i][j:j+n]; rows of x are stride bytes apart")

@@ -8,7 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// packs emits the copies of matrices into panels, which hold some whole vectors of every row one after another.
+// packs emits the copies of matrices into panels, which hold some whole vectors of every row one
+// after another.
 func packs(t *target) {
 	for _, vecs := range []int{1, 2, 3, 4} {
 		t.packRows(vecs)
@@ -52,7 +53,8 @@ func (t *target) packRows(vecs int) {
 	t.RET()
 }
 
-// packColumns transposes up to one vector's number of rows of src: element k of row i goes to dst[k][i].
+// packColumns transposes up to one vector's number of rows of src: element k of row i goes to
+// dst[k][i].
 func (t *target) packColumns() {
 	t.packFunction(fmt.Sprintf("packColumns%d", t.bits),
 		"func(dst, src *%[1]s, dstRow, srcRow, rows, k int)",
@@ -65,7 +67,8 @@ func (t *target) packColumns() {
 	for _, r := range in {
 		t.zero(r)
 	}
-	// The mask's register is one that the transposition needs as scratch: it holds the mask only while loading.
+	// The mask's register is one that the transposition needs as scratch: it holds the mask only
+	// while loading.
 	t.lastMask(reg.RCX, t.regs[len(t.regs)-1], reg.RAX)
 	t.MOVQ(reg.RSI, reg.R10)
 	t.MOVQ(reg.R9, reg.R11)
@@ -96,8 +99,8 @@ func (t *target) packColumns() {
 	t.RET()
 }
 
-// transpose emits the transposition of the square of the vectors in and returns the registers of its rows. It
-// overwrites in and tmp.
+// transpose emits the transposition of the square of the vectors in and returns the registers of
+// its rows. It overwrites in and tmp.
 func (t *target) transpose(in, tmp []vec) []vec {
 	if t.bits == 32 {
 		// Pairs of rows to pairs of elements; what follows is the transposition of 64-bit elements.
@@ -122,8 +125,8 @@ func (t *target) transpose(in, tmp []vec) []vec {
 	return t.transposeQuarters(tmp, in, 2)
 }
 
-// transposeQuarters finishes a transposition: register g*n+j holds in its 128-bit quarter q the columns q*n+j of the
-// rows g*n to g*n+n-1, n being the number of elements of a quarter.
+// transposeQuarters finishes a transposition: register g*n+j holds in its 128-bit quarter q the
+// columns q*n+j of the rows g*n to g*n+n-1, n being the number of elements of a quarter.
 func (t *target) transposeQuarters(in, tmp []vec, n int) []vec {
 	out := make([]vec, len(in))
 	for j := range n {

@@ -10,8 +10,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pairs emits micro-kernels whose elements of A and B are pairs of bfloat16 in 32 bits, and the copy that makes such pairs
-// of two rows.
+// pairs emits micro-kernels whose elements of A and B are pairs of bfloat16 in 32 bits, and the
+// copy that makes such pairs of two rows.
 func pairs(t *target) {
 	for _, vecs := range []int{1, 2} {
 		for rows := 1; rows <= 14; rows++ {
@@ -21,8 +21,8 @@ func pairs(t *target) {
 	t.pairRows()
 }
 
-// dotPairs adds the dot products of the pairs in a and b to acc: VDPBF16PS, EVEX.512.F3.0F38.W0 52 /r, which Go's
-// assembler does not know.
+// dotPairs adds the dot products of the pairs in a and b to acc: VDPBF16PS, EVEX.512.F3.0F38.W0 52
+// /r, which Go's assembler does not know.
 func (t *target) dotPairs(acc, a vec, b operand.Op) {
 	number := func(r operand.Op) int {
 		return slices.IndexFunc(t.regs, func(v vec) bool { return operand.Op(v) == r })

@@ -7,8 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// philox emits the generator of random words, and what makes samples of them. Everything is computed as package philox
-// computes it in Go, operation by operation, for the bits must be the same: nothing is fused.
+// philox emits the generator of random words, and what makes samples of them. Everything is
+// computed as package philox computes it in Go, operation by operation, for the bits must be the
+// same: nothing is fused.
 func philox(t *target) {
 	t.randomWords()
 	t.stream(stream{
@@ -36,8 +37,8 @@ func (t *target) unit(x vec) {
 	t.sub(x, x, t.kf(1))
 }
 
-// Places in the argument of randomWords: the lower halves of the counters of the lanes, how far the next vector of
-// counters is, the upper half, and the key.
+// Places in the argument of randomWords: the lower halves of the counters of the lanes, how far the
+// next vector of counters is, the upper half, and the key.
 const (
 	placeLow  = 0
 	placeStep = 64
@@ -48,8 +49,8 @@ const (
 // rounds of Philox4x32.
 const rounds = 10
 
-// randomWords computes several vectors of counters at a time, each word in a lane of 64 bits, as the multiplication wants
-// it; the upper halves hold what must not be looked at.
+// randomWords computes several vectors of counters at a time, each word in a lane of 64 bits, as
+// the multiplication wants it; the upper halves hold what must not be looked at.
 func (t *target) randomWords() {
 	t.plainFunction("words", "func(dst *uint32, place *[11]uint64, n int)",
 		"writes the outputs for n successive counters, a multiple of 32; place goes ahead")
@@ -278,7 +279,8 @@ func (t *target) normals() {
 	t.narrow(r[9], s, false)
 	t.narrow(r[10], c, false)
 
-	// Odd quadrants swap the two; the second and the third turn the sine around, the first and the second the cosine.
+	// Odd quadrants swap the two; the second and the third turn the sine around, the first and the
+	// second the cosine.
 	t.VPSLLD(operand.U8(31), q, odd)
 	t.VBLENDVPS(odd, cos, sin, first)
 	t.VBLENDVPS(odd, sin, cos, cos)

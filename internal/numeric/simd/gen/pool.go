@@ -31,8 +31,9 @@ const (
 	winLeft
 )
 
-// window is a kernel of pooling. It goes over pixels of y, the vectors of their channels, and the elements of the
-// window of x that belongs to each. The parts get the number of the vector, which chooses their registers.
+// window is a kernel of pooling. It goes over pixels of y, the vectors of their channels, and the
+// elements of the window of x that belongs to each. The parts get the number of the vector, which
+// chooses their registers.
 type window struct {
 	name, doc string
 	vecs      int // taken at a time where there are so many
@@ -42,7 +43,8 @@ type window struct {
 	end       func(t *target, v int, y, dx operand.Mem, masked bool)
 }
 
-// windows emits the kernels of pooling. Registers 0 to 8 are theirs; 9 has the scale and 10 the mask.
+// windows emits the kernels of pooling. Registers 0 to 8 are theirs; 9 has the scale and 10 the
+// mask.
 func windows(t *target) {
 	x, tmp, scale := t.regs[0], t.regs[1], t.regs[9]
 	acc := t.regs[2:6]
@@ -89,7 +91,8 @@ func windows(t *target) {
 		},
 		end: func(*target, int, operand.Mem, operand.Mem, bool) {},
 	})
-	// open has ones in the lanes whose maximum was not yet met, as a mask in K3 or as bits in a register.
+	// open has ones in the lanes whose maximum was not yet met, as a mask in K3 or as bits in a
+	// register.
 	y, dy, open := t.regs[2], t.regs[3], t.regs[4]
 	t.window(window{
 		name: "maxPoolGrad", doc: "dx += dy at the first element of each window that equals y, or at the first one if none does.",
@@ -152,7 +155,8 @@ func (t *target) nearPoolGrad() {
 	})
 }
 
-// addWhere adds a to the memory at m in the lanes that k (AVX-512) or bits (AVX2) selects. x and bits are overwritten.
+// addWhere adds a to the memory at m in the lanes that k (AVX-512) or bits (AVX2) selects. x and
+// bits are overwritten.
 func (t *target) addWhere(m operand.Mem, a, x, bits vec, k reg.Register, masked bool) {
 	t.load(x, m, masked)
 	if t.isa == avx512 {
@@ -164,8 +168,9 @@ func (t *target) addWhere(m operand.Mem, a, x, bits vec, k reg.Register, masked 
 	t.store(m, x, masked)
 }
 
-// window emits the loops around a kernel. SI is the pixel's window in x, BX the pixel in y; R14 leads from x to dx,
-// R15 from y to dy. The arguments count lines and pixels; their pointers stay, for the garbage collector may see them.
+// window emits the loops around a kernel. SI is the pixel's window in x, BX the pixel in y; R14
+// leads from x to dx, R15 from y to dy. The arguments count lines and pixels; their pointers stay,
+// for the garbage collector may see them.
 func (t *target) window(w window) {
 	name := w.name + map[int]string{32: "32", 64: "64"}[t.bits] + t.isa.suffix()
 	t.Function(name)
@@ -221,7 +226,8 @@ func (t *target) window(w window) {
 	t.ret()
 }
 
-// windowChannels goes over the window for so many vectors of channels, from offset R8 on, and steps over them.
+// windowChannels goes over the window for so many vectors of channels, from offset R8 on, and steps
+// over them.
 func (t *target) windowChannels(w window, label string, vecs int, masked bool) {
 	each := func(part func(*target, int, operand.Mem, operand.Mem, bool), a, b operand.Mem) {
 		for v := range vecs {

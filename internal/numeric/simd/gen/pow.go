@@ -6,8 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// log2Poly is log2(1+f)/f for sqrt(1/2)-1 <= f <= sqrt(2)-1, exp2Poly is (2^r - 1)/r for |r| <= 1/2, highest power first;
-// maximal errors 1.6e-11 of the logarithm, relative to it, and 4.7e-11 of the power.
+// log2Poly is log2(1+f)/f for sqrt(1/2)-1 <= f <= sqrt(2)-1, exp2Poly is (2^r - 1)/r for |r| <=
+// 1/2, highest power first; maximal errors 1.6e-11 of the logarithm, relative to it, and 4.7e-11 of
+// the power.
 var (
 	log2Poly = []float64{0.077370511633510164, -0.1428394772290358, 0.14474846781197583, -0.14315643764230997,
 		0.15876979572462743, -0.18030060175306332, 0.20617535963680799, -0.24045316566651288, 0.28853729348718026,
@@ -16,7 +17,8 @@ var (
 		0.055504103631615395, 0.24022651068736329, 0.6931471807055966}
 )
 
-// power emits a^b as 2^(b*log2|a|) computed in float64, whose rounding errors a float32 does not show.
+// power emits a^b as 2^(b*log2|a|) computed in float64, whose rounding errors a float32 does not
+// show.
 func (t *target) power() {
 	t.stream(stream{
 		name: "pow", doc: "dst = a^b", in: []string{"a", "b"}, out: []string{"dst"}, temps: 8, unroll: 1,
@@ -71,7 +73,8 @@ func (t *target) halfPower(dst, e, f, b vec, temp []vec, upper bool) {
 	t.narrow(dst, p, upper)
 }
 
-// widen makes float64 of the lower or the upper half of a vector of float32, narrow does the opposite.
+// widen makes float64 of the lower or the upper half of a vector of float32, narrow does the
+// opposite.
 func (t *target) widen(dst, src vec, upper bool) {
 	half := t.half(src)
 	if upper {
@@ -105,8 +108,8 @@ func (t *target) narrow(dst, src vec, upper bool) {
 	}
 }
 
-// powerSign turns |a|^b into a^b where the sign bit of a is set: there it is negative for odd b, and not a number unless a
-// is zero or infinite, or b whole.
+// powerSign turns |a|^b into a^b where the sign bit of a is set: there it is negative for odd b,
+// and not a number unless a is zero or infinite, or b whole.
 func (t *target) powerSign(dst, a, b vec, temp []vec) {
 	whole, half, sign, tmp, tmp2 := temp[1], temp[2], temp[3], temp[4], temp[5]
 	t.round(nearest, whole, b)

@@ -48,9 +48,9 @@ func (t *target) dot() {
 	t.retScalar(acc[0])
 }
 
-// rows emits a function that folds each row of a matrix, in eight independent parts that begin with start, or in one if it
-// is too short for them: neighbouring rows then run beside each other. With findNaN, what op loses of elements that are not
-// numbers is found besides.
+// rows emits a function that folds each row of a matrix, in eight independent parts that begin with
+// start, or in one if it is too short for them: neighbouring rows then run beside each other. With
+// findNaN, what op loses of elements that are not numbers is found besides.
 func (t *target) rows(name, elem, doc string, start uint64, findNaN bool, op func(*target, vec, vec, operand.Op)) {
 	t.function(name, "func(dst, a *"+elem+", rows, cols int)", "dst[i] = "+doc)
 	t.Load(t.Param("dst"), reg.RDI)
@@ -89,7 +89,8 @@ func (t *target) rows(name, elem, doc string, start uint64, findNaN bool, op fun
 	t.Label("across")
 	t.horizontal(acc[0], fold)
 	if findNaN {
-		// odd holds zeros unless something was not a number; its sum then is not a number, nor is the result plus that.
+		// odd holds zeros unless something was not a number; its sum then is not a number, nor is
+		// the result plus that.
 		t.horizontal(odd, t.add)
 		t.pick(t.VADDSS, t.VADDSD, xmm[t.index(odd)], xmm[t.index(acc[0])], xmm[t.index(acc[0])])
 	}

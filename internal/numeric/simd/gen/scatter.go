@@ -5,7 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// scatters emits the copy to listed rows, as gathers does, and the addition of listed rows to listed rows.
+// scatters emits the copy to listed rows, as gathers does, and the addition of listed rows to
+// listed rows.
 func scatters(t *target) {
 	if t.bits == 32 {
 		t.plainFunction("scatterRows", "func(dst, src *%[1]s, list *int64, rows, words int)",

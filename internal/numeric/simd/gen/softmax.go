@@ -8,8 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// softmax emits, for each row of src, its largest element, the sum of the exponentials of the differences to it, and,
-// if store is set, these exponentials divided by their sum. Elements that are not numbers reach the sum.
+// softmax emits, for each row of src, its largest element, the sum of the exponentials of the
+// differences to it, and, if store is set, these exponentials divided by their sum. Elements that
+// are not numbers reach the sum.
 func (t *target) softmax(store bool) {
 	if store {
 		t.function("softmaxRows", "func(dst, src *%[1]s, rows, cols int, largest, sum *%[1]s)",

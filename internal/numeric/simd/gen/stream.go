@@ -8,8 +8,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// stream is a kernel that goes through slices of equal length in step: every element of the outputs depends on the
-// elements of the inputs at the same index alone, so an output may be the same memory as an input.
+// stream is a kernel that goes through slices of equal length in step: every element of the outputs
+// depends on the elements of the inputs at the same index alone, so an output may be the same
+// memory as an input.
 type stream struct {
 	name    string
 	doc     string
@@ -94,8 +95,8 @@ func (t *target) stream(s stream) {
 	t.ret()
 }
 
-// loop emits a loop over RCX elements, R8 being the offset in bytes: unroll vectors at a time, then single vectors, then a
-// masked one for what is left. It overwrites RCX, RAX, R13 and mask.
+// loop emits a loop over RCX elements, R8 being the offset in bytes: unroll vectors at a time, then
+// single vectors, then a masked one for what is left. It overwrites RCX, RAX, R13 and mask.
 func (t *target) loop(unroll int, mask vec, body func(disp int, masked bool)) {
 	t.namedLoop("", unroll, mask, body)
 }

@@ -26,8 +26,8 @@ func (i isa) suffix() string { return [...]string{"AVX2", "AVX512"}[i] }
 
 type vec = reg.VecPhysical
 
-// target emits kernels for one instruction set and element type. Its operations take the destination first and the
-// sources in Intel's order.
+// target emits kernels for one instruction set and element type. Its operations take the
+// destination first and the sources in Intel's order.
 type target struct {
 	*build.Context
 	isa   isa
@@ -66,7 +66,8 @@ func newTarget(ctx *build.Context, isa isa, bits int) *target {
 	return t
 }
 
-// double is the target for the parts of a float32 kernel that compute in float64. It holds no constants.
+// double is the target for the parts of a float32 kernel that compute in float64. It holds no
+// constants.
 func (t *target) double() *target {
 	d := *t
 	d.bits, d.held = 64, map[uint64]vec{}
@@ -110,14 +111,16 @@ func (t *target) float(v float64) uint64 {
 func (t *target) bytes() int { return [...]int{32, 64}[t.isa] }
 func (t *target) lanes() int { return t.bytes() * 8 / t.bits }
 
-// function starts a function named name, element type, instruction set. It treats denormal numbers as zero, as
-// TensorFlow's kernels do: arithmetic on them is a hundred times slower on many processors.
+// function starts a function named name, element type, instruction set. It treats denormal numbers
+// as zero, as TensorFlow's kernels do: arithmetic on them is a hundred times slower on many
+// processors.
 func (t *target) function(name, params string, doc string) {
 	t.plainFunction(name, params, doc)
 	t.denormalsAreZero()
 }
 
-// plainFunction is function for those that do no arithmetic: denormal numbers are as good as others. It returns by plainRet.
+// plainFunction is function for those that do no arithmetic: denormal numbers are as good as
+// others. It returns by plainRet.
 func (t *target) plainFunction(name, params string, doc string) {
 	t.Function(fmt.Sprintf("%s%d%s", name, t.bits, t.isa.suffix()))
 	t.Attributes(attr.NOSPLIT)
@@ -159,8 +162,8 @@ func (t *target) hold(regs []vec, values ...uint64) {
 	}
 }
 
-// k is a constant as the last source of an operation: its register, or else its place in memory, from where AVX-512 takes
-// it for add, sub, mul, mov and the products with sums alone.
+// k is a constant as the last source of an operation: its register, or else its place in memory,
+// from where AVX-512 takes it for add, sub, mul, mov and the products with sums alone.
 func (t *target) k(v uint64) operand.Op {
 	if r, ok := t.held[v]; ok {
 		return r
@@ -168,7 +171,8 @@ func (t *target) k(v uint64) operand.Op {
 	return t.constant(v)
 }
 
-// inTable reports whether an operand is a constant in memory, of which AVX-512 has half a vector only.
+// inTable reports whether an operand is a constant in memory, of which AVX-512 has half a vector
+// only.
 func (t *target) inTable(m operand.Op) bool {
 	mem, ok := m.(operand.Mem)
 	return ok && mem.Symbol == t.table.mem.Symbol
@@ -217,7 +221,8 @@ func (t *target) pick(single, double func(...operand.Op), ops ...operand.Op) {
 	}
 }
 
-// spread is pick for operations that AVX-512 also has with one element of memory as the first of ops.
+// spread is pick for operations that AVX-512 also has with one element of memory as the first of
+// ops.
 func (t *target) spread(single, double, single1, double1 func(...operand.Op), ops ...operand.Op) {
 	if t.isa == avx512 && t.inTable(ops[0]) {
 		if t.bits == 32 {
@@ -317,7 +322,8 @@ const (
 	equal     = 0x00
 )
 
-// choose sets dst to yes where a compares with b as pred says and leaves it alone elsewhere. tmp is overwritten.
+// choose sets dst to yes where a compares with b as pred says and leaves it alone elsewhere. tmp is
+// overwritten.
 func (t *target) choose(dst vec, pred int, a vec, b operand.Op, yes, tmp vec) {
 	p := operand.U8(pred)
 	if t.isa == avx512 {
@@ -333,7 +339,8 @@ func (t *target) choose(dst vec, pred int, a vec, b operand.Op, yes, tmp vec) {
 	}
 }
 
-// keep sets dst to a where x compares with y as pred says and to zero elsewhere. tmp is overwritten.
+// keep sets dst to a where x compares with y as pred says and to zero elsewhere. tmp is
+// overwritten.
 func (t *target) keep(dst vec, pred int, x vec, y operand.Op, a, tmp vec) {
 	p := operand.U8(pred)
 	if t.isa == avx512 {
@@ -345,7 +352,8 @@ func (t *target) keep(dst vec, pred int, x vec, y operand.Op, a, tmp vec) {
 	t.VANDPS(a, tmp, dst)
 }
 
-// load and store move a vector; masked, only the elements that lastMask selects, and the others read as zero.
+// load and store move a vector; masked, only the elements that lastMask selects, and the others
+// read as zero.
 func (t *target) load(dst vec, m operand.Mem, masked bool) {
 	switch {
 	case !masked:
@@ -376,8 +384,8 @@ func (t *target) pick3(single, double func(a, b, c operand.Op), a, b, c operand.
 	}
 }
 
-// lastMask selects the first n elements of a vector, all if n is larger. AVX-512 keeps the mask in K1, AVX2 in r.
-// scratch and R13 are overwritten.
+// lastMask selects the first n elements of a vector, all if n is larger. AVX-512 keeps the mask in
+// K1, AVX2 in r. scratch and R13 are overwritten.
 func (t *target) lastMask(n reg.Register, r vec, scratch reg.Register) {
 	t.MOVQ(operand.U32(uint32(t.lanes())), scratch)
 	t.CMPQ(n, scratch)

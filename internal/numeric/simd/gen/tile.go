@@ -44,7 +44,8 @@ const (
 // tileShape is the largest tile with a given number of vectors per row.
 type tileShape struct{ rows, vecs int }
 
-// tileShapes fill the registers: rows*vecs accumulators, vecs for a row of B and one or two for elements of A.
+// tileShapes fill the registers: rows*vecs accumulators, vecs for a row of B and one or two for
+// elements of A.
 func (t *target) tileShapes() []tileShape {
 	if t.isa == avx512 {
 		return []tileShape{{14, 1}, {14, 2}, {6, 3}, {6, 4}}
@@ -52,7 +53,8 @@ func (t *target) tileShapes() []tileShape {
 	return []tileShape{{6, 1}, {6, 2}, {4, 3}}
 }
 
-// tiles emits the micro-kernels of matrix products: C (rows x vecs vectors) = or += the sum over k of A[.,k]*B[k,.].
+// tiles emits the micro-kernels of matrix products: C (rows x vecs vectors) = or += the sum over k
+// of A[.,k]*B[k,.].
 func tiles(t *target) {
 	for _, s := range t.tileShapes() {
 		for rows := 1; rows <= s.rows; rows++ {
@@ -61,8 +63,9 @@ func tiles(t *target) {
 	}
 }
 
-// fmaAlone is fma with one element of A in memory, spread over the vector. A tile of one vector loads an element for each
-// product, of which the processor does more in this way than with a register between.
+// fmaAlone is fma with one element of A in memory, spread over the vector. A tile of one vector
+// loads an element for each product, of which the processor does more in this way than with a
+// register between.
 func (t *target) fmaAlone() func(acc, b vec, a operand.Op) {
 	if t.isa != avx512 {
 		return nil
@@ -70,9 +73,10 @@ func (t *target) fmaAlone() func(acc, b vec, a operand.Op) {
 	return func(acc, b vec, a operand.Op) { t.pick(t.VFMADD231PS_BCST, t.VFMADD231PD_BCST, a, b, acc) }
 }
 
-// tile emits one micro-kernel, which computes tiles one after another; step is what it does with elements of A and B, and
-// alone the same for a single vector of B and an element in memory, if there is such an instruction. AX points into A, BX
-// into B, BP to what is asked for ahead, R14 at a time, DI to the arguments; the stack has the number of tiles left and their places.
+// tile emits one micro-kernel, which computes tiles one after another; step is what it does with
+// elements of A and B, and alone the same for a single vector of B and an element in memory, if
+// there is such an instruction. AX points into A, BX into B, BP to what is asked for ahead, R14 at
+// a time, DI to the arguments; the stack has the number of tiles left and their places.
 func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b operand.Op), alone func(acc, b vec, a operand.Op)) {
 	t.Function(name)
 	t.Attributes(attr.NOSPLIT)
@@ -108,8 +112,8 @@ func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b opera
 
 	t.Label("outer")
 	t.MOVQ(t.arg(argK), reg.RCX)
-	// Two steps in a turn, for the instructions between them are what a core lacks time for when it runs another thread,
-	// too. An odd number of steps begins with the second.
+	// Two steps in a turn, for the instructions between them are what a core lacks time for when it
+	// runs another thread, too. An odd number of steps begins with the second.
 	t.INCQ(reg.RCX)
 	t.SHRQ(operand.U8(1), reg.RCX)
 	t.JCC(operand.LabelRef("second"))
@@ -179,7 +183,8 @@ func (t *target) prefetchTile(c operand.Mem, rows, vecs int) {
 	}
 }
 
-// rowOffsets puts the odd multiples of the distance between rows of A, as far as rowOf needs them, into registers.
+// rowOffsets puts the odd multiples of the distance between rows of A, as far as rowOf needs them,
+// into registers.
 func (t *target) rowOffsets(rows int) {
 	t.MOVQ(t.arg(argRowA), reg.R8)
 	for _, m := range []struct {
@@ -217,7 +222,8 @@ func rowOf(i int) operand.Mem {
 	return m
 }
 
-// tileEnd adds the old C, the bias and the rectifier as the flags say, and stores the tile. b and a are free by now.
+// tileEnd adds the old C, the bias and the rectifier as the flags say, and stores the tile. b and a
+// are free by now.
 func (t *target) tileEnd(c, bias operand.Mem, rows, vecs int, acc func(i, j int) vec, b, a []vec) {
 	tmp, mask := b[0], a[0]
 	t.MOVQ(c, reg.RAX)

@@ -1,7 +1,7 @@
 package main
 
-// transcendental emits the functions that are computed by polynomials, which are minimax fits (Remez iteration in
-// extended precision), and softmax.
+// transcendental emits the functions that are computed by polynomials, which are minimax fits
+// (Remez iteration in extended precision), and softmax.
 func transcendental(t *target) {
 	for _, u := range []struct {
 		name, doc string
@@ -61,7 +61,8 @@ func (t *target) poly(dst, x vec, coef []float64) {
 	}
 }
 
-// rounder added to a number of moderate size rounds it to an integer, which is then in the low bits of the sum.
+// rounder added to a number of moderate size rounds it to an integer, which is then in the low bits
+// of the sum.
 func (t *target) rounder() float64 { return by[float64](t, 3<<22, 3<<51) }
 
 // ln 2 in two parts: multiples of the first are exact.

@@ -5,8 +5,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// lines emits the transposition of blocks of 16 rows and columns of 32-bit elements, or 8 of 64 bits: of whole cache lines,
-// of which each is read and written once. src and dst go on by so many bytes from block to block.
+// lines emits the transposition of blocks of 16 rows and columns of 32-bit elements, or 8 of 64
+// bits: of whole cache lines, of which each is read and written once. src and dst go on by so many
+// bytes from block to block.
 func lines(t *target) {
 	t.plainFunction("transposeLines", "func(dst, src *%[1]s, dstStride, srcStride, dstStep, srcStep, blocks int)",
 		"turns blocks of as many rows and columns as a vector has elements")
@@ -22,7 +23,8 @@ func lines(t *target) {
 	t.LEAQ(operand.Mem{Base: RDX, Index: RDX, Scale: 2}, R11)
 	t.LEAQ(operand.Mem{Base: RBX, Index: RBX, Scale: 2}, R12)
 	t.Label("block")
-	t.LEAQ(operand.Mem{Base: RSI, Index: R10, Scale: 1}, R8) // the next block, which is fetched ahead
+	// the next block, which is fetched ahead
+	t.LEAQ(operand.Mem{Base: RSI, Index: R10, Scale: 1}, R8)
 	t.MOVQ(RSI, RAX)
 	for i := range n {
 		m := operand.Mem{Base: RAX, Index: RBX, Scale: uint8(max(i%4, 1))}
@@ -58,8 +60,8 @@ func lines(t *target) {
 		}
 		a, b = b, a
 	}
-	// Vector i*k+j now has, in each quarter, an element of k rows: k*i to k*i+k-1, column j of that quarter. The quarters are a
-	// matrix of four rows and columns for each j.
+	// Vector i*k+j now has, in each quarter, an element of k rows: k*i to k*i+k-1, column j of that
+	// quarter. The quarters are a matrix of four rows and columns for each j.
 	k := n / 4
 	quarters := [4]uint8{0x44, 0xee, 0x88, 0xdd}
 	for j := range k {
@@ -99,8 +101,8 @@ func lines(t *target) {
 	t.plainRet()
 }
 
-// transposition emits the transposition of eight rows of 16- and 32-bit elements, a multiple of eight columns, in squares
-// that are turned in registers. Strides are in bytes.
+// transposition emits the transposition of eight rows of 16- and 32-bit elements, a multiple of
+// eight columns, in squares that are turned in registers. Strides are in bytes.
 func transposition(t *target) {
 	t.squares("transpose", "%[1]s", 32, func(rows, columns [8]operand.Mem) {
 		a, b := ymm[:8], ymm[8:]
@@ -150,7 +152,8 @@ func transposition(t *target) {
 	})
 }
 
-// squares emits a loop over squares of eight rows and columns, of so many bytes in a row, which turn writes to columns.
+// squares emits a loop over squares of eight rows and columns, of so many bytes in a row, which
+// turn writes to columns.
 func (t *target) squares(name, elem string, size uint32, turn func(rows, columns [8]operand.Mem)) {
 	t.plainFunction(name, "func(dst, src *"+elem+", dstStride, srcStride, n int)",
 		"writes n rows of 8 elements: columns of the 8 rows of src")

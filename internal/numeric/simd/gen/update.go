@@ -1,6 +1,7 @@
 package main
 
-// updates emits the steps of the optimizers. Scalars come in an array, in the order given in each doc.
+// updates emits the steps of the optimizers. Scalars come in an array, in the order given in each
+// doc.
 func updates(t *target) {
 	for _, nesterov := range []bool{false, true} {
 		t.stream(momentum(nesterov))
@@ -14,7 +15,8 @@ func updates(t *target) {
 	t.stream(adagrad(t, true))
 }
 
-// adagrad is a step of Adagrad; where nothing is added to the root, its reciprocal takes less time than a root and a division.
+// adagrad is a step of Adagrad; where nothing is added to the root, its reciprocal takes less time
+// than a root and a division.
 func adagrad(t *target, root bool) stream {
 	return stream{
 		name: pickName("adagrad", "Root", root), doc: "p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none)",
@@ -37,8 +39,9 @@ func adagrad(t *target, root bool) stream {
 	}
 }
 
-// quotient: dst = a/b to within 0.6 units in the last place, unless 1/b is denormal. With AVX-512 it is an estimate of 14 bits,
-// corrected by what it leaves of a: not faster than a division, but beside the roots, which the divider is busy with.
+// quotient: dst = a/b to within 0.6 units in the last place, unless 1/b is denormal. With AVX-512
+// it is an estimate of 14 bits, corrected by what it leaves of a: not faster than a division, but
+// beside the roots, which the divider is busy with.
 func (t *target) quotient(dst, a, b, tmp, tmp2 vec) {
 	if t.isa != avx512 || t.bits != 32 {
 		t.div(dst, a, b)
@@ -72,7 +75,8 @@ func ftrl(t *target) stream {
 			t.fma(g, shrink, w)
 			t.fma(linear, g, scale)
 			t.fnma(linear, old, w)
-			// w = (sign(linear)*bound - linear) / (root/divisor + l2) where |linear| > bound and is not 0, or else 0.
+			// w = (sign(linear)*bound - linear) / (root/divisor + l2) where |linear| > bound and is
+			// not 0, or else 0.
 			t.horner(root, inverse, l2)
 			t.and(b, linear, t.k(signBit(t)))
 			t.xor(b, b, bound)
