@@ -56,7 +56,7 @@ func run(check bool) error {
 	files := map[string][]byte{
 		"op/builders_gen.go": builders,
 		"op/defs_gen.go":     defs,
-		"docs/ops.md":        writeDocs(entries),
+		"docs/reference/ops.md":        writeDocs(entries),
 	}
 	for name, want := range files {
 		path := filepath.Join(root, name)

@@ -18,7 +18,7 @@ var (
 	billion = flag.Bool("billion", false, "sum a billion numbers")
 )
 
-// accurate are the functions whose errors docs/accuracy.md bounds.
+// accurate are the functions whose errors docs/reference/accuracy.md bounds.
 var accurate = []struct {
 	name  string
 	f32   func(dst, src []float32)
@@ -60,11 +60,11 @@ func TestSpecialValues64(t *testing.T) {
 	})
 }
 
-// documented returns the bounds that docs/accuracy.md gives, in ULP, by function: for float32 and
-// for float64.
+// documented returns the bounds that docs/reference/accuracy.md gives, in ULP, by function: for
+// float32 and for float64.
 func documented(t *testing.T) map[string][2]float64 {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/accuracy.md")
+	text, err := os.ReadFile("../../../docs/reference/accuracy.md")
 	if err != nil {
 		t.Fatal(err)
 	}

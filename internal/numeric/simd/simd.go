@@ -14,8 +14,8 @@
 //     portable Go keeps them.
 //   - Assembly is called for pieces of some 10 µs, so that it never holds up Go's scheduler.
 //
-// The levels agree to a few units in the last place, not to the bit; docs/accuracy.md bounds the
-// errors.
+// The levels agree to a few units in the last place, not to the bit; docs/reference/accuracy.md
+// bounds the errors.
 package simd
 
 //go:generate go -C gen run . -root ../../../..

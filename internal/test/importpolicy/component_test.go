@@ -12,9 +12,9 @@ import (
 // a case of its scripts.
 var mention = regexp.MustCompile("`([a-z0-9/.]+)`|\\b((?:Test|Benchmark)[A-Z]\\w*)|\"([^\"]+)\"|\\b(test_\\w+)")
 
-// TestComponentTestsExist looks for every test that docs/component-tests.md names.
+// TestComponentTestsExist looks for every test that docs/internals/component-tests.md names.
 func TestComponentTestsExist(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs/component-tests.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs/internals/component-tests.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

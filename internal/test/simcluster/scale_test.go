@@ -29,9 +29,9 @@ import (
 // from ending.
 var _ = parallel.Threads()
 
-var figures = flag.Bool("figures", false, "measure clusters of up to 10,000 tasks and print the tables of docs/scale.md")
+var figures = flag.Bool("figures", false, "measure clusters of up to 10,000 tasks and print the tables of docs/internals/scale.md")
 
-// model has the times of docs/scale.md.
+// model has the times of docs/internals/scale.md.
 var model = simcluster.Model{
 	Latency: 50 * time.Microsecond, Send: 60 * time.Microsecond, Serve: 60 * time.Microsecond, Compute: 10 * time.Millisecond, Cores: 2,
 }
@@ -207,7 +207,7 @@ func TestGrowthIsLinear(t *testing.T) {
 	}
 }
 
-// TestFigures prints the tables of docs/scale.md.
+// TestFigures prints the tables of docs/internals/scale.md.
 func TestFigures(t *testing.T) {
 	if !*figures {
 		t.Skip("without -figures")
