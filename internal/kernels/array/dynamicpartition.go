@@ -2,6 +2,7 @@ package array
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -50,7 +51,7 @@ func partition(ctx *kernel.Context, n int) error {
 	counts := make([]int64, n)
 	for i, p := range tensor.Values[int32](partitions) {
 		if p < 0 || int(p) >= n {
-			return status.InvalidArgumentf("partitions%s = %d is not in [0, %d)", gatherscatter.Position(partitions.Shape(), i), p, n)
+			return status.InvalidArgumentf("partitions%s = %d is not in [0, %d)", intarg.Position(partitions.Shape(), i), p, n)
 		}
 		counts[p]++
 	}

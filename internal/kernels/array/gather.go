@@ -115,7 +115,7 @@ func gather(ctx *kernel.Context, axis int64, batch int) error {
 		return err
 	}
 	if bad >= 0 {
-		return status.InvalidArgumentf("indices%s = %d is not in [0, %d)", gatherscatter.Position(indices.Shape(), bad), list.Rows[bad], limit)
+		return status.InvalidArgumentf("indices%s = %d is not in [0, %d)", intarg.Position(indices.Shape(), bad), list.Rows[bad], limit)
 	}
 	gatherscatter.Gather(out, params, list, gatherscatter.Layout{
 		Outer: int(params.Shape()[:at].NumElements()), Rows: limit, Width: int(params.Shape()[at+1:].NumElements()),

@@ -180,7 +180,7 @@ func segments[T tensor.Elem](t kernel.Table, op elementwise.Op, start func(tenso
 }
 
 func outOfRange(ids *tensor.Tensor, i int, id, n int64) error {
-	return status.InvalidArgumentf("segment_ids%s = %d is out of range [0, %d)", intarg.Position(i, ids.Shape()), id, n)
+	return status.InvalidArgumentf("segment_ids%s = %d is out of range [0, %d)", intarg.Position(ids.Shape(), i), id, n)
 }
 
 // addNumbers adds numbers to their segments, for the commonest types.

@@ -86,7 +86,7 @@ func newGather(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		for i, x := range intarg.Values(indices) {
 			if x < 0 || x >= int64(rows) {
-				return status.InvalidArgumentf("indices%s = %d is not in [0, %d)", intarg.Position(i, indices.Shape()), x, rows)
+				return status.InvalidArgumentf("indices%s = %d is not in [0, %d)", intarg.Position(indices.Shape(), i), x, rows)
 			}
 		}
 		if err := checkNested(splits, values.Dim(0)); err != nil {

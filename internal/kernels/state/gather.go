@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
@@ -88,7 +89,7 @@ func newGather(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		if bad >= 0 {
-			return status.InvalidArgumentf("indices%s = %d is not in [0, %d)", gatherscatter.Position(indices.Shape(), bad), list.Rows[bad], limit)
+			return status.InvalidArgumentf("indices%s = %d is not in [0, %d)", intarg.Position(indices.Shape(), bad), list.Rows[bad], limit)
 		}
 		gatherscatter.Gather(out, &params, list, gatherscatter.Layout{
 			Outer: int(params.Shape()[:batch].NumElements()), Rows: limit,

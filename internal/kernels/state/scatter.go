@@ -3,6 +3,7 @@ package state
 import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
 	"github.com/weft-ml/weft/kernel"
@@ -104,7 +105,7 @@ func newScatter(op elementwise.Op) kernel.New {
 			}
 			if bad >= 0 {
 				return status.InvalidArgumentf("indices%s = %d is not in [0, %d)",
-					gatherscatter.Position(indices.Shape(), bad), list.Rows[bad], t.Dim(0))
+					intarg.Position(indices.Shape(), bad), list.Rows[bad], t.Dim(0))
 			}
 			own, err := kernel.Writable(t)
 			if err == nil {

@@ -5,6 +5,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -300,7 +301,7 @@ func (k *stepKernel[T, F]) listed(o *operands, p []F) error {
 
 func (s *step) badIndex(o *operands, at int, index int64) error {
 	if s.name == "KerasMomentum" {
-		return status.InvalidArgumentf("indices%s = %d is not in [0, %d)", gatherscatter.Position(o.indices.Shape(), at), index, o.values[0].Dim(0))
+		return status.InvalidArgumentf("indices%s = %d is not in [0, %d)", intarg.Position(o.indices.Shape(), at), index, o.values[0].Dim(0))
 	}
 	return status.InvalidArgumentf("Index %d at offset %d in indices is out of range", index, at)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -153,7 +154,7 @@ func GatherVectors(ctx *kernel.Context, params, indices *tensor.Tensor, node str
 	}
 	if bad >= 0 {
 		return status.InvalidArgumentf("indices%s = [%s] does not index into param shape %v, node name: %s",
-			Position(indices.Shape()[:indices.Rank()-1], bad), Vector(indices, bad), params.Shape(), node)
+			intarg.Position(indices.Shape()[:indices.Rank()-1], bad), Vector(indices, bad), params.Shape(), node)
 	}
 	width := int(params.Shape()[depth:].NumElements())
 	Gather(out, params, list, Layout{Outer: 1, Rows: params.NumElements() / width, Width: width})

@@ -141,20 +141,6 @@ func flatten[T int16 | int32 | int64](rows []int64, indices []T, dims tensor.Sha
 	return -1
 }
 
-// Position prints where the element with number i is in a tensor of the given shape, as
-// TensorFlow's errors do: "[1,0]", or nothing for a scalar.
-func Position(shape tensor.Shape, i int) string {
-	if len(shape) == 0 {
-		return ""
-	}
-	parts := make([]string, len(shape))
-	for k := len(shape) - 1; k >= 0; k-- {
-		parts[k] = strconv.Itoa(i % int(shape[k]))
-		i /= int(shape[k])
-	}
-	return "[" + strings.Join(parts, ",") + "]"
-}
-
 // Vector prints vector i of a tensor of index vectors, "1, 0".
 func Vector(indices *tensor.Tensor, i int) string {
 	depth := indices.Dim(indices.Rank() - 1)

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -238,7 +239,7 @@ func ScatterVectors(op elementwise.Op, dst, indices, updates *tensor.Tensor, ski
 	}
 	if bad >= 0 {
 		return status.InvalidArgumentf("indices%s = [%s] does not index into shape %v",
-			Position(indices.Shape()[:outer], bad), Vector(indices, bad), dst.Shape())
+			intarg.Position(indices.Shape()[:outer], bad), Vector(indices, bad), dst.Shape())
 	}
 	Scatter(op, dst, updates, list, int(dst.Shape()[depth:].NumElements()))
 	return nil

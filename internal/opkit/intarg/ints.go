@@ -119,8 +119,12 @@ func Shape(dims []int64) (tensor.Shape, error) {
 	return shape, err
 }
 
-// Position writes the place of element i of a tensor of the given shape as errors name it: "[1,2]".
-func Position(i int, shape tensor.Shape) string {
+// Position formats the coordinates of element i of a tensor of the given shape as error messages do:
+// "[1,0]", or "" for a scalar.
+func Position(shape tensor.Shape, i int) string {
+	if len(shape) == 0 {
+		return ""
+	}
 	at := make(tensor.Shape, len(shape))
 	for d := len(shape) - 1; d >= 0; d-- {
 		at[d] = int64(i) % shape[d]
