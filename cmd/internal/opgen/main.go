@@ -54,9 +54,9 @@ func run(check bool) error {
 		return fmt.Errorf("definitions: %w", err)
 	}
 	files := map[string][]byte{
-		"op/builders_gen.go": builders,
-		"op/defs_gen.go":     defs,
-		"docs/reference/ops.md":        writeDocs(entries),
+		"op/builders_gen.go":    builders,
+		"op/defs_gen.go":        defs,
+		"docs/reference/ops.md": writeDocs(entries),
 	}
 	for name, want := range files {
 		path := filepath.Join(root, name)
