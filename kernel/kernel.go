@@ -129,6 +129,22 @@ type Step struct {
 	Session    string     // handle of the session, "" outside of one
 	// Collectives is nil for a step without collective operations.
 	Collectives Collectives
+	// NewRendezvous creates the rendezvous of a detached step, see [Step.Detach]. If it is nil,
+	// detached steps have no rendezvous.
+	NewRendezvous func() Rendezvous
+}
+
+// Detach returns a step for work that outlives s, such as the prefetching of a dataset. The new
+// step ends with ctx. It shares the ID and the session of s. Its rendezvous and its resources are
+// its own, and it has no collectives.
+func (s *Step) Detach(ctx context.Context) *Step {
+	d := &Step{
+		ID: s.ID, Context: ctx, Resources: NewResources(""), Session: s.Session, NewRendezvous: s.NewRendezvous,
+	}
+	if s.NewRendezvous != nil {
+		d.Rendezvous = s.NewRendezvous()
+	}
+	return d
 }
 
 // FrameIter is the place of a node's execution within loops: the frame instance and the iteration

@@ -12,7 +12,6 @@ import (
 	"context"
 	"io"
 
-	"github.com/weft-ml/weft/internal/runtime/rendezvous"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -140,10 +139,7 @@ func newRun(ctx *kernel.Context, life context.Context, ends *ending) *run { //no
 
 // ahead returns a request that is not bound to the step of r and lives as long as the iterator.
 func (r *run) ahead() *run {
-	step := &kernel.Step{
-		ID: r.ctx.Step.ID, Context: r.life, Rendezvous: rendezvous.New(), Resources: kernel.NewResources(""), Session: r.ctx.Step.Session,
-	}
-	return &run{ctx: withStep(r.ctx, step), life: r.life, ends: r.ends}
+	return &run{ctx: withStep(r.ctx, r.ctx.Step.Detach(r.life)), life: r.life, ends: r.ends}
 }
 
 func withStep(ctx *kernel.Context, step *kernel.Step) *kernel.Context {

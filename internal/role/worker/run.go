@@ -192,7 +192,7 @@ func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	r.life.Notify(r)
 	step := &r.view
 	step.ID, step.Context, step.Rendezvous, step.Resources, step.Session = r.step.id, &r.life, r, &r.local, r.session.handle
-	step.Collectives = r.collectives()
+	step.Collectives, step.NewRendezvous = r.collectives(), rendezvous.NewForStep
 	defer r.local.ClearAll()
 	var err error
 	if len(r.graph.units) == 1 {

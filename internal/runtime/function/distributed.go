@@ -93,7 +93,7 @@ func (c *distributedCall) run() {
 	parent := c.ctx.Step
 	c.step = kernel.Step{
 		ID: parent.ID, Context: ctx, Cancel: c.fail, Rendezvous: c.own, Resources: parent.Resources, Session: parent.Session,
-		Collectives: parent.Collectives,
+		Collectives: parent.Collectives, NewRendezvous: parent.NewRendezvous,
 	}
 	c.stop = context.AfterFunc(ctx, func() { c.own.Fail(status.FromContext(ctx, "running "+c.fn.Name)) })
 	c.pending = len(c.locals) + len(c.remotes) + 1

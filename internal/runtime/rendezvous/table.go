@@ -68,6 +68,9 @@ func (i *item) recycle() {
 // New returns an empty table.
 func New() *Table { return &Table{} }
 
+// NewForStep is [New] with the type of [kernel.Step.NewRendezvous].
+func NewForStep() kernel.Rendezvous { return New() }
+
 // parsePlace splits the text of a key. Text that no node can have made is a key like any other.
 func parsePlace(text string) place {
 	if cut := strings.LastIndexByte(text, ';') + 1; cut > 0 {

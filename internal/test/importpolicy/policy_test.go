@@ -71,10 +71,6 @@ var exceptions = []exception{
 		why: "families of kernels are independent of each other and of the graph",
 	},
 	{
-		pkg: "internal/kernels/data", also: []string{"internal/runtime/rendezvous"},
-		why: "a function that a dataset calls has a rendezvous of its own",
-	},
-	{
 		pkg: "op", not: []string{"kernel", "gradients", "internal/kernels/*", "internal/numeric/*", "internal/opkit/*"},
 		why: "builders are generated from the registry and link none of it",
 	},
