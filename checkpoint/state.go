@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,14 +59,20 @@ func below(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// Write replaces the state file of the given name in a folder and waits until it is on disk. Paths
-// below the folder are stored relative to it, so that the folder may be moved, if relative.
+// Write replaces the state file of the given name in a folder and waits until it is on disk. A
+// relative path in the file is relative to the folder, as in TensorFlow: if the path and dir are
+// both relative to the working directory, Write rewrites the path. Absolute paths stay absolute,
+// unless relative is true and they are below the folder, which can then be moved.
 func (s *State) Write(dir, file string, relative bool) error {
 	store := func(path string) string {
-		if rel, err := filepath.Rel(dir, path); relative && err == nil && filepath.IsLocal(rel) {
-			return rel
+		if path == "" || filepath.IsAbs(path) && !relative {
+			return path
 		}
-		return path
+		rel, err := relativeTo(dir, path)
+		if err != nil || filepath.IsAbs(path) && !filepath.IsLocal(rel) {
+			return path
+		}
+		return rel
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "model_checkpoint_path: %s\n", quote(store(s.Latest)))
@@ -79,6 +86,19 @@ func (s *State) Write(dir, file string, relative bool) error {
 		fmt.Fprintf(&b, "last_preserved_timestamp: %s\n", seconds(s.LastPreserved))
 	}
 	return fileio.Write(filepath.Join(dir, file), []byte(b.String()))
+}
+
+// relativeTo returns a path relative to dir. Relative arguments are relative to the working
+// directory.
+func relativeTo(dir, path string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	return filepath.Rel(dir, path)
 }
 
 func quote(s string) string { return `"` + tensor.Escape(s, true) + `"` }
@@ -116,13 +136,32 @@ func shardsV1(pattern string) []string {
 	return fileio.Match(pattern)
 }
 
-// Latest returns the prefix of the latest checkpoint in a folder, "" if there is none.
-func Latest(dir string) string {
+// Latest returns the prefix of the latest checkpoint in a folder. It returns "" if the folder has no
+// state file, or one that was written before the first checkpoint was complete. The error has the
+// code NotFound if the state file names a checkpoint whose files are missing, and DataLoss if the
+// state file cannot be parsed.
+func Latest(dir string) (string, error) {
 	s, err := ReadState(dir, StateFile)
-	if err != nil || !Exists(s.Latest) {
-		return ""
+	switch {
+	case status.CodeOf(err) == status.NotFound:
+		return "", nil
+	case err != nil:
+		return "", err
+	case s.Latest == "" || Exists(s.Latest):
+		return s.Latest, nil
 	}
-	return s.Latest
+	return "", s.missing(filepath.Join(dir, StateFile))
+}
+
+// missing returns the error for a state file whose latest checkpoint does not exist.
+func (s *State) missing(file string) error {
+	others := slices.DeleteFunc(slices.Clone(s.All), func(prefix string) bool { return !Exists(prefix) })
+	rest := "none of the checkpoints that it lists exists"
+	if len(others) > 0 {
+		rest = "of the others that it lists there are " + strings.Join(others, ", ")
+	}
+	return status.NotFoundf("%s names %s as the latest checkpoint, and there is no file %s; %s. "+
+		"Put the checkpoint back, correct %s, or remove it to start without a checkpoint", file, s.Latest, IndexFile(s.Latest), rest, file)
 }
 
 // Remove removes the files of a checkpoint, in either format; its index first, so that it is never

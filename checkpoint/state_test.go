@@ -1,9 +1,11 @@
 package checkpoint
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/weft-ml/weft/status"
@@ -46,22 +48,72 @@ all_model_checkpoint_paths: "ck-1"
 	}
 }
 
+// TestRelativeState compares the state file of a relative folder with the one that TensorFlow 2.21's
+// tf.compat.v1.train.Saver writes: it names checkpoints relative to the folder.
+func TestRelativeState(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(home)
+	if err := os.MkdirAll(filepath.Join("a", "ckpt"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		dir, prefix string
+		relative    bool
+		want        string // in the file
+		read        string // by ReadState
+	}{
+		{"a/ckpt", "a/ckpt/model-1", false, "model-1", "a/ckpt/model-1"},
+		{"a/ckpt", "a/ckpt/model-1", true, "model-1", "a/ckpt/model-1"},
+		{"./a/ckpt/", "./a/ckpt//model-1", false, "model-1", "a/ckpt/model-1"},
+		{"../" + filepath.Base(home) + "/a", "a/model-1", false, "model-1", "../" + filepath.Base(home) + "/a/model-1"},
+		{".", "model-1", false, "model-1", "model-1"},
+		{"a/ckpt", "a/other/model-1", false, "../other/model-1", "a/other/model-1"},
+		{home + "/a", home + "/a/model-1", false, home + "/a/model-1", home + "/a/model-1"},
+		{home + "/a", home + "/a/model-1", true, "model-1", home + "/a/model-1"},
+		{"a", home + "/a/model-1", true, "model-1", "a/model-1"},
+		{"a", home + "/model-1", true, home + "/model-1", home + "/model-1"},
+		{home + "/a", "a/model-1", false, "model-1", home + "/a/model-1"},
+	} {
+		s := State{Latest: test.prefix, All: []string{test.prefix}}
+		if err := s.Write(test.dir, StateFile, test.relative); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(test.dir, StateFile))
+		want := fmt.Sprintf("model_checkpoint_path: %q\nall_model_checkpoint_paths: %q\n", test.want, test.want)
+		if err != nil || string(b) != want {
+			t.Errorf("%s in %s, relative=%v: got %s, %v", test.prefix, test.dir, test.relative, b, err)
+		}
+		if got, err := ReadState(test.dir, StateFile); err != nil || got.Latest != test.read {
+			t.Errorf("%s in %s, relative=%v: read %v, %v", test.prefix, test.dir, test.relative, got, err)
+		}
+	}
+}
+
 func TestLatest(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := ReadState(dir, StateFile); status.CodeOf(err) != status.NotFound {
 		t.Errorf("no state: %v", err)
+	}
+	if got, err := Latest(dir); got != "" || err != nil {
+		t.Errorf("no state: the latest is %q, %v", got, err)
+	}
+	if err := (&State{All: []string{filepath.Join(dir, "ck-0")}}).Write(dir, StateFile, false); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Latest(dir); got != "" || err != nil {
+		t.Errorf("before the first checkpoint is complete: the latest is %q, %v", got, err)
 	}
 	prefix := filepath.Join(dir, "ck-1")
 	s := State{Latest: prefix, All: []string{prefix}}
 	if err := s.Write(dir, StateFile, true); err != nil {
 		t.Fatal(err)
 	}
-	if got := Latest(dir); got != "" {
-		t.Errorf("a checkpoint that does not exist is the latest: %s", got)
+	if got, err := Latest(dir); status.CodeOf(err) != status.NotFound || !strings.Contains(err.Error(), prefix) {
+		t.Errorf("the state names a checkpoint that does not exist: %q, %v", got, err)
 	}
 	write(t, prefix, named{name: "x", t: tensor.Scalar(true)})
-	if got := Latest(dir); got != prefix {
-		t.Errorf("the latest is %q", got)
+	if got, err := Latest(dir); got != prefix || err != nil {
+		t.Errorf("the latest is %q, %v", got, err)
 	}
 	if err := Remove(prefix); err != nil {
 		t.Fatal(err)
@@ -75,7 +127,7 @@ func TestLatest(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, StateFile), []byte("no state"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadState(dir, StateFile); status.CodeOf(err) != status.DataLoss {
+	if _, err := Latest(dir); status.CodeOf(err) != status.DataLoss {
 		t.Errorf("a damaged state: %v", err)
 	}
 }
@@ -102,7 +154,11 @@ func TestShardsOfTheOldFormat(t *testing.T) {
 	if err := s.Write(dir, StateFile, true); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(Latest(dir))
+	latest, err := Latest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(latest)
 	if err != nil {
 		t.Fatal(err)
 	}

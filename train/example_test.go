@@ -118,7 +118,11 @@ func ExampleSaver() {
 		return
 	}
 
-	latest := train.LatestCheckpoint(dir)
+	latest, err := train.LatestCheckpoint(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	meta, err := savedmodel.ReadMetaGraph(latest + ".meta")
 	if err != nil {
 		fmt.Println(err)

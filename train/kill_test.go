@@ -68,7 +68,11 @@ func saveForever(ctx context.Context, dir string) error {
 		return err
 	}
 	defer sess.Close()
-	if latest := train.LatestCheckpoint(dir); latest != "" {
+	latest, err := train.LatestCheckpoint(dir)
+	if err != nil {
+		return err
+	}
+	if latest != "" {
 		err = c.saver.Restore(ctx, sess, latest)
 	} else {
 		_, err = sess.Run(ctx, nil, nil, []*graph.Node{c.init})
@@ -130,7 +134,7 @@ func TestKilledWhileSaving(t *testing.T) {
 // whole.
 func checkCounted(t *testing.T, dir, reported string) {
 	t.Helper()
-	latest := train.LatestCheckpoint(dir)
+	latest := latestIn(t, dir)
 	var step, least int64
 	if _, err := fmt.Sscanf(filepath.Base(latest), "ck-%d", &step); err != nil {
 		t.Fatalf("the latest is %q: %v", latest, err)

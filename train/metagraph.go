@@ -64,7 +64,9 @@ func (sv *Saver) MarshalCollection() ([]byte, error) {
 // the variables have other names than in the checkpoints of that saver. Messages in collections
 // that are unknown here become texts.
 //
-//	m, err := savedmodel.ReadMetaGraph(train.LatestCheckpoint(dir) + ".meta")
+//	latest, err := train.LatestCheckpoint(dir)
+//	…
+//	m, err := savedmodel.ReadMetaGraph(latest + ".meta")
 //	…
 //	saver := train.ImportMetaGraph(s, m, op.ImportOptions{ClearDevices: true}, train.SaverOptions{})
 func ImportMetaGraph(s *op.Scope, m *savedmodel.MetaGraph, graphOptions op.ImportOptions, options SaverOptions) *Saver {

@@ -247,8 +247,10 @@ func (sv *Saver) LastCheckpoints(ctx context.Context) ([]string, error) {
 	return sv.kept.prefixes(), nil
 }
 
-// LatestCheckpoint returns the prefix of the latest checkpoint in a folder, "" if there is none.
-func LatestCheckpoint(dir string) string { return checkpoint.Latest(dir) }
+// LatestCheckpoint returns the prefix of the latest checkpoint in a folder, "" if the folder has
+// none yet. The error has the code NotFound if the state file of the folder names a checkpoint whose
+// files are missing, and DataLoss if it cannot be parsed.
+func LatestCheckpoint(dir string) (string, error) { return checkpoint.Latest(dir) }
 
 func (sv *Saver) take(ctx context.Context, why string) error {
 	select {

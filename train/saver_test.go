@@ -105,8 +105,8 @@ func TestSaver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := filepath.Join(dir, "model.ckpt-7"); prefix != want || train.LatestCheckpoint(dir) != want {
-				t.Errorf("saved %s, latest %s", prefix, train.LatestCheckpoint(dir))
+			if want := filepath.Join(dir, "model.ckpt-7"); prefix != want || latestIn(t, dir) != want {
+				t.Errorf("saved %s, latest %s", prefix, latestIn(t, dir))
 			}
 			m, saver = build()
 			other, err := weft.NewSession(cl.Target("worker", 0), m.scope.Graph(), weft.WithIsolation())
@@ -130,6 +130,16 @@ func TestSaver(t *testing.T) {
 			}
 		})
 	}
+}
+
+// latestIn returns the latest checkpoint in a folder.
+func latestIn(t *testing.T, dir string) string {
+	t.Helper()
+	latest, err := train.LatestCheckpoint(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return latest
 }
 
 func names(t *testing.T, dir string) []string {
@@ -285,7 +295,7 @@ func TestSaveFails(t *testing.T) {
 	if _, err := saver.Save(cancelled, sess, path, 2); err == nil {
 		t.Error("saved without time")
 	}
-	if got := train.LatestCheckpoint(dir); got != first {
+	if got := latestIn(t, dir); got != first {
 		t.Errorf("the latest is %s", got)
 	}
 	if _, err := saver.Save(t.Context(), sess, path, 3); err != nil {
@@ -308,7 +318,7 @@ func TestMetaGraph(t *testing.T) {
 	if _, err := saver.Save(t.Context(), sess, filepath.Join(dir, "ck"), 1); err != nil {
 		t.Fatal(err)
 	}
-	prefix := train.LatestCheckpoint(dir)
+	prefix := latestIn(t, dir)
 	meta, err := savedmodel.ReadMetaGraph(prefix + ".meta")
 	if err != nil {
 		t.Fatal(err)

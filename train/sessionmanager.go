@@ -92,11 +92,12 @@ func (m *SessionManager) restore(ctx context.Context, sess *weft.Session) (bool,
 	case prefix == "" && m.CheckpointDir == "":
 		return false, nil
 	case prefix == "":
-		if err := saver.Recover(ctx, m.CheckpointDir); err != nil {
+		var err error
+		if prefix, err = checkpoint.Latest(m.CheckpointDir); err != nil {
 			return false, err
 		}
-		if prefix = checkpoint.Latest(m.CheckpointDir); prefix == "" {
-			return false, nil
+		if err := saver.Recover(ctx, m.CheckpointDir); err != nil || prefix == "" {
+			return false, err
 		}
 	}
 	if err := saver.Restore(ctx, sess, prefix); err != nil {

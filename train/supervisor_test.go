@@ -51,7 +51,7 @@ func TestSupervisor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := filepath.Base(train.LatestCheckpoint(dir)); got != "model.ckpt-6" {
+	if got := filepath.Base(latestIn(t, dir)); got != "model.ckpt-6" {
 		t.Errorf("the latest is %s", got)
 	}
 	files, err := summary.Files(dir)

@@ -22,7 +22,10 @@ func newCheckpoint() *cobra.Command {
 // openCheckpoint opens the checkpoint of a prefix, or the latest one in a folder.
 func openCheckpoint(path string) (*checkpoint.Reader, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		latest := checkpoint.Latest(path)
+		latest, err := checkpoint.Latest(path)
+		if err != nil {
+			return nil, err
+		}
 		if latest == "" {
 			return nil, fmt.Errorf("%s: no file \"checkpoint\" that names a checkpoint", path)
 		}

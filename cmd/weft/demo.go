@@ -136,7 +136,11 @@ func (f *demoFlags) modelDir() string { return filepath.Join(f.dir, "model", str
 // train runs a client for each worker and shows how they get on. When ctx ends, the workers finish
 // their steps and the chief saves a checkpoint.
 func (f *demoFlags) train(ctx context.Context, scr *screen, cl *server.Cluster, set *mnist.Dataset) error {
-	if latest := train.LatestCheckpoint(f.dir); latest != "" {
+	latest, err := train.LatestCheckpoint(f.dir)
+	if err != nil {
+		return err
+	}
+	if latest != "" {
 		scr.line("going on from %s", latest)
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -156,15 +160,18 @@ func (f *demoFlags) train(ctx context.Context, scr *screen, cl *server.Cluster, 
 	if err := context.Cause(work); err != nil {
 		return err
 	}
+	if latest, err = train.LatestCheckpoint(f.dir); err != nil {
+		return err
+	}
 	if ctx.Err() != nil {
-		scr.interrupted(f)
+		scr.interrupted(latest, f)
 		return nil
 	}
 	accuracy, err := f.evaluate(ctx, cl, set)
 	if err != nil {
 		return err
 	}
-	scr.finish(accuracy, time.Since(start), f)
+	scr.finish(accuracy, time.Since(start), latest, f)
 	return nil
 }
 

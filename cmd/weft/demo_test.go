@@ -49,7 +49,10 @@ func TestDemo(t *testing.T) {
 			if err := f.run(ctx, newScreen(out, demoWorkers)); err != nil {
 				t.Fatal(err)
 			}
-			saved := train.LatestCheckpoint(f.dir)
+			saved, err := train.LatestCheckpoint(f.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if want := fmt.Sprintf("--dir=%s --steps=1000000000", f.dir); !strings.Contains(out.text.String(), want) || saved == "" {
 				t.Errorf("saved %q and said %q", saved, out.text.String())
 			}

@@ -75,16 +75,16 @@ func (s *screen) devices(ctx context.Context, sess train.Session) error {
 }
 
 // interrupted shows how to go on.
-func (s *screen) interrupted(f *demoFlags) {
-	s.line("interrupted; saved in %s", train.LatestCheckpoint(f.dir))
+func (s *screen) interrupted(latest string, f *demoFlags) {
+	s.line("interrupted; saved in %s", latest)
 	s.line("to go on: %s", f.again(f.steps))
 }
 
 // finish shows the outcome and what to try next.
-func (s *screen) finish(accuracy float32, took time.Duration, f *demoFlags) {
+func (s *screen) finish(accuracy float32, took time.Duration, latest string, f *demoFlags) {
 	s.line("test accuracy %.4f after %d steps in %.1f s", accuracy, f.steps, took.Seconds())
 	s.line("")
-	s.line("look: weft checkpoint ls %s", train.LatestCheckpoint(f.dir))
+	s.line("look: weft checkpoint ls %s", latest)
 	s.line("      weft events ls %s       or: tensorboard --logdir=%s", f.dir, f.dir)
 	s.line("      weft saved-model show %s", f.modelDir())
 	s.line("")

@@ -21,8 +21,8 @@ func TestRun(t *testing.T) {
 	if _, err := fmt.Sscanf(lines[len(lines)-1], "accuracy : %f", &accuracy); err != nil || accuracy < 0.5 {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
-	if got := filepath.Base(train.LatestCheckpoint(c.trainDir)); got != "model.ckpt-60" {
-		t.Errorf("the latest checkpoint is %s", got)
+	if latest, err := train.LatestCheckpoint(c.trainDir); filepath.Base(latest) != "model.ckpt-60" {
+		t.Errorf("the latest checkpoint is %s, %v", latest, err)
 	}
 }
 

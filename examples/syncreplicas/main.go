@@ -153,7 +153,10 @@ func (c *config) export(dir string, x, probabilities op.Output) train.Export {
 // exportFromCheckpoint restores the last checkpoint where no cluster is needed, and writes it as a
 // SavedModel.
 func (c *config) exportFromCheckpoint(ctx context.Context, out io.Writer) error {
-	latest := train.LatestCheckpoint(filepath.Join(c.modelDir, "ckpt"))
+	latest, err := train.LatestCheckpoint(filepath.Join(c.modelDir, "ckpt"))
+	if err != nil {
+		return err
+	}
 	meta, err := savedmodel.ReadMetaGraph(latest + ".meta")
 	if err != nil {
 		return err

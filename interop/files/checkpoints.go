@@ -90,7 +90,11 @@ func fill(w adder, dtypes []tensor.DType) error {
 
 func readCheckpoints(_ context.Context, dir string, held contents) error {
 	dir = filepath.Join(dir, "checkpoints")
-	if latest := checkpoint.Latest(dir); latest != filepath.Join(dir, "v2") {
+	latest, err := checkpoint.Latest(dir)
+	if err != nil {
+		return err
+	}
+	if latest != filepath.Join(dir, "v2") {
 		return fmt.Errorf("the latest checkpoint is %q", latest)
 	}
 	for _, name := range []string{"v2", "v1"} {
