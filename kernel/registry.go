@@ -132,6 +132,14 @@ var Default = NewRegistry()
 // Register adds an operation to the default registry.
 func Register(op Op) { Default.Register(op) }
 
+// RegisterFunc adds an operation with one stateless kernel for all attributes to the default
+// registry.
+func RegisterFunc(def opdef.Def, f Func) { RegisterNew(def, Stateless(f)) }
+
+// RegisterNew adds an operation whose kernel n constructs, whatever the attributes, to the default
+// registry.
+func RegisterNew(def opdef.Def, n New) { Register(Op{Def: def, Kernels: Any(n)}) }
+
 // Register adds an operation. It panics on mistakes in source code: a name given twice, no
 // documentation, no shape rule, or registration after the first look-up.
 func (r *Registry) Register(op Op) {

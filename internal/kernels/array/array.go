@@ -11,19 +11,8 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/kernel"
-	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
 )
-
-// register adds an operation whose kernel is one function for all element types.
-func register(def opdef.Def, compute kernel.Func) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
-}
-
-// registerNew adds an operation whose kernel is made from its attributes, for all element types.
-func registerNew(def opdef.Def, make kernel.New) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
-}
 
 // copyView makes output 0 the elements of in that a view selects, in the shape given.
 func copyView(ctx *kernel.Context, in *tensor.Tensor, v strided.View, shape tensor.Shape) error {

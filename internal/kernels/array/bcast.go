@@ -12,14 +12,14 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "BroadcastArgs", Doc: "Gives the shape that tensors of shapes s0 and s1 are broadcast to.",
 		In:    []string{"s0: T", "s1: T"},
 		Out:   []string{"r0: T"},
 		Attrs: []string{"T: {int32, int64} = int32"},
 		Shape: broadcastArgsShape,
 	}, broadcastArgs)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "BroadcastGradientArgs", Doc: "Gives, for each of two shapes, the dimensions along which broadcasting repeats " +
 			"a tensor of it: those that its gradient is summed over.",
 		In:    []string{"s0: T", "s1: T"},

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Bitcast", Doc: "Reads the memory of a tensor as elements of another type. A smaller type adds a dimension at the " +
 			"end, a larger one takes the last dimension away.",
 		In:  []string{"input: T"},

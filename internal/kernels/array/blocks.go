@@ -13,28 +13,28 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "SpaceToBatchND", Doc: "Pads with zeros, cuts the dimensions after the first into blocks, and moves the places in a block to the first.",
 		In:    []string{"input: T", "block_shape: Tblock_shape", "paddings: Tpaddings"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tblock_shape: {int32, int64} = int32", "Tpaddings: {int32, int64} = int32"},
 		Shape: func(c *opdef.ShapeContext) error { return spaceToBatchShape(c, c.In[1], c.Value(1), 2) },
 	}, func(ctx *kernel.Context) error { return spaceToBatch(ctx, ctx.Input(1), ctx.Input(2)) })
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "SpaceToBatch", Doc: "Is SpaceToBatchND for images and square blocks.",
 		In:    []string{"input: T", "paddings: Tpaddings"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tpaddings: {int32, int64} = int32", "block_size: int >= 2"},
 		Shape: squareBlocks(spaceToBatchShape),
 	}, newSquareBlocks(spaceToBatch))
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "BatchToSpaceND", Doc: "Moves parts of the first dimension to places in blocks of the following ones, and crops.",
 		In:    []string{"input: T", "block_shape: Tblock_shape", "crops: Tcrops"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tblock_shape: {int32, int64} = int32", "Tcrops: {int32, int64} = int32"},
 		Shape: func(c *opdef.ShapeContext) error { return batchToSpaceShape(c, c.In[1], c.Value(1), 2) },
 	}, func(ctx *kernel.Context) error { return batchToSpace(ctx, ctx.Input(1), ctx.Input(2)) })
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "BatchToSpace", Doc: "Is BatchToSpaceND for images and square blocks.",
 		In:    []string{"input: T", "crops: Tidx"},
 		Out:   []string{"output: T"},

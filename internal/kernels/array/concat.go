@@ -13,21 +13,21 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Concat", Doc: "Joins tensors along dimension concat_dim.",
 		In:    []string{"concat_dim: int32", "values: N * T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"N: int >= 2", "T: type"},
 		Shape: func(c *opdef.ShapeContext) error { return concatShape(c, 1, len(c.In), 0) },
 	}, func(ctx *kernel.Context) error { return concat(ctx, "concat_dim", 0, 1, ctx.NumInputs()) })
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ConcatV2", Doc: "Joins tensors along dimension axis.",
 		In:    []string{"values: N * T", "axis: Tidx"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"N: int >= 2", "T: type", "Tidx: {int32, int64} = int32"},
 		Shape: func(c *opdef.ShapeContext) error { return concatShape(c, 0, len(c.In)-1, len(c.In)-1) },
 	}, func(ctx *kernel.Context) error { return concat(ctx, "axis", ctx.NumInputs()-1, 0, ctx.NumInputs()-1) })
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ConcatOffset", Doc: "Gives where each of the tensors with the given shapes begins in their concatenation.",
 		In:    []string{"concat_dim: int32", "shape: N * shape_type"},
 		Out:   []string{"offset: N * shape_type"},

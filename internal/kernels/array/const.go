@@ -8,31 +8,31 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Const", Doc: "Gives a tensor that is part of the graph.",
 		Out:   []string{"output: dtype"},
 		Attrs: []string{"value: tensor", "dtype: type"},
 		Shape: constShape,
 	}, newConst)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "HostConst", Doc: "Gives a tensor that is part of the graph, in the memory of the host.",
 		Out:   []string{"output: dtype"},
 		Attrs: []string{"value: tensor", "dtype: type"},
 		Shape: opdef.UnknownShape,
 	}, newConst)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Placeholder", Doc: "Stands for a tensor that must be fed.",
 		Out:   []string{"output: dtype"},
 		Attrs: []string{"dtype: type", "shape: shape = <unknown>"},
 		Shape: opdef.AttrShape,
 	}, newPlaceholder)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "PlaceholderV2", Doc: "Stands for a tensor that must be fed.",
 		Out:   []string{"output: dtype"},
 		Attrs: []string{"dtype: type", "shape: shape"},
 		Shape: opdef.AttrShape,
 	}, newPlaceholder)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "PlaceholderWithDefault", Doc: "Passes its input on unless its output is fed.",
 		In:    []string{"input: dtype"},
 		Out:   []string{"output: dtype"},

@@ -10,14 +10,14 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "SpaceToDepth", Doc: "Moves the places in each square block of an image to the depth.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "block_size: int >= 2", "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"},
 		Shape: func(c *opdef.ShapeContext) error { return depthSpaceShape(c, true) },
 	}, newDepthSpace(spaceToDepth))
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DepthToSpace", Doc: "Moves parts of the depth to places in square blocks of an image.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Diag", Doc: "Makes a tensor of twice the rank with the input on its diagonal and zeros elsewhere.",
 		In:    []string{"diagonal: T"},
 		Out:   []string{"output: T"},
@@ -22,7 +22,7 @@ func init() {
 			return err
 		},
 	}, diag)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "DiagPart", Doc: "Gives the diagonal of a tensor whose second half of dimensions equals the first.",
 		In:    []string{"input: T"},
 		Out:   []string{"diagonal: T"},

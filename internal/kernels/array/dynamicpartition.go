@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DynamicPartition", Doc: "Deals rows out to several tensors: row i of data goes to the end of output partitions[i].",
 		In: []string{"data: T", "partitions: int32"}, Out: []string{"outputs: num_partitions * T"},
 		Attrs: []string{"num_partitions: int >= 1", "T: type"}, Shape: partitionShape,

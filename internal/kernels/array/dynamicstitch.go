@@ -17,7 +17,7 @@ func init() {
 		"DynamicStitch":         "Makes a tensor whose row indices[m][i] is data[m][i]; of several with one index, the last stands.",
 		"ParallelDynamicStitch": "Makes a tensor whose row indices[m][i] is data[m][i]; any of several with one index stands.",
 	} {
-		registerNew(opdef.Def{
+		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: doc,
 			In: []string{"indices: N * int32", "data: N * T"}, Out: []string{"merged: T"},
 			Attrs: []string{"N: int >= 1", "T: type"}, Shape: stitchShape,

@@ -16,14 +16,14 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Fill", Doc: "Makes a tensor of shape dims with every element equal to value.",
 		In:    []string{"dims: index_type", "value: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "index_type: {int32, int64} = int32"},
 		Shape: fillShape,
 	}, fill)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ZerosLike", Doc: "Makes a tensor of zeros of the shape of x.",
 		In:    []string{"x: T"},
 		Out:   []string{"y: T"},
@@ -42,7 +42,7 @@ func init() {
 		},
 		Kernels: kernel.ForTypes("T", kernel.Stateless(onesLike), typeset.Plain...),
 	})
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Empty", Doc: "Makes a tensor whose elements are not set, or zero if init is true.",
 		In:       []string{"shape: int32"},
 		Out:      []string{"output: dtype"},

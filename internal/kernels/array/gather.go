@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Gather", Doc: "Takes the slices of params at the given indices of its first dimension.",
 		In:    []string{"params: Tparams", "indices: Tindices"},
 		Out:   []string{"output: Tparams"},
@@ -24,7 +24,7 @@ func init() {
 			return err
 		},
 	}, func(ctx *kernel.Context) error { return gather(ctx, 0, 0) })
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "GatherV2", Doc: "Takes the slices of params at the given indices of dimension axis; the first batch_dims " +
 			"dimensions of params and indices go together.",
 		In:  []string{"params: Tparams", "indices: Tindices", "axis: Taxis"},
@@ -37,7 +37,7 @@ func init() {
 		},
 		Shape: gatherV2Shape,
 	}, newGatherV2)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "GatherNd", Doc: "Takes the slices of params at the index vectors in the last dimension of indices.",
 		In:    []string{"params: Tparams", "indices: Tindices"},
 		Out:   []string{"output: Tparams"},

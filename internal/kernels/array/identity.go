@@ -8,14 +8,14 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Identity", Doc: "Passes its input on.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.SameShape,
 	}, pass)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "IdentityN", Doc: "Passes all its inputs on, together.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
@@ -26,28 +26,28 @@ func init() {
 			return nil
 		},
 	}, passAll)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Snapshot", Doc: "Gives a copy of its input that later writes to a variable do not change.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.SameShape,
 	}, pass)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "StopGradient", Doc: "Passes its input on and no gradient back.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.SameShape,
 	}, pass)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "PreventGradient", Doc: "Passes its input on; to differentiate through it is an error with the given message.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "message: string = ''"},
 		Shape: opdef.SameShape,
 	}, pass)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "GuaranteeConst", Doc: "Passes its input on and promises that it never changes.",
 		In:       []string{"input: T"},
 		Out:      []string{"output: T"},
@@ -55,7 +55,7 @@ func init() {
 		Stateful: true,
 		Shape:    opdef.SameShape,
 	}, guarantee)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "DebugGradientIdentity", Doc: "Passes its input on; marks a tensor for gradient debugging.",
 		In:                  []string{"input: T"},
 		Out:                 []string{"output: T"},
@@ -63,7 +63,7 @@ func init() {
 		AllowsUninitialized: true,
 		Shape:               opdef.SameShape,
 	}, pass)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "DeepCopy", Doc: "Copies its input to memory of its own.",
 		In:       []string{"x: T"},
 		Out:      []string{"y: T"},
@@ -77,7 +77,7 @@ func init() {
 		}
 		return err
 	})
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "EnsureShape", Doc: "Passes its input on after checking that it has the given partial shape.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},

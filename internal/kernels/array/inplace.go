@@ -11,21 +11,21 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "InplaceUpdate", Doc: "Gives x with rows i replaced by those of v.",
 		In:    []string{"x: T", "i: int32", "v: T"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.SameShape,
 	}, inplace(elementwise.Assign))
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "InplaceAdd", Doc: "Gives x with the rows of v added to rows i.",
 		In:    []string{"x: T", "i: int32", "v: T"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.SameShape,
 	}, inplace(elementwise.Add))
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "InplaceSub", Doc: "Gives x with the rows of v subtracted from rows i.",
 		In:    []string{"x: T", "i: int32", "v: T"},
 		Out:   []string{"y: T"},

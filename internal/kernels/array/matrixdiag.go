@@ -13,21 +13,21 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MatrixDiag", Doc: "Makes square matrices with the given diagonals.",
 		In:    []string{"diagonal: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixDiagV1Shape,
 	}, newMatrixDiag)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MatrixDiagV2", Doc: "Makes matrices with the given diagonals k[0] to k[1], left-aligned, and padding elsewhere.",
 		In:    []string{"diagonal: T", "k: int32", "num_rows: int32", "num_cols: int32", "padding_value: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixDiagShape,
 	}, newMatrixDiag)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MatrixDiagV3", Doc: "Makes matrices with the given diagonals k[0] to k[1], aligned as align says, and padding elsewhere.",
 		In:  []string{"diagonal: T", "k: int32", "num_rows: int32", "num_cols: int32", "padding_value: T"},
 		Out: []string{"output: T"},
@@ -37,21 +37,21 @@ func init() {
 		},
 		Shape: matrixDiagShape,
 	}, newMatrixDiag)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MatrixDiagPart", Doc: "Gives the main diagonals of matrices.",
 		In:    []string{"input: T"},
 		Out:   []string{"diagonal: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixDiagPartV1Shape,
 	}, newMatrixDiagPart)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MatrixDiagPartV2", Doc: "Gives diagonals k[0] to k[1] of matrices, left-aligned and padded to the longest.",
 		In:    []string{"input: T", "k: int32", "padding_value: T"},
 		Out:   []string{"diagonal: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixDiagPartShape,
 	}, newMatrixDiagPart)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MatrixDiagPartV3", Doc: "Gives diagonals k[0] to k[1] of matrices, aligned as align says and padded to the longest.",
 		In:  []string{"input: T", "k: int32", "padding_value: T"},
 		Out: []string{"diagonal: T"},
@@ -61,21 +61,21 @@ func init() {
 		},
 		Shape: matrixDiagPartShape,
 	}, newMatrixDiagPart)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MatrixSetDiag", Doc: "Replaces the main diagonals of matrices.",
 		In:    []string{"input: T", "diagonal: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixSetDiagV1Shape,
 	}, newMatrixSetDiag)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MatrixSetDiagV2", Doc: "Replaces diagonals k[0] to k[1] of matrices; the new ones are left-aligned.",
 		In:    []string{"input: T", "diagonal: T", "k: int32"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixSetDiagShape,
 	}, newMatrixSetDiag)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MatrixSetDiagV3", Doc: "Replaces diagonals k[0] to k[1] of matrices; the new ones are aligned as align says.",
 		In:  []string{"input: T", "diagonal: T", "k: int32"},
 		Out: []string{"output: T"},

@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MirrorPad", Doc: "Adds the reflection of a tensor around it, with the border itself (SYMMETRIC) or without (REFLECT).",
 		In:    []string{"input: T", "paddings: Tpaddings"},
 		Out:   []string{"output: T"},

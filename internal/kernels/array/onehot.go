@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "OneHot", Doc: "Adds a dimension of size depth at axis, with on_value at each index and off_value elsewhere.",
 		In:    []string{"indices: TI", "depth: int32", "on_value: T", "off_value: T"},
 		Out:   []string{"output: T"},

@@ -13,21 +13,21 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Pack", Doc: "Stacks tensors of one shape along a new dimension.",
 		In:    []string{"values: N * T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"N: int >= 1", "T: type", "axis: int = 0"},
 		Shape: packShape,
 	}, newPack)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Unpack", Doc: "Cuts a tensor into the slices along one dimension, which disappears.",
 		In:    []string{"value: T"},
 		Out:   []string{"output: num * T"},
 		Attrs: []string{"num: int >= 0", "T: type", "axis: int = 0"},
 		Shape: unpackShape,
 	}, newUnpack)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ParallelConcat", Doc: "Joins tensors whose first dimension is 1 along that dimension.",
 		In:    []string{"values: N * T"},
 		Out:   []string{"output: T"},

@@ -11,14 +11,14 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Pad", Doc: "Adds zeros around a tensor: paddings[i,0] before and paddings[i,1] after dimension i.",
 		In:    []string{"input: T", "paddings: Tpaddings"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tpaddings: {int32, int64} = int32"},
 		Shape: padShape,
 	}, pad)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "PadV2", Doc: "Adds elements equal to constant_values around a tensor.",
 		In:    []string{"input: T", "paddings: Tpaddings", "constant_values: T"},
 		Out:   []string{"output: T"},

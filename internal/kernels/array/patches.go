@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ExtractImagePatches", Doc: "Puts the patch of an image around each place in the depth of that place.",
 		In:  []string{"images: T"},
 		Out: []string{"patches: T"},
@@ -23,7 +23,7 @@ func init() {
 		},
 		Shape: func(c *opdef.ShapeContext) error { return patchesShape(c, 2) },
 	}, newPatches)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ExtractVolumePatches", Doc: "Puts the patch of a volume around each place in the depth of that place.",
 		In:  []string{"input: T"},
 		Out: []string{"patches: T"},

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Range", Doc: "Gives start, start+delta, … up to before limit.",
 		In:  []string{"start: Tidx", "limit: Tidx", "delta: Tidx"},
 		Out: []string{"output: Tidx"},
@@ -22,7 +22,7 @@ func init() {
 		},
 		Shape: rangeShape,
 	}, rangeOp)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "LinSpace", Doc: "Gives num evenly spaced values from start to stop.",
 		In:    []string{"start: T", "stop: T", "num: Tidx"},
 		Out:   []string{"output: T"},

@@ -13,21 +13,21 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Reshape", Doc: "Gives the elements of tensor the shape that input shape names; one size may be -1 and is then inferred.",
 		In:    []string{"tensor: T", "shape: Tshape"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tshape: {int32, int64} = int32"},
 		Shape: reshapeShape,
 	}, reshape)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ExpandDims", Doc: "Inserts a dimension of size 1 before axis dim, or counted from the end if dim is negative.",
 		In:    []string{"input: T", "dim: Tdim"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tdim: {int32, int64} = int32"},
 		Shape: expandDimsShape,
 	}, expandDims)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Squeeze", Doc: "Removes the given dimensions, which must have size 1, or all dimensions of size 1.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},

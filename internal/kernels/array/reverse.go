@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Reverse", Doc: "Turns around the dimensions for which dims is true.",
 		In:  []string{"tensor: T", "dims: bool"},
 		Out: []string{"output: T"},
@@ -20,7 +20,7 @@ func init() {
 		},
 		Shape: reverseShape,
 	}, reverse)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ReverseV2", Doc: "Turns around the dimensions that axis lists.",
 		In:  []string{"tensor: T", "axis: Tidx"},
 		Out: []string{"output: T"},
@@ -30,7 +30,7 @@ func init() {
 		},
 		Shape: reverseV2Shape,
 	}, reverseV2)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ReverseSequence", Doc: "Turns around the first seq_lengths[i] elements of dimension seq_dim in slice i of batch_dim.",
 		In:    []string{"input: T", "seq_lengths: Tlen"},
 		Out:   []string{"output: T"},

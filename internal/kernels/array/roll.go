@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Roll", Doc: "Moves elements by shift along axis; those that leave at one end come back at the other.",
 		In:    []string{"input: T", "shift: Tshift", "axis: Taxis"},
 		Out:   []string{"output: T"},

@@ -13,27 +13,24 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ScatterNd", Doc: "Adds updates, at the index vectors in the last dimension of indices, into a tensor of zeros.",
 		In:    []string{"indices: Tindices", "updates: T", "shape: Tindices"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tindices: {int16, int32, int64}", "bad_indices_policy: string = ''"},
 		Shape: scatterNdShape,
 	}, newScatterNd)
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "TensorScatterUpdate", Doc: "Gives a copy of tensor with updates in the slices that indices name.",
-			In:  []string{"tensor: T", "indices: Tindices", "updates: T"},
-			Out: []string{"output: T"},
-			Attrs: []string{
-				"T: type",
-				"Tindices: {int16, int32, int64, uint16}",
-				"bad_indices_policy: string = ''",
-			},
-			Shape: tensorScatterShape,
+	kernel.RegisterNew(opdef.Def{
+		Name: "TensorScatterUpdate", Doc: "Gives a copy of tensor with updates in the slices that indices name.",
+		In:  []string{"tensor: T", "indices: Tindices", "updates: T"},
+		Out: []string{"output: T"},
+		Attrs: []string{
+			"T: type",
+			"Tindices: {int16, int32, int64, uint16}",
+			"bad_indices_policy: string = ''",
 		},
-		Kernels: kernel.Any(newTensorScatter(elementwise.Assign)),
-	})
+		Shape: tensorScatterShape,
+	}, newTensorScatter(elementwise.Assign))
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "TensorScatterAdd", Doc: "Gives a copy of tensor with updates added to the slices that indices name.",

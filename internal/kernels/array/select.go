@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Select", Doc: "Takes elements of t where condition is true and of e elsewhere; a condition that is a scalar or a " +
 			"vector chooses for the whole tensors or for their slices.",
 		In:    []string{"condition: bool", "t: T", "e: T"},
@@ -21,7 +21,7 @@ func init() {
 		Attrs: []string{"T: type"},
 		Shape: selectShape,
 	}, selectV1)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "SelectV2", Doc: "Takes elements of t where condition is true and of e elsewhere, all three broadcast.",
 		In:    []string{"condition: bool", "t: T", "e: T"},
 		Out:   []string{"output: T"},

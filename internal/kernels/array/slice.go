@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Slice", Doc: "Takes size[i] indices from begin[i] on of every dimension; a size of -1 takes the rest.",
 		In:    []string{"input: T", "begin: Index", "size: Index"},
 		Out:   []string{"output: T"},

@@ -12,14 +12,14 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Split", Doc: "Cuts a tensor into num_split equal pieces along one dimension.",
 		In:    []string{"split_dim: int32", "value: T"},
 		Out:   []string{"output: num_split * T"},
 		Attrs: []string{"num_split: int >= 1", "T: type"},
 		Shape: splitShape,
 	}, split)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "SplitV", Doc: "Cuts a tensor into pieces of the given sizes along one dimension; one size may be -1 for the rest.",
 		In:    []string{"value: T", "size_splits: Tlen", "split_dim: int32"},
 		Out:   []string{"output: num_split * T"},

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StridedSlice", Doc: "Takes every strides[i]-th index from begin[i] to before end[i] of each dimension. The masks " +
 			"say which entries stand for whole dimensions, an ellipsis, a new dimension, or a single index.",
 		In:  []string{"input: T", "begin: Index", "end: Index", "strides: Index"},
@@ -27,7 +27,7 @@ func init() {
 		},
 		Shape: stridedSliceShape,
 	}, newStridedSlice)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StridedSliceGrad", Doc: "Gives the gradient of StridedSlice: dy in its place in a tensor of zeros.",
 		In:    []string{"shape: Index", "begin: Index", "end: Index", "strides: Index", "dy: T"},
 		Out:   []string{"output: T"},
@@ -38,7 +38,7 @@ func init() {
 			return err
 		},
 	}, newStridedSliceGrad)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "TensorStridedSliceUpdate", Doc: "Gives a copy of input with value in the place of a strided slice.",
 		In:    []string{"input: T", "begin: Index", "end: Index", "strides: Index", "value: T"},
 		Out:   []string{"output: T"},

@@ -13,14 +13,14 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Tile", Doc: "Repeats a tensor multiples[i] times along each dimension i.",
 		In:    []string{"input: T", "multiples: Tmultiples"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tmultiples: {int32, int64} = int32"},
 		Shape: tileShape,
 	}, tile)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "BroadcastTo", Doc: "Repeats a tensor to the given shape by NumPy's broadcasting rules.",
 		In:    []string{"input: T", "shape: Tidx"},
 		Out:   []string{"output: T"},

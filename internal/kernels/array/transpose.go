@@ -13,21 +13,21 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Transpose", Doc: "Reorders dimensions: dimension i of the result is dimension perm[i] of x.",
 		In:    []string{"x: T", "perm: Tperm"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: type", "Tperm: {int32, int64} = int32"},
 		Shape: transposeShape,
 	}, transpose)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ConjugateTranspose", Doc: "Reorders dimensions and conjugates the elements.",
 		In:    []string{"x: T", "perm: Tperm"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: type", "Tperm: {int32, int64} = int32"},
 		Shape: transposeShape,
 	}, conjugateTranspose)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "InvertPermutation", Doc: "Gives the y with y[x[i]] = i.",
 		In:    []string{"x: T"},
 		Out:   []string{"y: T"},

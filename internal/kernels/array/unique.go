@@ -15,35 +15,35 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Unique", Doc: "Gives the distinct elements of a vector in order of appearance, and for each element which of them it is.",
 		In:    []string{"x: T"},
 		Out:   []string{"y: T", "idx: out_idx"},
 		Attrs: []string{"T: type", "out_idx: {int32, int64} = int32"},
 		Shape: uniqueShape,
 	}, unique)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "UniqueV2", Doc: "Gives the distinct slices along an axis in order of appearance, and for each slice which of them it is.",
 		In:    []string{"x: T", "axis: Taxis"},
 		Out:   []string{"y: T", "idx: out_idx"},
 		Attrs: []string{"T: type", "Taxis: {int32, int64} = int64", "out_idx: {int32, int64} = int32"},
 		Shape: uniqueShape,
 	}, unique)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "UniqueWithCounts", Doc: "Gives the distinct elements of a vector, which of them each element is, and how often each appears.",
 		In:    []string{"x: T"},
 		Out:   []string{"y: T", "idx: out_idx", "count: out_idx"},
 		Attrs: []string{"T: type", "out_idx: {int32, int64} = int32"},
 		Shape: uniqueShape,
 	}, unique)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "UniqueWithCountsV2", Doc: "Gives the distinct slices along an axis, which of them each slice is, and how often each appears.",
 		In:    []string{"x: T", "axis: Taxis"},
 		Out:   []string{"y: T", "idx: out_idx", "count: out_idx"},
 		Attrs: []string{"T: type", "Taxis: {int32, int64} = int64", "out_idx: {int32, int64} = int32"},
 		Shape: uniqueShape,
 	}, unique)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ListDiff", Doc: "Gives the elements of x that are not in y, and their positions.",
 		In:    []string{"x: T", "y: T"},
 		Out:   []string{"out: T", "idx: out_idx"},

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "UnravelIndex", Doc: "Gives the coordinates, in a tensor of shape dims, of elements given by number: one column each.",
 		In:    []string{"indices: Tidx", "dims: Tidx"},
 		Out:   []string{"output: Tidx"},

@@ -17,21 +17,18 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Batch",
-			Doc: "Puts the rows of inputs of several steps together. One of the steps is given all of them, with an index that says which rows are " +
-				"whose; the others are given none. It waits until max_batch_size rows are there, at most batch_timeout_micros.",
-			In: []string{"in_tensors: T"}, Out: []string{"batched_tensors: T", "batch_index: int64", "id: int64"},
-			Attrs: []string{
-				"num_batch_threads: int", "max_batch_size: int", "max_enqueued_batches: int = 10", "batch_timeout_micros: int",
-				"allowed_batch_sizes: list(int) = []", "grad_timeout_micros: int", "container: string = ''", "shared_name: string = ''",
-				"batching_queue: string = ''", "T: list(type) >= 1",
-			},
-			Distributed: true, Shape: batchShape,
+	kernel.RegisterNew(opdef.Def{
+		Name: "Batch",
+		Doc: "Puts the rows of inputs of several steps together. One of the steps is given all of them, with an index that says which rows are " +
+			"whose; the others are given none. It waits until max_batch_size rows are there, at most batch_timeout_micros.",
+		In: []string{"in_tensors: T"}, Out: []string{"batched_tensors: T", "batch_index: int64", "id: int64"},
+		Attrs: []string{
+			"num_batch_threads: int", "max_batch_size: int", "max_enqueued_batches: int = 10", "batch_timeout_micros: int",
+			"allowed_batch_sizes: list(int) = []", "grad_timeout_micros: int", "container: string = ''", "shared_name: string = ''",
+			"batching_queue: string = ''", "T: list(type) >= 1",
 		},
-		Kernels: kernel.Any(newBatch),
-	})
+		Distributed: true, Shape: batchShape,
+	}, newBatch)
 }
 
 func batchShape(c *opdef.ShapeContext) error {

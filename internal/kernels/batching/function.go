@@ -10,26 +10,23 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "BatchFunction",
-			Doc: "Calls a function with the rows of inputs of several steps together, and gives each step its rows of the results. It waits until " +
-				"max_batch_size rows are there, at most batch_timeout_micros. Batches are filled up to one of allowed_batch_sizes.",
-			In: []string{"in_tensors: Tin", "captured_tensors: Tcaptured"}, Out: []string{"out_tensors: Tout"},
-			Attrs: []string{
-				"f: func", "num_batch_threads: int", "max_batch_size: int", "batch_timeout_micros: int", "max_enqueued_batches: int = 10",
-				"allowed_batch_sizes: list(int) = []", "container: string = ''", "shared_name: string = ''", "batching_queue: string = ''",
-				"low_priority_max_batch_size: int = 0", "low_priority_batch_timeout_micros: int = 0",
-				"low_priority_allowed_batch_sizes: list(int) = []", "low_priority_max_enqueued_batches: int = 0",
-				"mixed_priority_policy: {'low_priority_padding_with_max_batch_size', 'low_priority_padding_with_next_allowed_batch_size', " +
-					"'priority_isolation', 'priority_merge'} = 'low_priority_padding_with_max_batch_size'",
-				"batch_padding_policy: {'PAD_UP', 'BATCH_DOWN', 'MINIMIZE_TPU_COST_PER_REQUEST'} = 'PAD_UP'",
-				"Tin: list(type) >= 1", "Tcaptured: list(type) >= 0", "Tout: list(type) >= 1", "enable_large_batch_splitting: bool = false",
-			},
-			Distributed: true, Shape: opdef.UnknownShape,
+	kernel.RegisterNew(opdef.Def{
+		Name: "BatchFunction",
+		Doc: "Calls a function with the rows of inputs of several steps together, and gives each step its rows of the results. It waits until " +
+			"max_batch_size rows are there, at most batch_timeout_micros. Batches are filled up to one of allowed_batch_sizes.",
+		In: []string{"in_tensors: Tin", "captured_tensors: Tcaptured"}, Out: []string{"out_tensors: Tout"},
+		Attrs: []string{
+			"f: func", "num_batch_threads: int", "max_batch_size: int", "batch_timeout_micros: int", "max_enqueued_batches: int = 10",
+			"allowed_batch_sizes: list(int) = []", "container: string = ''", "shared_name: string = ''", "batching_queue: string = ''",
+			"low_priority_max_batch_size: int = 0", "low_priority_batch_timeout_micros: int = 0",
+			"low_priority_allowed_batch_sizes: list(int) = []", "low_priority_max_enqueued_batches: int = 0",
+			"mixed_priority_policy: {'low_priority_padding_with_max_batch_size', 'low_priority_padding_with_next_allowed_batch_size', " +
+				"'priority_isolation', 'priority_merge'} = 'low_priority_padding_with_max_batch_size'",
+			"batch_padding_policy: {'PAD_UP', 'BATCH_DOWN', 'MINIMIZE_TPU_COST_PER_REQUEST'} = 'PAD_UP'",
+			"Tin: list(type) >= 1", "Tcaptured: list(type) >= 0", "Tout: list(type) >= 1", "enable_large_batch_splitting: bool = false",
 		},
-		Kernels: kernel.Any(newFunction),
-	})
+		Distributed: true, Shape: opdef.UnknownShape,
+	}, newFunction)
 }
 
 // function is the kernel of a node that calls a function with batches. All steps have one priority;

@@ -14,20 +14,17 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Unbatch",
-			Doc: "Gives each step its rows of what was computed of a batch, which one of the steps has, with the index of Batch. It waits for " +
-				"that step at most timeout_micros.",
-			In: []string{"batched_tensor: T", "batch_index: int64", "id: int64"}, Out: []string{"unbatched_tensor: T"},
-			Attrs: []string{"timeout_micros: int", "container: string = ''", "shared_name: string = ''", "T: type"},
-			Shape: func(c *opdef.ShapeContext) (err error) {
-				c.Out[0], err = anyRows(c.In[0])
-				return err
-			},
+	kernel.RegisterNew(opdef.Def{
+		Name: "Unbatch",
+		Doc: "Gives each step its rows of what was computed of a batch, which one of the steps has, with the index of Batch. It waits for " +
+			"that step at most timeout_micros.",
+		In: []string{"batched_tensor: T", "batch_index: int64", "id: int64"}, Out: []string{"unbatched_tensor: T"},
+		Attrs: []string{"timeout_micros: int", "container: string = ''", "shared_name: string = ''", "T: type"},
+		Shape: func(c *opdef.ShapeContext) (err error) {
+			c.Out[0], err = anyRows(c.In[0])
+			return err
 		},
-		Kernels: kernel.Any(newUnbatch),
-	})
+	}, newUnbatch)
 }
 
 // unbatcher is the resource at which the rows of a batch and the steps that they are for meet.

@@ -13,22 +13,19 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "UnbatchGrad",
-			Doc: "Puts the derivatives with respect to the rows of several steps together, for the step that has the batch; the others are given " +
-				"none.",
-			In: []string{"original_input: T", "batch_index: int64", "grad: T", "id: int64"}, Out: []string{"batched_grad: T"},
-			Attrs: []string{"container: string = ''", "shared_name: string = ''", "T: type"},
-			Shape: func(c *opdef.ShapeContext) error {
-				if c.In[2].RankKnown() {
-					c.Out[0] = tensor.UnknownDims(c.In[2].Rank())
-				}
-				return nil
-			},
+	kernel.RegisterNew(opdef.Def{
+		Name: "UnbatchGrad",
+		Doc: "Puts the derivatives with respect to the rows of several steps together, for the step that has the batch; the others are given " +
+			"none.",
+		In: []string{"original_input: T", "batch_index: int64", "grad: T", "id: int64"}, Out: []string{"batched_grad: T"},
+		Attrs: []string{"container: string = ''", "shared_name: string = ''", "T: type"},
+		Shape: func(c *opdef.ShapeContext) error {
+			if c.In[2].RankKnown() {
+				c.Out[0] = tensor.UnknownDims(c.In[2].Rank())
+			}
+			return nil
 		},
-		Kernels: kernel.Any(newUnbatchGrad),
-	})
+	}, newUnbatchGrad)
 }
 
 // gradients is the resource at which derivatives and the steps that have the batches meet.

@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "KMC2ChainInitialization",
 		Doc: "Chooses a point by a Markov chain over all of them, of which the distances to the centers so far are given " +
 			"(Bachem et al., Approximate K-Means++ in Sublinear Time, AAAI 2016).",

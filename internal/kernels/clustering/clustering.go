@@ -5,15 +5,9 @@ package clustering
 
 import (
 	"github.com/weft-ml/weft/kernel"
-	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
-
-// register adds an operation whose kernel is one function.
-func register(def opdef.Def, compute kernel.Func) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
-}
 
 // points is a matrix that has a point in each row.
 type points struct {

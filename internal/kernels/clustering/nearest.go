@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "NearestNeighbors", Doc: "Gives the k centers nearest to each point, the nearest first, and their squared distances.",
 		In:    []string{"points: float32", "centers: float32", "k: int64"},
 		Out:   []string{"nearest_center_indices: int64", "nearest_center_distances: float32"},

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "KmeansPlusPlusInitialization",
 		Doc: "Chooses points as first centers, each with a probability in proportion to its squared distance from those before it " +
 			"(Arthur and Vassilvitskii, k-means++, SODA 2007); the best of 1 + num_retries_per_sample draws is taken.",

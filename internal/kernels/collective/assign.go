@@ -8,14 +8,11 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "CollectiveAssignGroupV2", Doc: "Gives the size and the key of the group that a device is in, by a matrix with a group in each row.",
-			In:  []string{"group_assignment: int32", "device_index: int32", "base_key: int32"},
-			Out: []string{"group_size: int32", "group_key: int32"}, Shape: opdef.ScalarShape, Stateful: true, Distributed: true,
-		},
-		Kernels: kernel.Any(kernel.Stateless(assignGroup)),
-	})
+	kernel.RegisterFunc(opdef.Def{
+		Name: "CollectiveAssignGroupV2", Doc: "Gives the size and the key of the group that a device is in, by a matrix with a group in each row.",
+		In:  []string{"group_assignment: int32", "device_index: int32", "base_key: int32"},
+		Out: []string{"group_size: int32", "group_key: int32"}, Shape: opdef.ScalarShape, Stateful: true, Distributed: true,
+	}, assignGroup)
 }
 
 func assignGroup(ctx *kernel.Context) error {

@@ -39,7 +39,7 @@ type prepare func(ctx *kernel.Context, op *kernel.Collective) error
 // register adds an operation with all its attributes, whose nodes are described by describe.
 func register(def opdef.Def, describe func(c *kernel.Construction) (*kernel.Collective, prepare, error)) {
 	def.Stateful, def.Distributed = true, true
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+	kernel.RegisterNew(def, func(c *kernel.Construction) (kernel.Kernel, error) {
 		op, p, err := describe(c)
 		if err != nil {
 			return nil, err
@@ -47,7 +47,7 @@ func register(def opdef.Def, describe func(c *kernel.Construction) (*kernel.Coll
 		op.DType = c.Attrs.Type("T")
 		op.Timeout = seconds(c.Attrs.Float("timeout_seconds"))
 		return waiting(func(ctx *kernel.Context) error { return run(ctx, *op, p) }), nil
-	})})
+	})
 }
 
 // run makes one execution of a node.

@@ -29,16 +29,13 @@ func (*communicator) TypeName() string {
 const container = "collective_op_group"
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "CollectiveInitializeCommunicator", Doc: "Joins a group at the given rank and gives a handle that stands for it.",
-			In: []string{"group_key: int32", "rank: int32", "group_size: int32"}, Out: []string{"communicator: resource"},
-			Attrs: hints, Shape: opdef.ScalarShape, Stateful: true, Distributed: true,
-		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			timeout := seconds(c.Attrs.Float("timeout_seconds"))
-			return waiting(func(ctx *kernel.Context) error { return join(ctx, timeout) }), nil
-		}),
+	kernel.RegisterNew(opdef.Def{
+		Name: "CollectiveInitializeCommunicator", Doc: "Joins a group at the given rank and gives a handle that stands for it.",
+		In: []string{"group_key: int32", "rank: int32", "group_size: int32"}, Out: []string{"communicator: resource"},
+		Attrs: hints, Shape: opdef.ScalarShape, Stateful: true, Distributed: true,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		timeout := seconds(c.Attrs.Float("timeout_seconds"))
+		return waiting(func(ctx *kernel.Context) error { return join(ctx, timeout) }), nil
 	})
 }
 

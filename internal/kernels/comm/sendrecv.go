@@ -16,25 +16,19 @@ func init() {
 		"_HostSend": "Sends a tensor in the host's memory to another device.",
 		"Send":      "Sends a tensor to another device.",
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: []string{"tensor: T"}, Attrs: append([]string{"T: type"}, keyAttrs...), Stateful: true,
-			},
-			Kernels: kernel.Any(newSend),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, In: []string{"tensor: T"}, Attrs: append([]string{"T: type"}, keyAttrs...), Stateful: true,
+		}, newSend)
 	}
 	for name, doc := range map[string]string{
 		"_Recv":     "Receives a tensor from another device.",
 		"_HostRecv": "Receives a tensor from another device into the host's memory.",
 		"Recv":      "Receives a tensor from another device.",
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, Out: []string{"tensor: tensor_type"}, Attrs: append([]string{"tensor_type: type"}, keyAttrs...),
-				Shape: opdef.UnknownShape, Stateful: true, Distributed: true,
-			},
-			Kernels: kernel.Any(newRecv),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, Out: []string{"tensor: tensor_type"}, Attrs: append([]string{"tensor_type: type"}, keyAttrs...),
+			Shape: opdef.UnknownShape, Stateful: true, Distributed: true,
+		}, newRecv)
 	}
 }
 

@@ -10,30 +10,23 @@ func init() {
 		enterShape, "frame_name: string", "is_constant: bool = false", "parallel_iterations: int = 10")
 	registerForward("Exit", "Brings a value out of a frame into the frame around it.", opdef.SameShape)
 	registerForward("NextIteration", "Brings a value into the next iteration of its frame.", opdef.SameShape)
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "LoopCond", Doc: "Forwards the condition of a loop. It marks the condition for those who rewrite graphs.",
-			In: []string{"input: bool"}, Out: []string{"output: bool"}, Shape: scalarSame,
-		},
-		Kernels: kernel.Any(kernel.Stateless(first)),
-	})
+	kernel.RegisterFunc(opdef.Def{
+		Name: "LoopCond", Doc: "Forwards the condition of a loop. It marks the condition for those who rewrite graphs.",
+		In: []string{"input: bool"}, Out: []string{"output: bool"}, Shape: scalarSame,
+	}, first)
 }
 
 // registerForward registers an operation that forwards its input, and the same operation for
 // references.
 func registerForward(name, doc string, shape opdef.ShapeFn, attrs ...string) {
 	attrs = append([]string{"T: type"}, attrs...)
-	kernel.Register(kernel.Op{
-		Def:     opdef.Def{Name: name, Doc: doc, In: []string{"data: T"}, Out: []string{"output: T"}, Attrs: attrs, Shape: shape},
-		Kernels: kernel.Any(kernel.Stateless(first)),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Ref" + name, Doc: doc + " The value is a reference.",
-			In: []string{"data: Ref(T)"}, Out: []string{"output: Ref(T)"}, Attrs: attrs, Shape: opdef.SameShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(first)),
-	})
+	kernel.RegisterFunc(opdef.Def{
+		Name: name, Doc: doc, In: []string{"data: T"}, Out: []string{"output: T"}, Attrs: attrs, Shape: shape,
+	}, first)
+	kernel.RegisterFunc(opdef.Def{
+		Name: "Ref" + name, Doc: doc + " The value is a reference.",
+		In: []string{"data: Ref(T)"}, Out: []string{"output: Ref(T)"}, Attrs: attrs, Shape: opdef.SameShape,
+	}, first)
 }
 
 func first(ctx *kernel.Context) error { return pass(ctx, 0, 0) }

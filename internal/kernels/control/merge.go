@@ -7,22 +7,16 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Merge", Doc: "Forwards the first of the inputs that is available, with its index.",
-			In: []string{"inputs: N * T"}, Out: []string{"output: T", "value_index: int32"},
-			Attrs: []string{"T: type", "N: int >= 1"}, Shape: mergeShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(merge)),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "RefMerge", Doc: "Forwards the first of the references that is available, with its index.",
-			In: []string{"inputs: Ref(N * T)"}, Out: []string{"output: Ref(T)", "value_index: int32"},
-			Attrs: []string{"T: type", "N: int >= 1"}, Shape: mergeShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(merge)),
-	})
+	kernel.RegisterFunc(opdef.Def{
+		Name: "Merge", Doc: "Forwards the first of the inputs that is available, with its index.",
+		In: []string{"inputs: N * T"}, Out: []string{"output: T", "value_index: int32"},
+		Attrs: []string{"T: type", "N: int >= 1"}, Shape: mergeShape,
+	}, merge)
+	kernel.RegisterFunc(opdef.Def{
+		Name: "RefMerge", Doc: "Forwards the first of the references that is available, with its index.",
+		In: []string{"inputs: Ref(N * T)"}, Out: []string{"output: Ref(T)", "value_index: int32"},
+		Attrs: []string{"T: type", "N: int >= 1"}, Shape: mergeShape,
+	}, merge)
 }
 
 // mergeShape keeps the dimensions that all inputs agree on.

@@ -7,21 +7,16 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def:     opdef.Def{Name: "NoOp", Doc: "Does nothing. It orders others by its control edges."},
-		Kernels: kernel.Any(kernel.Stateless(nothing)),
-	})
-	kernel.Register(kernel.Op{
-		Def:     opdef.Def{Name: "ControlTrigger", Doc: "Does nothing, even if its control inputs are dead."},
-		Kernels: kernel.Any(kernel.Stateless(nothing)),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Abort", Doc: "Fails the step. TensorFlow ends the process.",
-			Attrs: []string{"error_msg: string = ''", "exit_without_error: bool = false"},
-		},
-		Kernels: kernel.Any(newAbort),
-	})
+	kernel.RegisterFunc(opdef.Def{
+		Name: "NoOp", Doc: "Does nothing. It orders others by its control edges.",
+	}, nothing)
+	kernel.RegisterFunc(opdef.Def{
+		Name: "ControlTrigger", Doc: "Does nothing, even if its control inputs are dead.",
+	}, nothing)
+	kernel.RegisterNew(opdef.Def{
+		Name: "Abort", Doc: "Fails the step. TensorFlow ends the process.",
+		Attrs: []string{"error_msg: string = ''", "exit_without_error: bool = false"},
+	}, newAbort)
 }
 
 func nothing(*kernel.Context) error { return nil }

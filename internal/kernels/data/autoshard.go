@@ -15,16 +15,13 @@ func init() {
 		"AutoShardDataset":             append(typed("auto_shard_policy: int = 0"), "num_replicas: int = 0"),
 		"ExperimentalAutoShardDataset": typed("auto_shard_policy: int = 0"),
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name,
-				Doc: "Gives the dataset that one of several workers takes elements from: of some of the files that its input reads, or else of " +
-					"some of its elements.",
-				In: []string{"input_dataset: variant", "num_workers: int64", "index: int64"}, Out: []string{"handle: variant"}, Attrs: attrs,
-				Shape: opdef.ScalarShape,
-			},
-			Kernels: kernel.Any(waiting(autoShard)),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name,
+			Doc: "Gives the dataset that one of several workers takes elements from: of some of the files that its input reads, or else of " +
+				"some of its elements.",
+			In: []string{"input_dataset: variant", "num_workers: int64", "index: int64"}, Out: []string{"handle: variant"}, Attrs: attrs,
+			Shape: opdef.ScalarShape,
+		}, waiting(autoShard))
 	}
 }
 

@@ -7,18 +7,15 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "ComputeBatchSize", Doc: "Gives the size of the batches that a dataset has as elements, or -1 if it is not known.",
-			In: []string{"input_dataset: variant"}, Out: []string{"batch_size: int64"}, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			if _, err := datasetOf(ctx.Input(0)); err != nil {
-				return err
-			}
-			ctx.SetOutput(0, tensor.Scalar(batchSize(ctx.Input(0))))
-			return nil
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "ComputeBatchSize", Doc: "Gives the size of the batches that a dataset has as elements, or -1 if it is not known.",
+		In: []string{"input_dataset: variant"}, Out: []string{"batch_size: int64"}, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		if _, err := datasetOf(ctx.Input(0)); err != nil {
+			return err
+		}
+		ctx.SetOutput(0, tensor.Scalar(batchSize(ctx.Input(0))))
+		return nil
 	})
 }
 

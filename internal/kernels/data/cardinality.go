@@ -15,13 +15,10 @@ func init() {
 		"DatasetCardinality":             {"cardinality_options: string = ''"},
 		"ExperimentalDatasetCardinality": nil,
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: "Gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.",
-				In: []string{"input_dataset: variant"}, Out: []string{"cardinality: int64"}, Attrs: attrs, Shape: opdef.ScalarShape,
-			},
-			Kernels: kernel.Any(waiting(cardinalityOf)),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: "Gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.",
+			In: []string{"input_dataset: variant"}, Out: []string{"cardinality: int64"}, Attrs: attrs, Shape: opdef.ScalarShape,
+		}, waiting(cardinalityOf))
 	}
 	registerStage("AssertCardinalityDataset", "Gives a dataset whose number of elements is known; another number is an error.",
 		[]string{"cardinality: int64"}, typed(), func(n *node, ctx *kernel.Context, s stage) (dataset, error) {

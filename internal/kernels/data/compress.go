@@ -16,32 +16,26 @@ import (
 
 func init() {
 	tensor.RegisterVariant(compressedName, decodeCompressed)
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "CompressElement", Doc: "Gives the tensors of an element together, compressed with Snappy.",
-			In: []string{"components: input_types"}, Out: []string{"compressed: variant"}, Attrs: []string{"input_types: list(type) >= 1"},
-			Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			e := make(element, ctx.NumInputs())
-			for i := range e {
-				e[i] = *ctx.Input(i)
-			}
-			c, err := compress(e)
-			if err == nil {
-				ctx.SetOutput(0, tensor.Scalar(tensor.VariantValue{Value: c}))
-			}
-			return err
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "CompressElement", Doc: "Gives the tensors of an element together, compressed with Snappy.",
+		In: []string{"components: input_types"}, Out: []string{"compressed: variant"}, Attrs: []string{"input_types: list(type) >= 1"},
+		Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		e := make(element, ctx.NumInputs())
+		for i := range e {
+			e[i] = *ctx.Input(i)
+		}
+		c, err := compress(e)
+		if err == nil {
+			ctx.SetOutput(0, tensor.Scalar(tensor.VariantValue{Value: c}))
+		}
+		return err
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "UncompressElement", Doc: "Gives the tensors that CompressElement was given.",
-			In: []string{"compressed: variant"}, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
-		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			return kernel.Func(func(ctx *kernel.Context) error { return giveUncompressed(ctx, c.Outputs) }), nil
-		}),
+	kernel.RegisterNew(opdef.Def{
+		Name: "UncompressElement", Doc: "Gives the tensors that CompressElement was given.",
+		In: []string{"compressed: variant"}, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		return kernel.Func(func(ctx *kernel.Context) error { return giveUncompressed(ctx, c.Outputs) }), nil
 	})
 }
 

@@ -11,14 +11,11 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "InitializeTableFromDataset", Doc: "Fills a lookup table, unless that has been done, with the pairs of key and value in a dataset.",
-			In: []string{"table_handle: resource", "dataset: variant"}, Stateful: true,
-			Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0, 0) },
-		},
-		Kernels: kernel.Any(waiting(fillTable)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "InitializeTableFromDataset", Doc: "Fills a lookup table, unless that has been done, with the pairs of key and value in a dataset.",
+		In: []string{"table_handle: resource", "dataset: variant"}, Stateful: true,
+		Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0, 0) },
+	}, waiting(fillTable))
 }
 
 // table is a lookup table that is filled once.

@@ -13,33 +13,24 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "IteratorToStringHandle", Doc: "Gives a string that names an iterator.",
-			In: []string{"resource_handle: resource"}, Out: []string{"string_handle: string"}, Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(toStringHandle[*Iterator])),
-	})
+	kernel.RegisterFunc(opdef.Def{
+		Name: "IteratorToStringHandle", Doc: "Gives a string that names an iterator.",
+		In: []string{"resource_handle: resource"}, Out: []string{"string_handle: string"}, Stateful: true, Shape: opdef.ScalarShape,
+	}, toStringHandle[*Iterator])
 	for _, name := range []string{"IteratorFromStringHandle", "IteratorFromStringHandleV2"} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: "Gives the iterator that a string of IteratorToStringHandle names.",
-				In: []string{"string_handle: string"}, Out: []string{"resource_handle: resource"},
-				Attrs:    []string{"output_types: list(type) >= 0 = []", "output_shapes: list(shape) >= 0 = []"},
-				Stateful: true, Shape: opdef.ScalarShape,
-			},
-			Kernels: kernel.Any(newFromStringHandle[*Iterator]),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: "Gives the iterator that a string of IteratorToStringHandle names.",
+			In: []string{"string_handle: string"}, Out: []string{"resource_handle: resource"},
+			Attrs:    []string{"output_types: list(type) >= 0 = []", "output_shapes: list(shape) >= 0 = []"},
+			Stateful: true, Shape: opdef.ScalarShape,
+		}, newFromStringHandle[*Iterator])
 	}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "IteratorGetDevice", Doc: "Gives the name of the device that an iterator is on.",
-			In: []string{"resource: resource"}, Out: []string{"device: string"}, Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			ctx.SetOutput(0, tensor.Scalar(ctx.Device.Name))
-			return nil
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "IteratorGetDevice", Doc: "Gives the name of the device that an iterator is on.",
+		In: []string{"resource: resource"}, Out: []string{"device: string"}, Stateful: true, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		ctx.SetOutput(0, tensor.Scalar(ctx.Device.Name))
+		return nil
 	})
 }
 

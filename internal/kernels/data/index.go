@@ -9,13 +9,10 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "GetElementAtIndex", Doc: "Gives the element of a dataset at an index.",
-			In: []string{"dataset: variant", "index: int64"}, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
-		},
-		Kernels: kernel.Any(waiting(getElement)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "GetElementAtIndex", Doc: "Gives the element of a dataset at an index.",
+		In: []string{"dataset: variant", "index: int64"}, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
+	}, waiting(getElement))
 }
 
 // indexed is a dataset whose elements can be had in any order.

@@ -12,62 +12,44 @@ import (
 
 func init() {
 	for _, name := range []string{"Iterator", "IteratorV2"} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: "Gives an iterator, which MakeIterator puts at the beginning of a dataset.",
-				Out: []string{"handle: resource"}, Attrs: typed("shared_name: string", "container: string"),
-				Stateful: true, Shape: opdef.ScalarShape,
-			},
-			Kernels: kernel.Any(makeIterator),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: "Gives an iterator, which MakeIterator puts at the beginning of a dataset.",
+			Out: []string{"handle: resource"}, Attrs: typed("shared_name: string", "container: string"),
+			Stateful: true, Shape: opdef.ScalarShape,
+		}, makeIterator)
 	}
 	for name, out := range map[string][]string{
 		"AnonymousIterator": {"handle: resource"}, "AnonymousIteratorV2": {"handle: resource", "deleter: variant"}, "AnonymousIteratorV3": {"handle: resource"},
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: "Gives an iterator that nothing but its handle names.",
-				Out: out, Attrs: typed(), Stateful: true, Shape: opdef.ScalarShape,
-			},
-			Kernels: kernel.Any(newAnonymous(func(n *node, _ *kernel.Context) (kernel.Resource, error) {
-				return newIterator(n.spec()), nil
-			})),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: "Gives an iterator that nothing but its handle names.",
+			Out: out, Attrs: typed(), Stateful: true, Shape: opdef.ScalarShape,
+		}, newAnonymous(func(n *node, _ *kernel.Context) (kernel.Resource, error) {
+			return newIterator(n.spec()), nil
+		}))
 	}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "MakeIterator", Doc: "Puts an iterator at the beginning of a dataset.",
-			In: []string{"dataset: variant", "iterator: resource"}, Stateful: true,
-		},
-		Kernels: kernel.Any(onIterator(1, initialize)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "MakeIterator", Doc: "Puts an iterator at the beginning of a dataset.",
+		In: []string{"dataset: variant", "iterator: resource"}, Stateful: true,
+	}, onIterator(1, initialize))
 	for name, doc := range map[string]string{
 		"IteratorGetNext":     "Takes the next element of an iterator. It waits until there is one.",
 		"IteratorGetNextSync": "Takes the next element of an iterator, like IteratorGetNext.",
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: []string{"iterator: resource"}, Out: []string{"components: output_types"},
-				Attrs: typed(), Stateful: true, Shape: elementShape,
-			},
-			Kernels: kernel.Any(onIterator(0, getNext)),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, In: []string{"iterator: resource"}, Out: []string{"components: output_types"},
+			Attrs: typed(), Stateful: true, Shape: elementShape,
+		}, onIterator(0, getNext))
 	}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SerializeIterator", Doc: "Gives the place of an iterator, for DeserializeIterator.",
-			In: []string{"resource_handle: resource"}, Out: []string{"serialized: variant"},
-			Attrs: []string{"external_state_policy: int = 0"}, Stateful: true, Shape: vectorShape,
-		},
-		Kernels: kernel.Any(onIterator(0, serialize)),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "DeserializeIterator", Doc: "Puts an iterator at a place that SerializeIterator gave.",
-			In: []string{"resource_handle: resource", "serialized: variant"}, Stateful: true,
-		},
-		Kernels: kernel.Any(onIterator(0, deserialize)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "SerializeIterator", Doc: "Gives the place of an iterator, for DeserializeIterator.",
+		In: []string{"resource_handle: resource"}, Out: []string{"serialized: variant"},
+		Attrs: []string{"external_state_policy: int = 0"}, Stateful: true, Shape: vectorShape,
+	}, onIterator(0, serialize))
+	kernel.RegisterNew(opdef.Def{
+		Name: "DeserializeIterator", Doc: "Puts an iterator at a place that SerializeIterator gave.",
+		In: []string{"resource_handle: resource", "serialized: variant"}, Stateful: true,
+	}, onIterator(0, deserialize))
 }
 
 // elementShape is the rule of operations that give an element.

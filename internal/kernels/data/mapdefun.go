@@ -14,17 +14,14 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "MapDefun",
-			Doc: "Calls a function with each row of arguments, all of which have as many rows, and puts its results together as rows. " +
-				"Calls may be under way at once.",
-			In: []string{"arguments: Targuments", "captured_inputs: Tcaptured"}, Out: []string{"output: output_types"},
-			Attrs: append(typed("Targuments: list(type) >= 1", "Tcaptured: list(type) >= 0 = []"), "f: func", "max_intra_op_parallelism: int = 1"),
-			Shape: mapDefunShape,
-		},
-		Kernels: kernel.Any(newMapDefun),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "MapDefun",
+		Doc: "Calls a function with each row of arguments, all of which have as many rows, and puts its results together as rows. " +
+			"Calls may be under way at once.",
+		In: []string{"arguments: Targuments", "captured_inputs: Tcaptured"}, Out: []string{"output: output_types"},
+		Attrs: append(typed("Targuments: list(type) >= 1", "Tcaptured: list(type) >= 0 = []"), "f: func", "max_intra_op_parallelism: int = 1"),
+		Shape: mapDefunShape,
+	}, newMapDefun)
 }
 
 func mapDefunShape(c *opdef.ShapeContext) error {

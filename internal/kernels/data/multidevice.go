@@ -13,69 +13,48 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "MultiDeviceIterator", Doc: "Gives an iterator whose elements several devices take in turn.",
-			Out: []string{"handle: resource"}, Attrs: typed("devices: list(string) >= 1", "shared_name: string", "container: string"),
-			Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(makeMultiDevice),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "MultiDeviceIterator", Doc: "Gives an iterator whose elements several devices take in turn.",
+		Out: []string{"handle: resource"}, Attrs: typed("devices: list(string) >= 1", "shared_name: string", "container: string"),
+		Stateful: true, Shape: opdef.ScalarShape,
+	}, makeMultiDevice)
 	for name, out := range map[string][]string{
 		"AnonymousMultiDeviceIterator": {"handle: resource", "deleter: variant"}, "AnonymousMultiDeviceIteratorV3": {"handle: resource"},
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: "Gives an iterator whose elements several devices take in turn, and that nothing but its handle names.",
-				Out: out, Attrs: typed("devices: list(string) >= 1"), Stateful: true, Shape: opdef.ScalarShape,
-			},
-			Kernels: kernel.Any(newAnonymous(func(n *node, _ *kernel.Context) (kernel.Resource, error) {
-				return newMultiDevice(n.Construction), nil
-			})),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: "Gives an iterator whose elements several devices take in turn, and that nothing but its handle names.",
+			Out: out, Attrs: typed("devices: list(string) >= 1"), Stateful: true, Shape: opdef.ScalarShape,
+		}, newAnonymous(func(n *node, _ *kernel.Context) (kernel.Resource, error) {
+			return newMultiDevice(n.Construction), nil
+		}))
 	}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "MultiDeviceIteratorInit",
-			Doc: "Puts an iterator for several devices at the beginning of a dataset, with at most max_buffer_size elements ahead for each. " +
-				"Gives a number that those who take elements must know.",
-			In:  []string{"dataset: variant", "multi_device_iterator: resource", "max_buffer_size: int64"},
-			Out: []string{"incarnation_id: int64"}, Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(initMultiDevice),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "MultiDeviceIteratorGetNextFromShard", Doc: "Takes the next element for the device at index shard_num. It waits until there is one.",
-			In:  []string{"multi_device_iterator: resource", "shard_num: int32", "incarnation_id: int64"},
-			Out: []string{"components: output_types"}, Attrs: typed(), Stateful: true, Shape: elementShape,
-		},
-		Kernels: kernel.Any(nextFromShard),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "MultiDeviceIteratorToStringHandle", Doc: "Gives a string that names an iterator for several devices.",
-			In: []string{"multi_device_iterator: resource"}, Out: []string{"string_handle: string"}, Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(toStringHandle[*MultiDeviceIterator])),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "MultiDeviceIteratorFromStringHandle", Doc: "Gives the iterator that a string of MultiDeviceIteratorToStringHandle names.",
-			In: []string{"string_handle: string"}, Out: []string{"multi_device_iterator: resource"},
-			Attrs:    []string{"output_types: list(type) >= 0 = []", "output_shapes: list(shape) >= 0 = []"},
-			Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(newFromStringHandle[*MultiDeviceIterator]),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "DeleteMultiDeviceIterator", Doc: "Deletes an iterator for several devices.",
-			In:    []string{"multi_device_iterator: resource", "iterators: N * resource", "deleter: variant"},
-			Attrs: []string{"N: int >= 0"}, Stateful: true,
-		},
-		Kernels: kernel.Any(kernel.Stateless(deleteResource)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "MultiDeviceIteratorInit",
+		Doc: "Puts an iterator for several devices at the beginning of a dataset, with at most max_buffer_size elements ahead for each. " +
+			"Gives a number that those who take elements must know.",
+		In:  []string{"dataset: variant", "multi_device_iterator: resource", "max_buffer_size: int64"},
+		Out: []string{"incarnation_id: int64"}, Stateful: true, Shape: opdef.ScalarShape,
+	}, initMultiDevice)
+	kernel.RegisterNew(opdef.Def{
+		Name: "MultiDeviceIteratorGetNextFromShard", Doc: "Takes the next element for the device at index shard_num. It waits until there is one.",
+		In:  []string{"multi_device_iterator: resource", "shard_num: int32", "incarnation_id: int64"},
+		Out: []string{"components: output_types"}, Attrs: typed(), Stateful: true, Shape: elementShape,
+	}, nextFromShard)
+	kernel.RegisterFunc(opdef.Def{
+		Name: "MultiDeviceIteratorToStringHandle", Doc: "Gives a string that names an iterator for several devices.",
+		In: []string{"multi_device_iterator: resource"}, Out: []string{"string_handle: string"}, Stateful: true, Shape: opdef.ScalarShape,
+	}, toStringHandle[*MultiDeviceIterator])
+	kernel.RegisterNew(opdef.Def{
+		Name: "MultiDeviceIteratorFromStringHandle", Doc: "Gives the iterator that a string of MultiDeviceIteratorToStringHandle names.",
+		In: []string{"string_handle: string"}, Out: []string{"multi_device_iterator: resource"},
+		Attrs:    []string{"output_types: list(type) >= 0 = []", "output_shapes: list(shape) >= 0 = []"},
+		Stateful: true, Shape: opdef.ScalarShape,
+	}, newFromStringHandle[*MultiDeviceIterator])
+	kernel.RegisterFunc(opdef.Def{
+		Name: "DeleteMultiDeviceIterator", Doc: "Deletes an iterator for several devices.",
+		In:    []string{"multi_device_iterator: resource", "iterators: N * resource", "deleter: variant"},
+		Attrs: []string{"N: int >= 0"}, Stateful: true,
+	}, deleteResource)
 }
 
 // MultiDeviceIterator is the resource that several devices take elements from: the first element is

@@ -11,14 +11,11 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "OneShotIterator", Doc: "Gives an iterator at the beginning of the dataset that a function makes, once.",
-			Out: []string{"handle: resource"}, Stateful: true, Shape: opdef.ScalarShape,
-			Attrs: append(typed("dataset_factory: func"), "container: string = ''", "shared_name: string = ''"),
-		},
-		Kernels: kernel.Any(newOneShot),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "OneShotIterator", Doc: "Gives an iterator at the beginning of the dataset that a function makes, once.",
+		Out: []string{"handle: resource"}, Stateful: true, Shape: opdef.ScalarShape,
+		Attrs: append(typed("dataset_factory: func"), "container: string = ''", "shared_name: string = ''"),
+	}, newOneShot)
 }
 
 // oneShot is the kernel of an iterator that is initialized when it is first asked for. An error in

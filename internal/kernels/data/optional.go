@@ -11,57 +11,44 @@ import (
 
 func init() {
 	one := []string{"optional: variant"}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "OptionalFromValue", Doc: "Gives an optional that holds tensors.",
-			In: []string{"components: Toutput_types"}, Out: one, Attrs: []string{"Toutput_types: list(type) >= 1"}, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			o := &optional{}
-			for i := range ctx.NumInputs() {
-				o.value = append(o.value, ctx.Input(i).Retain())
-			}
-			ctx.SetOutput(0, o.tensor())
-			return nil
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "OptionalFromValue", Doc: "Gives an optional that holds tensors.",
+		In: []string{"components: Toutput_types"}, Out: one, Attrs: []string{"Toutput_types: list(type) >= 1"}, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		o := &optional{}
+		for i := range ctx.NumInputs() {
+			o.value = append(o.value, ctx.Input(i).Retain())
+		}
+		ctx.SetOutput(0, o.tensor())
+		return nil
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{Name: "OptionalNone", Doc: "Gives an optional that holds nothing.", Out: one, Shape: opdef.ScalarShape},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			ctx.SetOutput(0, (&optional{}).tensor())
-			return nil
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "OptionalNone", Doc: "Gives an optional that holds nothing.", Out: one, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		ctx.SetOutput(0, (&optional{}).tensor())
+		return nil
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "OptionalHasValue", Doc: "Reports whether an optional holds something.",
-			In: one, Out: []string{"has_value: bool"}, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			o, err := optionalOf(ctx.Input(0))
-			if err == nil {
-				ctx.SetOutput(0, tensor.Scalar(o.value != nil))
-			}
-			return err
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "OptionalHasValue", Doc: "Reports whether an optional holds something.",
+		In: one, Out: []string{"has_value: bool"}, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		o, err := optionalOf(ctx.Input(0))
+		if err == nil {
+			ctx.SetOutput(0, tensor.Scalar(o.value != nil))
+		}
+		return err
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "OptionalGetValue", Doc: "Gives the tensors that an optional holds.",
-			In: one, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
-		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			want := spec{c.Outputs, c.Attrs.Shapes("output_shapes")}
-			return kernel.Func(func(ctx *kernel.Context) error { return optionalValue(ctx, want) }), nil
-		}),
+	kernel.RegisterNew(opdef.Def{
+		Name: "OptionalGetValue", Doc: "Gives the tensors that an optional holds.",
+		In: one, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		want := spec{c.Outputs, c.Attrs.Shapes("output_shapes")}
+		return kernel.Func(func(ctx *kernel.Context) error { return optionalValue(ctx, want) }), nil
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "IteratorGetNextAsOptional", Doc: "Takes the next element of an iterator, or nothing at its end.",
-			In: []string{"iterator: resource"}, Out: one, Attrs: typed(), Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(onIterator(0, getOptional)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "IteratorGetNextAsOptional", Doc: "Takes the next element of an iterator, or nothing at its end.",
+		In: []string{"iterator: resource"}, Out: one, Attrs: typed(), Stateful: true, Shape: opdef.ScalarShape,
+	}, onIterator(0, getOptional))
 }
 
 // optional is the value of a variant: an element, or nothing.

@@ -19,18 +19,15 @@ func init() {
 			}
 			return &optionsDataset{passDataset{s}, options}, nil
 		})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "GetOptions", Doc: "Gives the options of a dataset, a serialized tensorflow.data.Options: those of its inputs and its own, of which the last count.",
-			In: []string{"input_dataset: variant"}, Out: []string{"serialized_options: string"}, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			d, err := datasetOf(ctx.Input(0))
-			if err == nil {
-				ctx.SetOutput(0, tensor.Scalar(options(d)))
-			}
-			return err
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "GetOptions", Doc: "Gives the options of a dataset, a serialized tensorflow.data.Options: those of its inputs and its own, of which the last count.",
+		In: []string{"input_dataset: variant"}, Out: []string{"serialized_options: string"}, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		d, err := datasetOf(ctx.Input(0))
+		if err == nil {
+			ctx.SetOutput(0, tensor.Scalar(options(d)))
+		}
+		return err
 	})
 }
 

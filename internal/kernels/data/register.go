@@ -60,7 +60,7 @@ func register(def opdef.Def, build maker) {
 }
 
 func registerAs(def opdef.Def, build maker) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+	kernel.RegisterNew(def, func(c *kernel.Construction) (kernel.Kernel, error) {
 		if !wellFormed([]byte(c.Attrs.String("metadata"))) {
 			return nil, status.InvalidArgumentf("Could not parse the 'metadata' attribute.")
 		}
@@ -75,7 +75,7 @@ func registerAs(def opdef.Def, build maker) {
 			}
 			return err
 		}), nil
-	})})
+	})
 }
 
 func newNode(c *kernel.Construction) (*node, error) {

@@ -7,30 +7,27 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "RewriteDataset", Doc: "Gives a dataset that may be rewritten.",
-			In: []string{"input_dataset: variant", "rewrite_name: string"}, Out: []string{"handle: variant"}, Attrs: typed(), Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(waiting(func(n *node, ctx *kernel.Context, r *run) error {
-			if _, err := datasetOf(ctx.Input(0)); err != nil {
-				return err
-			}
-			name, err := scalar[string](n, ctx, "rewrite_name")
-			if err != nil {
-				return err
-			}
-			out := ctx.Input(0).Retain()
-			if name == replicateOnSplit && madeOf(&out) != nil {
-				out.Release()
-				out, err = n.replicated(r, ctx.Input(0))
-			}
-			if err == nil {
-				ctx.SetOutput(0, out)
-			}
+	kernel.RegisterNew(opdef.Def{
+		Name: "RewriteDataset", Doc: "Gives a dataset that may be rewritten.",
+		In: []string{"input_dataset: variant", "rewrite_name: string"}, Out: []string{"handle: variant"}, Attrs: typed(), Shape: opdef.ScalarShape,
+	}, waiting(func(n *node, ctx *kernel.Context, r *run) error {
+		if _, err := datasetOf(ctx.Input(0)); err != nil {
 			return err
-		})),
-	})
+		}
+		name, err := scalar[string](n, ctx, "rewrite_name")
+		if err != nil {
+			return err
+		}
+		out := ctx.Input(0).Retain()
+		if name == replicateOnSplit && madeOf(&out) != nil {
+			out.Release()
+			out, err = n.replicated(r, ctx.Input(0))
+		}
+		if err == nil {
+			ctx.SetOutput(0, out)
+		}
+		return err
+	}))
 }
 
 // replicateOnSplit is the name of a rewriting, and of the attribute that it sets: every shard has

@@ -14,10 +14,9 @@ import (
 func init() {
 	in := []string{"input_dataset: variant", "path: string", "shard_func_other_args: Tshard_func_args"}
 	attrs := []string{"compression: string = ''", "shard_func: func", "use_shard_func: bool = true", "Tshard_func_args: list(type) >= 0"}
-	kernel.Register(kernel.Op{
-		Def:     opdef.Def{Name: "SaveDataset", Doc: "Writes the elements of a dataset to files.", In: in, Attrs: attrs, Stateful: true},
-		Kernels: kernel.Any(waiting(saveDataset)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "SaveDataset", Doc: "Writes the elements of a dataset to files.", In: in, Attrs: attrs, Stateful: true,
+	}, waiting(saveDataset))
 	register(opdef.Def{
 		Name: "SaveDatasetV2", Doc: "Makes a dataset of the elements of another, which are written to files on the way.",
 		In: in, Attrs: append(attrs[:4:4], typed()...), Stateful: true,

@@ -13,12 +13,9 @@ import (
 
 func init() {
 	anonymous := func(name, doc string, in []string, make func(n *node, ctx *kernel.Context) (kernel.Resource, error)) {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: in, Out: []string{"handle: resource", "deleter: variant"}, Stateful: true, Shape: opdef.ScalarShape,
-			},
-			Kernels: kernel.Any(newAnonymous(make)),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, In: in, Out: []string{"handle: resource", "deleter: variant"}, Stateful: true, Shape: opdef.ScalarShape,
+		}, newAnonymous(make))
 	}
 	seed := []string{"seed: int64", "seed2: int64"}
 	anonymous("AnonymousSeedGenerator", "Gives a generator of the seeds that shuffled datasets have in each iteration.",
@@ -30,22 +27,20 @@ func init() {
 		"DeleteSeedGenerator": "Deletes a generator of seeds.", "DeleteRandomSeedGenerator": "Deletes a generator of seeds.",
 		"DeleteMemoryCache": "Deletes a cache.", "DeleteIterator": "Deletes an iterator.",
 	} {
-		kernel.Register(kernel.Op{
-			Def:     opdef.Def{Name: name, Doc: doc, In: []string{"handle: resource", "deleter: variant"}, Stateful: true},
-			Kernels: kernel.Any(kernel.Stateless(deleteResource)),
-		})
+		kernel.RegisterFunc(opdef.Def{
+			Name: name, Doc: doc, In: []string{"handle: resource", "deleter: variant"}, Stateful: true,
+		}, deleteResource)
 	}
 	for name, doc := range map[string]string{
 		"DummySeedGenerator":    "Stands for a generator of seeds where there is none.",
 		"DummyMemoryCache":      "Stands for a cache where there is none.",
 		"DummyIterationCounter": "Stands for a counter of iterations where there is none.",
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{Name: name, Doc: doc, Out: []string{"handle: resource"}, Stateful: true, Shape: opdef.ScalarShape},
-			Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-				ctx.SetOutput(0, tensor.Scalar(&tensor.Handle{Device: ctx.Device.Name, Name: "dummy"}))
-				return nil
-			})),
+		kernel.RegisterFunc(opdef.Def{
+			Name: name, Doc: doc, Out: []string{"handle: resource"}, Stateful: true, Shape: opdef.ScalarShape,
+		}, func(ctx *kernel.Context) error {
+			ctx.SetOutput(0, tensor.Scalar(&tensor.Handle{Device: ctx.Device.Name, Name: "dummy"}))
+			return nil
 		})
 	}
 }

@@ -11,12 +11,9 @@ import (
 
 func init() {
 	one := func(name, doc string, in, attrs []string, f func(n *node, ctx *kernel.Context, r *run) error) {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: in, Out: []string{"components: output_types"}, Attrs: attrs, Stateful: true, Shape: elementShape,
-			},
-			Kernels: kernel.Any(waiting(f)),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, In: in, Out: []string{"components: output_types"}, Attrs: attrs, Stateful: true, Shape: elementShape,
+		}, waiting(f))
 	}
 	one("DatasetToSingleElement", "Gives the only element of a dataset.", []string{"dataset: variant"}, described(), single)
 	one("ReduceDataset", "Calls a function with the state that the call before gave and each element of a dataset, and gives the last state.",

@@ -9,16 +9,13 @@ import (
 
 func init() {
 	for _, name := range []string{"ThreadPoolHandle", "ExperimentalThreadPoolHandle"} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: "Gives a pool of threads for the functions of datasets.", Out: []string{"handle: resource"},
-				Attrs: []string{
-					"num_threads: int", "max_intra_op_parallelism: int = 1", "display_name: string", "container: string = ''", "shared_name: string = ''",
-				},
-				Stateful: true, Shape: opdef.ScalarShape,
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: "Gives a pool of threads for the functions of datasets.", Out: []string{"handle: resource"},
+			Attrs: []string{
+				"num_threads: int", "max_intra_op_parallelism: int = 1", "display_name: string", "container: string = ''", "shared_name: string = ''",
 			},
-			Kernels: kernel.Any(makeThreadPool),
-		})
+			Stateful: true, Shape: opdef.ScalarShape,
+		}, makeThreadPool)
 	}
 	registerStage("ThreadPoolDataset", "Gives a dataset whose functions use the threads of a pool.", []string{"thread_pool: resource"}, typed(),
 		func(_ *node, ctx *kernel.Context, s stage) (dataset, error) {

@@ -20,48 +20,39 @@ func init() {
 		},
 		"DatasetToGraphV2": {"external_state_policy: int = 0", "strip_device_assignment: bool = false"},
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: []string{"input_dataset: variant"}, Out: []string{"graph: string"}, Attrs: attrs, Shape: opdef.ScalarShape,
-			},
-			Kernels: kernel.Any(newToGraph),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, In: []string{"input_dataset: variant"}, Out: []string{"graph: string"}, Attrs: attrs, Shape: opdef.ScalarShape,
+		}, newToGraph)
 	}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "DatasetFingerprint", Doc: "Gives a number that tells a dataset from others, whatever its nodes and functions are called.",
-			In: []string{"input_dataset: variant"}, Out: []string{"fingerprint: uint64"}, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			if _, err := datasetOf(ctx.Input(0)); err != nil {
-				return err
-			}
-			g, err := writeGraph(ctx.Input(0), false)
-			if err != nil {
-				return status.FailedPreconditionf("Failed to serialize the input pipeline graph: %s", status.From(err).Message)
-			}
-			sum, err := fingerprint(g)
-			ctx.SetOutput(0, tensor.Scalar(sum))
+	kernel.RegisterFunc(opdef.Def{
+		Name: "DatasetFingerprint", Doc: "Gives a number that tells a dataset from others, whatever its nodes and functions are called.",
+		In: []string{"input_dataset: variant"}, Out: []string{"fingerprint: uint64"}, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		if _, err := datasetOf(ctx.Input(0)); err != nil {
 			return err
-		})),
+		}
+		g, err := writeGraph(ctx.Input(0), false)
+		if err != nil {
+			return status.FailedPreconditionf("Failed to serialize the input pipeline graph: %s", status.From(err).Message)
+		}
+		sum, err := fingerprint(g)
+		ctx.SetOutput(0, tensor.Scalar(sum))
+		return err
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "DatasetFromGraph", Doc: "Makes the dataset that a graph of DatasetToGraph makes.",
-			In: []string{"graph_def: string"}, Out: []string{"handle: variant"}, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(waiting(func(n *node, ctx *kernel.Context, r *run) error {
-			text, err := scalar[string](n, ctx, "graph_def")
-			if err != nil {
-				return err
-			}
-			d, err := loadGraph(n.Functions, r, text)
-			if err == nil {
-				ctx.SetOutput(0, d)
-			}
+	kernel.RegisterNew(opdef.Def{
+		Name: "DatasetFromGraph", Doc: "Makes the dataset that a graph of DatasetToGraph makes.",
+		In: []string{"graph_def: string"}, Out: []string{"handle: variant"}, Shape: opdef.ScalarShape,
+	}, waiting(func(n *node, ctx *kernel.Context, r *run) error {
+		text, err := scalar[string](n, ctx, "graph_def")
+		if err != nil {
 			return err
-		})),
-	})
+		}
+		d, err := loadGraph(n.Functions, r, text)
+		if err == nil {
+			ctx.SetOutput(0, d)
+		}
+		return err
+	}))
 }
 
 // What is done about functions whose state a graph does not carry: TensorFlow's

@@ -13,13 +13,10 @@ import (
 
 func init() {
 	for _, name := range []string{"DatasetToTFRecord", "ExperimentalDatasetToTFRecord"} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: "Writes the elements of a dataset, which are strings, to a file of records.",
-				In: []string{"input_dataset: variant", "filename: string", "compression_type: string"}, Stateful: true,
-			},
-			Kernels: kernel.Any(waiting(toTFRecord)),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: "Writes the elements of a dataset, which are strings, to a file of records.",
+			In: []string{"input_dataset: variant", "filename: string", "compression_type: string"}, Stateful: true,
+		}, waiting(toTFRecord))
 	}
 }
 

@@ -9,17 +9,14 @@ import (
 
 func init() {
 	convert := func(name, doc string, f func(*tensor.Tensor) (tensor.Tensor, error)) {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: []string{"input_handle: variant"}, Out: []string{"output_handle: variant"}, Shape: opdef.ScalarShape,
-			},
-			Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-				out, err := f(ctx.Input(0))
-				if err == nil {
-					ctx.SetOutput(0, out)
-				}
-				return err
-			})),
+		kernel.RegisterFunc(opdef.Def{
+			Name: name, Doc: doc, In: []string{"input_handle: variant"}, Out: []string{"output_handle: variant"}, Shape: opdef.ScalarShape,
+		}, func(ctx *kernel.Context) error {
+			out, err := f(ctx.Input(0))
+			if err == nil {
+				ctx.SetOutput(0, out)
+			}
+			return err
 		})
 	}
 	convert("WrapDatasetVariant", "Gives a variant that holds a dataset as a value like any other.", func(t *tensor.Tensor) (tensor.Tensor, error) {

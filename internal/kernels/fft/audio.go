@@ -15,39 +15,33 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "AudioSpectrogram",
-			Doc: "Computes how loud each frequency is in windows of samples [samples, channels]: [channels, windows, frequencies], where " +
-				"the frequencies are spread evenly from 0 to half the sample rate.",
-			In: []string{"input: float32"}, Out: []string{"spectrogram: float32"},
-			Attrs: []string{"window_size: int", "stride: int", "magnitude_squared: bool = false"}, Shape: spectrogramShape,
+	kernel.RegisterNew(opdef.Def{
+		Name: "AudioSpectrogram",
+		Doc: "Computes how loud each frequency is in windows of samples [samples, channels]: [channels, windows, frequencies], where " +
+			"the frequencies are spread evenly from 0 to half the sample rate.",
+		In: []string{"input: float32"}, Out: []string{"spectrogram: float32"},
+		Attrs: []string{"window_size: int", "stride: int", "magnitude_squared: bool = false"}, Shape: spectrogramShape,
+	}, newSpectrogram)
+	kernel.RegisterNew(opdef.Def{
+		Name: "Mfcc", Doc: "Computes mel-frequency cepstral coefficients, by which speech is recognized, of a squared spectrogram.",
+		In: []string{"spectrogram: float32", "sample_rate: int32"}, Out: []string{"output: float32"},
+		Attrs: []string{
+			"upper_frequency_limit: float = 4000", "lower_frequency_limit: float = 20", "filterbank_channel_count: int = 40",
+			"dct_coefficient_count: int = 13",
 		},
-		Kernels: kernel.Any(newSpectrogram),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Mfcc", Doc: "Computes mel-frequency cepstral coefficients, by which speech is recognized, of a squared spectrogram.",
-			In: []string{"spectrogram: float32", "sample_rate: int32"}, Out: []string{"output: float32"},
-			Attrs: []string{
-				"upper_frequency_limit: float = 4000", "lower_frequency_limit: float = 20", "filterbank_channel_count: int = 40",
-				"dct_coefficient_count: int = 13",
-			},
-			Shape: func(c *opdef.ShapeContext) error {
-				if err := shapefn.CheckRanks(c, 0, 3, 0); err != nil {
-					return err
-				}
-				count := int64(c.Attrs.Int("dct_coefficient_count"))
-				if in := c.In[0]; in.RankKnown() {
-					c.Out[0] = shapefn.Of(in.Dim(0), in.Dim(1), count)
-				} else {
-					c.Out[0] = shapefn.Of(shapefn.Unknown, shapefn.Unknown, count)
-				}
-				return nil
-			},
+		Shape: func(c *opdef.ShapeContext) error {
+			if err := shapefn.CheckRanks(c, 0, 3, 0); err != nil {
+				return err
+			}
+			count := int64(c.Attrs.Int("dct_coefficient_count"))
+			if in := c.In[0]; in.RankKnown() {
+				c.Out[0] = shapefn.Of(in.Dim(0), in.Dim(1), count)
+			} else {
+				c.Out[0] = shapefn.Of(shapefn.Unknown, shapefn.Unknown, count)
+			}
+			return nil
 		},
-		Kernels: kernel.Any(newMfcc),
-	})
+	}, newMfcc)
 }
 
 // frequencies returns the number of frequencies that a window has: its transform is as long as the

@@ -14,24 +14,18 @@ func init() {
 		"_Arg":       "The argument of the given index of a function's call.",
 		"_DeviceArg": "The argument of the given index of a function's call, in the memory of the device.",
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, Out: []string{"output: T"}, Attrs: []string{"T: type", "index: int >= 0"},
-				Shape: argShape, Stateful: true,
-			},
-			Kernels: kernel.Any(kernel.Stateless(outsideCall)),
-		})
+		kernel.RegisterFunc(opdef.Def{
+			Name: name, Doc: doc, Out: []string{"output: T"}, Attrs: []string{"T: type", "index: int >= 0"},
+			Shape: argShape, Stateful: true,
+		}, outsideCall)
 	}
 	for name, doc := range map[string]string{
 		"_Retval":       "The result of the given index of a function's call.",
 		"_DeviceRetval": "The result of the given index of a function's call, in the memory of the device.",
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: []string{"input: T"}, Attrs: []string{"T: type", "index: int >= 0"}, Stateful: true,
-			},
-			Kernels: kernel.Any(kernel.Stateless(outsideCall)),
-		})
+		kernel.RegisterFunc(opdef.Def{
+			Name: name, Doc: doc, In: []string{"input: T"}, Attrs: []string{"T: type", "index: int >= 0"}, Stateful: true,
+		}, outsideCall)
 	}
 }
 

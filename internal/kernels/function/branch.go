@@ -14,13 +14,10 @@ func init() {
 		}, more...)
 	}
 	registerIf := func(name, doc string, attrs []string, stateful bool) {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: []string{"cond: Tcond", "input: Tin"}, Out: []string{"output: Tout"}, Attrs: attrs,
-				Shape: branchShape, Stateful: stateful,
-			},
-			Kernels: kernel.Any(newIf),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, In: []string{"cond: Tcond", "input: Tin"}, Out: []string{"output: Tout"}, Attrs: attrs,
+			Shape: branchShape, Stateful: stateful,
+		}, newIf)
 	}
 	withShapes := ifAttrs("0", "output_shapes: list(shape) = []")
 	registerIf("If", "Calls then_branch if cond holds and else_branch otherwise.", withShapes, true)
@@ -28,16 +25,13 @@ func init() {
 	registerIf("_If", "Calls then_branch if cond holds and else_branch otherwise. An older form of If.", ifAttrs("1"), true)
 
 	registerCase := func(name, doc string, stateful bool) {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: []string{"branch_index: int32", "input: Tin"}, Out: []string{"output: Tout"},
-				Attrs: []string{
-					"Tin: list(type) >= 0", "Tout: list(type) >= 0", "branches: list(func) >= 1", "output_shapes: list(shape) = []",
-				},
-				Shape: branchShape, Stateful: stateful,
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, In: []string{"branch_index: int32", "input: Tin"}, Out: []string{"output: Tout"},
+			Attrs: []string{
+				"Tin: list(type) >= 0", "Tout: list(type) >= 0", "branches: list(func) >= 1", "output_shapes: list(shape) = []",
 			},
-			Kernels: kernel.Any(newCase),
-		})
+			Shape: branchShape, Stateful: stateful,
+		}, newCase)
 	}
 	registerCase("Case", "Calls the branch of the given index, or the last one if there is none.", true)
 	registerCase("StatelessCase", "Calls the branch of the given index, or the last one if there is none. They have no effects.", false)

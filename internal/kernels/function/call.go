@@ -12,31 +12,22 @@ func init() {
 		"Tin: list(type) >= 0", "Tout: list(type) >= 0", "f: func", "config: string = ''", "config_proto: string = ''",
 		"executor_type: string = ''",
 	}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "PartitionedCall", Doc: "Calls the function f, which has no effects.",
-			In: []string{"args: Tin"}, Out: []string{"output: Tout"}, Attrs: attrs, Shape: opdef.UnknownShape,
-		},
-		Kernels: kernel.Any(newCall),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "StatefulPartitionedCall", Doc: "Calls the function f.",
-			In: []string{"args: Tin"}, Out: []string{"output: Tout"}, Attrs: attrs, Shape: opdef.UnknownShape,
-			Stateful: true, Distributed: true,
-		},
-		Kernels: kernel.Any(newCall),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SymbolicGradient",
-			Doc: "Calls the gradient of the function f: for (y…) = f(x…), it computes the derivatives of all y, weighted by dy…, with " +
-				"respect to x… from (x…, dy…).",
-			In: []string{"input: Tin"}, Out: []string{"output: Tout"},
-			Attrs: []string{"Tin: list(type) >= 1", "Tout: list(type) >= 1", "f: func"}, Shape: gradientShape,
-		},
-		Kernels: kernel.Any(newGradient),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "PartitionedCall", Doc: "Calls the function f, which has no effects.",
+		In: []string{"args: Tin"}, Out: []string{"output: Tout"}, Attrs: attrs, Shape: opdef.UnknownShape,
+	}, newCall)
+	kernel.RegisterNew(opdef.Def{
+		Name: "StatefulPartitionedCall", Doc: "Calls the function f.",
+		In: []string{"args: Tin"}, Out: []string{"output: Tout"}, Attrs: attrs, Shape: opdef.UnknownShape,
+		Stateful: true, Distributed: true,
+	}, newCall)
+	kernel.RegisterNew(opdef.Def{
+		Name: "SymbolicGradient",
+		Doc: "Calls the gradient of the function f: for (y…) = f(x…), it computes the derivatives of all y, weighted by dy…, with " +
+			"respect to x… from (x…, dy…).",
+		In: []string{"input: Tin"}, Out: []string{"output: Tout"},
+		Attrs: []string{"Tin: list(type) >= 1", "Tout: list(type) >= 1", "f: func"}, Shape: gradientShape,
+	}, newGradient)
 }
 
 // gradientShape knows that a gradient has the shape of what it is the gradient of.

@@ -8,14 +8,11 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "For", Doc: "Replaces its inputs by body(i, inputs) for i from start to limit, exclusive, by delta.",
-			In: []string{"start: int32", "limit: int32", "delta: int32", "input: T"}, Out: []string{"output: T"},
-			Attrs: []string{"T: list(type) >= 0", "body: func"}, Shape: opdef.UnknownShape,
-		},
-		Kernels: kernel.Any(newFor),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "For", Doc: "Replaces its inputs by body(i, inputs) for i from start to limit, exclusive, by delta.",
+		In: []string{"start: int32", "limit: int32", "delta: int32", "input: T"}, Out: []string{"output: T"},
+		Attrs: []string{"T: list(type) >= 0", "body: func"}, Shape: opdef.UnknownShape,
+	}, newFor)
 }
 
 type forKernel struct{ body kernel.Function }

@@ -15,13 +15,10 @@ import (
 func init() {
 	types := []string{"token: string", "Tin: list(type) >= 0", "Tout: list(type) >= 0"}
 	register := func(name, doc string, attrs []string, stateful bool) {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: []string{"input: Tin"}, Out: []string{"output: Tout"}, Attrs: attrs, Stateful: stateful,
-				Shape: opdef.UnknownShape,
-			},
-			Kernels: kernel.Any(newPython),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, In: []string{"input: Tin"}, Out: []string{"output: Tout"}, Attrs: attrs, Stateful: stateful,
+			Shape: opdef.UnknownShape,
+		}, newPython)
 	}
 	register("PyFunc", "Calls a function of Python, which fails: servers have none.", types, true)
 	register("PyFuncStateless", "Calls a function of Python without effects, which fails: servers have none.", types, false)

@@ -9,14 +9,11 @@ import (
 
 func init() {
 	register := func(name, doc string, stateful bool, attrs ...string) {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: []string{"input: T"}, Out: []string{"output: T"},
-				Attrs: append([]string{"T: list(type) >= 0", "cond: func", "body: func"}, attrs...),
-				Shape: whileShape, Stateful: stateful,
-			},
-			Kernels: kernel.Any(newWhile),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, In: []string{"input: T"}, Out: []string{"output: T"},
+			Attrs: append([]string{"T: list(type) >= 0", "cond: func", "body: func"}, attrs...),
+			Shape: whileShape, Stateful: stateful,
+		}, newWhile)
 	}
 	shapes, parallel := "output_shapes: list(shape) = []", "parallel_iterations: int = 10"
 	register("While", "Replaces its inputs by body(inputs) while cond(inputs) holds.", true, shapes, parallel)

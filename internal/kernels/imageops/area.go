@@ -1,9 +1,12 @@
 package imageops
 
-import "github.com/weft-ml/weft/opdef"
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+)
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ResizeArea", Doc: "Resizes images; a pixel is the mean of the area that it covers.",
 		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: float32"},
 		Attrs: []string{anyPixel, "align_corners: bool = false"}, Shape: resizeShape,

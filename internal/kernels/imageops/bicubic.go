@@ -4,16 +4,17 @@ import (
 	"math"
 	"sync"
 
+	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
 
 func init() {
 	attrs := []string{anyPixel, "align_corners: bool = false", "half_pixel_centers: bool = false"}
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ResizeBicubic", Doc: "Resizes images; a pixel is interpolated by cubic polynomials through the sixteen around it.",
 		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: float32"}, Attrs: attrs, Shape: resizeShape,
 	}, resize(bicubic))
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ResizeBicubicGrad", Doc: "Computes the gradient of ResizeBicubic.",
 		In: []string{"grads: float32", "original_image: T"}, Out: []string{"output: T"},
 		Attrs: append([]string{"T: {float32, float64}"}, attrs[1:]...), Shape: secondShape,

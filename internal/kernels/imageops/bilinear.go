@@ -2,19 +2,20 @@ package imageops
 
 import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
 
 func init() {
 	attrs := []string{"align_corners: bool = false", "half_pixel_centers: bool = false"}
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ResizeBilinear", Doc: "Resizes images; a pixel is interpolated linearly between the four around it.",
 		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: float32"}, Shape: resizeShape,
 		Attrs: append([]string{
 			"T: {int8, uint8, int16, uint16, int32, int64, bfloat16, float16, float32, float64, bfloat16}",
 		}, attrs...),
 	}, resize(bilinear))
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ResizeBilinearGrad", Doc: "Computes the gradient of ResizeBilinear.",
 		In: []string{"grads: float32", "original_image: T"}, Out: []string{"output: T"},
 		Attrs: append([]string{"T: {float32, bfloat16, float16, float64}"}, attrs...), Shape: secondShape,

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "CropAndResize", Doc: "Cuts boxes, given by their corners from 0 to 1, out of images and resizes them to one size.",
 		In:  []string{"image: T", "boxes: float32", "box_ind: int32", "crop_size: int32"},
 		Out: []string{"crops: float32"},

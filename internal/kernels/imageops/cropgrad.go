@@ -8,14 +8,14 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "CropAndResizeGradImage", Doc: "Computes the gradient of CropAndResize with respect to the images.",
 		In:    []string{"grads: float32", "boxes: float32", "box_ind: int32", "image_size: int32"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: {float32, float16, float64}", "method: {'bilinear', 'nearest'} = 'bilinear'"},
 		Shape: cropGradImageShape,
 	}, newCropGradImage)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "CropAndResizeGradBoxes", Doc: "Computes the gradient of CropAndResize with respect to the boxes.",
 		In:  []string{"grads: float32", "image: T", "boxes: float32", "box_ind: int32"},
 		Out: []string{"output: float32"},

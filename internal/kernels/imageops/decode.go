@@ -37,7 +37,7 @@ func init() {
 			Shape: decodeShape,
 		},
 	} {
-		registerNew(def, newDecoder)
+		kernel.RegisterNew(def, newDecoder)
 	}
 }
 

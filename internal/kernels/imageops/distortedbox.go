@@ -21,17 +21,14 @@ func init() {
 	in, out := []string{"image_size: T", "bounding_boxes: float32"}, []string{"begin: T", "size: T", "bboxes: float32"}
 	types := "T: {uint8, int8, int16, int32, int64}"
 	stateful := func(name string, in, attrs []string) {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, In: in, Out: out, Stateful: true, Shape: distortedShape,
-				Attrs: append(append([]string{types, "seed: int = 0", "seed2: int = 0"}, attrs...), boxAttrs...),
-			},
-			Kernels: kernel.Any(newDistortedBox),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, In: in, Out: out, Stateful: true, Shape: distortedShape,
+			Attrs: append(append([]string{types, "seed: int = 0", "seed2: int = 0"}, attrs...), boxAttrs...),
+		}, newDistortedBox)
 	}
 	stateful("SampleDistortedBoundingBox", in, []string{"min_object_covered: float = 0.10000000149011612"})
 	stateful("SampleDistortedBoundingBoxV2", append(in[:2:2], "min_object_covered: float32"), nil)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StatelessSampleDistortedBoundingBox", Doc: doc + " The seed alone decides which.",
 		In: append(in[:2:2], "min_object_covered: float32", "seed: Tseed"), Out: out,
 		Attrs: append([]string{types, "Tseed: {int32, int64}"}, boxAttrs...), Shape: distortedShape,

@@ -17,7 +17,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "EncodePng", Doc: "Encodes images of 8 or 16 bits as PNG.",
 		In: []string{"image: T"}, Out: []string{"contents: string"},
 		Attrs: []string{"compression: int = -1", "T: {uint8, uint16} = uint8"},

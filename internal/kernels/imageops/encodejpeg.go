@@ -18,7 +18,7 @@ func init() {
 		c.Out[0] = shapefn.Of()
 		return err
 	}
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "EncodeJpeg", Doc: "Encodes an image as JPEG, its colors at half the resolution if chroma_downsampling.",
 		In: []string{"image: uint8"}, Out: []string{"contents: string"},
 		Attrs: []string{
@@ -28,7 +28,7 @@ func init() {
 		},
 		Shape: shape,
 	}, newEncodeJPEG)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "EncodeJpegVariableQuality", Doc: "Encodes an image as JPEG with the quality that an input gives.",
 		In: []string{"images: uint8", "quality: int32"}, Out: []string{"contents: string"}, Shape: shape,
 	}, encodeVariableQuality)

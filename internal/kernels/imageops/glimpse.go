@@ -13,7 +13,7 @@ import (
 
 func init() {
 	for _, name := range []string{"ExtractGlimpse", "ExtractGlimpseV2"} {
-		registerNew(opdef.Def{
+		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: "Cuts a window of one size out of each image, at its own place; what lies outside is noise.",
 			In: []string{"input: float32", "size: int32", "offsets: float32"}, Out: []string{"glimpse: float32"},
 			Attrs: []string{

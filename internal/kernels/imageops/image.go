@@ -7,15 +7,8 @@ package imageops
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
-	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
-
-func register(def opdef.Def, compute kernel.Func) { registerNew(def, kernel.Stateless(compute)) }
-
-func registerNew(def opdef.Def, n kernel.New) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(n)})
-}
 
 // checkDim checks dimension i of a shape of known rank.
 func checkDim(s shapefn.Shape, i int, want int64) error { return shapefn.CheckDim(s.Dim(i), want) }

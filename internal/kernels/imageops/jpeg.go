@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ExtractJpegShape", Doc: "Reads the height, width and channels of a JPEG image from its header.",
 		In: []string{"contents: string"}, Out: []string{"image_shape: output_type"},
 		Attrs: []string{"output_type: {int32, int64} = int32"},

@@ -11,7 +11,7 @@ import (
 
 func init() {
 	attrs := []string{anyPixel, "align_corners: bool = false", "half_pixel_centers: bool = false"}
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ResizeNearestNeighbor", Doc: "Resizes images; a pixel is the nearest one of the original.",
 		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: T"}, Attrs: attrs, Shape: resizeShape,
 	}, newNearest)

@@ -33,7 +33,7 @@ func init() {
 		},
 	} {
 		def.Doc, def.Shape = doc, suppressionShape
-		registerNew(def, newSuppression)
+		kernel.RegisterNew(def, newSuppression)
 	}
 }
 

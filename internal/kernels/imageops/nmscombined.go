@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "CombinedNonMaxSuppression", Doc: "Selects boxes of each class apart and keeps those with the best scores of all.",
 		In: []string{
 			"boxes: float32", "scores: float32", "max_output_size_per_class: int32", "max_total_size: int32",

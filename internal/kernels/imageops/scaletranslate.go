@@ -12,7 +12,7 @@ import (
 
 func init() {
 	attrs := []string{"kernel_type: string = 'lanczos3'", "antialias: bool = true"}
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ScaleAndTranslate", Doc: "Scales and then moves images, sampled with a kernel of the given type.",
 		In:  []string{"images: T", "size: int32", "scale: float32", "translation: float32"},
 		Out: []string{"resized_images: float32"},
@@ -21,7 +21,7 @@ func init() {
 		}, attrs...),
 		Shape: resizeShape,
 	}, newSampling(scaleAndTranslate))
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ScaleAndTranslateGrad", Doc: "Computes the gradient of ScaleAndTranslate.",
 		In:  []string{"grads: T", "original_image: T", "scale: float32", "translation: float32"},
 		Out: []string{"output: T"}, Attrs: append([]string{"T: {float32}"}, attrs...), Shape: secondShape,

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DecodeWebP", Doc: "Decodes the frames of a WebP image; an animation must be asked for with 4 channels, or with 0 for those of the file.",
 		In: []string{"contents: string"}, Out: []string{"image: dtype"}, Attrs: []string{"channels: int = 0", "dtype: {uint8} = uint8"},
 		Shape: func(c *opdef.ShapeContext) error {

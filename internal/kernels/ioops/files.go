@@ -12,18 +12,18 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ReadFile", Doc: "Gives the contents of a file.",
 		In:    []string{"filename: string"},
 		Out:   []string{"contents: string"},
 		Shape: scalars,
 	}, readFile)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "WriteFile", Doc: "Writes a file, which appears whole; folders that do not exist are made.",
 		In:       []string{"filename: string", "contents: string"},
 		Stateful: true, Shape: scalars,
 	}, writeFile)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "MatchingFiles", Doc: "Gives the names of the files that match a pattern or several, in order.",
 		In:  []string{"pattern: string"},
 		Out: []string{"filenames: string"},

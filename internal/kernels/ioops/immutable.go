@@ -9,14 +9,11 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "ImmutableConst", Doc: "Gives a tensor whose elements are the bytes of a file, as they are in memory.",
-			Out: []string{"tensor: dtype"}, Attrs: []string{"dtype: type", "shape: shape", "memory_region_name: string"},
-			Shape: opdef.AttrShape,
-		},
-		Kernels: kernel.Any(newImmutable),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "ImmutableConst", Doc: "Gives a tensor whose elements are the bytes of a file, as they are in memory.",
+		Out: []string{"tensor: dtype"}, Attrs: []string{"dtype: type", "shape: shape", "memory_region_name: string"},
+		Shape: opdef.AttrShape,
+	}, newImmutable)
 }
 
 func newImmutable(c *kernel.Construction) (kernel.Kernel, error) {

@@ -11,15 +11,6 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// register adds an operation whose kernel is one function for all element types.
-func register(def opdef.Def, compute kernel.Func) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
-}
-
-func registerNew(def opdef.Def, make kernel.New) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
-}
-
 // scalars is the rule of operations whose inputs and outputs are scalars.
 func scalars(c *opdef.ShapeContext) error {
 	for i := range c.In {

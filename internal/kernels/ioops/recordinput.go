@@ -16,7 +16,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "RecordInput",
 		Doc: "Gives batches of the records of the files that match patterns, in random order: each once before any comes again. " +
 			"file_parallelism is ignored.",

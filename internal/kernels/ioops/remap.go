@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "LoadAndRemapMatrix",
 		Doc: "Reads a matrix from a checkpoint with its rows and columns in another order: row i of the result is row " +
 			"row_remapping[i]. Where that is negative, elements are the next of initializing_values.",

@@ -12,14 +12,14 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "RestoreV2", Doc: "Reads tensors, or slices of them, from a checkpoint in either format.",
 		In:       []string{"prefix: string", "tensor_names: string", "shape_and_slices: string"},
 		Out:      []string{"tensors: dtypes"},
 		Attrs:    []string{"dtypes: list(type) >= 1"},
 		Stateful: true, Shape: restoreShape,
 	}, restoreV2)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Restore", Doc: "Reads a tensor from a checkpoint in the old format V1.",
 		In:       []string{"file_pattern: string", "tensor_name: string"},
 		Out:      []string{"tensor: dt"},
@@ -27,7 +27,7 @@ func init() {
 		Stateful: true,
 		Shape:    func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0, 0) },
 	}, restoreV1)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "RestoreSlice", Doc: "Reads a slice of a tensor from a checkpoint in the old format V1.",
 		In:       []string{"file_pattern: string", "tensor_name: string", "shape_and_slice: string"},
 		Out:      []string{"tensor: dt"},

@@ -13,26 +13,26 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "SaveV2", Doc: "Writes tensors, or slices of larger ones, to a checkpoint. Once it is done they are on disk.",
 		In:       []string{"prefix: string", "tensor_names: string", "shape_and_slices: string", "tensors: dtypes"},
 		Attrs:    []string{"dtypes: list(type) >= 1"},
 		Stateful: true, Shape: savingShape(3),
 	}, saveV2)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MergeV2Checkpoints", Doc: "Makes one checkpoint of several that were written by different tasks.",
 		In:       []string{"checkpoint_prefixes: string", "destination_prefix: string"},
 		Attrs:    []string{"delete_old_dirs: bool = true", "allow_missing_files: bool = false"},
 		Stateful: true,
 		Shape:    func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 1, 0) },
 	}, newMerge)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "Save", Doc: "Writes tensors to a checkpoint in the old format V1.",
 		In:       []string{"filename: string", "tensor_names: string", "data: T"},
 		Attrs:    []string{"T: list(type) >= 1"},
 		Stateful: true, Shape: savingShape(2),
 	}, func(ctx *kernel.Context) error { return saveV1(ctx, 2) })
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "SaveSlices", Doc: "Writes tensors, or slices of larger ones, to a checkpoint in the old format V1.",
 		In:       []string{"filename: string", "tensor_names: string", "shapes_and_slices: string", "data: T"},
 		Attrs:    []string{"T: list(type) >= 1"},

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ShardedFilename", Doc: "Gives the name of one of several files that belong together.",
 		In:    []string{"basename: string", "shard: int32", "num_shards: int32"},
 		Out:   []string{"filename: string"},
@@ -32,7 +32,7 @@ func init() {
 		ctx.SetOutput(0, tensor.Scalar(fmt.Sprintf("%s-%05d-of-%05d", ended(base), shard, shards)))
 		return nil
 	})
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ShardedFilespec", Doc: "Gives the pattern that matches the names of all files that belong together.",
 		In:    []string{"basename: string", "num_shards: int32"},
 		Out:   []string{"filename: string"},

@@ -17,13 +17,10 @@ func init() {
 		Name: "TensorArrayGather", Doc: "Puts elements of a tensor array together along a new first dimension.",
 		In: []string{"indices: int32", "flow_in: float"}, Out: []string{"value: dtype"}, Attrs: attrs, Shape: gatherShape,
 	}, newGather)
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "TensorArrayPack", Doc: "Puts all elements of a tensor array together along a new first dimension.",
-			In: []string{"handle: Ref(string)", "flow_in: float"}, Out: []string{"value: dtype"}, Attrs: attrs, Shape: opdef.UnknownShape,
-		},
-		Kernels: kernel.Any(newGather),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "TensorArrayPack", Doc: "Puts all elements of a tensor array together along a new first dimension.",
+		In: []string{"handle: Ref(string)", "flow_in: float"}, Out: []string{"value: dtype"}, Attrs: attrs, Shape: opdef.UnknownShape,
+	}, newGather)
 	registerVersions(opdef.Def{
 		Name: "TensorArrayConcat", Doc: "Puts all elements of a tensor array together along their first dimension, and gives their lengths in it.",
 		In: []string{"flow_in: float"}, Out: []string{"value: dtype", "lengths: int64"},

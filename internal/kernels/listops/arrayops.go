@@ -43,7 +43,7 @@ func registerVersions(def opdef.Def, impl kernel.New) {
 		case 2:
 			def.Shape = rule
 		}
-		kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(impl)})
+		kernel.RegisterNew(def, impl)
 	}
 }
 
@@ -112,24 +112,18 @@ func init() {
 }
 
 func registerArray(name, handle string, flow []string, rule opdef.ShapeFn, attrs ...string) {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: name, Doc: "Makes a tensor array of the given size, which goes with its step.",
-			In: []string{"size: int32"}, Out: append([]string{"handle: " + handle}, flow...), Attrs: attrs, Stateful: true, Shape: rule,
-		},
-		Kernels: kernel.Any(newArray),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: name, Doc: "Makes a tensor array of the given size, which goes with its step.",
+		In: []string{"size: int32"}, Out: append([]string{"handle: " + handle}, flow...), Attrs: attrs, Stateful: true, Shape: rule,
+	}, newArray)
 }
 
 func registerGrad(name, handle, grad string, in, flow []string, rule opdef.ShapeFn) {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: name, Doc: "Gives the tensor array for the gradients of another one, one for each source.",
-			In:  append([]string{"handle: " + handle, "flow_in: float"}, in...),
-			Out: append([]string{"grad_handle: " + grad}, flow...), Attrs: []string{"source: string"}, Stateful: true, Shape: rule,
-		},
-		Kernels: kernel.Any(newGrad),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: name, Doc: "Gives the tensor array for the gradients of another one, one for each source.",
+		In:  append([]string{"handle: " + handle, "flow_in: float"}, in...),
+		Out: append([]string{"grad_handle: " + grad}, flow...), Attrs: []string{"source: string"}, Stateful: true, Shape: rule,
+	}, newGrad)
 }
 
 func arrayHandleShape(c *opdef.ShapeContext) error {

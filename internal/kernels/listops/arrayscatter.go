@@ -17,13 +17,10 @@ func init() {
 		Name: "TensorArrayScatter", Doc: "Writes the rows of a tensor to places of a tensor array.",
 		In: []string{"indices: int32", "value: T", "flow_in: float"}, Out: flow, Attrs: attrs, Shape: arrayRule(scatterShape, 1, -1, 0),
 	}, onArray(scatter))
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "TensorArrayUnpack", Doc: "Writes the rows of a tensor to all places of a tensor array.",
-			In: []string{"handle: Ref(string)", "value: T", "flow_in: float"}, Out: flow, Attrs: attrs, Shape: opdef.UnknownShape,
-		},
-		Kernels: kernel.Any(onArray(unpack)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "TensorArrayUnpack", Doc: "Writes the rows of a tensor to all places of a tensor array.",
+		In: []string{"handle: Ref(string)", "value: T", "flow_in: float"}, Out: flow, Attrs: attrs, Shape: opdef.UnknownShape,
+	}, onArray(unpack))
 	registerVersions(opdef.Def{
 		Name: "TensorArraySplit", Doc: "Cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.",
 		In: []string{"value: T", "lengths: int64", "flow_in: float"}, Out: flow, Attrs: attrs,

@@ -29,24 +29,21 @@ func init() {
 		In: []string{input, "index: int32", "element_shape: Tshape"}, Out: []string{"item: element_dtype"},
 		Attrs: []string{"element_dtype: type", "Tshape: {int32, int64} = int32"}, Shape: getShape,
 	}, getItem)
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "TensorListSetItem", Doc: "Gives a list with another element at an index, longer if it is said to be if need be.",
-			In: []string{input, "index: int32", "item: element_dtype"}, Out: output,
-			Attrs: []string{"element_dtype: type", "resize_if_index_out_of_bounds: bool = false"}, Shape: setShape,
-		},
-		Kernels: kernel.Any(newSetItem),
-	})
-	register(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
+		Name: "TensorListSetItem", Doc: "Gives a list with another element at an index, longer if it is said to be if need be.",
+		In: []string{input, "index: int32", "item: element_dtype"}, Out: output,
+		Attrs: []string{"element_dtype: type", "resize_if_index_out_of_bounds: bool = false"}, Shape: setShape,
+	}, newSetItem)
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorListLength", Doc: "Gives the number of elements of a list.",
 		In: []string{input}, Out: []string{"length: int32"}, Shape: opdef.ScalarShape,
 	}, length)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorListElementShape", Doc: "Gives what is known of the shape of the elements of a list.",
 		In: []string{input}, Out: []string{"element_shape: shape_type"}, Attrs: []string{"shape_type: {int32, int64}"},
 		Shape: elementShapeShape,
 	}, elementShape)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorListResize", Doc: "Gives a list with a number of elements: the first of another one, or with more that are not set.",
 		In: []string{input, "size: int32"}, Out: output, Shape: resizeShape,
 	}, resize)

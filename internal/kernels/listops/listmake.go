@@ -8,17 +8,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// register adds an operation whose kernel is one function.
-func register(def opdef.Def, compute kernel.Func) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
-}
-
 // registerTyped adds an operation whose kernel is a function of the type of elements.
 func registerTyped(def opdef.Def, compute func(ctx *kernel.Context, dtype tensor.DType) error) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
+	kernel.RegisterNew(def, func(c *kernel.Construction) (kernel.Kernel, error) {
 		dtype := c.Attrs.Type("element_dtype")
 		return kernel.Func(func(ctx *kernel.Context) error { return compute(ctx, dtype) }), nil
-	})})
+	})
 }
 
 func init() {
@@ -32,25 +27,25 @@ func init() {
 		Name: "TensorListReserve", Doc: "Makes a list of tensors with a number of elements that are not set.",
 		In: []string{"element_shape: shape_type", "num_elements: int32"}, Out: handle, Attrs: attrs, Shape: newListShape(0),
 	}, reserve)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorListFromTensor", Doc: "Makes a list of the rows of a tensor.",
 		In: []string{"tensor: element_dtype", "element_shape: shape_type"}, Out: output, Attrs: attrs, Shape: fromTensorShape,
 	}, fromTensor)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorListSplit", Doc: "Makes a list of pieces of a tensor, cut along its first dimension.",
 		In: []string{"tensor: element_dtype", "element_shape: shape_type", "lengths: int64"}, Out: output, Attrs: attrs, Shape: splitShape,
 	}, splitList)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorListScatter", Doc: "Makes a list with the rows of a tensor at given places.",
 		In:  []string{"tensor: element_dtype", "indices: int32", "element_shape: shape_type"},
 		Out: output, Attrs: attrs, Shape: newListShape(2),
 	}, scatterList)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorListScatterV2", Doc: "Makes a list of num_elements elements, or as many as needed if that is -1, with the rows of a tensor at given places.",
 		In:  []string{"tensor: element_dtype", "indices: int32", "element_shape: shape_type", "num_elements: int32"},
 		Out: output, Attrs: attrs, Shape: newListShape(2),
 	}, scatterList)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorListScatterIntoExistingList", Doc: "Gives a list with the rows of a tensor at given places.",
 		In:  []string{"input_handle: variant", "tensor: element_dtype", "indices: int32"},
 		Out: output, Attrs: attrs[:1], Shape: scatterIntoShape,

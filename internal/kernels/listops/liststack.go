@@ -12,37 +12,28 @@ import (
 
 func init() {
 	attrs, input := []string{"element_dtype: type"}, "input_handle: variant"
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "TensorListStack", Doc: "Puts the elements of a list, of which there must be num_elements if that is not -1, together along a new first dimension.",
-			In: []string{input, "element_shape: int32"}, Out: []string{"tensor: element_dtype"},
-			Attrs: []string{"element_dtype: type", "num_elements: int = -1"}, Shape: stackShape,
-		},
-		Kernels: kernel.Any(newListStack),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "TensorListStack", Doc: "Puts the elements of a list, of which there must be num_elements if that is not -1, together along a new first dimension.",
+		In: []string{input, "element_shape: int32"}, Out: []string{"tensor: element_dtype"},
+		Attrs: []string{"element_dtype: type", "num_elements: int = -1"}, Shape: stackShape,
+	}, newListStack)
 	registerTyped(opdef.Def{
 		Name: "TensorListGather", Doc: "Puts elements of a list together along a new first dimension.",
 		In: []string{input, "indices: int32", "element_shape: int32"}, Out: []string{"values: element_dtype"}, Attrs: attrs,
 		Shape: gatherListShape,
 	}, gatherList)
 	tensors := []string{"tensor: element_dtype", "lengths: int64"}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "TensorListConcat", Doc: "Puts the elements of a list together along their first dimension, and gives their lengths in it.",
-			In: []string{input}, Out: tensors, Attrs: []string{"element_dtype: type", "element_shape: shape = <unknown>"},
-			Shape: concatListShape,
-		},
-		Kernels: kernel.Any(newListConcat),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "TensorListConcatV2", Doc: "Puts the elements of a list together along their first dimension, and gives their lengths in it. " +
-				"Those that are not set are zeros of the lengths given.",
-			In:  []string{input, "element_shape: shape_type", "leading_dims: int64"},
-			Out: tensors, Attrs: []string{"element_dtype: type", "shape_type: {int32, int64}"}, Shape: concatListShape,
-		},
-		Kernels: kernel.Any(newListConcat),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "TensorListConcat", Doc: "Puts the elements of a list together along their first dimension, and gives their lengths in it.",
+		In: []string{input}, Out: tensors, Attrs: []string{"element_dtype: type", "element_shape: shape = <unknown>"},
+		Shape: concatListShape,
+	}, newListConcat)
+	kernel.RegisterNew(opdef.Def{
+		Name: "TensorListConcatV2", Doc: "Puts the elements of a list together along their first dimension, and gives their lengths in it. " +
+			"Those that are not set are zeros of the lengths given.",
+		In:  []string{input, "element_shape: shape_type", "leading_dims: int64"},
+		Out: tensors, Attrs: []string{"element_dtype: type", "shape_type: {int32, int64}"}, Shape: concatListShape,
+	}, newListConcat)
 }
 
 func newListStack(c *kernel.Construction) (kernel.Kernel, error) {

@@ -81,7 +81,7 @@ func registerStack(suffix, handle string, in []string) {
 	byHandle := handle == "resource"
 	register := func(def opdef.Def, impl kernel.New) {
 		def.Name += suffix
-		kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(impl)})
+		kernel.RegisterNew(def, impl)
 	}
 	register(opdef.Def{
 		Name: "Stack", Doc: "Makes a stack of tensors, which goes with its step.",

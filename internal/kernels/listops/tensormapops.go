@@ -11,30 +11,30 @@ import (
 func init() {
 	handle, key := "input_handle: variant", "key: key_dtype"
 	output, types := []string{"output_handle: variant"}, []string{"key_dtype: type", "value_dtype: type"}
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "EmptyTensorMap", Doc: "Makes a map of tensors without keys.", Out: []string{"handle: variant"}, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error { (&Map{}).give(ctx); return nil })
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorMapSize", Doc: "Counts the keys of a map of tensors.",
 		In: []string{handle}, Out: []string{"size: int32"}, Shape: opdef.ScalarShape,
 	}, mapSize)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorMapLookup", Doc: "Gives the value of a key of a map of tensors.",
 		In: []string{handle, key}, Out: []string{"value: value_dtype"}, Attrs: types, Shape: opdef.UnknownShape,
 	}, mapLookup)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorMapInsert", Doc: "Gives a map of tensors with another value of a key.",
 		In: []string{handle, key, "value: value_dtype"}, Out: output, Attrs: types, Shape: opdef.ScalarShape,
 	}, mapInsert)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorMapErase", Doc: "Gives a map of tensors without a key.",
 		In: []string{handle, key}, Out: output, Attrs: types, Shape: opdef.ScalarShape,
 	}, mapErase)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorMapHasKey", Doc: "Tells whether a map of tensors has a key.",
 		In: []string{handle, key}, Out: []string{"has_key: bool"}, Attrs: types[:1], Shape: opdef.ScalarShape,
 	}, mapHasKey)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorMapStackKeys", Doc: "Gives the keys of a map of tensors, which have one shape, in the order in which they came.",
 		In: []string{handle}, Out: []string{"keys: key_dtype"}, Attrs: types[:1], Shape: opdef.UnknownShape,
 	}, mapStackKeys)

@@ -67,14 +67,11 @@ func init() {
 		kernel.Register(op)
 	}
 	for _, name := range []string{"Copy", "CopyHost"} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: "Gives a copy of its input, for a debugger.", AllowsUninitialized: true,
-				In: []string{"input: T"}, Out: []string{"output: T"},
-				Attrs: []string{"T: type", "tensor_name: string = ''", "debug_ops_spec: list(string) = []"}, Shape: opdef.SameShape,
-			},
-			Kernels: kernel.Any(newCopy),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: "Gives a copy of its input, for a debugger.", AllowsUninitialized: true,
+			In: []string{"input: T"}, Out: []string{"output: T"},
+			Attrs: []string{"T: type", "tensor_name: string = ''", "debug_ops_spec: list(string) = []"}, Shape: opdef.SameShape,
+		}, newCopy)
 	}
 }
 

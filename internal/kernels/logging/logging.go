@@ -13,23 +13,17 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Assert", Doc: "Fails with the values of data unless the condition is true.",
-			In: []string{"condition: bool", "data: T"}, Attrs: []string{"T: list(type) >= 1", "summarize: int = 3"},
-			Stateful: true,
-		},
-		Kernels: kernel.Any(newAssert),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Timestamp", Doc: "Gives the time in seconds since 1970.",
-			Out: []string{"ts: float64"}, Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			ctx.SetOutput(0, tensor.Scalar(float64(time.Now().UnixMicro())/1e6))
-			return nil
-		})),
+	kernel.RegisterNew(opdef.Def{
+		Name: "Assert", Doc: "Fails with the values of data unless the condition is true.",
+		In: []string{"condition: bool", "data: T"}, Attrs: []string{"T: list(type) >= 1", "summarize: int = 3"},
+		Stateful: true,
+	}, newAssert)
+	kernel.RegisterFunc(opdef.Def{
+		Name: "Timestamp", Doc: "Gives the time in seconds since 1970.",
+		Out: []string{"ts: float64"}, Stateful: true, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		ctx.SetOutput(0, tensor.Scalar(float64(time.Now().UnixMicro())/1e6))
+		return nil
 	})
 }
 

@@ -16,32 +16,26 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Print", Doc: "Passes its input on and prints the values of data to the standard error of its task.",
-			In: []string{"input: T", "data: U"}, Out: []string{"output: T"},
-			Attrs: []string{
-				"T: type", "U: list(type) >= 0", "message: string = ''", "first_n: int = -1", "summarize: int = 3",
-			},
-			Stateful: true, Shape: opdef.SameShape,
+	kernel.RegisterNew(opdef.Def{
+		Name: "Print", Doc: "Passes its input on and prints the values of data to the standard error of its task.",
+		In: []string{"input: T", "data: U"}, Out: []string{"output: T"},
+		Attrs: []string{
+			"T: type", "U: list(type) >= 0", "message: string = ''", "first_n: int = -1", "summarize: int = 3",
 		},
-		Kernels: kernel.Any(newPrint),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "PrintV2", Doc: "Prints a string where its task writes to, or appends it to a file given as \"file://PATH\".",
-			In:       []string{"input: string"},
-			Attrs:    []string{"output_stream: string = 'stderr'", `end: string = '\n'`},
-			Stateful: true,
-			Shape: func(c *opdef.ShapeContext) error {
-				if rank := c.In[0].Rank(); rank > 0 {
-					return status.InvalidArgumentf("input must be a scalar, but has rank: %d", rank)
-				}
-				return nil
-			},
+		Stateful: true, Shape: opdef.SameShape,
+	}, newPrint)
+	kernel.RegisterNew(opdef.Def{
+		Name: "PrintV2", Doc: "Prints a string where its task writes to, or appends it to a file given as \"file://PATH\".",
+		In:       []string{"input: string"},
+		Attrs:    []string{"output_stream: string = 'stderr'", `end: string = '\n'`},
+		Stateful: true,
+		Shape: func(c *opdef.ShapeContext) error {
+			if rank := c.In[0].Rank(); rank > 0 {
+				return status.InvalidArgumentf("input must be a scalar, but has rank: %d", rank)
+			}
+			return nil
 		},
-		Kernels: kernel.Any(newPrintV2),
-	})
+	}, newPrintV2)
 }
 
 func newPrint(c *kernel.Construction) (kernel.Kernel, error) {

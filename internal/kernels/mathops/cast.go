@@ -13,16 +13,13 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Cast",
-			Doc: "Converts every element to type DstT. Truncate makes conversions to a narrower floating type drop bits instead " +
-				"of rounding.",
-			In: []string{"x: SrcT"}, Out: []string{"y: DstT"},
-			Attrs: []string{"SrcT: type", "DstT: type", "Truncate: bool = false"}, Shape: opdef.SameShape,
-		},
-		Kernels: kernel.Any(newCast),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "Cast",
+		Doc: "Converts every element to type DstT. Truncate makes conversions to a narrower floating type drop bits instead " +
+			"of rounding.",
+		In: []string{"x: SrcT"}, Out: []string{"y: DstT"},
+		Attrs: []string{"SrcT: type", "DstT: type", "Truncate: bool = false"}, Shape: opdef.SameShape,
+	}, newCast)
 }
 
 // convert sets the elements of dst from position lo to hi to those of src.

@@ -29,13 +29,10 @@ func init() {
 	}
 	logical("LogicalAnd", "Whether x and y are both true, element by element, with broadcasting.", simd.And)
 	logical("LogicalOr", "Whether x or y is true, element by element, with broadcasting.", simd.Or)
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "LogicalNot", Doc: "Whether x is false, element by element.",
-			In: []string{"x: bool"}, Out: []string{"y: bool"}, Shape: opdef.SameShape,
-		},
-		Kernels: kernel.Any(elementwise.Unary(cheap, simd.Not)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "LogicalNot", Doc: "Whether x is false, element by element.",
+		In: []string{"x: bool"}, Out: []string{"y: bool"}, Shape: opdef.SameShape,
+	}, elementwise.Unary(cheap, simd.Not))
 }
 
 func comparisons(p simd.Predicate) kernel.Table {
@@ -117,11 +114,8 @@ func ordered[T elementwise.Real](p simd.Predicate) func(z []bool, x, y []T) {
 }
 
 func logical(name, doc string, loop func(z, x, y []bool)) {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: name, Doc: doc, In: []string{"x: bool", "y: bool"}, Out: []string{"z: bool"},
-			Commutative: true, Shape: opdef.BroadcastShape,
-		},
-		Kernels: kernel.Any(elementwise.Loops[bool, bool]{Each: loop, Cost: cheap}.Kernel()),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: name, Doc: doc, In: []string{"x: bool", "y: bool"}, Out: []string{"z: bool"},
+		Commutative: true, Shape: opdef.BroadcastShape,
+	}, elementwise.Loops[bool, bool]{Each: loop, Cost: cheap}.Kernel())
 }

@@ -41,23 +41,20 @@ func init() {
 			mixed(octets, octets, tensor.Int32, anyProduct[int32]),
 		},
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseMatMul", Doc: "Multiplies matrices of float32 or bfloat16, many of whose elements may be zero, to float32.",
-			In:  []string{"a: Ta", "b: Tb"},
-			Out: []string{"product: float32"},
-			Attrs: []string{
-				"transpose_a: bool = false",
-				"transpose_b: bool = false",
-				"a_is_sparse: bool = false",
-				"b_is_sparse: bool = false",
-				"Ta: {float32, bfloat16} = float32",
-				"Tb: {float32, bfloat16} = float32",
-			},
-			Shape: matMulShape,
+	kernel.RegisterNew(opdef.Def{
+		Name: "SparseMatMul", Doc: "Multiplies matrices of float32 or bfloat16, many of whose elements may be zero, to float32.",
+		In:  []string{"a: Ta", "b: Tb"},
+		Out: []string{"product: float32"},
+		Attrs: []string{
+			"transpose_a: bool = false",
+			"transpose_b: bool = false",
+			"a_is_sparse: bool = false",
+			"b_is_sparse: bool = false",
+			"Ta: {float32, bfloat16} = float32",
+			"Tb: {float32, bfloat16} = float32",
 		},
-		Kernels: kernel.Any(newSparseMatMul),
-	})
+		Shape: matMulShape,
+	}, newSparseMatMul)
 }
 
 var (

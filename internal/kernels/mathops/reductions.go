@@ -61,14 +61,11 @@ func reducing(name, doc, types string, table kernel.Table) {
 }
 
 func truth(name, doc string, r reduction[bool]) {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: name, Doc: doc + " keep_dims leaves them with size 1.",
-			In: []string{"input: bool", "reduction_indices: Tidx"}, Out: []string{"output: bool"},
-			Attrs: []string{"keep_dims: bool = false", "Tidx: {int32, int64} = int32"}, Shape: reductionShape,
-		},
-		Kernels: kernel.Any(r.kernel()),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: name, Doc: doc + " keep_dims leaves them with size 1.",
+		In: []string{"input: bool", "reduction_indices: Tidx"}, Out: []string{"output: bool"},
+		Attrs: []string{"keep_dims: bool = false", "Tidx: {int32, int64} = int32"}, Shape: reductionShape,
+	}, r.kernel())
 }
 
 // sums adds in vector code, in double precision from block to block.

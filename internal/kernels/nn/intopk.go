@@ -12,30 +12,24 @@ import (
 
 func init() {
 	const doc = "Says of each row whether the target class is among the k with the largest predictions; ties count as among them."
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "InTopK", Doc: doc,
-			In: []string{"predictions: float32", "targets: T"}, Out: []string{"precision: bool"},
-			Attrs: []string{"k: int", "T: {int32, int64} = int32"}, Shape: inTopKShape,
-		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			k := int64(c.Attrs.Int("k"))
-			return kernel.Func(func(ctx *kernel.Context) error { return inTopK(ctx, k) }), nil
-		}),
+	kernel.RegisterNew(opdef.Def{
+		Name: "InTopK", Doc: doc,
+		In: []string{"predictions: float32", "targets: T"}, Out: []string{"precision: bool"},
+		Attrs: []string{"k: int", "T: {int32, int64} = int32"}, Shape: inTopKShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		k := int64(c.Attrs.Int("k"))
+		return kernel.Func(func(ctx *kernel.Context) error { return inTopK(ctx, k) }), nil
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "InTopKV2", Doc: doc,
-			In: []string{"predictions: float32", "targets: T", "k: T"}, Out: []string{"precision: bool"},
-			Attrs: []string{"T: {int32, int64} = int32"}, Shape: inTopKShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			k := ctx.Input(2)
-			if k.Rank() != 0 {
-				return status.InvalidArgumentf("k must be 0-D, got shape %v", k.Shape())
-			}
-			return inTopK(ctx, intarg.Scalar(k))
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "InTopKV2", Doc: doc,
+		In: []string{"predictions: float32", "targets: T", "k: T"}, Out: []string{"precision: bool"},
+		Attrs: []string{"T: {int32, int64} = int32"}, Shape: inTopKShape,
+	}, func(ctx *kernel.Context) error {
+		k := ctx.Input(2)
+		if k.Rank() != 0 {
+			return status.InvalidArgumentf("k must be 0-D, got shape %v", k.Shape())
+		}
+		return inTopK(ctx, intarg.Scalar(k))
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DecodeCompressed", Doc: "Decompresses strings.",
 		In:    []string{"bytes: string"},
 		Out:   []string{"output: string"},

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DecodeCSV", Doc: "Takes records of comma-separated values apart; a field that is empty has its default.",
 		In:  []string{"records: string", "record_defaults: OUT_TYPE"},
 		Out: []string{"output: OUT_TYPE"},

@@ -12,7 +12,7 @@ import (
 const elements = "list({float32, int64, string}) >= 0"
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ParseExample", Doc: "Reads features from a vector of serialized messages Example.",
 		In:  []string{"serialized: string", "names: string", "sparse_keys: Nsparse * string", "dense_keys: Ndense * string", "dense_defaults: Tdense"},
 		Out: []string{"sparse_indices: Nsparse * int64", "sparse_values: sparse_types", "sparse_shapes: Nsparse * int64", "dense_values: Tdense"},
@@ -20,7 +20,7 @@ func init() {
 			"dense_shapes: list(shape) >= 0"},
 		Shape: exampleShape(1),
 	}, newExample(1))
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ParseExampleV2", Doc: "Reads features from serialized messages Example: a vector of them or one.",
 		In: []string{"serialized: string", "names: string", "sparse_keys: string", "dense_keys: string", "ragged_keys: string", "dense_defaults: Tdense"},
 		Out: []string{"sparse_indices: num_sparse * int64", "sparse_values: sparse_types", "sparse_shapes: num_sparse * int64", "dense_values: Tdense",
@@ -29,7 +29,7 @@ func init() {
 			"ragged_split_types: list({int32, int64}) >= 0", "dense_shapes: list(shape) >= 0"},
 		Shape: exampleShape(2),
 	}, newExample(2))
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ParseSingleExample", Doc: "Reads features from one serialized message Example.",
 		In:  []string{"serialized: string", "dense_defaults: Tdense"},
 		Out: []string{"sparse_indices: num_sparse * int64", "sparse_values: sparse_types", "sparse_shapes: num_sparse * int64", "dense_values: Tdense"},

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "DecodeJSONExample", Doc: "Converts Examples from the JSON form of messages to their binary form.",
 		In:    []string{"json_examples: string"},
 		Out:   []string{"binary_examples: string"},

@@ -7,18 +7,3 @@
 // values, whose number is known by then. A length in a record is never trusted further than the
 // bytes that follow it.
 package parsing
-
-import (
-	"github.com/weft-ml/weft/kernel"
-	"github.com/weft-ml/weft/opdef"
-)
-
-// register adds an operation whose kernel is one function, whatever its attributes.
-func register(def opdef.Def, compute kernel.Func) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
-}
-
-// registerNew adds an operation whose kernel is made from its attributes.
-func registerNew(def opdef.Def, make kernel.New) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
-}

@@ -19,7 +19,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DecodeProtoV2",
 		Doc: "Reads fields of serialized messages: how many values each message has of each field, and the values, filled up with the " +
 			"field's default value.",

@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "EncodeProto", Doc: "Writes serialized messages, each with as many values of each field as sizes says.",
 		In: []string{"sizes: int32", "values: Tinput_types"}, Out: []string{"bytes: string"},
 		Attrs: []string{

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DecodeRaw", Doc: "Reads strings of equal length as the memory of numbers, in a new last dimension.",
 		In:  []string{"bytes: string"},
 		Out: []string{"output: out_type"},
@@ -25,7 +25,7 @@ func init() {
 			return nil
 		},
 	}, newDecodeRaw)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DecodePaddedRaw", Doc: "Reads strings, cut or filled with zeros to a length in bytes, as the memory of numbers, in a new last dimension.",
 		In:  []string{"input_bytes: string", "fixed_length: int32"},
 		Out: []string{"output: out_type"},

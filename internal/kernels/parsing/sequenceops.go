@@ -1,9 +1,12 @@
 package parsing
 
-import "github.com/weft-ml/weft/opdef"
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
+)
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ParseSequenceExample", Doc: "Reads features and lists of them from a vector of serialized messages SequenceExample.",
 		In: []string{
 			"serialized: string", "debug_name: string", "context_dense_defaults: Tcontext_dense",
@@ -26,7 +29,7 @@ func init() {
 		},
 		Shape: sequenceShape(1),
 	}, newSequence(1))
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ParseSequenceExampleV2", Doc: "Reads features and lists of them from serialized messages SequenceExample: a vector of them or one.",
 		In: []string{
 			"serialized: string", "debug_name: string", "context_sparse_keys: string", "context_dense_keys: string",
@@ -57,7 +60,7 @@ func init() {
 		},
 		Shape: sequenceShape(2),
 	}, newSequence(2))
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ParseSingleSequenceExample", Doc: "Reads features and lists of them from one serialized message SequenceExample.",
 		In: []string{
 			"serialized: string", "feature_list_dense_missing_assumed_empty: string",

@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ParseTensor", Doc: "Reads a serialized message TensorProto.",
 		In:    []string{"serialized: string"},
 		Out:   []string{"output: out_type"},
@@ -24,7 +24,7 @@ func init() {
 		want := c.Attrs.Type("out_type")
 		return kernel.Func(func(ctx *kernel.Context) error { return parseTensor(ctx, want) }), nil
 	})
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "SerializeTensor", Doc: "Writes a tensor as a serialized message TensorProto.",
 		In:    []string{"tensor: T"},
 		Out:   []string{"serialized: string"},

@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DecodeWav", Doc: "Decodes a WAV file of 16-bit samples to numbers from -1 to 1, [samples, channels].",
 		In:    []string{"contents: string"},
 		Out:   []string{"audio: float32", "sample_rate: int32"},
@@ -30,7 +30,7 @@ func init() {
 			return shapefn.CheckRanks(c, 0, 0)
 		},
 	}, newDecodeWav)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "EncodeWav", Doc: "Encodes audio from -1 to 1, [samples, channels], as a WAV file of 16-bit samples.",
 		In:  []string{"audio: float32", "sample_rate: int32"},
 		Out: []string{"contents: string"},

@@ -18,11 +18,8 @@ func init() {
 	registerLabels()
 	registerTime()
 	registerStub()
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{Name: "Old", Doc: "Does nothing."},
-		Kernels: kernel.Any(kernel.Stateless(func(*kernel.Context) error {
-			return nil
-		})),
+	kernel.RegisterFunc(opdef.Def{Name: "Old", Doc: "Does nothing."}, func(*kernel.Context) error {
+		return nil
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -31,24 +28,18 @@ func init() {
 		},
 		Kernels: kernel.ForTypes("T", give(tensor.Scalar[float32](1)), tensor.Float32),
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "GraphDefVersion", Doc: "Gives the version of TensorFlow's graphs that its graph was made for.",
-			Out: []string{"version: int32"}, Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			return give(tensor.Scalar(int32(c.GraphVersion)))(c)
-		}),
+	kernel.RegisterNew(opdef.Def{
+		Name: "GraphDefVersion", Doc: "Gives the version of TensorFlow's graphs that its graph was made for.",
+		Out: []string{"version: int32"}, Stateful: true, Shape: opdef.ScalarShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		return give(tensor.Scalar(int32(c.GraphVersion)))(c)
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "DevicePlacementOp", Doc: "Gives the name of the device that it runs on.",
-			Out: []string{"device: string"}, Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			ctx.SetOutput(0, tensor.Scalar(ctx.Device.Name))
-			return nil
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "DevicePlacementOp", Doc: "Gives the name of the device that it runs on.",
+		Out: []string{"device: string"}, Stateful: true, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		ctx.SetOutput(0, tensor.Scalar(ctx.Device.Name))
+		return nil
 	})
 }
 
@@ -95,32 +86,24 @@ func registerLabels() {
 
 // registerTime adds the operations about the time that a step takes.
 func registerTime() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "GetDeadline", Doc: "Gives the time when a call of a function must have ended; fails in steps, which have none.",
-			Out: []string{"deadline_from_epoch_micros: int64"}, Shape: opdef.UnknownShape,
+	kernel.RegisterFunc(opdef.Def{
+		Name: "GetDeadline", Doc: "Gives the time when a call of a function must have ended; fails in steps, which have none.",
+		Out: []string{"deadline_from_epoch_micros: int64"}, Shape: opdef.UnknownShape,
+	}, func(*kernel.Context) error {
+		return status.InvalidArgumentf("Deadline has not ben set.")
+	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "SleepOp", Doc: "Waits.", In: []string{"sleep_seconds: int32"}, Stateful: true,
+	}, asleep(func(*kernel.Context) error { return nil }))
+	kernel.RegisterNew(opdef.Def{
+		Name: "SleepIdentityOp", Doc: "Waits, then passes its input on.",
+		In: []string{"sleep_seconds: int32", "input: T"}, Out: []string{"output: T"}, Attrs: []string{"T: type"},
+		Stateful: true,
+		Shape: func(c *opdef.ShapeContext) error {
+			c.Out[0] = c.In[1]
+			return nil
 		},
-		// the time of a step is its master's business
-		Kernels: kernel.Any(kernel.Stateless(func(*kernel.Context) error {
-			return status.InvalidArgumentf("Deadline has not ben set.")
-		})),
-	})
-	kernel.Register(kernel.Op{
-		Def:     opdef.Def{Name: "SleepOp", Doc: "Waits.", In: []string{"sleep_seconds: int32"}, Stateful: true},
-		Kernels: kernel.Any(asleep(func(*kernel.Context) error { return nil })),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SleepIdentityOp", Doc: "Waits, then passes its input on.",
-			In: []string{"sleep_seconds: int32", "input: T"}, Out: []string{"output: T"}, Attrs: []string{"T: type"},
-			Stateful: true,
-			Shape: func(c *opdef.ShapeContext) error {
-				c.Out[0] = c.In[1]
-				return nil
-			},
-		},
-		Kernels: kernel.Any(asleep(func(ctx *kernel.Context) error { return ctx.PassInput(1, 0) })),
-	})
+	}, asleep(func(ctx *kernel.Context) error { return ctx.PassInput(1, 0) }))
 }
 
 // sleeper waits for as many seconds as input 0 says, or until the step ends.
@@ -156,23 +139,20 @@ type stub struct{}
 func (*stub) TypeName() string { return "N10tensorflow12_GLOBAL__N_112StubResourceE" }
 
 func registerStub() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "StubResourceHandleOp", Doc: "Gives a handle to a resource that need not be there.",
-			Out: []string{"resource: resource"}, Attrs: []string{"container: string = ''", "shared_name: string = ''"},
-			Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			place, err := resource.PlaceOf(c, true)
-			if err != nil {
-				return nil, err
-			}
-			handle := tensor.Scalar(place.Handle(c.Device, (*stub)(nil).TypeName()))
-			return kernel.Func(func(ctx *kernel.Context) error {
-				ctx.SetOutput(0, handle.Retain())
-				return nil
-			}), nil
-		}),
+	kernel.RegisterNew(opdef.Def{
+		Name: "StubResourceHandleOp", Doc: "Gives a handle to a resource that need not be there.",
+		Out: []string{"resource: resource"}, Attrs: []string{"container: string = ''", "shared_name: string = ''"},
+		Stateful: true, Shape: opdef.ScalarShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		place, err := resource.PlaceOf(c, true)
+		if err != nil {
+			return nil, err
+		}
+		handle := tensor.Scalar(place.Handle(c.Device, (*stub)(nil).TypeName()))
+		return kernel.Func(func(ctx *kernel.Context) error {
+			ctx.SetOutput(0, handle.Retain())
+			return nil
+		}), nil
 	})
 	registerStubUser("ResourceCreateOp", "Makes the resource of a handle.", nil, func(ctx *kernel.Context) error {
 		h, err := resource.Handle(ctx, 0)
@@ -197,8 +177,7 @@ func registerStub() {
 }
 
 func registerStubUser(name, doc string, out []string, compute func(*kernel.Context) error) {
-	kernel.Register(kernel.Op{
-		Def:     opdef.Def{Name: name, Doc: doc, In: []string{"resource: resource"}, Out: out, Stateful: true, Shape: opdef.ScalarShape},
-		Kernels: kernel.Any(kernel.Stateless(compute)),
-	})
+	kernel.RegisterFunc(opdef.Def{
+		Name: name, Doc: doc, In: []string{"resource: resource"}, Out: out, Stateful: true, Shape: opdef.ScalarShape,
+	}, compute)
 }

@@ -37,10 +37,9 @@ func init() {
 		if f.kind.grad {
 			text = "Computes the gradient of " + f.name[:len(f.name)-len("Gradient")] + ", which is that of its output where the input is in the range."
 		}
-		kernel.Register(kernel.Op{
-			Def:     opdef.Def{Name: f.name, Doc: text, In: f.in, Out: f.out, Attrs: f.attrs, Shape: f.shape},
-			Kernels: kernel.Any(f.kind.newKernel),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: f.name, Doc: text, In: f.in, Out: f.out, Attrs: f.attrs, Shape: f.shape,
+		}, f.kind.newKernel)
 	}
 }
 

@@ -27,26 +27,20 @@ func init() {
 		Name: "AccumulatorTakeGradient", Doc: "Waits until an accumulator has a number of gradients, and gives their mean or sum.",
 		In: []string{"num_required: int32"}, Out: []string{"average: dtype"}, Attrs: dtype, Shape: secondScalar,
 	}, "ResourceAccumulatorTakeGradient", secondScalar, newTake)
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseAccumulatorApplyGradient", Doc: "Adds rows of a gradient to an accumulator, unless it was computed in an earlier step.",
-			In: []string{
-				"handle: Ref(string)", "local_step: int64", "gradient_indices: int64", "gradient_values: dtype",
-				"gradient_shape: int64",
-			},
-			Attrs: []string{"dtype: numbertype", "has_known_shape: bool"}, Shape: secondScalar,
+	kernel.RegisterNew(opdef.Def{
+		Name: "SparseAccumulatorApplyGradient", Doc: "Adds rows of a gradient to an accumulator, unless it was computed in an earlier step.",
+		In: []string{
+			"handle: Ref(string)", "local_step: int64", "gradient_indices: int64", "gradient_values: dtype",
+			"gradient_shape: int64",
 		},
-		Kernels: kernel.Any(newApply),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseAccumulatorTakeGradient", Doc: "Waits until an accumulator has a number of gradients, and gives the mean or sum of their rows.",
-			In:    []string{"handle: Ref(string)", "num_required: int32"},
-			Out:   []string{"indices: int64", "values: dtype", "shape: int64"},
-			Attrs: dtype, Shape: secondScalar,
-		},
-		Kernels: kernel.Any(newTake),
-	})
+		Attrs: []string{"dtype: numbertype", "has_known_shape: bool"}, Shape: secondScalar,
+	}, newApply)
+	kernel.RegisterNew(opdef.Def{
+		Name: "SparseAccumulatorTakeGradient", Doc: "Waits until an accumulator has a number of gradients, and gives the mean or sum of their rows.",
+		In:    []string{"handle: Ref(string)", "num_required: int32"},
+		Out:   []string{"indices: int64", "values: dtype", "shape: int64"},
+		Attrs: dtype, Shape: secondScalar,
+	}, newTake)
 }
 
 // registerAccumulators adds the operations that make accumulators.

@@ -12,18 +12,15 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "Barrier", Doc: "Gives a barrier, which puts together the components of elements that come one at a time, under a key.",
-			Out: []string{"handle: Ref(string)"},
-			Attrs: []string{
-				"component_types: list(type) >= 1", "shapes: list(shape) >= 0 = []", "capacity: int = -1",
-				"container: string = ''", "shared_name: string = ''",
-			},
-			Stateful: true, Shape: resource.NamesShape,
+	kernel.RegisterNew(opdef.Def{
+		Name: "Barrier", Doc: "Gives a barrier, which puts together the components of elements that come one at a time, under a key.",
+		Out: []string{"handle: Ref(string)"},
+		Attrs: []string{
+			"component_types: list(type) >= 1", "shapes: list(shape) >= 0 = []", "capacity: int = -1",
+			"container: string = ''", "shared_name: string = ''",
 		},
-		Kernels: kernel.Any(makeBarrier),
-	})
+		Stateful: true, Shape: resource.NamesShape,
+	}, makeBarrier)
 	handle := []string{"handle: Ref(string)"}
 	for _, def := range []struct {
 		opdef.Def
@@ -57,7 +54,7 @@ func init() {
 			In: handle, Out: []string{"size: int32"}, Shape: resource.ByNamesShape,
 		}, askBarrier((*Barrier).incompleteSize)},
 	} {
-		kernel.Register(kernel.Op{Def: def.Def, Kernels: kernel.Any(def.new)})
+		kernel.RegisterNew(def.Def, def.new)
 	}
 }
 

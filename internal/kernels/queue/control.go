@@ -20,13 +20,10 @@ func init() {
 		Name: "QueueSize", Doc: "Counts the elements in a queue.",
 		Out: []string{"size: int32"}, Shape: resource.ByNamesShape,
 	}, "QueueSizeV2", opdef.SameShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(int32(q.size())) }))
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "FakeQueue", Doc: "Gives a reference in the old form to the queue behind a handle.",
-			In: []string{"resource: resource"}, Out: []string{"handle: Ref(string)"}, Stateful: true, Shape: resource.NamesShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(fakeQueue)),
-	})
+	kernel.RegisterFunc(opdef.Def{
+		Name: "FakeQueue", Doc: "Gives a reference in the old form to the queue behind a handle.",
+		In: []string{"resource: resource"}, Out: []string{"handle: Ref(string)"}, Stateful: true, Shape: resource.NamesShape,
+	}, fakeQueue)
 }
 
 func newClose(c *kernel.Construction) (kernel.Kernel, error) {

@@ -49,18 +49,12 @@ var priority = &kind{
 func init() {
 	for _, k := range []*kind{fifo, padding, shuffle, priority} {
 		attrs := append(slices.Clone(k.attrs), "container: string = ''", "shared_name: string = ''")
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: k.name, Doc: k.doc, Out: []string{"handle: Ref(string)"}, Attrs: attrs, Stateful: true, Shape: resource.NamesShape,
-			},
-			Kernels: kernel.Any(k.make),
-		})
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: k.name + "V2", Doc: k.doc, Out: []string{"handle: resource"}, Attrs: attrs, Stateful: true, Shape: opdef.ScalarShape,
-			},
-			Kernels: kernel.Any(k.make),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: k.name, Doc: k.doc, Out: []string{"handle: Ref(string)"}, Attrs: attrs, Stateful: true, Shape: resource.NamesShape,
+		}, k.make)
+		kernel.RegisterNew(opdef.Def{
+			Name: k.name + "V2", Doc: k.doc, Out: []string{"handle: resource"}, Attrs: attrs, Stateful: true, Shape: opdef.ScalarShape,
+		}, k.make)
 	}
 }
 

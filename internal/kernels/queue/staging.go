@@ -62,7 +62,7 @@ func registerStaging(def opdef.Def, n kernel.New) {
 		def.Attrs = stagingAttrs("dtypes: list(type)")
 	}
 	def.Stateful = true
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(n)})
+	kernel.RegisterNew(def, n)
 }
 
 // staged returns the constructor of kernels that call f with the staging area that the attributes

@@ -19,20 +19,14 @@ const compositeName = "CompositeTensorVariant"
 
 func init() {
 	attrs := []string{"metadata: string", "Tcomponents: list(type) >= 0"}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "CompositeTensorVariantFromComponents", Doc: "Makes a variant that holds the tensors which a ragged, sparse or other composite tensor consists of.",
-			In: []string{"components: Tcomponents"}, Out: []string{"encoded: variant"}, Attrs: attrs, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(newFromComponents),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "CompositeTensorVariantToComponents", Doc: "Gives the tensors that a variant made of a composite tensor holds.",
-			In: []string{"encoded: variant"}, Out: []string{"components: Tcomponents"}, Attrs: attrs, Shape: opdef.UnknownShape,
-		},
-		Kernels: kernel.Any(newToComponents),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "CompositeTensorVariantFromComponents", Doc: "Makes a variant that holds the tensors which a ragged, sparse or other composite tensor consists of.",
+		In: []string{"components: Tcomponents"}, Out: []string{"encoded: variant"}, Attrs: attrs, Shape: opdef.ScalarShape,
+	}, newFromComponents)
+	kernel.RegisterNew(opdef.Def{
+		Name: "CompositeTensorVariantToComponents", Doc: "Gives the tensors that a variant made of a composite tensor holds.",
+		In: []string{"encoded: variant"}, Out: []string{"components: Tcomponents"}, Attrs: attrs, Shape: opdef.UnknownShape,
+	}, newToComponents)
 	tensor.RegisterVariant(compositeName, func(v tensor.EncodedVariant) (any, error) {
 		class, ok := typeSpecClass(v.Metadata)
 		if !ok {

@@ -11,18 +11,15 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "RaggedTensorToSparse", Doc: "Converts a ragged tensor to a sparse one.",
-			In:    []string{"rt_nested_splits: RAGGED_RANK * Tsplits", "rt_dense_values: T"},
-			Out:   []string{"sparse_indices: int64", "sparse_values: T", "sparse_dense_shape: int64"},
-			Attrs: []string{"RAGGED_RANK: int >= 1", "T: type", "Tsplits: {int32, int64} = int64"},
-			Shape: toSparseShape,
-		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			n := c.Attrs.Int("RAGGED_RANK")
-			return kernel.Func(func(ctx *kernel.Context) error { return toSparse(ctx, n) }), nil
-		}),
+	kernel.RegisterNew(opdef.Def{
+		Name: "RaggedTensorToSparse", Doc: "Converts a ragged tensor to a sparse one.",
+		In:    []string{"rt_nested_splits: RAGGED_RANK * Tsplits", "rt_dense_values: T"},
+		Out:   []string{"sparse_indices: int64", "sparse_values: T", "sparse_dense_shape: int64"},
+		Attrs: []string{"RAGGED_RANK: int >= 1", "T: type", "Tsplits: {int32, int64} = int64"},
+		Shape: toSparseShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		n := c.Attrs.Int("RAGGED_RANK")
+		return kernel.Func(func(ctx *kernel.Context) error { return toSparse(ctx, n) }), nil
 	})
 }
 

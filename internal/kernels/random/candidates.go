@@ -31,14 +31,11 @@ func init() {
 			"vocab_file: string = ''", "distortion: float = 1", "num_reserved_ids: int = 0", "num_shards: int >= 1 = 1",
 			"shard: int >= 0 = 0", "unigrams: list(float) = []"), weightedClasses},
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: op.name, Doc: fmt.Sprintf(doc, op.how), In: []string{"true_classes: int64"},
-				Out:   []string{"sampled_candidates: int64", "true_expected_count: float32", "sampled_expected_count: float32"},
-				Attrs: with(op.attrs, seedAttrs...), Stateful: true, Shape: candidatesShape,
-			},
-			Kernels: kernel.Any(newCandidates(op.classes)),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: op.name, Doc: fmt.Sprintf(doc, op.how), In: []string{"true_classes: int64"},
+			Out:   []string{"sampled_candidates: int64", "true_expected_count: float32", "sampled_expected_count: float32"},
+			Attrs: with(op.attrs, seedAttrs...), Stateful: true, Shape: candidatesShape,
+		}, newCandidates(op.classes))
 	}
 }
 
@@ -180,29 +177,26 @@ func (d *draw) expect(counts []float32, classes []int64, tries int) {
 }
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "ComputeAccidentalHits",
-			Doc:  "Finds the true classes that are among the sampled ones: the row of each, where among the samples it is, and the lowest number as a weight to mask it.",
-			In:   []string{"true_classes: int64", "sampled_candidates: int64"}, Out: []string{"indices: int32", "ids: int64", "weights: float32"},
-			Attrs: with([]string{"num_true: int"}, seedAttrs...),
-			Shape: func(c *opdef.ShapeContext) error {
-				in, err := opdef.WithRank(c.In[0], 2)
-				if err != nil {
-					return err
-				}
-				if err := shapefn.CheckDim(in.Dim(1), int64(c.Attrs.Int("num_true"))); err != nil {
-					return err
-				}
-				_, err = opdef.WithRank(c.In[1], 1)
-				c.SetAll(tensor.MakePartial(tensor.UnknownDim))
+	kernel.RegisterNew(opdef.Def{
+		Name: "ComputeAccidentalHits",
+		Doc:  "Finds the true classes that are among the sampled ones: the row of each, where among the samples it is, and the lowest number as a weight to mask it.",
+		In:   []string{"true_classes: int64", "sampled_candidates: int64"}, Out: []string{"indices: int32", "ids: int64", "weights: float32"},
+		Attrs: with([]string{"num_true: int"}, seedAttrs...),
+		Shape: func(c *opdef.ShapeContext) error {
+			in, err := opdef.WithRank(c.In[0], 2)
+			if err != nil {
 				return err
-			},
+			}
+			if err := shapefn.CheckDim(in.Dim(1), int64(c.Attrs.Int("num_true"))); err != nil {
+				return err
+			}
+			_, err = opdef.WithRank(c.In[1], 1)
+			c.SetAll(tensor.MakePartial(tensor.UnknownDim))
+			return err
 		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			perRow := c.Attrs.Int("num_true")
-			return kernel.Func(func(ctx *kernel.Context) error { return accidentalHits(ctx, perRow) }), nil
-		}),
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		perRow := c.Attrs.Int("num_true")
+		return kernel.Func(func(ctx *kernel.Context) error { return accidentalHits(ctx, perRow) }), nil
 	})
 }
 

@@ -8,35 +8,26 @@ import (
 
 func init() {
 	in, attrs := []string{"seed: Tseed"}, []string{"Tseed: {int32, int64} = int64"}
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "StatelessRandomGetKeyCounterAlg", Doc: "Makes a key and a counter of a seed, and says which algorithm they are for.",
-			In: in, Out: []string{"key: uint64", "counter: uint64", "alg: int32"}, Attrs: attrs, Shape: keyCounterShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			if err := keyCounter(ctx); err != nil {
-				return err
-			}
-			ctx.SetOutput(2, tensor.Scalar[int32](algPhilox))
-			return nil
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "StatelessRandomGetKeyCounterAlg", Doc: "Makes a key and a counter of a seed, and says which algorithm they are for.",
+		In: in, Out: []string{"key: uint64", "counter: uint64", "alg: int32"}, Attrs: attrs, Shape: keyCounterShape,
+	}, func(ctx *kernel.Context) error {
+		if err := keyCounter(ctx); err != nil {
+			return err
+		}
+		ctx.SetOutput(2, tensor.Scalar[int32](algPhilox))
+		return nil
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "StatelessRandomGetKeyCounter", Doc: "Makes a key and a counter of a seed.",
-			In: in, Out: []string{"key: uint64", "counter: uint64"}, Attrs: attrs, Shape: keyCounterShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(keyCounter)),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "StatelessRandomGetAlg", Doc: "Says which algorithm generators of the device use: 1, Philox.",
-			Out: []string{"alg: int32"}, Stateful: true, Shape: opdef.ScalarShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			ctx.SetOutput(0, tensor.Scalar[int32](algPhilox))
-			return nil
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "StatelessRandomGetKeyCounter", Doc: "Makes a key and a counter of a seed.",
+		In: in, Out: []string{"key: uint64", "counter: uint64"}, Attrs: attrs, Shape: keyCounterShape,
+	}, keyCounter)
+	kernel.RegisterFunc(opdef.Def{
+		Name: "StatelessRandomGetAlg", Doc: "Says which algorithm generators of the device use: 1, Philox.",
+		Out: []string{"alg: int32"}, Stateful: true, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error {
+		ctx.SetOutput(0, tensor.Scalar[int32](algPhilox))
+		return nil
 	})
 }
 

@@ -10,42 +10,36 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "RngSkip", Doc: "Moves the generator that a variable holds on by what delta samples take.",
-			In: []string{"resource: resource", "algorithm: int64", "delta: int64"}, Stateful: true,
-			Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 1, 0, 0) },
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			delta, err := skipInputs(ctx)
-			if err == nil {
-				_, err = advance(ctx, 0, delta*perSample)
-			}
-			return err
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "RngSkip", Doc: "Moves the generator that a variable holds on by what delta samples take.",
+		In: []string{"resource: resource", "algorithm: int64", "delta: int64"}, Stateful: true,
+		Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 1, 0, 0) },
+	}, func(ctx *kernel.Context) error {
+		delta, err := skipInputs(ctx)
+		if err == nil {
+			_, err = advance(ctx, 0, delta*perSample)
+		}
+		return err
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "RngReadAndSkip", Doc: "Returns the counter and the key that a variable holds, and moves it on by what delta samples take.",
-			In: []string{"resource: resource", "alg: int32", "delta: uint64"}, Out: []string{"value: int64"}, Stateful: true,
-			Shape: func(c *opdef.ShapeContext) error {
-				c.SetAll(tensor.MakePartial(stateSize))
-				return shapefn.CheckRanks(c, 1, 0, 0)
-			},
+	kernel.RegisterFunc(opdef.Def{
+		Name: "RngReadAndSkip", Doc: "Returns the counter and the key that a variable holds, and moves it on by what delta samples take.",
+		In: []string{"resource: resource", "alg: int32", "delta: uint64"}, Out: []string{"value: int64"}, Stateful: true,
+		Shape: func(c *opdef.ShapeContext) error {
+			c.SetAll(tensor.MakePartial(stateSize))
+			return shapefn.CheckRanks(c, 1, 0, 0)
 		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			delta, err := skipInputs(ctx)
-			if err != nil {
-				return err
-			}
-			g, err := advance(ctx, 0, delta*perSample)
-			if err != nil {
-				return err
-			}
-			low, high := g.Counter()
-			ctx.SetOutput(0, tensor.Vector(int64(low), int64(high), int64(g.Key())))
-			return nil
-		})),
+	}, func(ctx *kernel.Context) error {
+		delta, err := skipInputs(ctx)
+		if err != nil {
+			return err
+		}
+		g, err := advance(ctx, 0, delta*perSample)
+		if err != nil {
+			return err
+		}
+		low, high := g.Counter()
+		ctx.SetOutput(0, tensor.Vector(int64(low), int64(high), int64(g.Key())))
+		return nil
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{

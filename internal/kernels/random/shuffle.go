@@ -9,34 +9,28 @@ import (
 
 func init() {
 	const doc = "Puts the rows of the first dimension in an order drawn by chance."
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "RandomShuffle", Doc: doc, In: []string{"value: T"}, Out: []string{"output: T"},
-			Attrs: with(seedAttrs, "T: type"), Stateful: true, Shape: opdef.SameShape,
-		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			source := sourceOf(c.Attrs)
-			return kernel.Func(func(ctx *kernel.Context) error {
-				return shuffle(ctx, func(words int) (philox.Generator, error) { return source.TakeWords(words), nil })
-			}), nil
-		}),
+	kernel.RegisterNew(opdef.Def{
+		Name: "RandomShuffle", Doc: doc, In: []string{"value: T"}, Out: []string{"output: T"},
+		Attrs: with(seedAttrs, "T: type"), Stateful: true, Shape: opdef.SameShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		source := sourceOf(c.Attrs)
+		return kernel.Func(func(ctx *kernel.Context) error {
+			return shuffle(ctx, func(words int) (philox.Generator, error) { return source.TakeWords(words), nil })
+		}), nil
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "StatelessShuffle", Doc: doc + originDoc[false],
-			In: []string{"value: T", "key: uint64", "counter: uint64", "alg: int32"}, Out: []string{"output: T"},
-			Attrs: []string{"T: type"}, Shape: opdef.SameShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			if err := checkKey(ctx, 1, 2); err != nil {
-				return err
-			}
-			g, err := fromKey(ctx, 1)
-			if err != nil {
-				return err
-			}
-			return shuffle(ctx, func(int) (philox.Generator, error) { return g, nil })
-		})),
+	kernel.RegisterFunc(opdef.Def{
+		Name: "StatelessShuffle", Doc: doc + originDoc[false],
+		In: []string{"value: T", "key: uint64", "counter: uint64", "alg: int32"}, Out: []string{"output: T"},
+		Attrs: []string{"T: type"}, Shape: opdef.SameShape,
+	}, func(ctx *kernel.Context) error {
+		if err := checkKey(ctx, 1, 2); err != nil {
+			return err
+		}
+		g, err := fromKey(ctx, 1)
+		if err != nil {
+			return err
+		}
+		return shuffle(ctx, func(int) (philox.Generator, error) { return g, nil })
 	})
 }
 

@@ -12,22 +12,16 @@ import (
 var gruIn = []string{"x: T", "h_prev: T", "w_ru: T", "w_c: T", "b_ru: T", "b_c: T"}
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "GRUBlockCell", Doc: "Computes one step of a layer of GRU cells: their gates r and u, what they would become, c, and what they become, h.",
-			In: gruIn, Out: []string{"r: T", "u: T", "c: T", "h: T"}, Attrs: []string{"T: {float}"}, Shape: gruShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(gruCell)),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "GRUBlockCellGrad", Doc: "Computes the gradient of GRUBlockCell by its inputs, the cells before, and its gates before their functions.",
-			In:    append(append([]string{}, gruIn...), "r: T", "u: T", "c: T", "d_h: T"),
-			Out:   []string{"d_x: T", "d_h_prev: T", "d_c_bar: T", "d_r_bar_u_bar: T"},
-			Attrs: []string{"T: {float}"}, Shape: gruGradShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(gruCellGrad)),
-	})
+	kernel.RegisterFunc(opdef.Def{
+		Name: "GRUBlockCell", Doc: "Computes one step of a layer of GRU cells: their gates r and u, what they would become, c, and what they become, h.",
+		In: gruIn, Out: []string{"r: T", "u: T", "c: T", "h: T"}, Attrs: []string{"T: {float}"}, Shape: gruShape,
+	}, gruCell)
+	kernel.RegisterFunc(opdef.Def{
+		Name: "GRUBlockCellGrad", Doc: "Computes the gradient of GRUBlockCell by its inputs, the cells before, and its gates before their functions.",
+		In:    append(append([]string{}, gruIn...), "r: T", "u: T", "c: T", "d_h: T"),
+		Out:   []string{"d_x: T", "d_h_prev: T", "d_c_bar: T", "d_r_bar_u_bar: T"},
+		Attrs: []string{"T: {float}"}, Shape: gruGradShape,
+	}, gruCellGrad)
 }
 
 func gruShape(c *opdef.ShapeContext) error {

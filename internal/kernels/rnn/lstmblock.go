@@ -18,23 +18,17 @@ func init() {
 		{"", []string{"forget_bias: float = 1.0", "cell_clip: float = 3.0"}, icfo},
 		{"V2", []string{"cell_clip: float = 0.0"}, ifco},
 	} {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: "BlockLSTM" + v.suffix, Doc: "Computes a layer of LSTM cells over the steps of sequences, of which it returns all gates, cells and outputs.",
-				In: in, Out: gateOut, Attrs: append(v.attrs, "use_peephole: bool = false", "T: {half, float}"), Shape: blockShape,
-			},
-			Kernels: kernel.Any(v.layout.newBlock),
-		})
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: "BlockLSTMGrad" + v.suffix, Doc: "Computes the gradient of BlockLSTM" + v.suffix + ".",
-				In: append(append(append([]string{}, in...), gateOut...), "cs_grad: T", "h_grad: T"),
-				Out: []string{"x_grad: T", "cs_prev_grad: T", "h_prev_grad: T", "w_grad: T", "wci_grad: T", "wcf_grad: T", "wco_grad: T",
-					"b_grad: T"},
-				Attrs: []string{"use_peephole: bool", "T: {half, float}"}, Shape: blockGradShape,
-			},
-			Kernels: kernel.Any(v.layout.newBlockGrad),
-		})
+		kernel.RegisterNew(opdef.Def{
+			Name: "BlockLSTM" + v.suffix, Doc: "Computes a layer of LSTM cells over the steps of sequences, of which it returns all gates, cells and outputs.",
+			In: in, Out: gateOut, Attrs: append(v.attrs, "use_peephole: bool = false", "T: {half, float}"), Shape: blockShape,
+		}, v.layout.newBlock)
+		kernel.RegisterNew(opdef.Def{
+			Name: "BlockLSTMGrad" + v.suffix, Doc: "Computes the gradient of BlockLSTM" + v.suffix + ".",
+			In: append(append(append([]string{}, in...), gateOut...), "cs_grad: T", "h_grad: T"),
+			Out: []string{"x_grad: T", "cs_prev_grad: T", "h_prev_grad: T", "w_grad: T", "wci_grad: T", "wcf_grad: T", "wco_grad: T",
+				"b_grad: T"},
+			Attrs: []string{"use_peephole: bool", "T: {half, float}"}, Shape: blockGradShape,
+		}, v.layout.newBlockGrad)
 	}
 }
 

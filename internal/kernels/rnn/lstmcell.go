@@ -14,24 +14,18 @@ var (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "LSTMBlockCell", Doc: "Computes one step of a layer of LSTM cells, of which it returns the gates, cells and outputs.",
-			In: cellIn, Out: gateOut,
-			Attrs: []string{"forget_bias: float = 1.0", "cell_clip: float = 3.0", "use_peephole: bool = false", "T: {half, float}"},
-			Shape: lstmCellShape,
-		},
-		Kernels: kernel.Any(newLSTMCell),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "LSTMBlockCellGrad", Doc: "Computes the gradient of LSTMBlockCell by its gates, the cells before, and the peepholes.",
-			In:    append(append(append([]string{}, cellIn...), gateOut[:6]...), "cs_grad: T", "h_grad: T"),
-			Out:   []string{"cs_prev_grad: T", "dicfo: T", "wci_grad: T", "wcf_grad: T", "wco_grad: T"},
-			Attrs: []string{"use_peephole: bool", "T: {half, float}"}, Shape: lstmCellGradShape,
-		},
-		Kernels: kernel.Any(newLSTMCellGrad),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "LSTMBlockCell", Doc: "Computes one step of a layer of LSTM cells, of which it returns the gates, cells and outputs.",
+		In: cellIn, Out: gateOut,
+		Attrs: []string{"forget_bias: float = 1.0", "cell_clip: float = 3.0", "use_peephole: bool = false", "T: {half, float}"},
+		Shape: lstmCellShape,
+	}, newLSTMCell)
+	kernel.RegisterNew(opdef.Def{
+		Name: "LSTMBlockCellGrad", Doc: "Computes the gradient of LSTMBlockCell by its gates, the cells before, and the peepholes.",
+		In:    append(append(append([]string{}, cellIn...), gateOut[:6]...), "cs_grad: T", "h_grad: T"),
+		Out:   []string{"cs_prev_grad: T", "dicfo: T", "wci_grad: T", "wcf_grad: T", "wco_grad: T"},
+		Attrs: []string{"use_peephole: bool", "T: {half, float}"}, Shape: lstmCellGradShape,
+	}, newLSTMCellGrad)
 }
 
 // cellShape returns the sizes of the batch and of the cells.

@@ -13,18 +13,15 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseConcat", Doc: "Concatenates sparse tensors along a dimension.",
-			In:    []string{"indices: N * int64", "values: N * T", "shapes: N * int64"},
-			Out:   []string{"output_indices: int64", "output_values: T", "output_shape: int64"},
-			Attrs: []string{"concat_dim: int", "N: int >= 2", "T: type"},
-			Shape: concatShape,
-		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			axis, n := c.Attrs.Int("concat_dim"), c.Attrs.Int("N")
-			return kernel.Func(func(ctx *kernel.Context) error { return concat(ctx, axis, n) }), nil
-		}),
+	kernel.RegisterNew(opdef.Def{
+		Name: "SparseConcat", Doc: "Concatenates sparse tensors along a dimension.",
+		In:    []string{"indices: N * int64", "values: N * T", "shapes: N * int64"},
+		Out:   []string{"output_indices: int64", "output_values: T", "output_shape: int64"},
+		Attrs: []string{"concat_dim: int", "N: int >= 2", "T: type"},
+		Shape: concatShape,
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		axis, n := c.Attrs.Int("concat_dim"), c.Attrs.Int("N")
+		return kernel.Func(func(ctx *kernel.Context) error { return concat(ctx, axis, n) }), nil
 	})
 }
 

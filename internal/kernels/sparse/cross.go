@@ -39,20 +39,14 @@ func init() {
 			}),
 		}),
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseCrossV2", Doc: "Makes the combinations of the values of features in each row, as text with a separator.",
-			In: with(in, "sep: string"), Out: out("string"), Attrs: attrs, Shape: shape,
-		},
-		Kernels: kernel.Any(newCross(joinedWith)),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseCrossHashed", Doc: "Makes the combinations of the values of features in each row, as hashes; strong ones have a key.",
-			In: with(in, "num_buckets: int64", "strong_hash: bool", "salt: int64"), Out: out("int64"), Attrs: attrs, Shape: shape,
-		},
-		Kernels: kernel.Any(newCross(hashedWith)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "SparseCrossV2", Doc: "Makes the combinations of the values of features in each row, as text with a separator.",
+		In: with(in, "sep: string"), Out: out("string"), Attrs: attrs, Shape: shape,
+	}, newCross(joinedWith))
+	kernel.RegisterNew(opdef.Def{
+		Name: "SparseCrossHashed", Doc: "Makes the combinations of the values of features in each row, as hashes; strong ones have a key.",
+		In: with(in, "num_buckets: int64", "strong_hash: bool", "salt: int64"), Out: out("int64"), Attrs: attrs, Shape: shape,
+	}, newCross(hashedWith))
 }
 
 func joinedWith(ctx *kernel.Context, _ opdef.Attrs, columns []*featurecross.Column) (featurecross.Combination[string], error) {

@@ -67,20 +67,17 @@ func init() {
 			return err
 		},
 	}, "type", csrComponents)
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseMatrixNNZ", Doc: "Counts the elements of matrices in compressed rows.",
-			In: []string{"sparse_matrix: variant"}, Out: []string{"nnz: int32"},
-			Shape: func(c *opdef.ShapeContext) error {
-				s, err := csrShape(c, 0)
-				if s.RankKnown() {
-					c.Out[0] = shapefn.Sub(s, 0, s.Rank()-2)
-				}
-				return err
-			},
+	kernel.RegisterFunc(opdef.Def{
+		Name: "SparseMatrixNNZ", Doc: "Counts the elements of matrices in compressed rows.",
+		In: []string{"sparse_matrix: variant"}, Out: []string{"nnz: int32"},
+		Shape: func(c *opdef.ShapeContext) error {
+			s, err := csrShape(c, 0)
+			if s.RankKnown() {
+				c.Out[0] = shapefn.Sub(s, 0, s.Rank()-2)
+			}
+			return err
 		},
-		Kernels: kernel.Any(kernel.Stateless(csrCount)),
-	})
+	}, csrCount)
 }
 
 func toCSRShape(c *opdef.ShapeContext) error {

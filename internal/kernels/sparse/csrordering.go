@@ -9,36 +9,33 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseMatrixOrderingAMD", Doc: "Finds an order of rows and columns in which Cholesky factors stay sparse, by least degree.",
-			In: []string{"input: variant"}, Out: []string{"output: int32"},
-			Shape: func(c *opdef.ShapeContext) error {
-				s, err := squareCSR(c)
-				if s.RankKnown() {
-					c.Out[0] = shapefn.Sub(s, 0, s.Rank()-1)
-				}
-				return err
-			},
+	kernel.RegisterFunc(opdef.Def{
+		Name: "SparseMatrixOrderingAMD", Doc: "Finds an order of rows and columns in which Cholesky factors stay sparse, by least degree.",
+		In: []string{"input: variant"}, Out: []string{"output: int32"},
+		Shape: func(c *opdef.ShapeContext) error {
+			s, err := squareCSR(c)
+			if s.RankKnown() {
+				c.Out[0] = shapefn.Sub(s, 0, s.Rank()-1)
+			}
+			return err
 		},
-		Kernels: kernel.Any(kernel.Stateless(func(ctx *kernel.Context) error {
-			m, err := csrInput(ctx, 0)
-			if err != nil {
-				return err
-			}
-			n := m.height()
-			if n != m.width() {
-				return status.InvalidArgumentf("sparse matrix must be square; got: %d != %d", n, m.width())
-			}
-			out, err := ctx.Allocate(0, m.shape[:len(m.shape)-1])
-			if err != nil {
-				return err
-			}
-			for b := range m.size() {
-				copy(tensor.Values[int32](out)[b*n:(b+1)*n], leastDegree(m, b))
-			}
-			return nil
-		})),
+	}, func(ctx *kernel.Context) error {
+		m, err := csrInput(ctx, 0)
+		if err != nil {
+			return err
+		}
+		n := m.height()
+		if n != m.width() {
+			return status.InvalidArgumentf("sparse matrix must be square; got: %d != %d", n, m.width())
+		}
+		out, err := ctx.Allocate(0, m.shape[:len(m.shape)-1])
+		if err != nil {
+			return err
+		}
+		for b := range m.size() {
+			copy(tensor.Values[int32](out)[b*n:(b+1)*n], leastDegree(m, b))
+		}
+		return nil
 	})
 }
 

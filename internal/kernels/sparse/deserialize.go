@@ -12,43 +12,37 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "DeserializeSparse", Doc: "Unpacks sparse tensors and stacks them along new first dimensions.",
-			In:    []string{"serialized_sparse: Tserialized"},
-			Out:   []string{"sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"},
-			Attrs: []string{"dtype: type", "Tserialized: {string, variant} = string"},
-			Shape: func(c *opdef.ShapeContext) error {
-				if _, err := opdef.WithRankAtLeast(c.In[0], 1); err != nil {
-					return err
-				}
-				if err := shapefn.CheckDim(c.In[0].Dim(-1), 3); err != nil {
-					return err
-				}
-				return anyCOO(c)
-			},
+	kernel.RegisterFunc(opdef.Def{
+		Name: "DeserializeSparse", Doc: "Unpacks sparse tensors and stacks them along new first dimensions.",
+		In:    []string{"serialized_sparse: Tserialized"},
+		Out:   []string{"sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"},
+		Attrs: []string{"dtype: type", "Tserialized: {string, variant} = string"},
+		Shape: func(c *opdef.ShapeContext) error {
+			if _, err := opdef.WithRankAtLeast(c.In[0], 1); err != nil {
+				return err
+			}
+			if err := shapefn.CheckDim(c.In[0].Dim(-1), 3); err != nil {
+				return err
+			}
+			return anyCOO(c)
 		},
-		Kernels: kernel.Any(kernel.Stateless(deserialize)),
-	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "DeserializeManySparse", Doc: "Unpacks sparse tensors, one of each row, and stacks them along a new first dimension.",
-			In:    []string{"serialized_sparse: string"},
-			Out:   []string{"sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"},
-			Attrs: []string{"dtype: type"},
-			Shape: func(c *opdef.ShapeContext) error {
-				s, err := opdef.WithRank(c.In[0], 2)
-				if err != nil {
-					return err
-				}
-				if err := shapefn.CheckDim(s.Dim(1), 3); err != nil {
-					return err
-				}
-				return anyCOO(c)
-			},
+	}, deserialize)
+	kernel.RegisterFunc(opdef.Def{
+		Name: "DeserializeManySparse", Doc: "Unpacks sparse tensors, one of each row, and stacks them along a new first dimension.",
+		In:    []string{"serialized_sparse: string"},
+		Out:   []string{"sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"},
+		Attrs: []string{"dtype: type"},
+		Shape: func(c *opdef.ShapeContext) error {
+			s, err := opdef.WithRank(c.In[0], 2)
+			if err != nil {
+				return err
+			}
+			if err := shapefn.CheckDim(s.Dim(1), 3); err != nil {
+				return err
+			}
+			return anyCOO(c)
 		},
-		Kernels: kernel.Any(kernel.Stateless(deserialize)),
-	})
+	}, deserialize)
 }
 
 func deserialize(ctx *kernel.Context) error {

@@ -11,15 +11,12 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseFillEmptyRows", Doc: "Puts a default at the start of every row that has no element.",
-			In:    []string{"indices: int64", "values: T", "dense_shape: int64", "default_value: T"},
-			Out:   []string{"output_indices: int64", "output_values: T", "empty_row_indicator: bool", "reverse_index_map: int64"},
-			Attrs: []string{"T: type"}, Shape: fillRowsShape,
-		},
-		Kernels: kernel.Any(kernel.Stateless(fillRows)),
-	})
+	kernel.RegisterFunc(opdef.Def{
+		Name: "SparseFillEmptyRows", Doc: "Puts a default at the start of every row that has no element.",
+		In:    []string{"indices: int64", "values: T", "dense_shape: int64", "default_value: T"},
+		Out:   []string{"output_indices: int64", "output_values: T", "empty_row_indicator: bool", "reverse_index_map: int64"},
+		Attrs: []string{"T: type"}, Shape: fillRowsShape,
+	}, fillRows)
 	kernel.Register(fillempty.Grad("SparseFillEmptyRowsGrad", "SparseFillEmptyRows"))
 }
 

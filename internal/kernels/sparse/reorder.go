@@ -9,19 +9,16 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseReorder", Doc: "Puts the elements of a sparse tensor into row-major order.",
-			In:    []string{"input_indices: int64", "input_values: T", "input_shape: int64"},
-			Out:   []string{"output_indices: int64", "output_values: T"},
-			Attrs: []string{"T: type"},
-			Shape: func(c *opdef.ShapeContext) error {
-				copy(c.Out, c.In[:2])
-				return shapefn.CheckRanks(c, 0, 2, 1, 1)
-			},
+	kernel.RegisterFunc(opdef.Def{
+		Name: "SparseReorder", Doc: "Puts the elements of a sparse tensor into row-major order.",
+		In:    []string{"input_indices: int64", "input_values: T", "input_shape: int64"},
+		Out:   []string{"output_indices: int64", "output_values: T"},
+		Attrs: []string{"T: type"},
+		Shape: func(c *opdef.ShapeContext) error {
+			copy(c.Out, c.In[:2])
+			return shapefn.CheckRanks(c, 0, 2, 1, 1)
 		},
-		Kernels: kernel.Any(kernel.Stateless(reorder)),
-	})
+	}, reorder)
 }
 
 func reorder(ctx *kernel.Context) error {

@@ -13,18 +13,15 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseReshape", Doc: "Gives a sparse tensor another dense shape of as many elements.",
-			In:  []string{"input_indices: int64", "input_shape: int64", "new_shape: int64"},
-			Out: []string{"output_indices: int64", "output_shape: int64"},
-			Shape: func(c *opdef.ShapeContext) error {
-				c.Out[0], c.Out[1] = shapefn.Of(c.In[0].Dim(0), c.In[2].Dim(0)), shapefn.Of(c.In[2].Dim(0))
-				return shapefn.CheckRanks(c, 0, 2, 1, 1)
-			},
+	kernel.RegisterFunc(opdef.Def{
+		Name: "SparseReshape", Doc: "Gives a sparse tensor another dense shape of as many elements.",
+		In:  []string{"input_indices: int64", "input_shape: int64", "new_shape: int64"},
+		Out: []string{"output_indices: int64", "output_shape: int64"},
+		Shape: func(c *opdef.ShapeContext) error {
+			c.Out[0], c.Out[1] = shapefn.Of(c.In[0].Dim(0), c.In[2].Dim(0)), shapefn.Of(c.In[2].Dim(0))
+			return shapefn.CheckRanks(c, 0, 2, 1, 1)
 		},
-		Kernels: kernel.Any(kernel.Stateless(reshape)),
-	})
+	}, reshape)
 }
 
 func reshape(ctx *kernel.Context) error {

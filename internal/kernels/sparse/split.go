@@ -12,38 +12,32 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseSplit", Doc: "Cuts a sparse tensor along a dimension; the first parts are larger by one where it does not divide evenly.",
-			In:    []string{"split_dim: int64", "indices: int64", "values: T", "shape: int64"},
-			Out:   []string{"output_indices: num_split * int64", "output_values: num_split * T", "output_shape: num_split * int64"},
-			Attrs: []string{"num_split: int >= 1", "T: type"},
-			Shape: func(c *opdef.ShapeContext) error {
-				n := len(c.Out) / 3
-				for i := range n {
-					c.Out[i], c.Out[i+n], c.Out[i+2*n] = shapefn.Of(shapefn.Unknown, shapefn.Count(c.In[3])), shapefn.Of(shapefn.Unknown), c.In[3]
-				}
-				return nil
-			},
+	kernel.RegisterNew(opdef.Def{
+		Name: "SparseSplit", Doc: "Cuts a sparse tensor along a dimension; the first parts are larger by one where it does not divide evenly.",
+		In:    []string{"split_dim: int64", "indices: int64", "values: T", "shape: int64"},
+		Out:   []string{"output_indices: num_split * int64", "output_values: num_split * T", "output_shape: num_split * int64"},
+		Attrs: []string{"num_split: int >= 1", "T: type"},
+		Shape: func(c *opdef.ShapeContext) error {
+			n := len(c.Out) / 3
+			for i := range n {
+				c.Out[i], c.Out[i+n], c.Out[i+2*n] = shapefn.Of(shapefn.Unknown, shapefn.Count(c.In[3])), shapefn.Of(shapefn.Unknown), c.In[3]
+			}
+			return nil
 		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			n := c.Attrs.Int("num_split")
-			return kernel.Func(func(ctx *kernel.Context) error { return split(ctx, n) }), nil
-		}),
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		n := c.Attrs.Int("num_split")
+		return kernel.Func(func(ctx *kernel.Context) error { return split(ctx, n) }), nil
 	})
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseSlice", Doc: "Takes a block of a sparse tensor, cut off where it reaches beyond the dense shape.",
-			In:    []string{"indices: int64", "values: T", "shape: int64", "start: int64", "size: int64"},
-			Out:   []string{"output_indices: int64", "output_values: T", "output_shape: int64"},
-			Attrs: []string{"T: type"},
-			Shape: func(c *opdef.ShapeContext) error {
-				c.Out[0], c.Out[1], c.Out[2] = shapefn.Of(shapefn.Unknown, shapefn.Count(c.In[2])), shapefn.Of(shapefn.Unknown), c.In[2]
-				return nil
-			},
+	kernel.RegisterFunc(opdef.Def{
+		Name: "SparseSlice", Doc: "Takes a block of a sparse tensor, cut off where it reaches beyond the dense shape.",
+		In:    []string{"indices: int64", "values: T", "shape: int64", "start: int64", "size: int64"},
+		Out:   []string{"output_indices: int64", "output_values: T", "output_shape: int64"},
+		Attrs: []string{"T: type"},
+		Shape: func(c *opdef.ShapeContext) error {
+			c.Out[0], c.Out[1], c.Out[2] = shapefn.Of(shapefn.Unknown, shapefn.Count(c.In[2])), shapefn.Of(shapefn.Unknown), c.In[2]
+			return nil
 		},
-		Kernels: kernel.Any(kernel.Stateless(slice)),
-	})
+	}, slice)
 }
 
 func split(ctx *kernel.Context, n int) error {

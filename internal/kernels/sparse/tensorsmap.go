@@ -16,35 +16,29 @@ func init() {
 	parts := []string{"sparse_indices: int64", "sparse_values: T", "sparse_shape: int64"}
 	named := []string{"container: string = ''", "shared_name: string = ''"}
 	register := func(name, doc, out string, shape shapefn.Shape, f func(*kernel.Context, *tensorsMap) error) {
-		kernel.Register(kernel.Op{
-			Def: opdef.Def{
-				Name: name, Doc: doc, Stateful: true, In: parts, Out: []string{out + ": int64"}, Attrs: append([]string{"T: type"}, named...),
-				Shape: func(c *opdef.ShapeContext) error {
-					c.Out[0] = shape
-					return shapefn.CheckRanks(c, 0, 2, 1, 1)
-				},
+		kernel.RegisterNew(opdef.Def{
+			Name: name, Doc: doc, Stateful: true, In: parts, Out: []string{out + ": int64"}, Attrs: append([]string{"T: type"}, named...),
+			Shape: func(c *opdef.ShapeContext) error {
+				c.Out[0] = shape
+				return shapefn.CheckRanks(c, 0, 2, 1, 1)
 			},
-			Kernels: kernel.Any(withMap(f)),
-		})
+		}, withMap(f))
 	}
 	register("AddSparseToTensorsMap", "Stores a sparse tensor and gives the number under which it can be taken.", "sparse_handle", shapefn.Of(), addOne)
 	register("AddManySparseToTensorsMap", "Stores every row of a sparse tensor and gives the numbers under which they can be taken.",
 		"sparse_handles", shapefn.Of(shapefn.Unknown), addMany)
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "TakeManySparseFromTensorsMap", Doc: "Takes stored sparse tensors out and stacks them along a new first dimension.", Stateful: true,
-			In:    []string{"sparse_handles: int64"},
-			Out:   []string{"sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"},
-			Attrs: append([]string{"dtype: type"}, named...),
-			Shape: func(c *opdef.ShapeContext) error {
-				if err := shapefn.CheckRanks(c, 0, 1); err != nil {
-					return err
-				}
-				return anyCOO(c)
-			},
+	kernel.RegisterNew(opdef.Def{
+		Name: "TakeManySparseFromTensorsMap", Doc: "Takes stored sparse tensors out and stacks them along a new first dimension.", Stateful: true,
+		In:    []string{"sparse_handles: int64"},
+		Out:   []string{"sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"},
+		Attrs: append([]string{"dtype: type"}, named...),
+		Shape: func(c *opdef.ShapeContext) error {
+			if err := shapefn.CheckRanks(c, 0, 1); err != nil {
+				return err
+			}
+			return anyCOO(c)
 		},
-		Kernels: kernel.Any(withMap(takeMany)),
-	})
+	}, withMap(takeMany))
 }
 
 // tensorsMap is a resource that holds sparse tensors by number until they are taken.

@@ -13,21 +13,18 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "SparseToDense", Doc: "Makes a dense tensor of a sparse one, with a default for the missing elements.",
-			In:    []string{"sparse_indices: Tindices", "output_shape: Tindices", "sparse_values: T", "default_value: T"},
-			Out:   []string{"dense: T"},
-			Attrs: []string{"validate_indices: bool = true", "T: type", "Tindices: {int32, int64}"},
-			Shape: func(c *opdef.ShapeContext) (err error) {
-				c.Out[0], err = shapefn.Input(c, 1)
-				return err
-			},
+	kernel.RegisterNew(opdef.Def{
+		Name: "SparseToDense", Doc: "Makes a dense tensor of a sparse one, with a default for the missing elements.",
+		In:    []string{"sparse_indices: Tindices", "output_shape: Tindices", "sparse_values: T", "default_value: T"},
+		Out:   []string{"dense: T"},
+		Attrs: []string{"validate_indices: bool = true", "T: type", "Tindices: {int32, int64}"},
+		Shape: func(c *opdef.ShapeContext) (err error) {
+			c.Out[0], err = shapefn.Input(c, 1)
+			return err
 		},
-		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
-			validate := c.Attrs.Bool("validate_indices")
-			return kernel.Func(func(ctx *kernel.Context) error { return toDense(ctx, validate) }), nil
-		}),
+	}, func(c *kernel.Construction) (kernel.Kernel, error) {
+		validate := c.Attrs.Bool("validate_indices")
+		return kernel.Func(func(ctx *kernel.Context) error { return toDense(ctx, validate) }), nil
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Assign", Doc: "Makes value the value of a variable and gives the reference.",
 		In:                  []string{"ref: Ref(T)", "value: T"},
 		Out:                 []string{"output_ref: Ref(T)"},
@@ -39,7 +39,7 @@ func init() {
 		},
 		Kernels: kernel.ForTypes("T", accumulate(elementwise.Sub), typeset.Numbers...),
 	})
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "AssignVariableOp", Doc: "Makes value the value of a variable.",
 		In:       []string{"resource: resource", "value: dtype"},
 		Attrs:    []string{"dtype: type", "validate_shape: bool = false"},
@@ -66,14 +66,14 @@ func init() {
 		},
 		Kernels: kernel.ForTypes("dtype", accumulate(elementwise.Sub), typeset.Numbers...),
 	})
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StridedSliceAssign", Doc: "Assigns value to a strided slice of a variable and gives the reference.",
 		In:    []string{"ref: Ref(T)", "begin: Index", "end: Index", "strides: Index", "value: T"},
 		Out:   []string{"output_ref: Ref(T)"},
 		Attrs: strided.SliceAttrs(),
 		Shape: opdef.SameShape,
 	}, newSliceAssign)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ResourceStridedSliceAssign", Doc: "Assigns value to a strided slice of a variable.",
 		In:       []string{"ref: resource", "begin: Index", "end: Index", "strides: Index", "value: T"},
 		Attrs:    strided.SliceAttrs(),

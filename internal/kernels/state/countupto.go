@@ -10,14 +10,14 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "CountUpTo", Doc: "Adds one to a variable and gives its old value, until that reaches the limit.",
 		In:    []string{"ref: Ref(T)"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"limit: int", "T: {int32, int64}"},
 		Shape: func(c *opdef.ShapeContext) error { return countShape(c, c.In[0]) },
 	}, newCount)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ResourceCountUpTo", Doc: "Adds one to a variable and gives its old value, until that reaches the limit.",
 		In:       []string{"resource: resource"},
 		Out:      []string{"output: T"},

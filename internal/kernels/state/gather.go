@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ResourceGather", Doc: "Takes slices of the first dimension of a variable, after batch_dims dimensions that go with the indices.",
 		In:  []string{"resource: resource", "indices: Tindices"},
 		Out: []string{"output: dtype"},
@@ -26,7 +26,7 @@ func init() {
 		Stateful: true,
 		Shape:    gatherShape,
 	}, newGather)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ResourceGatherNd", Doc: "Takes slices of a variable at the index vectors in the last dimension of indices.",
 		In:       []string{"resource: resource", "indices: Tindices"},
 		Out:      []string{"output: dtype"},

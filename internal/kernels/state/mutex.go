@@ -16,21 +16,21 @@ func init() {
 		c.Out[0] = shapefn.Of()
 		return nil
 	}
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MutexV2", Doc: "Gives a handle to a mutex that one step at a time can hold.",
 		Out:      []string{"resource: resource"},
 		Attrs:    []string{"container: string = ''", "shared_name: string = ''"},
 		Stateful: true,
 		Shape:    scalar,
 	}, newMutex)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "MutexLock", Doc: "Waits until a mutex is free and gives the lock, which ends with ConsumeMutexLock or with the step.",
 		In:       []string{"mutex: resource"},
 		Out:      []string{"mutex_lock: variant"},
 		Stateful: true,
 		Shape:    scalar,
 	}, func(*kernel.Construction) (kernel.Kernel, error) { return lockKernel{}, nil })
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ConsumeMutexLock", Doc: "Ends a lock.",
 		In:       []string{"mutex_lock: variant"},
 		Stateful: true,

@@ -11,14 +11,14 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "VariableV2", Doc: "Gives a reference to the variable with the name shared_name, or that of the node, in a container.",
 		Out:      []string{"ref: Ref(dtype)"},
 		Attrs:    []string{"shape: shape", "dtype: type", "container: string = ''", "shared_name: string = ''"},
 		Stateful: true,
 		Shape:    opdef.AttrShape,
 	}, newRefVariable)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Variable", Doc: "Gives a reference to a variable; a shape without dimensions stands for an unknown one.",
 		Out:      []string{"ref: Ref(dtype)"},
 		Attrs:    []string{"shape: shape", "dtype: type", "container: string = ''", "shared_name: string = ''"},
@@ -30,7 +30,7 @@ func init() {
 			return nil
 		},
 	}, newRefVariable)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "IsVariableInitialized", Doc: "Tells whether a variable has a value.",
 		In:                  []string{"ref: Ref(dtype)"},
 		Out:                 []string{"is_initialized: bool"},
@@ -38,21 +38,21 @@ func init() {
 		AllowsUninitialized: true,
 		Shape:               opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error { return setBool(ctx, ctx.InputRef(0).Initialized()) })
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "TemporaryVariable", Doc: "Gives a reference to a variable that lives until DestroyTemporaryVariable, at most to the end of the step.",
 		Out:      []string{"ref: Ref(dtype)"},
 		Attrs:    []string{"shape: shape", "dtype: type", "var_name: string = ''"},
 		Stateful: true,
 		Shape:    opdef.AttrShape,
 	}, newTemporary)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DestroyTemporaryVariable", Doc: "Ends a temporary variable and gives its last value.",
 		In:    []string{"ref: Ref(T)"},
 		Out:   []string{"value: T"},
 		Attrs: []string{"T: type", "var_name: string"},
 		Shape: opdef.SameShape,
 	}, newDestroyTemporary)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "RefIdentity", Doc: "Passes a reference on.",
 		In:                  []string{"input: Ref(T)"},
 		Out:                 []string{"output: Ref(T)"},
@@ -60,7 +60,7 @@ func init() {
 		AllowsUninitialized: true,
 		Shape:               opdef.SameShape,
 	}, passRef)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "DebugGradientRefIdentity", Doc: "Passes a reference on; marks a variable for gradient debugging.",
 		In:                  []string{"input: Ref(T)"},
 		Out:                 []string{"output: Ref(T)"},

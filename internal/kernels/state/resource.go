@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "VarHandleOp", Doc: "Gives a handle to the variable with the given name and container.",
 		Out: []string{"resource: resource"},
 		Attrs: []string{
@@ -31,7 +31,7 @@ func init() {
 			return nil
 		},
 	}, newVarHandle)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "_VarHandlesOp", Doc: "Gives handles to several variables.",
 		Out: []string{"resources: N * resource"},
 		Attrs: []string{
@@ -44,7 +44,7 @@ func init() {
 		Stateful: true,
 		Shape:    varHandlesShape,
 	}, newVarHandles)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "ReadVariableOp", Doc: "Gives the value of a variable.",
 		In:       []string{"resource: resource"},
 		Out:      []string{"value: dtype"},
@@ -56,7 +56,7 @@ func init() {
 			return err
 		},
 	}, readVariable)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "_ReadVariablesOp", Doc: "Gives the values of several variables.",
 		In:       []string{"resources: N * resource"},
 		Out:      []string{"values: dtypes"},
@@ -64,13 +64,13 @@ func init() {
 		Stateful: true,
 		Shape:    readVariablesShape,
 	}, readVariables)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "DestroyResourceOp", Doc: "Removes the resource that a handle names.",
 		In:       []string{"resource: resource"},
 		Attrs:    []string{"ignore_lookup_error: bool = true"},
 		Stateful: true,
 	}, newDestroy)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "VarIsInitializedOp", Doc: "Tells whether a variable has a value.",
 		In:       []string{"resource: resource"},
 		Out:      []string{"is_initialized: bool"},
@@ -83,7 +83,7 @@ func init() {
 		}
 		return setBool(ctx, err == nil && v.Initialized())
 	})
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "VariableShape", Doc: "Gives the shape of the value of a variable.",
 		In:       []string{"input: resource"},
 		Out:      []string{"output: out_type"},
@@ -97,7 +97,7 @@ func init() {
 			return nil
 		},
 	}, shapeOf)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "DisableCopyOnRead", Doc: "Does nothing: reading a variable copies nothing here.",
 		In:       []string{"resource: resource"},
 		Stateful: true,

@@ -15,7 +15,7 @@ import (
 
 func init() {
 	for name, adaptive := range map[string]string{"SdcaOptimizer": "adaptative", "SdcaOptimizerV2": "adaptive"} {
-		registerNew(opdef.Def{
+		kernel.RegisterNew(opdef.Def{
 			Name: name,
 			Doc: "Trains a linear model on a batch by stochastic dual coordinate ascent: gives what its weights change by, and for each " +
 				"example its dual variable, primal loss, dual loss and weight.",
@@ -38,12 +38,12 @@ func init() {
 			Shape: sdcaShape,
 		}, func(c *kernel.Construction) (kernel.Kernel, error) { return newSDCA(c, adaptive) })
 	}
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "SdcaShrinkL1", Doc: "Moves variables toward zero by l1/l2, and not beyond it.",
 		In: []string{"weights: Ref(num_features * float32)"}, Attrs: []string{"num_features: int >= 0", "l1: float", "l2: float"},
 		Shape: opdef.UnknownShape,
 	}, newShrinkL1)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "SdcaFprint", Doc: "Computes a fingerprint of 128 bits of each string, as two numbers.",
 		In: []string{"input: string"}, Out: []string{"output: int64"},
 		Shape: func(c *opdef.ShapeContext) error {

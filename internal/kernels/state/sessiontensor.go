@@ -27,7 +27,7 @@ func (s *sessionTensor) Close() { s.value.Release() }
 var lastHandle atomic.Int64
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "GetSessionHandle", Doc: "Keeps a tensor in the session and gives a handle to it.",
 		In: []string{"value: T"}, Out: []string{"handle: string"}, Attrs: []string{"T: type"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
@@ -37,7 +37,7 @@ func init() {
 		}
 		return err
 	})
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "GetSessionHandleV2", Doc: "Keeps a tensor in the session and gives a handle to it, as a resource.",
 		In: []string{"value: T"}, Out: []string{"handle: resource"}, Attrs: []string{"T: type"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
@@ -49,7 +49,7 @@ func init() {
 		}
 		return err
 	})
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "GetSessionTensor", Doc: "Gives the tensor that the session keeps under a handle.",
 		In: []string{"handle: string"}, Out: []string{"value: dtype"}, Attrs: []string{"dtype: type"}, Stateful: true,
 		Shape: func(c *opdef.ShapeContext) error {
@@ -67,7 +67,7 @@ func init() {
 		ctx.SetOutput(0, s.value.Retain())
 		return nil
 	})
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "DeleteSessionTensor", Doc: "Drops the tensor that the session keeps under a handle.",
 		In: []string{"handle: string"}, Stateful: true,
 		Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0) },

@@ -17,15 +17,6 @@ import (
 // varHash is the hash code by which TensorFlow 2.21 knows handles to variables.
 const varHash = 17454915466513971685
 
-// register adds an operation whose kernel is one function for all element types.
-func register(def opdef.Def, compute kernel.Func) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
-}
-
-func registerNew(def opdef.Def, make kernel.New) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
-}
-
 // handle returns the resource handle that is input i.
 func handle(ctx *kernel.Context, i int) (*tensor.Handle, error) {
 	t := ctx.Input(i)

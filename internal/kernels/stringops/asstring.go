@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "AsString", Doc: "Writes elements as text, numbers as the function printf of the language C does.",
 		In:  []string{"input: T"},
 		Out: []string{"output: string"},

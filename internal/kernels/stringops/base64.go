@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "EncodeBase64", Doc: "Encodes bytes in the form of Base64 that URLs and file names can hold.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: string"},
@@ -25,7 +25,7 @@ func init() {
 			return eachString(ctx, func(s string) (string, error) { return encoding.EncodeToString([]byte(s)), nil })
 		}), nil
 	})
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "DecodeBase64", Doc: "Decodes the form of Base64 that URLs and file names can hold, with or without padding.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: string"},

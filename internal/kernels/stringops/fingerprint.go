@@ -16,7 +16,7 @@ import (
 const digest = 8
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Fingerprint", Doc: "Computes fingerprints, 8 bytes each, of the rows of the first dimension.",
 		In:    []string{"data: T", "method: string"},
 		Out:   []string{"fingerprint: uint8"},

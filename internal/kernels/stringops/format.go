@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StringFormat", Doc: "Puts tensors, printed with so many elements at either end of each dimension, in the places of a template.",
 		In:  []string{"inputs: T"},
 		Out: []string{"output: string"},

@@ -16,21 +16,21 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StringToHashBucket", Doc: "Gives the number of the bucket that each string falls into.",
 		In:    []string{"string_tensor: string"},
 		Out:   []string{"output: int64"},
 		Attrs: []string{"num_buckets: int >= 1"},
 		Shape: opdef.SameShape,
 	}, buckets(func(*kernel.Construction) (func(string) uint64, error) { return murmur.Sum64, nil }))
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StringToHashBucketFast", Doc: "Gives the number of the bucket that each string falls into.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: int64"},
 		Attrs: []string{"num_buckets: int >= 1"},
 		Shape: opdef.SameShape,
 	}, buckets(func(*kernel.Construction) (func(string) uint64, error) { return fingerprint, nil }))
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StringToHashBucketStrong", Doc: "Gives the number of the bucket that each string falls into; the key, two numbers, keeps attackers " +
 			"from filling one.",
 		In:    []string{"input: string"},
@@ -38,16 +38,13 @@ func init() {
 		Attrs: []string{"num_buckets: int >= 1", "key: list(int)"},
 		Shape: opdef.SameShape,
 	}, buckets(keyed))
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "_TensorToHashBucketFast", Doc: "Gives the number of the bucket that each integer, written in decimal, falls into.",
-			In:    []string{"input: T"},
-			Out:   []string{"output: int64"},
-			Attrs: []string{"T: {int8, uint8, int16, uint16, int32, uint32, int64, uint64}", "num_buckets: int >= 1"},
-			Shape: opdef.SameShape,
-		},
-		Kernels: kernel.Any(newIntegerBuckets),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "_TensorToHashBucketFast", Doc: "Gives the number of the bucket that each integer, written in decimal, falls into.",
+		In:    []string{"input: T"},
+		Out:   []string{"output: int64"},
+		Attrs: []string{"T: {int8, uint8, int16, uint16, int32, uint32, int64, uint64}", "num_buckets: int >= 1"},
+		Shape: opdef.SameShape,
+	}, newIntegerBuckets)
 }
 
 func fingerprint(s string) uint64 { return farmhash.Fingerprint64([]byte(s)) }

@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StringJoin", Doc: "Puts the strings at the same place of all inputs together; scalars stand for tensors of the same string.",
 		In:    []string{"inputs: N * string"},
 		Out:   []string{"output: string"},

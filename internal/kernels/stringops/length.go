@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StringLength", Doc: "Gives the number of bytes, or of characters in UTF-8, of each string.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: int32"},

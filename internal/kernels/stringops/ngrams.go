@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StringNGrams", Doc: "Joins every run of so many neighbours in the rows of a ragged matrix, which may be padded.",
 		In:  []string{"data: string", "data_splits: Tsplits"},
 		Out: []string{"ngrams: string", "ngrams_splits: Tsplits"},

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ReduceJoin", Doc: "Joins the strings along axes, of which the first goes fastest.",
 		In:    []string{"inputs: string", "reduction_indices: int32"},
 		Out:   []string{"output: string"},
@@ -24,7 +24,7 @@ func init() {
 			return err
 		},
 	}, newReduceJoin)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "UnsortedSegmentJoin", Doc: "Joins the strings of each segment.",
 		In:  []string{"inputs: string", "segment_ids: Tindices", "num_segments: Tnumsegments"},
 		Out: []string{"output: string"},

@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "RegexFullMatch", Doc: "Tells which strings a regular expression matches as a whole.",
 		In:  []string{"input: string", "pattern: string"},
 		Out: []string{"output: bool"},
@@ -24,7 +24,7 @@ func init() {
 			return shapefn.CheckRanks(c, 1, 0)
 		},
 	}, newFullMatch)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StaticRegexFullMatch", Doc: "Tells which strings the regular expression in an attribute matches as a whole.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: bool"},

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "RegexReplace", Doc: "Replaces what a regular expression matches; \\1 in the replacement is the first group.",
 		In:    []string{"input: string", "pattern: string", "rewrite: string"},
 		Out:   []string{"output: string"},
@@ -22,7 +22,7 @@ func init() {
 			return shapefn.CheckRanks(c, 1, 0, 0)
 		},
 	}, newReplace)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StaticRegexReplace", Doc: "Replaces what the regular expression in an attribute matches.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: string"},

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "UnicodeScript", Doc: "Gives the script of each code point, numbered as in the ICU library; -1 for what is no code point.",
 		In:    []string{"input: int32"},
 		Out:   []string{"output: int32"},

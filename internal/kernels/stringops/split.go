@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StringSplit", Doc: "Splits strings at any byte of a delimiter, or into bytes if it is empty; the parts are a sparse matrix.",
 		In:    []string{"input: string", "delimiter: string"},
 		Out:   []string{"indices: int64", "values: string", "shape: int64"},
@@ -22,7 +22,7 @@ func init() {
 		skip := c.Attrs.Bool("skip_empty")
 		return splitter("delimiter", func(parts []string, s, delimiter string) []string { return splitAny(parts, s, delimiter, skip) }), nil
 	})
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "StringSplitV2", Doc: "Splits strings at a separator, or at runs of space if it is empty; the parts are a sparse matrix.",
 		In:    []string{"input: string", "sep: string"},
 		Out:   []string{"indices: int64", "values: string", "shape: int64"},

@@ -9,19 +9,8 @@ package stringops
 
 import (
 	"github.com/weft-ml/weft/kernel"
-	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
 )
-
-// register adds an operation whose kernel is one function for all element types.
-func register(def opdef.Def, compute kernel.Func) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(kernel.Stateless(compute))})
-}
-
-// registerNew adds an operation whose kernel is made from its attributes.
-func registerNew(def opdef.Def, make kernel.New) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
-}
 
 // eachString makes output 0 of the shape of input 0, a string tensor, by a function of each string.
 func eachString[T tensor.Elem](ctx *kernel.Context, f func(string) (T, error)) error {

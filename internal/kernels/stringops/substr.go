@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "Substr", Doc: "Gives parts of strings from a position, counted from the end if negative, of a length, in bytes or characters.",
 		In:    []string{"input: string", "pos: T", "len: T"},
 		Out:   []string{"output: string"},

@@ -17,7 +17,7 @@ import (
 const space = " \t\n\v\f\r"
 
 func init() {
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "StringStrip", Doc: "Takes space away from both ends.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: string"},
@@ -33,7 +33,7 @@ func init() {
 		{"StringLower", "Makes letters lower case: those of ASCII, or with encoding \"utf-8\" all.", lowerByte, cases.Lower},
 		{"StringUpper", "Makes letters upper case: those of ASCII, or with encoding \"utf-8\" all.", upperByte, cases.Upper},
 	} {
-		registerNew(opdef.Def{
+		kernel.RegisterNew(opdef.Def{
 			Name: op.name, Doc: op.doc,
 			In:    []string{"input: string"},
 			Out:   []string{"output: string"},

@@ -17,28 +17,28 @@ var repairs = []string{
 }
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "UnicodeTranscode", Doc: "Writes texts in another encoding.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: string"},
 		Attrs: append([]string{"input_encoding: string", "output_encoding: {'UTF-8', 'UTF-16-BE', 'UTF-32-BE'}"}, repairs...),
 		Shape: opdef.SameShape,
 	}, newTranscode)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "UnicodeDecode", Doc: "Gives the code points of texts as a ragged matrix.",
 		In:    []string{"input: string"},
 		Out:   []string{"row_splits: Tsplits", "char_values: int32"},
 		Attrs: append(append([]string{"input_encoding: string"}, repairs...), "Tsplits: {int32, int64} = int64"),
 		Shape: decodeShape,
 	}, newDecode)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "UnicodeDecodeWithOffsets", Doc: "Gives the code points of texts as a ragged matrix, and at which bytes they begin.",
 		In:    []string{"input: string"},
 		Out:   []string{"row_splits: Tsplits", "char_values: int32", "char_to_byte_starts: int64"},
 		Attrs: append(append([]string{"input_encoding: string"}, repairs...), "Tsplits: {int32, int64} = int64"),
 		Shape: decodeShape,
 	}, newDecode)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "UnicodeEncode", Doc: "Makes texts of code points, the rows of a ragged matrix.",
 		In:  []string{"input_values: int32", "input_splits: Tsplits"},
 		Out: []string{"output: string"},

@@ -12,20 +12,20 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "SummaryWriter", Doc: "Gives a handle to a writer of summaries, which CreateSummaryFileWriter makes.",
 		Out:      []string{"writer: resource"},
 		Attrs:    []string{"shared_name: string = ''", "container: string = ''"},
 		Stateful: true, Shape: opdef.ScalarShape,
 	}, newHandle)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "CreateSummaryFileWriter", Doc: "Begins an event file in a folder, unless the handle has one.",
 		In: []string{
 			"writer: resource", "logdir: string", "max_queue: int32", "flush_millis: int32", "filename_suffix: string",
 		},
 		Stateful: true,
 	}, create)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "FlushSummaryWriter", Doc: "Waits until all summaries of a writer are on disk.",
 		In:       []string{"writer: resource"},
 		Stateful: true,
@@ -36,7 +36,7 @@ func init() {
 		}
 		return w.Flush()
 	})
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "CloseSummaryWriter", Doc: "Closes the event file of a writer.",
 		In:       []string{"writer: resource"},
 		Stateful: true,

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "ImageSummary", Doc: "Makes a summary of the first images of a batch [batch, height, width, channels].",
 		In:  []string{"tag: string", "tensor: T"},
 		Out: []string{"summary: string"},
@@ -33,7 +33,7 @@ func init() {
 	} {
 		def.Name, def.Out, def.Shape = name, []string{"summary: string"}, opdef.ScalarShape
 		def.Doc = "Makes a summary of the first sounds of a batch [batch, frames] or [batch, frames, channels]."
-		registerNew(def, newAudio)
+		kernel.RegisterNew(def, newAudio)
 	}
 }
 

@@ -11,13 +11,6 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// register adds an operation whose kernel is one function for all element types.
-func register(def opdef.Def, compute kernel.Func) { registerNew(def, kernel.Stateless(compute)) }
-
-func registerNew(def opdef.Def, make kernel.New) {
-	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(make)})
-}
-
 // registerReal adds an operation with an attribute T that is a real number.
 func registerReal(def opdef.Def, compute kernel.Func) {
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.ForTypes("T", kernel.Stateless(compute), typeset.Real...)})

@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "TensorSummary", Doc: "Makes a summary of a tensor under the name of the node.",
 		In:  []string{"tensor: T"},
 		Out: []string{"summary: string"},
@@ -26,14 +26,14 @@ func init() {
 			return result(ctx, summary.Value{Node: node, Data: *ctx.Input(0)})
 		}), nil
 	})
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "TensorSummaryV2", Doc: "Makes a summary of a tensor, with what the part of TensorBoard that shows it wants to know.",
 		In:    []string{"tag: string", "tensor: T", "serialized_summary_metadata: string"},
 		Out:   []string{"summary: string"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.ScalarShape,
 	}, tensorV2)
-	register(opdef.Def{
+	kernel.RegisterFunc(opdef.Def{
 		Name: "MergeSummary", Doc: "Makes one summary of several, whose tags must all differ.",
 		In: []string{"inputs: N * string"}, Out: []string{"summary: string"}, Attrs: []string{"N: int >= 1"},
 		Shape: opdef.ScalarShape,

@@ -39,13 +39,13 @@ func init() {
 		Name: "WriteGraphSummary", Doc: "Writes a graph, a GraphDef message.",
 		In: []string{"writer: resource", "step: int64", "tensor: string"},
 	}, writeGraph)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "WriteImageSummary", Doc: "Writes the first images of a batch [batch, height, width, channels].",
 		In:       []string{"writer: resource", "step: int64", "tag: string", "tensor: T", "bad_color: uint8"},
 		Attrs:    []string{"max_images: int >= 1 = 3", "T: {uint8, float64, float, half} = float"},
 		Stateful: true,
 	}, newWriteImage)
-	registerNew(opdef.Def{
+	kernel.RegisterNew(opdef.Def{
 		Name: "WriteAudioSummary", Doc: "Writes the first sounds of a batch [batch, frames] or [batch, frames, channels].",
 		In:       []string{"writer: resource", "step: int64", "tag: string", "tensor: float", "sample_rate: float"},
 		Attrs:    []string{"max_outputs: int >= 1 = 3"},
@@ -59,7 +59,7 @@ type writeFunc func(ctx *kernel.Context, w *writer) error
 // registerWrite adds an operation whose first input is a writer.
 func registerWrite(def opdef.Def, write writeFunc) {
 	def.Stateful = true
-	register(def, write.compute)
+	kernel.RegisterFunc(def, write.compute)
 }
 
 func (write writeFunc) compute(ctx *kernel.Context) error {

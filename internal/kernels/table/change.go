@@ -17,13 +17,10 @@ func init() {
 		Name: "LookupTableImport", Doc: "Makes keys and values, as LookupTableExport gives them, all that a table holds.",
 		In: pairs, Attrs: types, Shape: namesOnly,
 	}, "LookupTableImportV2", importShape, onTable(replace, takesKey, takesValue))
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "LookupTableRemoveV2", Doc: "Removes keys from a table. Those that it does not have are passed over.",
-			In: []string{"table_handle: resource", "keys: Tin"}, Attrs: []string{"Tin: type"}, Stateful: true, Shape: removeShape,
-		},
-		Kernels: kernel.Any(onTable(remove, takesKey)),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "LookupTableRemoveV2", Doc: "Removes keys from a table. Those that it does not have are passed over.",
+		In: []string{"table_handle: resource", "keys: Tin"}, Attrs: []string{"Tin: type"}, Stateful: true, Shape: removeShape,
+	}, onTable(remove, takesKey))
 }
 
 func insert(ctx *kernel.Context, t *Table) error {

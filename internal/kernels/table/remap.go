@@ -9,17 +9,14 @@ import (
 )
 
 func init() {
-	kernel.Register(kernel.Op{
-		Def: opdef.Def{
-			Name: "GenerateVocabRemapping",
-			Doc: "Says where words of a new vocabulary, from a line of its file on, stand in an old one: the number of the line, or -1. " +
-				"num_present counts those that it has.",
-			In: []string{"new_vocab_file: string", "old_vocab_file: string"}, Out: []string{"remapping: int64", "num_present: int32"},
-			Attrs: []string{"new_vocab_offset: int >= 0", "num_new_vocab: int >= 0", "old_vocab_size: int >= -1 = -1"},
-			Shape: remappingShape,
-		},
-		Kernels: kernel.Any(newRemapping),
-	})
+	kernel.RegisterNew(opdef.Def{
+		Name: "GenerateVocabRemapping",
+		Doc: "Says where words of a new vocabulary, from a line of its file on, stand in an old one: the number of the line, or -1. " +
+			"num_present counts those that it has.",
+		In: []string{"new_vocab_file: string", "old_vocab_file: string"}, Out: []string{"remapping: int64", "num_present: int32"},
+		Attrs: []string{"new_vocab_offset: int >= 0", "num_new_vocab: int >= 0", "old_vocab_size: int >= -1 = -1"},
+		Shape: remappingShape,
+	}, newRemapping)
 }
 
 func remappingShape(c *opdef.ShapeContext) error {
