@@ -274,7 +274,7 @@ func (n network) StartRecvAll(
 }
 
 // ways returns where a task is, and what leads to it.
-func (n network) ways(task string) (address string, ways samehost.Ways, err error) {
+func (n network) ways(task string) (address string, ways samehost.Routes, err error) {
 	c, err := n.Named(task)
 	if err != nil {
 		return "", ways, err
@@ -283,7 +283,7 @@ func (n network) ways(task string) (address string, ways samehost.Ways, err erro
 	if err != nil {
 		return "", ways, err
 	}
-	return c.Address(), samehost.Ways{Main: c, Large: large}, nil
+	return c.Address(), samehost.Routes{Main: c, Large: large}, nil
 }
 
 // Worker returns a task to be given parts of steps.

@@ -55,7 +55,7 @@ func TestLargeTensors(t *testing.T) {
 		root, in, out := thereAndBack(tt.dtype)
 		s := session(t, servers[worker0], root)
 		x := randomTensor(t, tt.dtype, tt.shape)
-		before := lender.Lent()
+		before := lender.LeaseCount()
 		for end := time.Now().Add(transferLimit); ; {
 			got, err := s.Run(t.Context(), map[graph.Output]tensor.Tensor{in: x}, []graph.Output{out}, nil)
 			if err != nil {
@@ -65,7 +65,7 @@ func TestLargeTensors(t *testing.T) {
 				t.Fatalf("%v %v is not what was fed", tt.dtype, tt.shape)
 			}
 			got[0].Release()
-			if len(x.Bytes()) < 1<<10 || lender.Lent() >= before+3 || !servers[worker0].borrower.Able() {
+			if len(x.Bytes()) < 1<<10 || lender.LeaseCount() >= before+3 || !servers[worker0].borrower.CanReadMemory() {
 				break
 			}
 			if time.Now().After(end) {
@@ -73,9 +73,9 @@ func TestLargeTensors(t *testing.T) {
 			}
 		}
 	}
-	for end := time.Now().Add(transferLimit); lender.Held() > 0; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
+	for end := time.Now().Add(transferLimit); lender.LeasedBytes() > 0; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
 		if time.Now().After(end) {
-			t.Fatalf("%d bytes are still lent", lender.Held())
+			t.Fatalf("%d bytes are still lent", lender.LeasedBytes())
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
 }
 
 func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster.ServerDef) error {
-	parallel.LeaveRoom()
+	parallel.ReserveNetworkThread()
 	calmMonitor()
 	level := slog.LevelWarn
 	if f.verbose {

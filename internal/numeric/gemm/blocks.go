@@ -106,7 +106,7 @@ type worker[T simd.Float] struct {
 	packedFrom int  // which begin with this tile
 	direct     bool // B is read in place
 
-	pace parallel.Pace
+	pace parallel.Yielder
 }
 
 func (w *worker[T]) size() int { return int(unsafe.Sizeof(T(0))) }
@@ -146,7 +146,7 @@ func (w *worker[T]) slice() {
 		for ; j < w.n1; j += width {
 			w.panel(j, t0, t1)
 			if long {
-				w.pace.Offer()
+				w.pace.MaybeYield()
 			}
 		}
 	}

@@ -9,19 +9,22 @@ var computing atomic.Int32
 
 // Enter counts the calling goroutine among those that compute until Leave. It need not do so for
 // the loops it runs.
-func Enter() { computing.Add(1) }
+func Acquire() { computing.Add(1) }
 
 // Leave ends what Enter or TryEnter began.
-func Leave() { computing.Add(-1) }
+func Release() { computing.Add(-1) }
 
 // TryEnter counts one more goroutine among those that compute unless there are as many as Threads,
 // and reports whether it has.
-func TryEnter() bool { return tryEnter(Threads()) }
+func TryAcquire() bool { return tryAcquire(Threads()) }
 
-func tryEnter(threads int) bool {
+func tryAcquire(threads int) bool {
 	n := computing.Load()
 	return int(n) < threads && computing.CompareAndSwap(n, n+1)
 }
 
-// Idle reports whether fewer goroutines than Threads compute.
-func Idle() bool { return int(computing.Load()) < Threads() }
+// Busy reports whether a goroutine computes.
+func Busy() bool { return computing.Load() > 0 }
+
+// HasIdleCore reports whether fewer goroutines than Threads compute.
+func HasIdleCore() bool { return int(computing.Load()) < Threads() }

@@ -7,17 +7,17 @@ import (
 
 func TestTryEnter(t *testing.T) {
 	setThreads(t, 2)
-	if !Idle() || !TryEnter() || !Idle() || !TryEnter() {
+	if !HasIdleCore() || !TryAcquire() || !HasIdleCore() || !TryAcquire() {
 		t.Error("two threads do not take two goroutines")
 	}
-	if Idle() || TryEnter() {
+	if HasIdleCore() || TryAcquire() {
 		t.Error("two threads take a third goroutine")
 	}
-	Enter() // does not ask
+	Acquire() // does not ask
 	for range 3 {
-		Leave()
+		Release()
 	}
-	if !Idle() {
+	if !HasIdleCore() {
 		t.Error("nobody computes, and no core is idle")
 	}
 }
@@ -26,8 +26,8 @@ func TestTryEnter(t *testing.T) {
 // they leave.
 func TestLoopsLeaveTakenCoresAlone(t *testing.T) {
 	setThreads(t, 2)
-	Enter() // this goroutine
-	Enter() // another
+	Acquire() // this goroutine
+	Acquire() // another
 	caller := goroutineID()
 	For(20, 1, func(lo, hi int) {
 		if id := goroutineID(); id != caller {
@@ -38,13 +38,13 @@ func TestLoopsLeaveTakenCoresAlone(t *testing.T) {
 	meet := together(2)
 	For(3, 1, func(lo, hi int) {
 		if left.CompareAndSwap(false, true) {
-			Leave()
+			Release()
 			return
 		}
 		meet(lo, hi) // returns when two goroutines run blocks
 	})
-	Leave()
-	if !Idle() {
+	Release()
+	if !HasIdleCore() {
 		t.Error("a core is still taken")
 	}
 }

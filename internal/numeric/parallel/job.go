@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weft-ml/weft/internal/sys/spin"
 )
 
 var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }}
@@ -69,14 +71,14 @@ func (j *job) help(w *worker) {
 			j.drop()
 		}
 		w.slot.Store(idle)
-		Leave()
+		Release()
 		if j.left.Add(-1) == 0 {
 			j.done <- struct{}{}
 		}
 	}()
-	var pace Pace
+	var pace Yielder
 	for j.block() {
-		pace.Offer()
+		pace.MaybeYield()
 	}
 }
 
@@ -91,7 +93,7 @@ func (j *job) finish() {
 	begun := int64(0)
 	for _, w := range j.claimed {
 		if w.revoke(j) {
-			Leave()
+			Release()
 		} else {
 			begun++
 		}
@@ -113,7 +115,7 @@ func (j *job) await() {
 		if j.left.Load() == 0 {
 			break
 		}
-		pause()
+		spin.Pause()
 	}
 	if j.left.Load() != 0 {
 		runtime.Gosched()

@@ -42,11 +42,11 @@ func Run(n, grain int, body Body) {
 			return
 		}
 	}
-	var pace Pace
+	var pace Yielder
 	for lo := 0; lo < n; {
 		body.Range(lo, min(n, lo+grain))
 		if lo += grain; lo < n {
-			pace.Offer()
+			pace.MaybeYield()
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (p *pool) run(n, grain int, body Body) {
 	j.start(n, grain, body)
 	defer j.finish()
 	want := min(j.blocks-1, len(p.workers))
-	var pace Pace
+	var pace Yielder
 	for {
 		if len(j.claimed) < want {
 			p.offer(j, want)
@@ -58,20 +58,20 @@ func (p *pool) run(n, grain int, body Body) {
 		if !j.block() {
 			return
 		}
-		pace.Offer()
+		pace.MaybeYield()
 	}
 }
 
 // offer offers a job to idle workers, as long as cores are idle.
 func (p *pool) offer(j *job, want int) {
 	for _, w := range p.workers {
-		if len(j.claimed) == want || !tryEnter(len(p.workers)+1) {
+		if len(j.claimed) == want || !tryAcquire(len(p.workers)+1) {
 			return
 		}
 		if w.claim(j) {
 			j.claimed = append(j.claimed, w)
 		} else {
-			Leave()
+			Release()
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/weft-ml/weft/internal/sys/spin"
 )
 
 // States of a worker's slot besides a job that is offered to it.
@@ -47,17 +49,17 @@ func (w *worker) claim(j *job) bool {
 func (w *worker) revoke(j *job) bool { return w.slot.CompareAndSwap(j, idle) }
 
 func (w *worker) run(quit <-chan struct{}) {
-	spin := spinMin
+	limit := spinMin
 	for {
-		j := w.spin(spin)
+		j := w.spin(limit)
 		if j == nil {
-			spin = max(spin/2, spinMin)
+			limit = max(limit/2, spinMin)
 			if !w.park(quit) {
 				return
 			}
 			continue
 		}
-		spin = spinMax
+		limit = spinMax
 		if w.slot.CompareAndSwap(j, busy) {
 			j.help(w)
 		}
@@ -71,7 +73,7 @@ func (w *worker) spin(limit time.Duration) *job {
 			if j := w.slot.Load(); j != idle {
 				return j
 			}
-			pause()
+			spin.Pause()
 		}
 		if time.Since(start) >= limit {
 			return nil

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
-	"github.com/weft-ml/weft/internal/sys/stepctx"
+	"github.com/weft-ml/weft/internal/sys/mono"
 )
 
 // limit is when something is to be over. The zero limit is none.
@@ -23,7 +23,7 @@ func limitOf(ms int64) limit {
 	if ms <= 0 {
 		return limit{}
 	}
-	return limit{true, stepctx.Now() + time.Duration(min(ms, longest.Milliseconds()))*time.Millisecond}
+	return limit{true, mono.Now() + time.Duration(min(ms, longest.Milliseconds()))*time.Millisecond}
 }
 
 // limit returns that of a step which begins now: it has the time that the client allows it, or else
@@ -40,7 +40,7 @@ func (l limit) context(ctx context.Context) (context.Context, context.CancelFunc
 	if !l.set {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, l.at-stepctx.Now(), errTimeout)
+	return context.WithTimeoutCause(ctx, l.at-mono.Now(), errTimeout)
 }
 
 // begin begins the life of a step, which has no timer as long as nobody waits. The caller must
@@ -48,6 +48,6 @@ func (l limit) context(ctx context.Context) (context.Context, context.CancelFunc
 func (st *step) begin(ctx context.Context, l limit) {
 	st.life.Begin(ctx)
 	if l.set {
-		st.life.Limit(l.at, errTimeout)
+		st.life.SetDeadline(l.at, errTimeout)
 	}
 }

@@ -61,7 +61,7 @@ func (st *step) feed(key string, t tensor.Tensor) {
 // forget ends the use of a step. One that was done by the master's own task alone, and of which
 // that has kept nothing, is used again.
 func (st *step) forget() {
-	if !st.answer.Forgotten || st.finished != nil || !st.life.Renew() {
+	if !st.answer.Forgotten || st.finished != nil || !st.life.TryReset() {
 		return
 	}
 	clear(st.sends)

@@ -19,10 +19,10 @@ func (w *Worker) RecvTensor(ctx context.Context, req *message.RecvTensorRequest)
 	if w.Lender == nil {
 		return w.recv(ctx, req)
 	}
-	if resp, err := w.Lender.Redeem(req); resp != nil || err != nil {
+	if resp, err := w.Lender.FetchLeased(req); resp != nil || err != nil {
 		return resp, err
 	}
-	if keys := w.Lender.Keys(req); keys != nil && w.cache == nil {
+	if keys := w.Lender.BatchKeys(req); keys != nil && w.cache == nil {
 		return w.recvSome(ctx, req, keys)
 	}
 	resp, err := w.recv(ctx, req)

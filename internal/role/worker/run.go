@@ -45,11 +45,11 @@ func (w *Worker) newRun(s *session, graph *registered) *run {
 // which is reported: kernels without state, and what they make, keep nothing of a step.
 func (r *run) end(succeeded bool) (forgotten bool) {
 	r.life.Finish()
-	quiet := succeeded && r.graph.plain && r.asked == nil && r.life.Quiet()
+	quiet := succeeded && r.graph.plain && r.asked == nil && r.life.Reusable()
 	if !quiet {
 		r.step.keep()
 	}
-	if alive := r.worker.steps.finish(r.step, r); !alive || !quiet || !r.life.Renew() {
+	if alive := r.worker.steps.finish(r.step, r); !alive || !quiet || !r.life.TryReset() {
 		return false
 	}
 	r.worker, r.session, r.graph, r.step = nil, nil, nil, nil
@@ -203,7 +203,7 @@ func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	if err != nil {
 		r.fail(err)
 	}
-	if !r.life.Silence() && err == nil {
+	if !r.life.StopNotify() && err == nil {
 		err = status.FromContext(&r.life, "running the step")
 	}
 	stats.report(resp)
@@ -234,7 +234,7 @@ func (r *run) fail(err error) {
 }
 
 // Ended implements lifetime.Ender.
-func (r *run) Ended() { r.abort() }
+func (r *run) OnCancel() { r.abort() }
 
 // abort ends the exchange of the step because the run has been cancelled: the executors' consumers
 // and peers get the reason. An error that says no more than that the run was ended is marked as

@@ -124,7 +124,7 @@ func (w *Worker) recvSome(ctx context.Context, req *message.RecvTensorRequest, k
 		return nil, err
 	}
 	resp := &message.RecvTensorResponse{SendStartMicros: time.Now().UnixMicro()}
-	for _, v := range w.Lender.Pack(values, resp) {
+	for _, v := range w.Lender.PackBatch(values, resp) {
 		if err := st.table.SendText(keys[v.Index], v.Tensor, v.Dead); err != nil {
 			return nil, err
 		}

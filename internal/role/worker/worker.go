@@ -60,14 +60,14 @@ type Lender interface {
 	Lend(req *message.RecvTensorRequest, resp *message.RecvTensorResponse) bool
 	// Redeem answers a request for a tensor that was lent before. It returns nothing if the request
 	// is another one.
-	Redeem(req *message.RecvTensorRequest) (*message.RecvTensorResponse, error)
+	FetchLeased(req *message.RecvTensorRequest) (*message.RecvTensorResponse, error)
 	// EndStep releases what is lent of a step.
 	EndStep(step int64)
 	// Keys returns the keys of a request for several tensors, nil for any other.
-	Keys(req *message.RecvTensorRequest) []string
+	BatchKeys(req *message.RecvTensorRequest) []string
 	// Pack makes a response of the values that are there, and returns those that it has no place
 	// for.
-	Pack(values []rendezvous.Value, resp *message.RecvTensorResponse) (left []rendezvous.Value)
+	PackBatch(values []rendezvous.Value, resp *message.RecvTensorResponse) (left []rendezvous.Value)
 }
 
 // Config is what a worker is made of.

@@ -1,7 +1,5 @@
 package executor
 
-import "time"
-
 // expensive is the time from which on a call is worth another goroutine, in nanoseconds: some times
 // what it takes to wake one on an idle core.
 const expensive = 5000
@@ -40,8 +38,3 @@ func (n *node) addCost(nanos int64) {
 		n.cost.Store(max(1, old+(nanos-old)/costDecay))
 	}
 }
-
-var clockStart = time.Now()
-
-// now returns the monotonic time in nanoseconds since the process began.
-func now() int64 { return int64(time.Since(clockStart)) }

@@ -116,13 +116,13 @@ func (e *Executor) NumNodes() int { return len(e.plain.nodes) }
 // step's context ends, no further node is started and Run returns as soon as the kernels that are
 // under way do; whoever ends the context aborts the rendezvous as well.
 func (e *Executor) Run(step *kernel.Step, opts RunOptions) error {
-	parallel.Enter()
+	parallel.Acquire()
 	r := e.begin(step, opts)
 	over := r.work(true)
 	for !over {
 		over = r.park() || r.work(true)
 	}
-	parallel.Leave()
+	parallel.Release()
 	err := r.result()
 	r.leave(2)
 	return err
@@ -137,7 +137,7 @@ func (e *Executor) RunAsync(step *kernel.Step, opts RunOptions, done func(error)
 		r.assist(true)
 		return
 	}
-	parallel.Enter()
+	parallel.Acquire()
 	r.assist(true)
-	parallel.Leave()
+	parallel.Release()
 }

@@ -28,7 +28,7 @@ type run struct {
 	frames   *frame
 	iters    []*iteration // recycled, by the index of their frame
 	tick     uint
-	pace     parallel.Pace
+	pace     parallel.Yielder
 
 	inbox    inbox
 	jobs     jobs
@@ -40,9 +40,9 @@ type run struct {
 // mortal is a context that can be asked cheaply whether it has ended, and at the price of a look at
 // the clock whether its time is over. Who waits makes it watch both first.
 type mortal interface {
-	Over() bool
-	Check() bool
-	Watch()
+	Cancelled() bool
+	CancelledOrExpired() bool
+	Arm()
 }
 
 // activation is a node that is ready in an iteration.
@@ -67,7 +67,7 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 		r.root.info = p.frames[0]
 		r.inline = r.newTask()
 	}
-	r.step, r.opts, r.pace = step, opts, parallel.Pace{}
+	r.step, r.opts, r.pace = step, opts, parallel.Yielder{}
 	if r.life, _ = step.Context.(mortal); r.life == nil {
 		r.stopped = step.Context.Done()
 	}
@@ -88,7 +88,7 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 // work runs nodes as the owner, or jobs, as long as there is something for this goroutine. It
 // reports whether the run is over.
 func (r *run) work(owner bool) (over bool) {
-	var pace parallel.Pace
+	var pace parallel.Yielder
 	for {
 		var t *task
 		if owner {
@@ -99,7 +99,7 @@ func (r *run) work(owner bool) (over bool) {
 			return false
 		}
 		owner = r.runJob(t) && r.inbox.push(t)
-		pace.Offer()
+		pace.MaybeYield()
 	}
 }
 
@@ -128,7 +128,7 @@ func (r *run) own() (job *task, over bool) {
 			if r.runJob(job) {
 				r.complete(job)
 			}
-			r.pace.Offer()
+			r.pace.MaybeYield()
 		case job != nil:
 			if r.inbox.release() {
 				return job, false
@@ -163,7 +163,7 @@ func (r *run) runReady() {
 		}
 		if n%patience == 0 {
 			r.check()
-			r.pace.Offer()
+			r.pace.MaybeYield()
 			if r.jobs.waiting.Load() > 0 {
 				r.help()
 			}
@@ -174,7 +174,7 @@ func (r *run) runReady() {
 // isStopped reports whether the step is cancelled.
 func (r *run) isStopped() bool {
 	if r.life != nil {
-		return r.life.Over()
+		return r.life.Cancelled()
 	}
 	select {
 	case <-r.stopped:
@@ -188,7 +188,7 @@ func (r *run) isStopped() bool {
 // then between others.
 func (r *run) check() {
 	if r.life != nil {
-		r.life.Check()
+		r.life.CancelledOrExpired()
 	}
 }
 
@@ -217,7 +217,7 @@ func (r *run) launch(t *task) {
 
 // help starts a goroutine for the jobs that wait if a core is idle.
 func (r *run) help() {
-	if parallel.TryEnter() {
+	if parallel.TryAcquire() {
 		r.spawn(false)
 	}
 }
@@ -228,7 +228,7 @@ func (r *run) spawn(owner bool) {
 	r.visitors.Add(1)
 	go func() {
 		r.assist(owner)
-		parallel.Leave()
+		parallel.Release()
 	}()
 }
 
@@ -239,7 +239,7 @@ func (r *run) resume() {
 		r.wake <- struct{}{}
 		return
 	}
-	parallel.Enter()
+	parallel.Acquire()
 	r.spawn(true)
 }
 
@@ -247,13 +247,13 @@ func (r *run) resume() {
 // its owner.
 func (r *run) park() (over bool) {
 	if r.life != nil {
-		r.life.Watch()
+		r.life.Arm()
 	}
-	parallel.Leave()
+	parallel.Release()
 	r.parked.Store(true)
 	<-r.wake
 	r.parked.Store(false)
-	parallel.Enter()
+	parallel.Acquire()
 	return r.over
 }
 

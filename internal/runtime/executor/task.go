@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/sys/mono"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -83,9 +84,9 @@ func (t *task) execute() bool {
 
 // measure is execute with the time of the call added to the node's average.
 func (t *task) measure() bool {
-	n, begin := t.node, now()
+	n, begin := t.node, mono.Nanos()
 	finished := t.execute()
-	took := now() - begin
+	took := mono.Nanos() - begin
 	n.addCost(took)
 	if n.cone != nil && n.cone.isSlow(took) {
 		t.run.p.e.fused.Store(nil)

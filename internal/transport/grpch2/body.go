@@ -4,9 +4,9 @@ package grpch2
 type Body interface {
 	// Room returns where the next bytes of the message go. It is never empty before the message is
 	// complete.
-	Room() []byte
+	Buffer() []byte
 	// Filled says that the first n bytes of Room hold the next bytes of the message.
-	Filled(n int)
+	Advance(n int)
 	// Discard gives up the memory of a message that nobody is going to read.
 	Discard()
 }
@@ -27,7 +27,7 @@ type Chunks struct {
 func NewChunks(n int) *Chunks { return &Chunks{left: n} }
 
 // Room implements [Body].
-func (c *Chunks) Room() []byte {
+func (c *Chunks) Buffer() []byte {
 	if len(c.room) == 0 && c.left > 0 {
 		c.room = make([]byte, min(c.left, max(firstChunk, c.have)))
 		c.left -= len(c.room)
@@ -37,7 +37,7 @@ func (c *Chunks) Room() []byte {
 }
 
 // Filled implements [Body].
-func (c *Chunks) Filled(n int) {
+func (c *Chunks) Advance(n int) {
 	c.room = c.room[n:]
 	c.have += n
 }

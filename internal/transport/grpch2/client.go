@@ -84,7 +84,7 @@ func (c *Client) ready(ctx context.Context, wait bool) (*clientConn, error) {
 }
 
 // Failure returns why the last attempt to reach the server failed, or nil if it did not.
-func (c *Client) Failure() error {
+func (c *Client) LastError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed
@@ -180,24 +180,24 @@ func (c *Client) remove(conn *clientConn) {
 
 // A Request is a call to be made.
 type Request struct {
-	Path string
-	Data [][]byte // the message
-	Wait bool     // for a server that cannot be reached, instead of failing at once
+	Path         string
+	Data         [][]byte // the message
+	WaitForReady bool     // for a server that cannot be reached, instead of failing at once
 	// CanWait says that the request may wait for others, to be written with them: no longer than a
 	// few milliseconds. Only Start heeds it.
-	CanWait bool
+	MayDelay bool
 	// Room returns the memory for the response.
-	Room func(size int) Body
+	NewBody func(size int) Body
 }
 
 // A Response is the outcome of a call.
 type Response struct {
 	// the message of a call that succeeded, from the request's Room; the caller's to discard
-	Body     Body
-	Code     uint32 // of gRPC
-	Text     string
-	Trailer  []Field // whose names end in "-bin"
-	Answered bool    // by the server; otherwise the error is about the way to it
+	Body       Body
+	Code       uint32 // of gRPC
+	Text       string
+	Trailer    []Field // whose names end in "-bin"
+	FromServer bool    // by the server; otherwise the error is about the way to it
 }
 
 // maxTries bounds how often a call is made again that the server has not seen.
@@ -206,7 +206,7 @@ const maxTries = 5
 // Call makes a call. It returns early when ctx ends.
 func (c *Client) Call(ctx context.Context, r *Request) Response {
 	for try := 1; ; try++ {
-		conn, err := c.ready(ctx, r.Wait)
+		conn, err := c.ready(ctx, r.WaitForReady)
 		if err != nil {
 			return unanswered(ctx, err)
 		}

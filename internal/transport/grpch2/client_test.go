@@ -33,7 +33,7 @@ func chunks(n int) Body { return NewChunks(n) }
 
 // call returns the response to a message, and its bytes.
 func call(ctx context.Context, c *Client, path string, in []byte) (Response, []byte) {
-	resp := c.Call(ctx, &Request{Path: path, Data: [][]byte{in[:len(in)/2], in[len(in)/2:]}, Room: chunks})
+	resp := c.Call(ctx, &Request{Path: path, Data: [][]byte{in[:len(in)/2], in[len(in)/2:]}, NewBody: chunks})
 	if resp.Body == nil {
 		return resp, nil
 	}
@@ -149,7 +149,7 @@ func TestClientFailures(t *testing.T) {
 		}})
 	c := client(t, address)
 	resp, _ := call(t.Context(), c, "/s/Fail", nil)
-	if resp.Code != 15 || resp.Text != text+"<nil>" || !resp.Answered || !slices.Equal(resp.Trailer, []Field{{"x-bin", "\x00\xff"}}) {
+	if resp.Code != 15 || resp.Text != text+"<nil>" || !resp.FromServer || !slices.Equal(resp.Trailer, []Field{{"x-bin", "\x00\xff"}}) {
 		t.Errorf("got %+v", resp)
 	}
 	if resp, _ := call(t.Context(), c, "/s/Other", nil); resp.Code != codeUnimplemented {
@@ -203,7 +203,7 @@ func TestClientCancellation(t *testing.T) {
 			t.Errorf("beside it: %+v", resp)
 		}
 		cancel()
-		if resp := <-done; resp.Code != codeCancelled || resp.Answered {
+		if resp := <-done; resp.Code != codeCancelled || resp.FromServer {
 			t.Errorf("got %+v", resp)
 		}
 		<-ended
@@ -224,17 +224,17 @@ func TestClientWaits(t *testing.T) {
 		}
 	}
 	done := make(chan Response)
-	go func() { done <- c.Call(t.Context(), &Request{Path: "/s/Echo", Wait: true, Room: chunks}) }()
+	go func() { done <- c.Call(t.Context(), &Request{Path: "/s/Echo", WaitForReady: true, NewBody: chunks}) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if resp := c.Call(ctx, &Request{Path: "/s/Echo", Wait: true, Room: chunks}); resp.Code != codeDeadlineExceeded {
+	if resp := c.Call(ctx, &Request{Path: "/s/Echo", WaitForReady: true, NewBody: chunks}); resp.Code != codeDeadlineExceeded {
 		t.Errorf("got %+v", resp)
 	}
 	if l, err = net.Listen("tcp", address); err != nil {
 		t.Skip("the port was taken:", err)
 	}
 	s, _ := serve(t, nil)
-	s.Handle("/s/Echo", Method{Room: chunks, Serve: echo})
+	s.Handle("/s/Echo", Method{NewBody: chunks, Serve: echo})
 	go s.Serve(l) //nolint:errcheck // ends with the server
 	if resp := <-done; resp.Code != codeOK {
 		t.Errorf("got %+v", resp)
@@ -259,7 +259,7 @@ func TestServerRestarts(t *testing.T) {
 	}()
 	<-waiting
 	s.Close()
-	if resp := <-done; resp.Code != codeUnavailable || resp.Answered {
+	if resp := <-done; resp.Code != codeUnavailable || resp.FromServer {
 		t.Errorf("got %+v", resp)
 	}
 	l, err := net.Listen("tcp", address)
@@ -267,9 +267,9 @@ func TestServerRestarts(t *testing.T) {
 		t.Skip("the port was taken:", err)
 	}
 	again, _ := serve(t, nil)
-	again.Handle("/s/Echo", Method{Room: chunks, Serve: echo})
+	again.Handle("/s/Echo", Method{NewBody: chunks, Serve: echo})
 	go again.Serve(l) //nolint:errcheck // ends with the server
-	resp := c.Call(t.Context(), &Request{Path: "/s/Echo", Wait: true, Room: chunks})
+	resp := c.Call(t.Context(), &Request{Path: "/s/Echo", WaitForReady: true, NewBody: chunks})
 	if resp.Code != codeOK {
 		t.Errorf("got %+v", resp)
 	}
@@ -359,7 +359,7 @@ func FuzzClient(f *testing.F) {
 		})
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		c.Call(ctx, &Request{Path: "/s/Echo", Data: [][]byte{[]byte("x")}, Room: chunks})
+		c.Call(ctx, &Request{Path: "/s/Echo", Data: [][]byte{[]byte("x")}, NewBody: chunks})
 		c.Close()
 	})
 }

@@ -60,7 +60,7 @@ func (c *clientCall) run(ctx context.Context) Response {
 }
 
 func (c *clientCall) send() error {
-	return c.conn.out.send(&c.stream, c, prefixed(0, c.request.Data), c.request.CanWait && c.then != nil)
+	return c.conn.out.send(&c.stream, c, prefixed(0, c.request.Data), c.request.MayDelay && c.then != nil)
 }
 
 // appendHead opens the stream.
@@ -126,12 +126,12 @@ func (c *clientCall) finish() {
 		return
 	}
 	c.response = c.arriving
-	c.response.Answered = true
+	c.response.FromServer = true
 	if c.response.Code == codeOK {
 		if body, ok := c.takeBody(); ok {
 			c.response.Body = body
 		} else {
-			c.response = Response{Code: codeInternalError, Text: "a response without a whole message", Answered: true}
+			c.response = Response{Code: codeInternalError, Text: "a response without a whole message", FromServer: true}
 		}
 	}
 	c.in.abandon()
@@ -250,10 +250,10 @@ func (c *clientCall) giveUp(ctx context.Context) {
 	c.conn.closeWhenDone()
 }
 
-func (c *clientCall) room(size int) Body { return c.request.Room(size) }
+func (c *clientCall) room(size int) Body { return c.request.NewBody(size) }
 
 func (c *clientCall) broken(code uint32, text string, reset errCode) {
-	c.response = Response{Code: code, Text: text, Answered: true}
+	c.response = Response{Code: code, Text: text, FromServer: true}
 	if c.arriving.Code != codeOK {
 		c.response.Code, c.response.Text = c.arriving.Code, c.arriving.Text
 	}
@@ -289,10 +289,10 @@ func (c *clientCall) decompress() {
 	err := fmt.Errorf("the encoding %q is unknown", c.encoding)
 	var body Body
 	if compressed(c.encoding) {
-		body, err = decompress(c.encoding, chunks.Data(), c.request.Room)
+		body, err = decompress(c.encoding, chunks.Data(), c.request.NewBody)
 	}
 	if err != nil {
-		c.response = Response{Code: codeInternalError, Text: "the response cannot be decompressed: " + err.Error(), Answered: true}
+		c.response = Response{Code: codeInternalError, Text: "the response cannot be decompressed: " + err.Error(), FromServer: true}
 		return
 	}
 	c.response.Body = body

@@ -36,8 +36,8 @@ func decompress(encoding string, data [][]byte, room func(size int) Body) (Body,
 	}
 	body := room(plain.Len())
 	for rest := plain.Bytes(); len(rest) > 0; {
-		n := copy(body.Room(), rest)
-		body.Filled(n)
+		n := copy(body.Buffer(), rest)
+		body.Advance(n)
 		rest = rest[n:]
 	}
 	return body, nil

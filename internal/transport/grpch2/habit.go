@@ -1,9 +1,6 @@
 package grpch2
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "sync/atomic"
 
 // A habit is something that happens often: it has happened several times, and not stayed away for
 // long since. Once or twice proves nothing on a machine with other things to do.
@@ -28,8 +25,3 @@ func (h *habit) note(happened bool) {
 }
 
 func (h *habit) is() bool { return h.score.Load() > habitLimit }
-
-var epoch = time.Now()
-
-// now returns the nanoseconds since epoch, on a clock that is never set.
-func now() int64 { return int64(time.Since(epoch)) }

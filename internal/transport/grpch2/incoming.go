@@ -64,12 +64,12 @@ func (m *incoming) fill(in *input, n int, room func(int) Body) error {
 		case m.left == 0:
 			return &callError{codeInternalError, "a call has more than one message", n}
 		default:
-			dst := m.body.Room()
+			dst := m.body.Buffer()
 			dst = dst[:min(len(dst), n, m.left)]
 			if err := in.read(dst); err != nil {
 				return err
 			}
-			m.body.Filled(len(dst))
+			m.body.Advance(len(dst))
 			n -= len(dst)
 			m.left -= len(dst)
 		}

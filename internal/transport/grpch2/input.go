@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/weft-ml/weft/internal/sys/mono"
 )
 
 // inputBuffer holds the small frames of one read. Larger payloads go past it.
@@ -36,10 +38,10 @@ func (s *source) Read(b []byte) (int, error) {
 	if s.within {
 		return s.readOn(b)
 	}
-	start := now()
+	start := mono.Nanos()
 	s.lookout.await()
 	n, err := s.Conn.Read(b)
-	s.lookout.came(now() - start)
+	s.lookout.came(mono.Nanos() - start)
 	return n, err
 }
 

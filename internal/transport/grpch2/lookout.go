@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/spin"
 )
 
 // lookFor is how long who reads a connection looks for what comes next before going to sleep, and
@@ -55,7 +56,7 @@ func (l *lookout) await() {
 func (l *lookout) soon() bool { return l.wait < int64(lookFor) && callers.Load() <= 1 }
 
 func (l *lookout) watch(fd uintptr) bool {
-	parallel.Watch(lookFor, func() bool { return arrived(fd) })
+	spin.Until(lookFor, parallel.Busy, func() bool { return arrived(fd) })
 	return true
 }
 

@@ -361,7 +361,7 @@ func FuzzServer(f *testing.F) {
 	f.Add(cat(appendFrame(nil, frameHeaders, 0, 1, head), appendFrame(nil, frameContinuation, flagEndHeaders, 1, nil)))
 	f.Fuzz(func(t *testing.T, frames []byte) {
 		s := NewServer(slog.New(slog.DiscardHandler))
-		s.Handle("/s/Echo", Method{Room: chunks, Serve: echo, Short: true})
+		s.Handle("/s/Echo", Method{NewBody: chunks, Serve: echo, Short: true})
 		here, there := net.Pipe()
 		s.accept(there)
 		go io.Copy(io.Discard, here) //nolint:errcheck // ends with the pipe

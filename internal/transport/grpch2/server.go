@@ -12,7 +12,7 @@ import (
 // A Method serves the calls of one path.
 type Method struct {
 	// Room returns the memory for a request of the given size.
-	Room func(size int) Body
+	NewBody func(size int) Body
 	// Serve answers a call, at once or later, with Reply. It must not panic.
 	Serve func(*Call)
 	// Short says that most calls take less than a millisecond. They may be served by who reads

@@ -48,7 +48,7 @@ func serve(t testing.TB, methods map[string]func(*Call)) (*Server, string) {
 	}
 	s := NewServer(slog.New(slog.DiscardHandler))
 	for path, m := range methods {
-		s.Handle(path, Method{Room: chunks, Serve: m, Short: true})
+		s.Handle(path, Method{NewBody: chunks, Serve: m, Short: true})
 	}
 	done := make(chan error)
 	go func() { done <- s.Serve(l) }()
@@ -310,7 +310,7 @@ func TestCallsThatNeedLaterOnes(t *testing.T) {
 	ended := make(chan Response, 2)
 	for range pairs {
 		for _, path := range []string{"/s/Wait", "/s/Later"} {
-			c.Start(t.Context(), &Request{Path: path, Room: chunks}, func(r Response) { ended <- r })
+			c.Start(t.Context(), &Request{Path: path, NewBody: chunks}, func(r Response) { ended <- r })
 		}
 		for range 2 {
 			if r := <-ended; r.Code != codeOK {
@@ -340,7 +340,7 @@ func TestWhoServesLongCalls(t *testing.T) {
 	c := client(t, address)
 	ended := make(chan Response, 1)
 	for range habitLimit/habitStep + 1 {
-		c.Start(t.Context(), &Request{Path: "/s/Long", Room: chunks}, func(r Response) { ended <- r })
+		c.Start(t.Context(), &Request{Path: "/s/Long", NewBody: chunks}, func(r Response) { ended <- r })
 		if r := <-ended; r.Code != codeOK {
 			t.Fatal(r.Text)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/weft-ml/weft/internal/sys/mono"
 )
 
 const (
@@ -244,7 +246,7 @@ func (c *serverConn) mayServe(m *method) bool {
 	together, meanwhile := c.more, c.serving.Load() > 0
 	c.more = c.in.hasRequest()
 	if !together {
-		c.crowded.note(meanwhile || now()-c.answered.Load() < int64(turnaround))
+		c.crowded.note(meanwhile || mono.Nanos()-c.answered.Load() < int64(turnaround))
 	}
 	switch p := &c.paces[m.index]; {
 	case !m.Short || !p.ban.over():
@@ -268,9 +270,9 @@ func (c *serverConn) serve(call *Call, compressed bool) {
 		_ = call.Reply(failure(late.Code, late.Text))
 		return
 	}
-	start := now()
+	start := mono.Nanos()
 	call.method.Serve(call)
-	c.paces[call.method.index].note(time.Duration(now() - start))
+	c.paces[call.method.index].note(time.Duration(mono.Nanos() - start))
 }
 
 func (c *Call) decompress() bool {
@@ -279,7 +281,7 @@ func (c *Call) decompress() bool {
 		_ = c.Reply(failure(codeInternalError, "a message is compressed, and its headers do not say how"))
 		return false
 	}
-	body, err := decompress(c.encoding, chunks.Data(), c.method.Room)
+	body, err := decompress(c.encoding, chunks.Data(), c.method.NewBody)
 	if err != nil {
 		_ = c.Reply(failure(codeInternalError, "a message cannot be decompressed: "+err.Error()))
 		return false
@@ -299,7 +301,7 @@ func (c *Call) Reply(o Outcome) error {
 	if !c.streaming {
 		c.conn.serving.Add(-1) // from now on, the client may have its answer and call again
 	}
-	c.conn.answered.Store(now())
+	c.conn.answered.Store(mono.Nanos())
 	err := c.conn.out.send(&c.stream, c, data, c.canWait)
 	c.conn.forget(&c.stream)
 	c.cancel()
@@ -343,7 +345,7 @@ func (c *Call) appendTail(b []byte) []byte {
 	return appendHeaders(b, c.id, c.outcome.appendTrailer(fields), true)
 }
 
-func (c *Call) room(size int) Body { return c.method.Room(size) }
+func (c *Call) room(size int) Body { return c.method.NewBody(size) }
 
 // broken answers a call whose request was wrong.
 func (c *Call) broken(code uint32, text string, reset errCode) {

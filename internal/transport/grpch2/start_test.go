@@ -16,7 +16,7 @@ func startAll(ctx context.Context, c *Client, path string, messages [][]byte) []
 	var wg sync.WaitGroup
 	for i, in := range messages {
 		wg.Add(1)
-		c.Start(ctx, &Request{Path: path, Data: [][]byte{in}, Room: chunks}, func(resp Response) {
+		c.Start(ctx, &Request{Path: path, Data: [][]byte{in}, NewBody: chunks}, func(resp Response) {
 			out[i] = resp
 			wg.Done()
 		})
@@ -69,7 +69,7 @@ func TestStartedCallsEndWithTheirContext(t *testing.T) {
 		cancel()
 	}()
 	for _, resp := range startAll(ctx, c, "/s/Wait", make([][]byte, 2)) {
-		if resp.Code != codeCancelled || resp.Answered {
+		if resp.Code != codeCancelled || resp.FromServer {
 			t.Errorf("got %+v, want one that was cancelled here", resp)
 		}
 	}
@@ -96,7 +96,7 @@ func TestStartedCallsEndWithTheirConnection(t *testing.T) {
 		server.Close()
 	}()
 	for _, resp := range startAll(t.Context(), c, "/s/Wait", make([][]byte, 1)) {
-		if resp.Code != codeUnavailable || resp.Answered {
+		if resp.Code != codeUnavailable || resp.FromServer {
 			t.Errorf("got %+v", resp)
 		}
 	}

@@ -39,7 +39,7 @@ func (c counted) Write(b []byte) (int, error) {
 // returns a client that is connected, and how often each side has written.
 func inMemory(t *testing.T) (c *Client, requests, responses *atomic.Int32) {
 	s := NewServer(slog.New(slog.DiscardHandler))
-	s.Handle("/s/Echo", Method{Room: chunks, Serve: echo, Short: true})
+	s.Handle("/s/Echo", Method{NewBody: chunks, Serve: echo, Short: true})
 	listener := make(pipes, 1)
 	requests, responses = new(atomic.Int32), new(atomic.Int32)
 	served := make(chan error)
@@ -68,7 +68,7 @@ func inMemory(t *testing.T) (c *Client, requests, responses *atomic.Int32) {
 
 // start makes a call that adds to answered.
 func start(t *testing.T, c *Client, canWait bool, answered *atomic.Int32) {
-	r := &Request{Path: "/s/Echo", Data: [][]byte{{1, 2, 3}}, Room: chunks, CanWait: canWait}
+	r := &Request{Path: "/s/Echo", Data: [][]byte{{1, 2, 3}}, NewBody: chunks, MayDelay: canWait}
 	c.Start(t.Context(), r, func(resp Response) {
 		if resp.Code != codeOK {
 			t.Errorf("got %+v", resp)

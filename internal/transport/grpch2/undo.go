@@ -15,7 +15,7 @@ type undo struct {
 // ReplyOr is Reply for a call that has made something of which only its caller learns, from the
 // answer. If the caller gives the call up before it has all of the answer, undo is called, on a
 // goroutine of its own.
-func (c *Call) ReplyOr(o Outcome, undo func()) {
+func (c *Call) ReplyWithRollback(o Outcome, undo func()) {
 	c.conn.remember(c.id, undo)
 	if c.Reply(o) != nil {
 		c.conn.givenUp(c.id)

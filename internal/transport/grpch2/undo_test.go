@@ -16,7 +16,7 @@ func TestUndo(t *testing.T) {
 			<-goOn
 			<-c.Context().Done()
 		}
-		c.ReplyOr(Outcome{Data: c.Request().(*Chunks).Data()}, func() { undone <- what })
+		c.ReplyWithRollback(Outcome{Data: c.Request().(*Chunks).Data()}, func() { undone <- what })
 	}})
 	make1 := block(":method", "POST", ":path", "/s/Make", "content-type", contentType)
 	send := func(id uint32, head []byte, what byte) []byte {

@@ -72,7 +72,7 @@ func rooms(path tensorPath) func(size int) grpch2.Body {
 }
 
 // Room implements [grpch2.Body].
-func (a *arrival) Room() []byte {
+func (a *arrival) Buffer() []byte {
 	if len(a.room) == 0 && a.left > 0 {
 		n := max(a.have, minPlaced)
 		switch {
@@ -89,7 +89,7 @@ func (a *arrival) Room() []byte {
 }
 
 // Filled implements [grpch2.Body].
-func (a *arrival) Filled(n int) {
+func (a *arrival) Advance(n int) {
 	a.room = a.room[n:]
 	a.have += n
 	switch {

@@ -14,9 +14,9 @@ import (
 // deliver gives a message to an arrival in cuts of the given size.
 func deliver(a *arrival, wire []byte, size int) {
 	for len(wire) > 0 {
-		room := a.Room()
+		room := a.Buffer()
 		n := copy(room[:min(size, len(room))], wire)
-		a.Filled(n)
+		a.Advance(n)
 		wire = wire[n:]
 	}
 }

@@ -68,7 +68,7 @@ func start[Resp any](ctx context.Context, c *caller, method string, req any, don
 	}
 	ctx, cancel := bounded(ctx, method)
 	r := request(method, &data)
-	r.CanWait = canWait(req)
+	r.MayDelay = canWait(req)
 	c.conn.client.Start(ctx, r, func(out grpch2.Response) {
 		defer cancel()
 		data.Free()
@@ -97,13 +97,13 @@ func bounded(ctx context.Context, method string) (context.Context, context.Cance
 }
 
 func request(method string, data *encoded) *grpch2.Request {
-	return &grpch2.Request{Path: method, Data: data.data, Wait: patienceOf[method].wait, Room: rooms(responseTensors[method])}
+	return &grpch2.Request{Path: method, Data: data.data, WaitForReady: patienceOf[method].wait, NewBody: rooms(responseTensors[method])}
 }
 
 // response reads what a call has brought.
 func response[Resp any](ctx context.Context, c *caller, method string, out *grpch2.Response) (*Resp, error) {
 	if out.Code != uint32(status.OK) {
-		return nil, c.explain(ctx, method, responseStatus(out), out.Answered)
+		return nil, c.explain(ctx, method, responseStatus(out), out.FromServer)
 	}
 	resp := new(Resp)
 	if err := receive(out.Body, resp); err != nil {
@@ -120,7 +120,7 @@ func response[Resp any](ctx context.Context, c *caller, method string, out *grpc
 func (c *caller) explain(ctx context.Context, method string, err *status.Error, answered bool) *status.Error {
 	if ctx.Err() != nil && !answered && (err.Code == status.Cancelled || err.Code == status.DeadlineExceeded) {
 		what := fmt.Sprintf("calling %s on %s", method, c.remote)
-		if failure := c.conn.client.Failure(); failure != nil {
+		if failure := c.conn.client.LastError(); failure != nil {
 			what += fmt.Sprintf(" (%v)", failure)
 		}
 		return ended(ctx, what)

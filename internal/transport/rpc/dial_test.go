@@ -47,7 +47,7 @@ func TestUnreachablePeerIsExplained(t *testing.T) {
 	conn := dial(t, address)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		for conn.client.Failure() == nil {
+		for conn.client.LastError() == nil {
 			runtime.Gosched()
 		}
 		cancel()

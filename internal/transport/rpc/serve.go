@@ -36,7 +36,7 @@ func unary[Req, Resp any](s *Server, logger *slog.Logger, method string, call fu
 func undoable[Req, Resp any](
 	s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error), undo func(*Resp),
 ) {
-	s.Handle(method, grpch2.Method{Room: rooms(requestTensors[method]), Short: short[method], Serve: func(c *grpch2.Call) {
+	s.Handle(method, grpch2.Method{NewBody: rooms(requestTensors[method]), Short: short[method], Serve: func(c *grpch2.Call) {
 		defer func() {
 			if v := recover(); v != nil {
 				logger.ErrorContext(c.Context(), "panic in a handler", "method", method, "panic", v, "stack", string(debug.Stack()))
@@ -63,7 +63,7 @@ func undoable[Req, Resp any](
 			_ = c.Reply(outcome)
 			return
 		}
-		c.ReplyOr(outcome, func() { undo(resp) })
+		c.ReplyWithRollback(outcome, func() { undo(resp) })
 	}})
 }
 

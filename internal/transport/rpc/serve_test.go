@@ -307,7 +307,7 @@ func dial(t testing.TB, address string) *Conn {
 
 // invokeRaw calls a method with a request of the given bytes.
 func invokeRaw(ctx context.Context, conn *Conn, method string, req []byte) error {
-	resp := conn.client.Call(ctx, &grpch2.Request{Path: method, Data: [][]byte{req}, Room: rooms(nil)})
+	resp := conn.client.Call(ctx, &grpch2.Request{Path: method, Data: [][]byte{req}, NewBody: rooms(nil)})
 	if resp.Code != 0 {
 		return responseStatus(&resp)
 	}

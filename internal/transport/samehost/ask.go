@@ -20,14 +20,14 @@ type asking struct {
 	peer     *peer
 	address  string
 	requests []*message.RecvTensorRequest
-	ways     Ways
+	ways     Routes
 	done     func(i int, resp *message.RecvTensorResponse, err error)
 }
 
 // StartRecvAll asks the task at an address for several tensors of one step, as StartRecv does for
 // each: together, as far as the task takes such requests. It calls done once for each.
 func (b *Borrower) StartRecvAll(
-	ctx context.Context, address string, requests []*message.RecvTensorRequest, ways Ways,
+	ctx context.Context, address string, requests []*message.RecvTensorRequest, ways Routes,
 	done func(i int, resp *message.RecvTensorResponse, err error),
 ) {
 	a := &asking{b, ctx, b.peer(address), address, requests, ways, done}

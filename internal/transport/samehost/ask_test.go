@@ -61,12 +61,12 @@ func (s *store) asked() int {
 func (s *store) answer(ctx context.Context, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	resp := &message.RecvTensorResponse{SendStartMicros: 5}
 	if s.lender != nil {
-		if keys := s.lender.Keys(req); keys != nil {
+		if keys := s.lender.BatchKeys(req); keys != nil {
 			values, err := s.table.AwaitSome(ctx, keys)
 			if err != nil {
 				return nil, err
 			}
-			for _, v := range s.lender.Pack(values, resp) {
+			for _, v := range s.lender.PackBatch(values, resp) {
 				if err := s.table.SendText(keys[v.Index], v.Tensor, v.Dead); err != nil {
 					return nil, err
 				}
@@ -91,7 +91,7 @@ func (s *store) recvAll(ctx context.Context, n int) ([]*message.RecvTensorRespon
 	}
 	var open sync.WaitGroup
 	open.Add(n)
-	s.borrower.StartRecvAll(ctx, "there", requests, Ways{caller(s.call), caller(s.call)}, func(i int, resp *message.RecvTensorResponse, err error) {
+	s.borrower.StartRecvAll(ctx, "there", requests, Routes{caller(s.call), caller(s.call)}, func(i int, resp *message.RecvTensorResponse, err error) {
 		resps[i], errs[i] = resp, err
 		open.Done()
 	})
@@ -216,7 +216,7 @@ func TestRecvAllOfNonsense(t *testing.T) {
 		call := func(_ context.Context, _ *message.RecvTensorRequest, done Done) {
 			done(&message.RecvTensorResponse{Transport: options}, nil)
 		}
-		s.borrower.StartRecvAll(t.Context(), "there", requests, Ways{caller(call), caller(call)}, func(_ int, _ *message.RecvTensorResponse, err error) {
+		s.borrower.StartRecvAll(t.Context(), "there", requests, Routes{caller(call), caller(call)}, func(_ int, _ *message.RecvTensorResponse, err error) {
 			if status.CodeOf(err) != status.Internal {
 				t.Errorf("%s: got %v", name, err)
 			}

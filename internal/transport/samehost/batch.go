@@ -26,7 +26,7 @@ const (
 )
 
 // Keys returns the keys of a request for several tensors, nil for any other.
-func (l *Lender) Keys(req *message.RecvTensorRequest) []string {
+func (l *Lender) BatchKeys(req *message.RecvTensorRequest) []string {
 	if req.Transport == nil {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (l *Lender) Keys(req *message.RecvTensorRequest) []string {
 
 // Pack makes a response of values, and returns those that it has no place for, to be put back where
 // they were.
-func (l *Lender) Pack(values []rendezvous.Value, resp *message.RecvTensorResponse) (left []rendezvous.Value) {
+func (l *Lender) PackBatch(values []rendezvous.Value, resp *message.RecvTensorResponse) (left []rendezvous.Value) {
 	r := reply{batches: true}
 	size := 0
 	for i := range values {

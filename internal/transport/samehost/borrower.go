@@ -28,7 +28,7 @@ type Task interface {
 }
 
 // Ways lead to one task.
-type Ways struct {
+type Routes struct {
 	Main  Task // the main channel
 	Large Task // a connection on which no small message waits for a large tensor
 }
@@ -71,7 +71,7 @@ func NewBorrower(log *slog.Logger) *Borrower {
 
 // StartRecv asks the task at an address for a tensor, and calls done once with the response as if
 // the tensor had come with it: as the task does, perhaps, or on a goroutine of its own.
-func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.RecvTensorRequest, ways Ways, done Done) {
+func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.RecvTensorRequest, ways Routes, done Done) {
 	p := b.peer(address)
 	to := ways.Main
 	habit := p.known.of(req.Key)
@@ -196,7 +196,7 @@ func (b *Borrower) open(p *peer, r *reply) {
 }
 
 // Able reports whether no peer has refused yet to have its memory read.
-func (b *Borrower) Able() bool {
+func (b *Borrower) CanReadMemory() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.peers {

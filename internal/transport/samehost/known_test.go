@@ -29,7 +29,7 @@ func TestLargeTensorsGoTheirWay(t *testing.T) {
 			done(&message.RecvTensorResponse{Tensor: random(tensor.Uint8, tensor.Shape{size})}, nil)
 		})
 	}
-	ways := Ways{Main: way("main"), Large: way("large")}
+	ways := Routes{Main: way("main"), Large: way("large")}
 	recv := func(iteration int) {
 		req := &message.RecvTensorRequest{Key: fmt.Sprintf("here;1;there;edge;0:%d", iteration)}
 		b.StartRecv(t.Context(), "there", req, ways, func(*message.RecvTensorResponse, error) {})

@@ -162,7 +162,7 @@ func (l *Lender) open() *door {
 
 // Redeem answers a request for a tensor that was lent and could not be read. It returns neither a
 // response nor an error if the request is another one.
-func (l *Lender) Redeem(req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
+func (l *Lender) FetchLeased(req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	if req.Transport == nil {
 		return nil, nil //nolint:nilnil // see above
 	}
@@ -219,13 +219,13 @@ func (l *Lender) returned(channel, ticket uint64) {
 }
 
 // Held returns the bytes that are lent.
-func (l *Lender) Held() int64 {
+func (l *Lender) LeasedBytes() int64 {
 	l.sweep()
 	return l.held.Load()
 }
 
 // Lent returns how many tensors have been lent.
-func (l *Lender) Lent() int64 { return l.lent.Load() }
+func (l *Lender) LeaseCount() int64 { return l.lent.Load() }
 
 // Close ends all channels and loans, and waits for whoever serves them.
 func (l *Lender) Close() {

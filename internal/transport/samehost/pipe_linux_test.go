@@ -54,7 +54,7 @@ func handed(t *testing.T) (p *pair, in *os.File, ticket uint64, x tensor.Tensor)
 func TestStepEndsWhileHandedOver(t *testing.T) {
 	p, in, ticket, x := handed(t)
 	p.lender.EndStep(7)
-	if p.lender.Held() == 0 {
+	if p.lender.LeasedBytes() == 0 {
 		t.Error("it was released")
 	}
 	got := make([]byte, len(x.Bytes()))
@@ -62,7 +62,7 @@ func TestStepEndsWhileHandedOver(t *testing.T) {
 		t.Errorf("the tensor has changed on its way: %v", err)
 	}
 	p.borrower.peer("there").channel.Load().giveBack(&reply{ticket: ticket})
-	p.until("nothing is lent any more", func() bool { return p.lender.Held() == 0 })
+	p.until("nothing is lent any more", func() bool { return p.lender.LeasedBytes() == 0 })
 }
 
 // A borrower that goes away while a tensor is handed over keeps nobody busy, and nothing.
@@ -73,11 +73,11 @@ func TestBorrowerLeavesWhileHandedOver(t *testing.T) {
 	if n, err := io.Copy(io.Discard, in); n > 2*pipeSize || err != nil {
 		t.Errorf("%d bytes have come, %v", n, err)
 	}
-	if p.lender.Held() == 0 {
+	if p.lender.LeasedBytes() == 0 {
 		t.Error("it cannot be redeemed any more")
 	}
 	p.lender.EndStep(7)
-	if n := p.lender.Held(); n != 0 {
+	if n := p.lender.LeasedBytes(); n != 0 {
 		t.Errorf("%d bytes are still lent", n)
 	}
 }
@@ -87,7 +87,7 @@ func TestBorrowerLeavesAfterStep(t *testing.T) {
 	p, _, _, _ := handed(t)
 	p.lender.EndStep(7)
 	p.borrower.Close()
-	p.until("nothing is lent any more", func() bool { return p.lender.Held() == 0 })
+	p.until("nothing is lent any more", func() bool { return p.lender.LeasedBytes() == 0 })
 }
 
 // A borrower hears of the end of a channel before it can take something else for the tensor.
@@ -104,7 +104,7 @@ func TestLenderLeavesWhileHandedOver(t *testing.T) {
 	if _, err := p.borrower.borrow(t.Context(), ch, &reply{ticket: 5, dtype: tensor.Int8, shape: tensor.Shape{minLent}}); err == nil {
 		t.Error("something was borrowed from nobody")
 	}
-	if n := p.lender.Held(); n != 0 {
+	if n := p.lender.LeasedBytes(); n != 0 {
 		t.Errorf("%d bytes are still lent", n)
 	}
 }
@@ -208,7 +208,7 @@ func TestManyPipes(t *testing.T) {
 		})
 	}
 	open.Wait()
-	p.until("nothing is lent any more", func() bool { return p.lender.Held() == 0 })
+	p.until("nothing is lent any more", func() bool { return p.lender.LeasedBytes() == 0 })
 	cancel()
 	r := &reply{ticket: 1, dtype: tensor.Int8, shape: tensor.Shape{minLent}}
 	if _, err := p.borrower.borrow(ctx, ch, r); status.CodeOf(status.FromContext(ctx, "")) != status.Cancelled || err == nil {

@@ -61,7 +61,7 @@ func TestReclaim(t *testing.T) {
 		if !x.Exclusive() {
 			t.Fatal("the memory of a tensor that was given back is not its owner's alone")
 		}
-		if n, _ := p.lendings(); n != 0 || s.used != 0 || p.lender.Held() != 0 {
+		if n, _ := p.lendings(); n != 0 || s.used != 0 || p.lender.LeasedBytes() != 0 {
 			t.Fatalf("%d loans, %d slots are used", n, s.used)
 		}
 	}
@@ -110,17 +110,17 @@ func TestStrangeSlots(t *testing.T) {
 		t.Fatalf("slot %d is not used again, but %d", late.slot, r.slot)
 	}
 	ch.giveBack(late)
-	if p.lender.Held() != minLent {
+	if p.lender.LeasedBytes() != minLent {
 		t.Error("a ticket of a step that is over ended another loan")
 	}
 	ch.giveBack(&reply{slot: r.slot, ticket: 0})
-	if ch.slots.giveBack(numSlots+1, r.ticket) || ch.slots.giveBack(^uint64(0), r.ticket) || p.lender.Held() != minLent {
+	if ch.slots.giveBack(numSlots+1, r.ticket) || ch.slots.giveBack(^uint64(0), r.ticket) || p.lender.LeasedBytes() != minLent {
 		t.Error("there is a slot too many")
 	}
 	ch.conn.Close() // what was not given back may still be asked for as bytes
 	p.until("the channel has ended", func() bool { _, n := p.lendings(); return n == 0 })
 	redeem := &message.RecvTensorRequest{StepID: 7, Transport: (&offer{channel: ch.number, redeem: r.ticket}).encode()}
-	if resp, err := p.lender.Redeem(redeem); err != nil || !resp.Tensor.SharesBuffer(&x) {
+	if resp, err := p.lender.FetchLeased(redeem); err != nil || !resp.Tensor.SharesBuffer(&x) {
 		t.Errorf("%v, %v", resp, err)
 	}
 }
@@ -163,7 +163,7 @@ func TestReadAtOnce(t *testing.T) {
 	p := newSeeingPair(t, responses(random(tensor.Uint8, tensor.Shape{minLent})))
 	p.openSlots()
 	start := func(main caller, done func()) {
-		p.borrower.StartRecv(t.Context(), "there", &message.RecvTensorRequest{StepID: 7, Key: "k"}, Ways{main, main},
+		p.borrower.StartRecv(t.Context(), "there", &message.RecvTensorRequest{StepID: 7, Key: "k"}, Routes{main, main},
 			func(resp *message.RecvTensorResponse, err error) {
 				if err != nil {
 					t.Error(err)

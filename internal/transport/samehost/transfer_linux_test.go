@@ -65,7 +65,7 @@ func newSeeingPair(t *testing.T, produce func() *message.RecvTensorResponse) *pa
 // call is the main channel.
 func (p *pair) call(_ context.Context, req *message.RecvTensorRequest, done Done) {
 	p.asked = append(p.asked, req.Transport)
-	resp, err := p.lender.Redeem(req)
+	resp, err := p.lender.FetchLeased(req)
 	if resp == nil && err == nil {
 		resp = p.produce()
 		if p.lender.Lend(req, resp) && p.meddle != nil {
@@ -78,7 +78,7 @@ func (p *pair) call(_ context.Context, req *message.RecvTensorRequest, done Done
 func (p *pair) recv(ctx context.Context) (resp *message.RecvTensorResponse, err error) {
 	var came sync.WaitGroup
 	came.Add(1)
-	p.borrower.StartRecv(ctx, "there", &message.RecvTensorRequest{StepID: 7, Key: "k", RequestID: 1}, Ways{caller(p.call), caller(p.call)},
+	p.borrower.StartRecv(ctx, "there", &message.RecvTensorRequest{StepID: 7, Key: "k", RequestID: 1}, Routes{caller(p.call), caller(p.call)},
 		func(r *message.RecvTensorResponse, e error) {
 			resp, err = r, e
 			came.Done()
@@ -192,7 +192,7 @@ func TestBorrow(t *testing.T) {
 				}
 				resp.Release()
 			}
-			p.until("nothing is lent any more", func() bool { return p.lender.Held() == 0 })
+			p.until("nothing is lent any more", func() bool { return p.lender.LeasedBytes() == 0 })
 			if n := p.borrower.borrowed.Load(); n != 0 {
 				t.Errorf("%d bytes are still being read", n)
 			}
@@ -210,14 +210,14 @@ func TestNotLent(t *testing.T) {
 		bools, tensor.Vector("a"), tensor.Tensor{}))
 	p.open()
 	for range 4 {
-		if _, err := p.recv(t.Context()); err != nil || p.lender.Held() != 0 {
-			t.Errorf("%v, %d bytes are lent", err, p.lender.Held())
+		if _, err := p.recv(t.Context()); err != nil || p.lender.LeasedBytes() != 0 {
+			t.Errorf("%v, %d bytes are lent", err, p.lender.LeasedBytes())
 		}
 	}
 	p.produce = func() *message.RecvTensorResponse {
 		return &message.RecvTensorResponse{Tensor: random(tensor.Uint8, tensor.Shape{minLent}), Dead: true}
 	}
-	if resp, err := p.recv(t.Context()); err != nil || !resp.Dead || p.lender.Held() != 0 {
+	if resp, err := p.recv(t.Context()); err != nil || !resp.Dead || p.lender.LeasedBytes() != 0 {
 		t.Errorf("%v, %v", resp, err)
 	}
 }
@@ -251,7 +251,7 @@ func TestRedeem(t *testing.T) {
 			if !bytes.Equal(resp.Tensor.Bytes(), x.Bytes()) {
 				t.Error("the tensor has changed on its way")
 			}
-			if p.lastOffer().redeem == 0 || p.lender.Held() != 0 || p.borrower.borrowed.Load() != 0 {
+			if p.lastOffer().redeem == 0 || p.lender.LeasedBytes() != 0 || p.borrower.borrowed.Load() != 0 {
 				t.Error("it was not redeemed")
 			}
 		})
@@ -267,7 +267,7 @@ func TestStepEnds(t *testing.T) {
 		if _, err := p.recv(t.Context()); status.CodeOf(err) != status.Aborted {
 			t.Errorf("got %v", err)
 		}
-		if n := p.lender.Held(); n != 0 {
+		if n := p.lender.LeasedBytes(); n != 0 {
 			t.Errorf("%d bytes are still lent", n)
 		}
 	})
@@ -282,7 +282,7 @@ func TestCancel(t *testing.T) {
 		if _, err := p.recv(ctx); status.CodeOf(err) != status.Cancelled {
 			t.Errorf("got %v", err)
 		}
-		p.until("nothing is lent any more", func() bool { return p.lender.Held() == 0 })
+		p.until("nothing is lent any more", func() bool { return p.lender.LeasedBytes() == 0 })
 	})
 }
 

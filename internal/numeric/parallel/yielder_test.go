@@ -4,7 +4,7 @@ import "testing"
 
 func TestPace(t *testing.T) {
 	const short, long = int64(between), 10 * int64(between)
-	var p Pace
+	var p Yielder
 	if p.due(1) || p.due(short) {
 		t.Error("the core is offered by who has just begun")
 	}
@@ -22,8 +22,8 @@ func TestPace(t *testing.T) {
 }
 
 func BenchmarkOffer(b *testing.B) {
-	var p Pace
+	var p Yielder
 	for b.Loop() {
-		p.Offer()
+		p.MaybeYield()
 	}
 }

@@ -10,10 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weft-ml/weft/internal/sys/mono"
 )
 
 // Ender is told that a life has ended before its time.
-type Ender interface{ Ended() }
+type CancelNotifier interface{ OnCancel() }
 
 // Context is a life within that of its parent. It implements [context.Context], for which it makes
 // one of the ordinary kind when Done or Value are first called. It may be used after its end, but
@@ -36,11 +38,11 @@ type Context struct {
 
 	// Locks are taken from the inner life to the outer.
 	mu       sync.Mutex
-	err      error       // guarded by mu; once over
-	cause    error       // guarded by mu; once over
-	ender    Ender       // guarded by mu; nil if nobody is to be told
-	children []*Context  // guarded by mu
-	room     [1]*Context // for children: most have one
+	err      error          // guarded by mu; once over
+	cause    error          // guarded by mu; once over
+	ender    CancelNotifier // guarded by mu; nil if nobody is to be told
+	children []*Context     // guarded by mu
+	room     [1]*Context    // for children: most have one
 	// guarded by mu; it ended before its time, and somebody may be about to be told
 	early    bool
 	watching bool        // guarded by mu; root or the limit has been watched
@@ -68,15 +70,10 @@ func (c *Context) Begin(parent context.Context) {
 	}
 }
 
-var epoch = time.Now()
-
-// Now is the time that limits are given in.
-func Now() time.Duration { return time.Since(epoch) }
-
 // Limit makes the life end at a time for a reason, unless a life around it ends before. It is
 // called after Begin, before anybody else knows of the life.
-func (c *Context) Limit(at time.Duration, cause error) {
-	if end, ok := c.parent.Deadline(); ok && end.Sub(epoch) <= at {
+func (c *Context) SetDeadline(at time.Duration, cause error) {
+	if end, ok := c.parent.Deadline(); ok && mono.Of(end) <= at {
 		return
 	}
 	c.limited, c.limit, c.overdue = c, at, cause
@@ -84,12 +81,12 @@ func (c *Context) Limit(at time.Duration, cause error) {
 
 // Watch makes the life end with a parent of another kind, or at its limit, as soon as that comes,
 // for those who wait and do not ask.
-func (c *Context) Watch() {
+func (c *Context) Arm() {
 	if c.root == nil && c.limited == nil {
 		return
 	}
 	if c.above != nil {
-		c.above.Watch()
+		c.above.Arm()
 		if c.limited != c {
 			return
 		}
@@ -101,7 +98,7 @@ func (c *Context) Watch() {
 	}
 	c.watching = true
 	if c.limited == c {
-		c.timer = time.AfterFunc(c.limit-Now(), c.expire)
+		c.timer = time.AfterFunc(c.limit-mono.Now(), c.expire)
 	}
 	if c.above == nil && c.root != nil {
 		c.unwatch = context.AfterFunc(c.root, func() { c.end(c.root.Err(), context.Cause(c.root)) })
@@ -155,7 +152,7 @@ func (c *Context) end(err, cause error) {
 type ending struct {
 	err, cause error
 	children   []*Context
-	ender      Ender
+	ender      CancelNotifier
 	cancel     context.CancelCauseFunc
 }
 
@@ -177,29 +174,29 @@ func (e *ending) now() {
 		child.end(e.err, e.cause)
 	}
 	if e.ender != nil {
-		go e.ender.Ended()
+		go e.ender.OnCancel()
 	}
 }
 
 // Notify makes e be told if the life ends before Silence or Finish.
-func (c *Context) Notify(e Ender) {
+func (c *Context) Notify(e CancelNotifier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.Over() {
+	if c.Cancelled() {
 		c.early = true
-		go e.Ended()
+		go e.OnCancel()
 		return
 	}
 	c.ender = e
 }
 
 // Silence ends what Notify began. It reports false if the life has ended.
-func (c *Context) Silence() bool {
-	c.Check() // for a limit that nobody has watched
+func (c *Context) StopNotify() bool {
+	c.CancelledOrExpired() // for a limit that nobody has watched
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ender = nil
-	return !c.Over()
+	return !c.Cancelled()
 }
 
 // Finish ends the life at its time: nobody is told but who waits for Done.
@@ -231,7 +228,7 @@ func (c *Context) Finish() {
 // Renew lets a life begin again after Finish, and reports whether it does: it ended at its time,
 // and nobody can have kept anything of it or waited for its end. The caller knows that nobody uses
 // the context itself.
-func (c *Context) Renew() bool {
+func (c *Context) TryReset() bool {
 	if !c.quiet {
 		return false
 	}
@@ -241,16 +238,16 @@ func (c *Context) Renew() bool {
 }
 
 // Quiet reports, after Finish, whether Renew will.
-func (c *Context) Quiet() bool { return c.quiet }
+func (c *Context) Reusable() bool { return c.quiet }
 
 // Over reports whether the life has ended, but for a limit that nobody watches. It is the cheapest
 // of all methods.
-func (c *Context) Over() bool { return c.over.Load() || c.root != nil && c.root.Err() != nil }
+func (c *Context) Cancelled() bool { return c.over.Load() || c.root != nil && c.root.Err() != nil }
 
 // Check is Over with a look at the clock, if there is a limit: for those who work long without
 // waiting.
-func (c *Context) Check() bool {
-	if c.Over() {
+func (c *Context) CancelledOrExpired() bool {
+	if c.Cancelled() {
 		return true
 	}
 	if !c.isOverdue() {
@@ -260,12 +257,12 @@ func (c *Context) Check() bool {
 	return true
 }
 
-func (c *Context) isOverdue() bool { return c.limited != nil && Now() >= c.limited.limit }
+func (c *Context) isOverdue() bool { return c.limited != nil && mono.Now() >= c.limited.limit }
 
 // Deadline implements context.Context.
 func (c *Context) Deadline() (time.Time, bool) {
 	if c.limited == c {
-		return epoch.Add(c.limit), true
+		return mono.Time(c.limit), true
 	}
 	return c.parent.Deadline()
 }
@@ -298,7 +295,7 @@ func (c *Context) asOrdinary() context.Context {
 	if c.ordinary == nil {
 		over, parent, release := c.over.Load(), c.parent, func() {}
 		if c.limited == c && (!over || errors.Is(c.err, context.DeadlineExceeded)) {
-			parent, release = context.WithDeadlineCause(parent, epoch.Add(c.limit), c.overdue)
+			parent, release = context.WithDeadlineCause(parent, mono.Time(c.limit), c.overdue)
 		}
 		ordinary, cancel := context.WithCancelCause(parent)
 		c.ordinary, c.cancel = ordinary, func(cause error) {

@@ -9,7 +9,7 @@ func TestLeaveRoom(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	setThreads(t, 1)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
-	LeaveRoom()
+	ReserveNetworkThread()
 	if Threads() != before || runtime.GOMAXPROCS(0) != before+1 {
 		t.Errorf("%d threads of loops, %d of the scheduler; want %d and %d", Threads(), runtime.GOMAXPROCS(0), before, before+1)
 	}

@@ -9,7 +9,7 @@ import "runtime"
 // When every thread of the scheduler computes, nobody waits for the network, and what arrives is
 // seen up to 10 ms later. With one to spare there is always a thread that the operating system
 // wakes at once.
-func LeaveRoom() {
+func ReserveNetworkThread() {
 	n := runtime.GOMAXPROCS(0)
 	SetThreads(n)
 	runtime.GOMAXPROCS(n + 1)

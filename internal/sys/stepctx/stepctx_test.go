@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-ml/weft/internal/sys/mono"
 	"github.com/weft-ml/weft/internal/sys/stepctx"
 )
 
@@ -35,7 +36,7 @@ var parents = map[string]func() (context.Context, func()){
 // told is an Ender.
 type told chan struct{}
 
-func (t told) Ended() { close(t) }
+func (t told) OnCancel() { close(t) }
 
 func TestLifeEndsWithItsParent(t *testing.T) {
 	for name, parent := range parents {
@@ -43,22 +44,22 @@ func TestLifeEndsWithItsParent(t *testing.T) {
 			ctx, end := parent()
 			var c stepctx.Context
 			c.Begin(ctx)
-			c.Watch()
+			c.Arm()
 			if waits {
 				c.Done()
 			}
 			ended := make(told)
 			c.Notify(ended)
-			if c.Over() || c.Err() != nil {
+			if c.Cancelled() || c.Err() != nil {
 				t.Errorf("%s: over before its end", name)
 			}
 			end()
 			<-ended
 			<-c.Done()
-			if !c.Over() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errWhy) {
-				t.Errorf("%s: over %t, error %v, cause %v", name, c.Over(), c.Err(), context.Cause(&c))
+			if !c.Cancelled() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errWhy) {
+				t.Errorf("%s: over %t, error %v, cause %v", name, c.Cancelled(), c.Err(), context.Cause(&c))
 			}
-			if c.Silence() {
+			if c.StopNotify() {
 				t.Errorf("%s: silenced after its end", name)
 			}
 			c.Finish()
@@ -82,7 +83,7 @@ func TestLifeEndsAtItsTime(t *testing.T) {
 		c.Notify(make(told)) // which would be closed
 		inner, cancel := context.WithCancel(&c)
 		defer cancel()
-		if !c.Silence() {
+		if !c.StopNotify() {
 			t.Errorf("%s: over before its end", name)
 		}
 		c.Finish()
@@ -139,7 +140,7 @@ func TestQuietLivesAllocateNothing(t *testing.T) {
 	n := testing.AllocsPerRun(len(outer)-1, func() {
 		outer[i].Begin(context.Background())
 		inner[i].Begin(&outer[i])
-		if inner[i].Over() || inner[i].Err() != nil {
+		if inner[i].Cancelled() || inner[i].Err() != nil {
 			t.Error("over before its end")
 		}
 		inner[i].Finish()
@@ -157,18 +158,18 @@ func TestEndOfParentThatNobodyWatches(t *testing.T) {
 	var outer, inner stepctx.Context
 	outer.Begin(parent)
 	inner.Begin(&outer)
-	if inner.Over() {
+	if inner.Cancelled() {
 		t.Error("over before its end")
 	}
 	cancel(errWhy)
 	for _, c := range []*stepctx.Context{&outer, &inner} {
-		if !c.Over() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(c), errWhy) {
-			t.Errorf("over %t, error %v, cause %v", c.Over(), c.Err(), context.Cause(c))
+		if !c.Cancelled() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(c), errWhy) {
+			t.Errorf("over %t, error %v, cause %v", c.Cancelled(), c.Err(), context.Cause(c))
 		}
 		ended := make(told)
 		c.Notify(ended)
 		<-ended
-		if c.Silence() {
+		if c.StopNotify() {
 			t.Error("silenced after its end")
 		}
 	}
@@ -184,7 +185,7 @@ func TestWatchFromWithin(t *testing.T) {
 	inner.Begin(&outer)
 	ended := make(told)
 	inner.Notify(ended)
-	inner.Watch()
+	inner.Arm()
 	cancel(errWhy)
 	<-ended
 	if !errors.Is(context.Cause(&inner), errWhy) {
@@ -200,7 +201,7 @@ func TestRenew(t *testing.T) {
 	for name, live := range map[string]func(*stepctx.Context){
 		"cancelled":  func(c *stepctx.Context) { c.Cancel(errWhy) },
 		"waited for": func(c *stepctx.Context) { c.Done() },
-		"watched":    func(c *stepctx.Context) { c.Watch() },
+		"watched":    func(c *stepctx.Context) { c.Arm() },
 		"not over":   nil,
 	} {
 		var c stepctx.Context
@@ -209,7 +210,7 @@ func TestRenew(t *testing.T) {
 			live(&c)
 			c.Finish()
 		}
-		if c.Renew() {
+		if c.TryReset() {
 			t.Errorf("a life that was %s begins again", name)
 		}
 		c.Finish()
@@ -217,11 +218,11 @@ func TestRenew(t *testing.T) {
 	var c stepctx.Context
 	for range 3 {
 		c.Begin(parent)
-		if c.Over() {
+		if c.Cancelled() {
 			t.Error("over at its beginning")
 		}
 		c.Finish()
-		if !c.Renew() {
+		if !c.TryReset() {
 			t.Error("a quiet life does not begin again")
 		}
 	}
@@ -233,38 +234,38 @@ func TestParentThatIsOver(t *testing.T) {
 	var c stepctx.Context
 	c.Begin(parent)
 	defer c.Finish()
-	if !c.Over() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errWhy) {
-		t.Errorf("over %v, %v because of %v", c.Over(), c.Err(), context.Cause(&c))
+	if !c.Cancelled() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errWhy) {
+		t.Errorf("over %v, %v because of %v", c.Cancelled(), c.Err(), context.Cause(&c))
 	}
 }
 
 // past is a limit that is over.
-func past() time.Duration { return stepctx.Now() - 1 }
+func past() time.Duration { return mono.Now() - 1 }
 
 // hour is a limit that is not.
-func hour() time.Duration { return stepctx.Now() + time.Hour }
+func hour() time.Duration { return mono.Now() + time.Hour }
 
 // A life has its limit, and so have those within it, for all who ask.
 func TestLimit(t *testing.T) {
 	for name, ask := range map[string]func(*stepctx.Context) bool{
-		"checked":    (*stepctx.Context).Check,
+		"checked":    (*stepctx.Context).CancelledOrExpired,
 		"asked":      func(c *stepctx.Context) bool { return c.Err() != nil },
 		"waited for": func(c *stepctx.Context) bool { <-c.Done(); return true },
-		"silenced":   func(c *stepctx.Context) bool { return !c.Silence() },
+		"silenced":   func(c *stepctx.Context) bool { return !c.StopNotify() },
 	} {
 		var outer, inner stepctx.Context
 		outer.Begin(t.Context())
-		outer.Limit(past(), errWhy)
+		outer.SetDeadline(past(), errWhy)
 		inner.Begin(&outer)
 		ended := make(told)
 		outer.Notify(ended)
-		if inner.Over() {
+		if inner.Cancelled() {
 			t.Errorf("%s: a life ends at a limit that nobody has looked at", name)
 		}
 		if !ask(&inner) || !errors.Is(inner.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(&inner), errWhy) {
 			t.Errorf("%s: error %v, cause %v", name, inner.Err(), context.Cause(&inner))
 		}
-		if !inner.Check() {
+		if !inner.CancelledOrExpired() {
 			t.Errorf("%s: not over when checked", name)
 		}
 		<-ended
@@ -275,7 +276,7 @@ func TestLimit(t *testing.T) {
 		cancel()
 		inner.Finish()
 		outer.Finish()
-		if outer.Renew() {
+		if outer.TryReset() {
 			t.Errorf("%s: a life that ended at its limit begins again", name)
 		}
 	}
@@ -285,12 +286,12 @@ func TestLimitThatIsFar(t *testing.T) {
 	var outer, inner stepctx.Context
 	outer.Begin(t.Context())
 	at := hour()
-	outer.Limit(at, errWhy)
+	outer.SetDeadline(at, errWhy)
 	inner.Begin(&outer)
 	if end, ok := inner.Deadline(); !ok || time.Until(end) > time.Hour || time.Until(end) <= 0 {
 		t.Errorf("deadline %v, %t", end, ok)
 	}
-	if inner.Check() || inner.Err() != nil || !inner.Silence() {
+	if inner.CancelledOrExpired() || inner.Err() != nil || !inner.StopNotify() {
 		t.Error("over before its limit")
 	}
 	outer.Cancel(errWhy)
@@ -307,17 +308,17 @@ func TestLimitAfterDeadline(t *testing.T) {
 	defer cancel()
 	var c stepctx.Context
 	c.Begin(parent)
-	c.Limit(hour(), errWhy)
+	c.SetDeadline(hour(), errWhy)
 	if end, _ := c.Deadline(); !end.Equal(time.Unix(1, 0)) {
 		t.Errorf("deadline %v", end)
 	}
 	c.Finish()
 	var outer, inner stepctx.Context
 	outer.Begin(t.Context())
-	outer.Limit(past(), errWhy)
+	outer.SetDeadline(past(), errWhy)
 	inner.Begin(&outer)
-	inner.Limit(hour(), context.Canceled)
-	if !inner.Check() || !errors.Is(context.Cause(&inner), errWhy) {
+	inner.SetDeadline(hour(), context.Canceled)
+	if !inner.CancelledOrExpired() || !errors.Is(context.Cause(&inner), errWhy) {
 		t.Errorf("cause %v", context.Cause(&inner))
 	}
 	inner.Finish()
@@ -329,9 +330,9 @@ func TestWatchedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var outer, inner stepctx.Context
 		outer.Begin(t.Context())
-		outer.Limit(hour(), errWhy)
+		outer.SetDeadline(hour(), errWhy)
 		inner.Begin(&outer)
-		inner.Watch()
+		inner.Arm()
 		ended := make(told)
 		inner.Notify(ended)
 		start := time.Now()
@@ -344,8 +345,8 @@ func TestWatchedLimit(t *testing.T) {
 
 		var c stepctx.Context
 		c.Begin(t.Context())
-		c.Limit(hour(), errWhy)
-		c.Watch()
+		c.SetDeadline(hour(), errWhy)
+		c.Arm()
 		c.Done()
 		c.Notify(make(told)) // which would be closed
 		c.Finish()
@@ -360,14 +361,14 @@ func TestQuietLivesWithLimitsBeginAgain(t *testing.T) {
 	var outer, inner stepctx.Context
 	n := testing.AllocsPerRun(100, func() {
 		outer.Begin(context.Background())
-		outer.Limit(hour(), errWhy)
+		outer.SetDeadline(hour(), errWhy)
 		inner.Begin(&outer)
-		if inner.Check() || !inner.Silence() {
+		if inner.CancelledOrExpired() || !inner.StopNotify() {
 			t.Error("over before its end")
 		}
 		inner.Finish()
 		outer.Finish()
-		if !inner.Renew() || !outer.Renew() {
+		if !inner.TryReset() || !outer.TryReset() {
 			t.Error("a quiet life does not begin again")
 		}
 	})
