@@ -10,8 +10,15 @@ import statistics
 from bench import floor
 
 RESULTS = pathlib.Path(__file__).parent / "results"
-README = pathlib.Path(__file__).parent.parent / "README.md"
-BEGIN, END = "<!-- written by make bench -->\n", "<!-- until here -->\n"
+PAGE = pathlib.Path(__file__).parent.parent / "docs" / "benchmarks.md"
+HEAD = """# Benchmarks
+
+Weft and TensorFlow's own server, measured alternately by the same clients on one machine. A cell shows
+the median over rounds and the interquartile range; a ratio is the median of the rounds' ratios.
+[performance.md](performance.md) explains the figures. `make bench` writes this page, and keeps all
+figures in [bench/results](../bench/results).
+
+"""
 
 
 def table(groups, runs, headlines=False):
@@ -129,12 +136,10 @@ def save(groups, where, runs):
 
 
 def show(groups, kept):
-    """Puts the rows that matter most into the README."""
+    """Writes the headline rows to the documentation."""
     present = [g for g in groups if g.name in kept]
-    text = README.read_text()
-    before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
-    README.write_text(before + BEGIN + machine(present, kept) + "\n\n" + table(present, {g.name: kept[g.name]["runs"] for g in present}, headlines=True) + "\n" + END + after)
+    runs = {g.name: kept[g.name]["runs"] for g in present}
+    PAGE.write_text(HEAD + machine(present, kept) + "\n\n" + table(present, runs, headlines=True) + "\n")
 
 
 def machine(present, kept):

@@ -22,7 +22,7 @@ class Row:
     better: str = "lower"  # or "higher"
     aim: float | None = None  # by which factor Weft should be the better one
     bound: float | None = None  # what Weft's own figure should be no worse than
-    headline: bool = False  # the README shows it
+    headline: bool = False  # docs/benchmarks.md shows it
 
 
 @dataclasses.dataclass(frozen=True)
