@@ -63,7 +63,7 @@ func partition(ctx *kernel.Context, n int) error {
 		}
 		outs[p] = *out
 	}
-	list, err := gatherscatter.Make(partitions.NumElements())
+	list, err := gatherscatter.NewList(partitions.NumElements())
 	defer list.Release()
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func inplace(op elementwise.Op) kernel.Func {
 			ctx.SetOutput(0, x.Retain())
 			return nil
 		}
-		list, err := gatherscatter.Make(i.NumElements())
+		list, err := gatherscatter.NewList(i.NumElements())
 		if err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func oneHot(ctx *kernel.Context, axis int) error {
 		return err
 	}
 	splat(out, ctx.Input(3))
-	list, err := gatherscatter.Make(n)
+	list, err := gatherscatter.NewList(n)
 	defer list.Release()
 	if err != nil {
 		return err

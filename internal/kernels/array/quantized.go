@@ -57,7 +57,7 @@ func quantizedConcatShape(c *opdef.ShapeContext) error {
 	return quantize.Shape(func(c *opdef.ShapeContext) error { return concatShape(c, 1, 1+n, 0) }, 1+n)(c)
 }
 
-func quantizedConcat[T tensor.QU8 | tensor.QI32](of quantize.Ints) kernel.Func {
+func quantizedConcat[T tensor.QU8 | tensor.QI32](of quantize.IntType) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		n := (ctx.NumInputs() - 1) / 3
 		at := ctx.Input(0)
@@ -114,7 +114,7 @@ func quantizedConcat[T tensor.QU8 | tensor.QI32](of quantize.Ints) kernel.Func {
 
 // concatRanges returns the ranges of the tensors and of the result, which has 0 in it, for signed
 // integers in its middle.
-func concatRanges(ctx *kernel.Context, n int, of quantize.Ints) (from []quantize.Range, to quantize.Range, err error) {
+func concatRanges(ctx *kernel.Context, n int, of quantize.IntType) (from []quantize.Range, to quantize.Range, err error) {
 	to.Max = -math.MaxFloat32
 	for i := range n {
 		lo, hi := ctx.Input(1+n+i), ctx.Input(1+2*n+i)

@@ -35,7 +35,7 @@ func newSparseBatch(n *node, ctx *kernel.Context) (dataset, error) {
 	if ctx.Input(2).Rank() != 1 {
 		return nil, status.InvalidArgumentf("row_shape must be a vector")
 	}
-	shape, err := shapefn.Given(tensor.Values[int64](ctx.Input(2)))
+	shape, err := shapefn.FromDims(tensor.Values[int64](ctx.Input(2)))
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func shapeOf(t *tensor.Tensor) (tensor.PartialShape, error) {
 	case len(dims) > tensor.MaxRank:
 		return none, status.InvalidArgumentf("a shape has at most %d dimensions, got %d", tensor.MaxRank, len(dims))
 	}
-	return shapefn.Given(dims)
+	return shapefn.FromDims(dims)
 }
 
 // merge returns what is known from two shapes together.

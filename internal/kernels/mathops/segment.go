@@ -67,7 +67,7 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 	blank := numberOf[T](dtype, gap)
 	t[dtype] = kernel.Stateless(func(ctx *kernel.Context) error {
 		data, segmentIDs := ctx.Input(0), ctx.Input(1)
-		list, err := gatherscatter.Numbers(segmentIDs)
+		list, err := gatherscatter.ReadUnchecked(segmentIDs)
 		defer list.Release()
 		if err != nil {
 			return err

@@ -220,10 +220,10 @@ func readSegments(ctx *kernel.Context) (*sparseSegments, *tensor.Tensor, error) 
 	}
 	s := &sparseSegments{limit: data.Dim(0), width: int(data.Shape()[1:].NumElements())}
 	var err error
-	if s.list, err = gatherscatter.Numbers(indices); err != nil {
+	if s.list, err = gatherscatter.ReadUnchecked(indices); err != nil {
 		return s, nil, err
 	}
-	if s.ids, err = gatherscatter.Numbers(ids); err != nil {
+	if s.ids, err = gatherscatter.ReadUnchecked(ids); err != nil {
 		return s, nil, err
 	}
 	count := int64(0)

@@ -49,7 +49,7 @@ func init() {
 	})
 }
 
-func quantizedRelu[T tensor.QU8 | tensor.QI32](ints quantize.Ints, six bool) kernel.Func {
+func quantizedRelu[T tensor.QU8 | tensor.QI32](ints quantize.IntType, six bool) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		r, err := quantize.InputRange(ctx, 1, "`min_input`", "`max_input`")
 		if err != nil {
@@ -75,7 +75,7 @@ func quantizedRelu[T tensor.QU8 | tensor.QI32](ints quantize.Ints, six bool) ker
 }
 
 // quantizedBiasAdd adds in a range that is so much larger than those of the inputs that sums fit.
-func quantizedBiasAdd[T tensor.QU8 | tensor.QI8](ints quantize.Ints) kernel.Func {
+func quantizedBiasAdd[T tensor.QU8 | tensor.QI8](ints quantize.IntType) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		rin, err := quantize.InputRange(ctx, 2, "`min_input`", "`max_input`")
 		if err != nil {

@@ -54,7 +54,7 @@ func reach(ctx *kernel.Context) []float32 {
 	return out
 }
 
-func requantizeChannels[T tensor.QI8 | tensor.QU8](ints quantize.Ints) kernel.Func {
+func requantizeChannels[T tensor.QI8 | tensor.QU8](ints quantize.IntType) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		in, depth := ctx.Input(0), ctx.Input(1).NumElements()
 		switch n := ctx.Input(2).NumElements(); {

@@ -250,7 +250,7 @@ func resultDims(ctx *kernel.Context, first int64, levels []partition) (tensor.Sh
 		}
 	case 1:
 		var err error
-		if asked, err = shapefn.Given(intarg.Values(want)); err != nil {
+		if asked, err = shapefn.FromDims(intarg.Values(want)); err != nil {
 			return nil, err
 		}
 	default:

@@ -129,7 +129,7 @@ func (d *dense[K]) find(out, keys, defaults *tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	l, err := gatherscatter.Make(n)
+	l, err := gatherscatter.NewList(n)
 	defer l.Release()
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (d *dense[K]) grow(n int) error {
 
 // store adds or changes n entries. It passes over keys that are markers.
 func (d *dense[K]) store(keys []K, values *tensor.Tensor, n int) error {
-	l, err := gatherscatter.Make(n)
+	l, err := gatherscatter.NewList(n)
 	defer l.Release()
 	if err != nil {
 		return err

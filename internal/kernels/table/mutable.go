@@ -30,7 +30,7 @@ func (m *mutable) find(out, keys, defaults *tensor.Tensor) error {
 }
 
 func (m *mutable) get(out, keys, defaults *tensor.Tensor, perKey bool) error {
-	l, err := gatherscatter.Make(keys.NumElements())
+	l, err := gatherscatter.NewList(keys.NumElements())
 	defer l.Release()
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (m *mutable) insert(keys, values *tensor.Tensor) error { return m.put(keys,
 // put stores values. check, which may be nil, is given the numbers of the keys first; its error
 // leaves keys without values.
 func (m *mutable) put(keys, values *tensor.Tensor, check func(numbers []int64) error) error {
-	l, err := gatherscatter.Make(keys.NumElements())
+	l, err := gatherscatter.NewList(keys.NumElements())
 	defer l.Release()
 	if err != nil {
 		return err

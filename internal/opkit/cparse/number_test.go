@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The answers are those of TensorFlow 2.21's StringToNumber.
+// TestFloat compares with the results of TensorFlow 2.21's StringToNumber.
 func TestFloat(t *testing.T) {
 	for _, tt := range []struct {
 		text string
@@ -51,7 +51,7 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
-// What is read by the short way is what the long way reads.
+// TestShort compares the fast path with strconv.
 func TestShort(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {

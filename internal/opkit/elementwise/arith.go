@@ -7,10 +7,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Op is one of the operations of two numbers that updates of variables and scatters are made of.
+// Op is a binary arithmetic operation of a variable update or scatter.
 type Op uint8
 
-// The operations. Assign gives the second operand.
+// The operations. Assign returns the second operand.
 const (
 	Assign Op = iota
 	Add
@@ -21,9 +21,9 @@ const (
 	Max
 )
 
-// Arithmetic returns the loop z = x op y for elements of type T. Integers wrap around; division of
-// integers truncates and the divisor must have been checked for zeros. Min and Max prefer the first
-// operand where the comparison with a NaN fails, as the scatter operations do.
+// Arithmetic returns the loop z = x op y for elements of type T. Integers wrap around. Integer
+// division truncates, and the caller must have checked the divisor for zeros. Min and Max keep the
+// first operand if a comparison with NaN fails, as TensorFlow's scatter operations do.
 func Arithmetic[T tensor.Elem](op Op) func(z, x, y []T) {
 	loop, ok := arithmetic[T](op).(func(z, x, y []T))
 	if !ok {
@@ -74,7 +74,8 @@ func arithmetic[T tensor.Elem](op Op) any {
 	return nil
 }
 
-// bool2 is what TensorFlow's scatters make of booleans taken as the numbers 0 and 1.
+// bool2 returns the loop of TensorFlow's scatter operations on booleans, which treat them as the
+// numbers 0 and 1.
 func bool2(op Op) any {
 	switch op {
 	case Add:
@@ -101,7 +102,7 @@ func short2[H Short](op Op) func(z, x, y []H) {
 	return Via32Binary[H](float2[float32](op))
 }
 
-// float2 and int2 have vector code for some operations.
+// float2 and int2 use vector code where it exists.
 func float2[T simd.Float](op Op) func(z, x, y []T) {
 	var vector func(z, x, y []T)
 	switch op {
@@ -136,8 +137,8 @@ func int2[T simd.Int](op Op) func(z, x, y []T) {
 	return unlessShort(real2[T](op), vector)
 }
 
-// unlessShort returns the vector loop, if there is one, but the plain one for short rows, for which
-// a call costs more than it saves.
+// unlessShort returns the vector loop, or the plain loop if vector is nil. For short rows it also
+// runs the plain loop, because a call of vector code costs more than it saves there.
 func unlessShort[T any](plain, vector func(z, x, y []T)) func(z, x, y []T) {
 	if vector == nil {
 		return plain

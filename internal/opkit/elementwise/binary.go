@@ -6,14 +6,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Loops computes an operation on two inputs.
+// Loops describes an elementwise operation with two inputs.
 type Loops[T, R tensor.Elem] struct {
 	// Each sets z[i] to the result for x[i] and y[i]. z may be x or y.
 	Each func(z []R, x, y []T)
-	// Left and Right are Each with one x, or one y, for all elements. They are optional.
+	// Left and Right are Each with a single x, or a single y, for all elements. They are optional.
 	Left  func(z []R, x T, y []T)
 	Right func(z []R, x []T, y T)
-	// Check looks at all elements of the second input before anything is computed. It is optional.
+	// Check validates all elements of the second input before the computation. It is optional.
 	Check func(y []T) error
 	// Cost is the time per element in nanoseconds.
 	Cost float64
@@ -70,18 +70,18 @@ func (l Loops[T, R]) same(ctx *kernel.Context, x, y []T) error {
 	}
 	z := tensor.Values[R](out)
 	if grain := Grain(l.Cost); len(z) > grain {
-		parallel.For(len(z), even(len(z), grain), func(lo, hi int) { l.Each(z[lo:hi], x[lo:hi], y[lo:hi]) })
+		parallel.For(len(z), evenGrain(len(z), grain), func(lo, hi int) { l.Each(z[lo:hi], x[lo:hi], y[lo:hi]) })
 		return nil
 	}
 	l.Each(z, x, y)
 	return nil
 }
 
-// shortRow is the length below which rows of a broadcast are too short to be worth a call each:
-// operands are then copied out to full blocks.
+// shortRow is the length below which the rows of a broadcast are too short for one call each. The
+// operands are then copied to full blocks.
 const shortRow = 24
 
-// blockLen is the length of blocks that operands are copied out to.
+// blockLen is the length of the blocks that operands are copied to.
 const blockLen = 1024
 
 func (l Loops[T, R]) broadcast(z []R, x, y []T, lay *layout) {
@@ -120,8 +120,8 @@ func (l Loops[T, R]) rows(z []R, x, y []T, lay *layout, lo, hi int) {
 	}
 }
 
-// tiled computes rows lo to hi of the result where one operand repeats a row: as many copies of it
-// as make a block are combined with rows of the other.
+// tiled computes rows lo to hi of the result if one operand repeats a row. It fills a block with
+// copies of that row and combines the block with rows of the other operand.
 func (l Loops[T, R]) tiled(z []R, x, y []T, lay *layout, lo, hi int) {
 	n, same := lay.inner(), lay.dims[len(lay.dims)-2]
 	tile := make([]T, min(hi-lo, same, blockLen/n)*n)
@@ -150,8 +150,8 @@ func (l Loops[T, R]) tiled(z []R, x, y []T, lay *layout, lo, hi int) {
 	}
 }
 
-// blocks computes elements lo to hi of the result, in blocks for which both operands are copied
-// out.
+// blocks computes elements lo to hi of the result in blocks. It copies both operands to scratch
+// memory for each block.
 func (l Loops[T, R]) blocks(z []R, x, y []T, lay *layout, lo, hi int) {
 	scratch := make([]T, 2*blockLen)
 	xs, ys := scratch[:blockLen], scratch[blockLen:]
@@ -178,8 +178,8 @@ func expand[T any](dst, src []T, stride int) {
 	}
 }
 
-// expand calls run for the pieces of rows that the n elements from lo consist of: where in them the
-// piece begins, its length, and the operands' offsets.
+// expand calls run for each piece of a row within the n elements from lo. The arguments are the
+// start of the piece in the block, its length and the offsets of the operands.
 func (l *layout) expand(lo, n int, run func(at, n, x, y int)) {
 	inner, last := l.inner(), len(l.dims)-1
 	p, col := l.seek(lo/inner), lo%inner

@@ -7,7 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Broadcast returns the shape of an elementwise operation on tensors of shapes a and b.
+// Broadcast returns the shape of an elementwise operation on tensors of shapes a and b. It follows
+// NumPy's rules and returns InvalidArgument for incompatible shapes.
 func Broadcast(a, b tensor.Shape) (tensor.Shape, error) {
 	rank := max(len(a), len(b))
 	out := make(tensor.Shape, rank)
@@ -31,11 +32,11 @@ func Broadcast(a, b tensor.Shape) (tensor.Shape, error) {
 	return out, out.Check()
 }
 
-// layout is a broadcast of two operands with neighbouring dimensions merged where both operands run
-// through them in one stride.
+// layout is a broadcast of two operands. Adjacent dimensions are merged if both operands traverse
+// them with one stride.
 type layout struct {
 	dims   []int
-	x, y   []int // strides of the operands, 0 where they repeat
+	x, y   []int // strides of the operands; 0 where an operand repeats
 	length int
 }
 
@@ -61,7 +62,7 @@ func newLayout(shape, x, y tensor.Shape) *layout {
 	return l
 }
 
-// strides returns the strides of an operand in the dimensions of the result.
+// strides returns the strides of an operand in the dimensions of the result; 0 where it repeats.
 func strides(shape, operand tensor.Shape) []int {
 	out := make([]int, len(shape))
 	step, lead := 1, len(shape)-len(operand)
@@ -77,8 +78,8 @@ func strides(shape, operand tensor.Shape) []int {
 // inner returns the length of the innermost dimension.
 func (l *layout) inner() int { return l.dims[len(l.dims)-1] }
 
-// repeats reports whether one operand is one short row for several rows of the other that lie one
-// after another.
+// repeats reports whether one operand is a short row that is combined with several consecutive rows
+// of the other.
 func (l *layout) repeats() bool {
 	k := len(l.dims) - 1
 	if k < 1 || l.x[k] != 1 || l.y[k] != 1 || l.dims[k] > blockLen/4 {
@@ -88,14 +89,14 @@ func (l *layout) repeats() bool {
 	return l.x[k-1] == 0 && l.y[k-1] == n || l.y[k-1] == 0 && l.x[k-1] == n
 }
 
-// position is a place in the result: the index in every dimension but the innermost, and the
-// operands' offsets there.
+// position is a position in the result: the index in each dimension except the innermost, and the
+// offsets of the operands there.
 type position struct {
 	index []int
 	x, y  int
 }
 
-// seek returns the position of a row of the result.
+// seek returns the position of the given row of the result.
 func (l *layout) seek(row int) position {
 	p := position{index: make([]int, len(l.dims)-1)}
 	for i := len(p.index) - 1; i >= 0; i-- {
@@ -118,8 +119,8 @@ func (l *layout) next(p *position) {
 	}
 }
 
-// Offsets returns, for every element of the result of shape shape in order, the position of the
-// operand's element that is broadcast to it.
+// Offsets returns the offset of the operand's element that is broadcast to each element of a result
+// of the given shape, in row-major order.
 func Offsets(shape, operand tensor.Shape) []int {
 	out := make([]int, shape.NumElements())
 	if len(out) == 0 {

@@ -7,8 +7,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestBroadcast compares every way in which broadcasts are computed with the positions that Offsets
-// gives.
+// TestBroadcast compares every broadcast path with the positions from Offsets.
 func TestBroadcast(t *testing.T) {
 	for _, tt := range []struct{ x, y tensor.Shape }{
 		{tensor.Shape{5}, tensor.Shape{1}},

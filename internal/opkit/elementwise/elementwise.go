@@ -1,10 +1,10 @@
-// Package elementwise runs functions of single elements over whole tensors: with one input, or with
-// two that are broadcast against each other by NumPy's rules. A function is given as a loop over
-// slices of equal length, so that the cost of an indirect call is paid per row; an output slice may
-// be the memory of an input. Results are written in place where an input belongs to nobody else,
-// and large tensors are shared between cores.
+// Package elementwise applies scalar functions to whole tensors: to one input, or to two that are
+// broadcast against each other by NumPy's rules. A function is a loop over slices of equal length,
+// so that an indirect call is paid once per row. The output slice may alias an input. Results are
+// written in place if this step holds the only reference to an input. Large tensors are split
+// between cores.
 //
-// The 16-bit floating types compute in float32 and round once per operation.
+// The 16-bit floating-point types compute in float32 and round once per operation.
 package elementwise
 
 import (
@@ -15,40 +15,41 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Sets of Go types that arithmetic is written for.
+// Constraints for the Go types that have arithmetic.
 type (
-	// Signed are the signed integers.
+	// Signed is the constraint of signed integers.
 	Signed interface{ int8 | int16 | int32 | int64 }
-	// Unsigned are the unsigned integers.
+	// Unsigned is the constraint of unsigned integers.
 	Unsigned interface {
 		uint8 | uint16 | uint32 | uint64
 	}
-	// Integer are all integers.
+	// Integer is the constraint of all integers.
 	Integer interface{ Signed | Unsigned }
-	// Float are the real floating types.
+	// Float is the constraint of float32 and float64.
 	Float interface{ float32 | float64 }
-	// Complex are the complex types.
+	// Complex is the constraint of complex types.
 	Complex interface{ complex64 | complex128 }
-	// Real are integers and real floating types.
+	// Real is the constraint of integers and real floating-point types.
 	Real interface{ Integer | Float }
-	// Number are all types with arithmetic.
+	// Number is the constraint of all types with arithmetic.
 	Number interface{ Real | Complex }
 )
 
-// Grain returns how many elements, of cost nanoseconds each, make a block worth giving to another
-// core.
+// Grain returns the smallest number of elements worth a block of its own on another core. cost is
+// the time per element in nanoseconds.
 func Grain(cost float64) int { return int(max(1, 20_000/max(cost, 0.1))) }
 
-// even returns the size of the blocks that n elements are cut into where there would be blocks of
-// grain and a rest: as many, but equal, and whole cache lines.
-func even(n, grain int) int {
+// evenGrain returns the block size that divides n elements into equal blocks, as many as blocks of
+// size grain and a remainder would be. The size is a multiple of 64 elements, so that a block
+// covers whole cache lines.
+func evenGrain(n, grain int) int {
 	const line = 64
 	blocks := (n + grain - 1) / grain
 	return ((n+blocks-1)/blocks + line - 1) &^ (line - 1)
 }
 
-// Unary returns the kernel of an operation on one input that has the output's shape. cost is the
-// time per element in nanoseconds.
+// Unary returns the kernel of an operation on one input whose output has the input's shape. cost is
+// the time per element in nanoseconds.
 func Unary[T, R tensor.Elem](cost float64, loop func(z []R, x []T)) kernel.New {
 	grain := Grain(cost)
 	return kernel.Stateless(func(ctx *kernel.Context) error {
@@ -62,7 +63,7 @@ func Unary[T, R tensor.Elem](cost float64, loop func(z []R, x []T)) kernel.New {
 			loop(z, x)
 			return nil
 		}
-		parallel.For(len(z), even(len(z), grain), func(lo, hi int) { loop(z[lo:hi], x[lo:hi]) })
+		parallel.For(len(z), evenGrain(len(z), grain), func(lo, hi int) { loop(z[lo:hi], x[lo:hi]) })
 		return nil
 	})
 }
@@ -76,7 +77,7 @@ func Map[T, R tensor.Elem](f func(T) R) func(z []R, x []T) {
 	}
 }
 
-// Map32 returns the loop over float32 elements of a function of float64, rounded once.
+// Map32 returns the loop over float32 elements that applies a float64 function and rounds once.
 func Map32(f func(float64) float64) func(z, x []float32) {
 	return func(z, x []float32) {
 		for i, v := range x[:len(z)] {
@@ -95,7 +96,7 @@ func Map2[T, R tensor.Elem](f func(x, y T) R) func(z []R, x, y []T) {
 	}
 }
 
-// Map232 returns the loop over float32 pairs of a function of float64, rounded once.
+// Map232 returns the loop over float32 pairs that applies a float64 function and rounds once.
 func Map232(f func(x, y float64) float64) func(z, x, y []float32) {
 	return func(z, x, y []float32) {
 		x, y = x[:len(z)], y[:len(z)]
@@ -105,12 +106,13 @@ func Map232(f func(x, y float64) float64) func(z, x, y []float32) {
 	}
 }
 
-// Floats returns kernels for all real floating types of a function of one float64.
+// Floats returns the kernels of a unary float64 function for all real floating-point types.
 func Floats(cost float64, f func(float64) float64) kernel.Table {
 	return FloatLoops(cost, Map32(f), Map(f))
 }
 
-// FloatLoops returns kernels for all real floating types from loops over float32 and float64.
+// FloatLoops returns the kernels of loops over float32 and float64 for all real floating-point
+// types.
 func FloatLoops(cost float64, loop32 func(z, x []float32), loop64 func(z, x []float64)) kernel.Table {
 	return kernel.Table{
 		tensor.Float16:  Unary(cost+3, Via32[tensor.Half](loop32)),
@@ -120,13 +122,14 @@ func FloatLoops(cost float64, loop32 func(z, x []float32), loop64 func(z, x []fl
 	}
 }
 
-// Floats2 returns kernels for all real floating types of a function of two float64, broadcast.
+// Floats2 returns the kernels of a binary float64 function, with broadcasting, for all real
+// floating-point types.
 func Floats2(cost float64, f func(x, y float64) float64) kernel.Table {
 	return FloatLoops2(cost, Map232(f), Map2(f))
 }
 
-// FloatLoops2 returns kernels for all real floating types from loops over float32 and float64,
-// broadcast.
+// FloatLoops2 returns the kernels of binary loops over float32 and float64, with broadcasting, for
+// all real floating-point types.
 func FloatLoops2(cost float64, loop32 func(z, x, y []float32), loop64 func(z, x, y []float64)) kernel.Table {
 	return kernel.Table{
 		tensor.Float16:  Loops[tensor.Half, tensor.Half]{Each: Via32Binary[tensor.Half](loop32), Cost: cost + 4}.Kernel(),
@@ -136,7 +139,7 @@ func FloatLoops2(cost float64, loop32 func(z, x, y []float32), loop64 func(z, x,
 	}
 }
 
-// Complexes returns kernels for both complex types of a function of one complex128.
+// Complexes returns the kernels of a unary complex128 function for both complex types.
 func Complexes(cost float64, f func(complex128) complex128) kernel.Table {
 	return kernel.Table{
 		tensor.Complex64:  Unary(cost, Map(func(x complex64) complex64 { return complex64(f(complex128(x))) })),
@@ -144,7 +147,8 @@ func Complexes(cost float64, f func(complex128) complex128) kernel.Table {
 	}
 }
 
-// Complexes2 returns kernels for both complex types of a function of two complex128, broadcast.
+// Complexes2 returns the kernels of a binary complex128 function, with broadcasting, for both
+// complex types.
 func Complexes2(cost float64, f func(x, y complex128) complex128) kernel.Table {
 	narrow := Map2(func(x, y complex64) complex64 { return complex64(f(complex128(x), complex128(y))) })
 	return kernel.Table{
@@ -153,7 +157,7 @@ func Complexes2(cost float64, f func(x, y complex128) complex128) kernel.Table {
 	}
 }
 
-// Union returns the rows of all tables.
+// Union returns a table with the rows of all tables.
 func Union(tables ...kernel.Table) kernel.Table {
 	out := kernel.Table{}
 	for _, t := range tables {

@@ -7,15 +7,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Short are the 16-bit floating types, for which arithmetic goes through float32.
+// Short is the constraint of 16-bit floating-point types, whose arithmetic uses float32.
 type Short interface{ tensor.Half | tensor.BFloat }
 
-// detourLen is how many elements are widened at a time: three such blocks stay in the first cache.
-const detourLen = 1024
+// scratchLen is the number of elements that are widened at a time. Three such blocks fit in the L1
+// cache.
+const scratchLen = 1024
 
-type detour struct{ x, y, z [detourLen]float32 }
+type scratch struct{ x, y, z [scratchLen]float32 }
 
-var detours = sync.Pool{New: func() any { return new(detour) }}
+var scratchPool = sync.Pool{New: func() any { return new(scratch) }}
 
 // Widen sets dst to the values of src.
 func Widen[H Short](dst []float32, src []H) {
@@ -37,16 +38,16 @@ func Narrow[H Short](dst []H, src []float32) {
 	}
 }
 
-// Via32 returns the loop of a 16-bit type that computes with one of float32.
+// Via32 returns the loop over a 16-bit type that computes with a loop over float32.
 func Via32[H Short](loop func(z, x []float32)) func(z, x []H) {
 	return func(z, x []H) {
-		d := detours.Get().(*detour)
-		defer detours.Put(d)
-		for lo := 0; lo < len(z); lo += detourLen {
-			n := min(detourLen, len(z)-lo)
-			Widen(d.x[:n], x[lo:])
-			loop(d.z[:n], d.x[:n])
-			Narrow(z[lo:lo+n], d.z[:n])
+		s := scratchPool.Get().(*scratch)
+		defer scratchPool.Put(s)
+		for lo := 0; lo < len(z); lo += scratchLen {
+			n := min(scratchLen, len(z)-lo)
+			Widen(s.x[:n], x[lo:])
+			loop(s.z[:n], s.x[:n])
+			Narrow(z[lo:lo+n], s.z[:n])
 		}
 	}
 }
@@ -54,41 +55,41 @@ func Via32[H Short](loop func(z, x []float32)) func(z, x []H) {
 // Via32Binary is Via32 for loops with two inputs.
 func Via32Binary[H Short](loop func(z, x, y []float32)) func(z, x, y []H) {
 	return func(z, x, y []H) {
-		d := detours.Get().(*detour)
-		defer detours.Put(d)
-		for lo := 0; lo < len(z); lo += detourLen {
-			n := min(detourLen, len(z)-lo)
-			Widen(d.x[:n], x[lo:])
-			Widen(d.y[:n], y[lo:])
-			loop(d.z[:n], d.x[:n], d.y[:n])
-			Narrow(z[lo:lo+n], d.z[:n])
+		s := scratchPool.Get().(*scratch)
+		defer scratchPool.Put(s)
+		for lo := 0; lo < len(z); lo += scratchLen {
+			n := min(scratchLen, len(z)-lo)
+			Widen(s.x[:n], x[lo:])
+			Widen(s.y[:n], y[lo:])
+			loop(s.z[:n], s.x[:n], s.y[:n])
+			Narrow(z[lo:lo+n], s.z[:n])
 		}
 	}
 }
 
-// Via32To is Via32 for loops with results of another type.
+// Via32To is Via32 for loops whose results have another type.
 func Via32To[H Short, R tensor.Elem](loop func(z []R, x []float32)) func(z []R, x []H) {
 	return func(z []R, x []H) {
-		d := detours.Get().(*detour)
-		defer detours.Put(d)
-		for lo := 0; lo < len(z); lo += detourLen {
-			n := min(detourLen, len(z)-lo)
-			Widen(d.x[:n], x[lo:])
-			loop(z[lo:lo+n], d.x[:n])
+		s := scratchPool.Get().(*scratch)
+		defer scratchPool.Put(s)
+		for lo := 0; lo < len(z); lo += scratchLen {
+			n := min(scratchLen, len(z)-lo)
+			Widen(s.x[:n], x[lo:])
+			loop(z[lo:lo+n], s.x[:n])
 		}
 	}
 }
 
-// Via32BinaryTo is Via32Binary for loops with results of another type.
+// Via32BinaryTo is Via32Binary for loops whose results have another type.
 func Via32BinaryTo[H Short, R tensor.Elem](loop func(z []R, x, y []float32)) func(z []R, x, y []H) {
 	return func(z []R, x, y []H) {
-		d := detours.Get().(*detour)
-		defer detours.Put(d)
-		for lo := 0; lo < len(z); lo += detourLen {
-			n := min(detourLen, len(z)-lo)
-			Widen(d.x[:n], x[lo:])
-			Widen(d.y[:n], y[lo:])
-			loop(z[lo:lo+n], d.x[:n], d.y[:n])
+		s := scratchPool.Get().(*scratch)
+		defer scratchPool.Put(s)
+		for lo := 0; lo < len(z); lo += scratchLen {
+			n := min(scratchLen, len(z)-lo)
+			Widen(s.x[:n], x[lo:])
+			Widen(s.y[:n], y[lo:])
+			loop(z[lo:lo+n], s.x[:n], s.y[:n])
 		}
 	}
 }

@@ -2,13 +2,14 @@ package elementwise
 
 import "github.com/weft-ml/weft/tensor"
 
-// HasZero reports whether an element of a numeric tensor is zero, of either sign.
+// HasZero reports whether any element of a numeric tensor is zero, positive or negative.
 func HasZero(t *tensor.Tensor) bool {
 	size, part := t.DType().Size(), t.DType().Size()
 	if t.DType().IsComplex() {
 		part /= 2
 	}
-	positive := byte(0x7f) // the bits of a part's last byte without the sign
+	// Mask that clears the sign bit of a part's last byte.
+	positive := byte(0x7f)
 	if t.DType().IsInteger() {
 		positive = 0xff
 	}

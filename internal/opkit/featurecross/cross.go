@@ -1,6 +1,6 @@
-// Package featurecross makes crossed features: the combinations of one value of each of several
-// features, row by row, as joined text or as hashes. Both sparse and ragged tensors have operations
-// that do this.
+// Package featurecross computes crossed features. A cross combines one value of each of several
+// features, for every row, into joined text or a hash. Operations on sparse and on ragged tensors
+// share it.
 package featurecross
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Separator stands between the values of a combination where the operation lets nobody choose.
+// Separator joins the values of a combination in operations without a separator attribute.
 const Separator = "_X_"
 
-// Column is a feature: its values, int64 or string, and where those of each row begin.
+// Column is a feature: its values, of type int64 or string, and the start of each row in them.
 type Column struct {
 	ints   []int64
 	texts  []string
@@ -39,7 +39,7 @@ func Ragged(values *tensor.Tensor, splits []int64) *Column {
 	return c
 }
 
-// Dense returns a column of the rows of a matrix.
+// Dense returns a column with the rows of a matrix.
 func Dense(matrix *tensor.Tensor) *Column {
 	splits := make([]int64, matrix.Dim(0)+1)
 	for r := range splits {
@@ -50,14 +50,14 @@ func Dense(matrix *tensor.Tensor) *Column {
 	return c
 }
 
-// Sparse returns a column of the elements of a sparse matrix in the order of their rows: element i
-// is in row indices[i, 0].
+// Sparse returns a column with the elements of a sparse matrix in row order: element i is in row
+// indices[i, 0].
 func Sparse(indices, values *tensor.Tensor, rows int64) (*Column, error) {
 	dims, err := intarg.Shape([]int64{rows})
 	if err != nil {
 		return nil, err
 	}
-	// A row costs memory here whether it has elements or not.
+	// Each row takes memory here even if it has no elements.
 	splits, err := tensor.Alloc(tensor.Int64, tensor.Shape{dims[0] + 1})
 	if err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (c *Column) text(i int64) string {
 	return strconv.FormatInt(c.ints[i], 10)
 }
 
-// Splits returns where the combinations of each row begin in the order of all, and at its end their
-// number.
+// Splits returns the index of each row's first combination and, at the end, the total number. It
+// returns ResourceExhausted if that number is too large for memory.
 func Splits(columns []*Column, rows int) ([]int64, error) {
 	splits := make([]int64, 1, rows+1)
 	for r := range rows {
@@ -107,10 +107,10 @@ func Splits(columns []*Column, rows int) ([]int64, error) {
 	return splits, nil
 }
 
-// Combination makes a value of the positions of the values that are combined, one of each column.
+// Combination computes one crossed value. at holds the position of the value to use in each column.
 type Combination[T any] func(at []int64) T
 
-// Row sets out to the combinations of one row, the last column fastest.
+// Row sets out to the combinations of one row. The last column varies fastest.
 func Row[T any](columns []*Column, r int, out []T, combine Combination[T]) {
 	at := make([]int64, len(columns))
 	for k, c := range columns {
@@ -127,7 +127,7 @@ func Row[T any](columns []*Column, r int, out []T, combine Combination[T]) {
 	}
 }
 
-// Join returns the combination that is text with a separator.
+// Join returns the combination that joins the values as text with a separator.
 func Join(columns []*Column, separator string) Combination[string] {
 	parts := make([]string, len(columns))
 	return func(at []int64) string {
@@ -138,8 +138,8 @@ func Join(columns []*Column, separator string) Combination[string] {
 	}
 }
 
-// Hash returns the combination of fingerprints, from a seed on, that falls into one of so many
-// buckets; 0 stands for as many as there are positive numbers.
+// Hash returns the combination that hashes the fingerprints of the values, starting from seed, to
+// one of the given number of buckets. With 0 buckets the range is all non-negative int64 values.
 func Hash(columns []*Column, seed uint64, buckets int64) Combination[int64] {
 	return func(at []int64) int64 {
 		sum := seed
@@ -154,7 +154,7 @@ func Hash(columns []*Column, seed uint64, buckets int64) Combination[int64] {
 	}
 }
 
-// KeyedHash is Hash without a seed; strong hashes use the key.
+// KeyedHash is Hash without a seed. Strong hashes use the key.
 func KeyedHash(columns []*Column, key [2]uint64, strong bool, buckets int64) Combination[int64] {
 	return func(at []int64) int64 {
 		sum := uint64(0)
@@ -170,8 +170,8 @@ func KeyedHash(columns []*Column, key [2]uint64, strong bool, buckets int64) Com
 	}
 }
 
-// keyed hashes value i. Of integers only the low four bytes count, and those of dense columns stand
-// for themselves if the hash is weak: TensorFlow's values depend on it.
+// keyed hashes value i. For compatibility with TensorFlow, only the low four bytes of integers
+// count, and a weak hash of an integer in a dense column is the integer itself.
 func (c *Column) keyed(i int64, key [2]uint64, strong bool) uint64 {
 	var b []byte
 	switch {
@@ -195,7 +195,7 @@ func bucket(sum uint64, buckets int64) int64 {
 	return int64(sum % uint64(buckets))
 }
 
-// concatenate makes one fingerprint of two, in the way of MurmurHash.
+// concatenate mixes two fingerprints into one with MurmurHash's mixing steps.
 func concatenate(a, b uint64) uint64 {
 	const mul = 0xc6a4a7935bd1e995
 	mix := func(v uint64) uint64 { return v ^ v>>47 }

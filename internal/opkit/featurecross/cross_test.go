@@ -30,8 +30,8 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// TestTooManyCombinations counts combinations that no memory could hold, and some whose number
-// overflows.
+// TestTooManyCombinations counts combinations that exceed any memory, including counts that
+// overflow.
 func TestTooManyCombinations(t *testing.T) {
 	values := tensor.Vector[int64]()
 	for _, n := range []int{7, 8, 16} {

@@ -1,5 +1,5 @@
-// Package fillempty holds what sparse and ragged tensors share of filling rows that have no element
-// with a default.
+// Package fillempty holds the gradient of the operations that fill empty rows with a default value.
+// Operations on sparse and on ragged tensors share it.
 package fillempty
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Grad returns the operation of the given name that computes the gradients, with respect to values
-// and default, of the operation of another name that fills rows.
+// Grad returns the operation with the given name that computes the gradients of the operation named
+// by of, which fills empty rows, with respect to its values and default.
 func Grad(name, of string) kernel.Op {
 	return kernel.Op{
 		Def: opdef.Def{
@@ -54,7 +54,8 @@ func grad[T tensor.Elem](add func(a, b T) T) kernel.New {
 			return err
 		}
 		var zero T
-		// Gradients that belong to no value are of defaults.
+		// rest holds the gradients that belong to no value. Their sum is the gradient of the
+		// default.
 		d, g, rest := tensor.Values[T](out), tensor.Values[T](grad), slices.Clone(tensor.Values[T](grad))
 		for i, at := range intarg.Values(reverse) {
 			if at < 0 || at >= int64(len(g)) {

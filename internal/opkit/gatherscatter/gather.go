@@ -12,12 +12,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Layout says how the rows of a gather lie: source element (o, r, w) and result element (o, i, w)
-// of Outer blocks, of which each has Rows rows of Width elements in the source. Every Share
-// consecutive blocks use the same part of the list.
+// Layout describes the blocks of a gather. The source has Outer blocks of Rows rows of Width
+// elements. Row i of block o of the result is a row of block o of the source. Each run of Share
+// consecutive blocks uses the next part of the list.
 type Layout struct {
 	Outer, Rows, Width int
-	Share              int // blocks per part of the list; 0 for all
+	// Blocks per part of the list; 0 if all blocks use the same list.
+	Share int
 }
 
 // Gather sets row i of each block of dst to row list[i] of the same block of src.
@@ -48,8 +49,8 @@ func Gather(dst, src *tensor.Tensor, l List, g Layout) {
 	}
 }
 
-// shortBlock is of how few rows a block is too short for a call of its own: blocks are then
-// gathered as one, by the numbers that their rows have in all of them.
+// shortBlock is the number of rows up to which a block is too short for a call of its own. Such
+// blocks are gathered in one call, with row numbers that count across all blocks.
 const shortBlock = 64
 
 func gather[E any](dst, src []E, list []int64, g Layout) {
@@ -57,9 +58,10 @@ func gather[E any](dst, src []E, list []int64, g Layout) {
 	if share == 0 {
 		share = g.Outer
 	}
-	n := len(list) / (g.Outer / share) // rows of a block of the result
+	// Rows per block of the result.
+	n := len(list) / (g.Outer / share)
 	if g.Outer > 1 && g.Width > 1 && n <= shortBlock {
-		if whole, err := Make(g.Outer * n); err == nil {
+		if whole, err := NewList(g.Outer * n); err == nil {
 			defer whole.Release()
 			for o := range g.Outer {
 				for i, row := range list[o/share*n:][:n] {
@@ -109,7 +111,7 @@ func pick[E any](dst, block []E, list []int64, width int) {
 	}
 }
 
-// gatherWords copies rows in vector code, or reports that there is none for the type.
+// gatherWords copies rows with vector code. It reports false if there is none for the type.
 func gatherWords[E any](dst, block []E, list []int64, width int) bool {
 	switch dst := any(dst).(type) {
 	case []uint32:
@@ -122,8 +124,8 @@ func gatherWords[E any](dst, block []E, list []int64, width int) bool {
 	return true
 }
 
-// GatherVectors makes output 0 the slices of params at the index vectors in the last dimension of
-// indices. node is named in errors. With skip, vectors outside of params give zeros.
+// GatherVectors sets output 0 to the slices of params that the index vectors in the last dimension
+// of indices select. Errors name node. With skip, vectors out of range yield zeros.
 func GatherVectors(ctx *kernel.Context, params, indices *tensor.Tensor, node string, skip bool) error {
 	if params.Rank() < 1 {
 		return status.InvalidArgumentf("params must be at least a vector")

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Scatter combines row list[i] of dst, of width elements, with row i of updates, or with their one
-// element if updates is a scalar. Rows that are listed several times are combined in the order of
-// the list.
+// Scatter combines row list[i] of dst, of width elements, with row i of updates, or with the only
+// element of updates if it is a scalar. Rows that are listed several times are combined in list
+// order.
 func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
 	if len(l.Rows) == 0 || width == 0 {
 		return
@@ -62,7 +62,7 @@ func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) 
 		}
 		fallthrough
 	default:
-		panic(fmt.Sprintf("rows: no arithmetic on %v", dst.DType()))
+		panic(fmt.Sprintf("gatherscatter: no arithmetic on %v", dst.DType()))
 	}
 }
 
@@ -124,7 +124,7 @@ func set[E any](dst, updates []E, list []int64, width int) {
 	}
 }
 
-// scatterWords copies rows in vector code, or reports that there is none for the type.
+// scatterWords copies rows with vector code. It reports false if there is none for the type.
 func scatterWords[E any](dst, updates []E, list []int64, width int) bool {
 	switch dst := any(dst).(type) {
 	case []uint32:
@@ -137,7 +137,7 @@ func scatterWords[E any](dst, updates []E, list []int64, width int) bool {
 	return true
 }
 
-// Add adds row from[i] of src to row to[i] of dst, in order; rows have width elements.
+// Add adds row from[i] of src to row to[i] of dst, in order. Rows have width elements.
 func Add[T tensor.Elem](dst, src []T, to, from []int64, width int) {
 	switch d := any(dst).(type) {
 	case []float32:
@@ -153,8 +153,8 @@ func Add[T tensor.Elem](dst, src []T, to, from []int64, width int) {
 	}
 }
 
-// blockColumns is how many columns of rows one core takes, so that rows listed twice keep their
-// order.
+// blockColumns is the number of columns that one core processes. Work is split by columns, not by
+// rows, so that rows that are listed twice keep their order.
 const blockColumns = 4096
 
 func combine[T tensor.Elem](op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
@@ -174,7 +174,8 @@ func combineBy[T tensor.Elem](loop func(z, x, y []T), dst, updates *tensor.Tenso
 	combineRows(loop, d, u, l.Rows, width, width)
 }
 
-// combineRows takes the update of each next row step elements further on.
+// combineRows combines each listed row with its update. Consecutive updates are step elements
+// apart.
 func combineRows[T any](loop func(z, x, y []T), dst, updates []T, list []int64, width, step int) {
 	parallel.For(width, blockColumns, func(lo, hi int) {
 		for i, row := range list {
@@ -187,8 +188,8 @@ func combineRows[T any](loop func(z, x, y []T), dst, updates []T, list []int64, 
 	})
 }
 
-// Column returns indices of which each selects a slice: those of a vector, as index vectors of one
-// element.
+// Column returns indices as index vectors that each select a slice. The elements of a vector become
+// vectors of one element.
 func Column(indices *tensor.Tensor) (*tensor.Tensor, error) {
 	if indices.Rank() != 1 {
 		return indices, nil
@@ -197,7 +198,8 @@ func Column(indices *tensor.Tensor) (*tensor.Tensor, error) {
 	return &column, err
 }
 
-// CheckUpdates checks the shapes of a scatter by index vectors into a tensor of the given shape.
+// CheckUpdates checks that the shapes of indices and updates fit a scatter by index vectors into a
+// tensor of the given shape.
 func CheckUpdates(indices, updates *tensor.Tensor, shape tensor.Shape) error {
 	switch {
 	case len(shape) < 1:
@@ -225,7 +227,8 @@ func CheckUpdates(indices, updates *tensor.Tensor, shape tensor.Shape) error {
 }
 
 // ScatterVectors combines updates with the slices of dst that the index vectors in the last
-// dimension of indices select. The shapes fit. With skip, vectors outside of dst are passed over.
+// dimension of indices select. The caller has checked the shapes with CheckUpdates. With skip,
+// vectors out of range are skipped.
 func ScatterVectors(op elementwise.Op, dst, indices, updates *tensor.Tensor, skip bool) error {
 	if dst.NumElements() == 0 {
 		return nil

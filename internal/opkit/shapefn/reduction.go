@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Reduce returns the shape of input 0 after the axes that input 1 gives are reduced: left out or,
-// if keep, of size 1.
+// Reduce returns the shape of input 0 after reduction over the axes in input 1. Reduced axes are
+// removed, or have size 1 if keep is true.
 func Reduce(c *opdef.ShapeContext, keep bool) (Shape, error) {
 	if _, err := opdef.WithRankAtMost(c.In[1], 1); err != nil {
 		return Shape{}, err
@@ -45,8 +45,9 @@ func Reduce(c *opdef.ShapeContext, keep bool) (Shape, error) {
 	return Of(out...), nil
 }
 
-// Segments returns the shape of an operation that gathers parts of input 0 by segment ids, input 1,
-// which have its first dimensions, into as many segments as input 2 says.
+// Segments returns the output shape of an operation that reduces input 0 by the segment ids in
+// input 1 to the number of segments in input 2. The leading dimensions of input 0 are those of the
+// ids.
 func Segments(c *opdef.ShapeContext) (Shape, error) {
 	if err := CheckRanks(c, 2, 0); err != nil {
 		return Shape{}, err

@@ -8,22 +8,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Copy sets the elements of dst in view dv to those of src in view sv. Views have the same
-// dimensions, tensors the same element type, and the elements written are distinct and none of
-// those read.
+// Copy copies the elements of src in view sv to those of dst in view dv. Both views have the same
+// dimensions and both tensors the same element type. The elements written are distinct and do not
+// overlap the elements read.
 func Copy(dst *tensor.Tensor, dv View, src *tensor.Tensor, sv View) {
 	newPlan(dv, sv).copy(dst, src)
 }
 
-// Rows is where n rows of contiguous elements lie in a tensor: the first at Offset, each Stride
-// after the one before.
+// Rows describes n contiguous rows of a tensor: the first is at Offset, and consecutive rows are
+// Stride elements apart.
 type Rows struct{ Offset, Stride int }
 
-// CopyRows copies n rows of size elements. It is [Copy] for the commonest views, without their
-// setup.
+// CopyRows copies n rows of size elements. It is [Copy] for the most common views, without their
+// setup cost.
 func CopyRows(dst *tensor.Tensor, to Rows, src *tensor.Tensor, from Rows, n, size int) {
 	if n == 1 || to.Stride == size && from.Stride == size {
-		rows, row := chop(dim{n * size, 1, 1})
+		rows, row := splitRun(dim{n * size, 1, 1})
 		n, size, to.Stride, from.Stride = rows.n, row.n, rows.d, rows.s
 	}
 	p := plan{outer: 1, d: to.Offset, s: from.Offset, n0: n, d0: to.Stride, s0: from.Stride, n1: size, d1: 1, s1: 1}
@@ -57,7 +57,7 @@ func (p *plan) copy(dst, src *tensor.Tensor) {
 	}
 }
 
-// Words returns the elements of a tensor of plain memory as unsigned integers of their size.
+// Words returns the elements of a tensor of plain memory as unsigned integers of the same size.
 func Words[W uint8 | uint16 | uint32 | uint64](t *tensor.Tensor) []W {
 	as := *t
 	if want := tensor.DTypeOf[W](); t.DType() != want {
@@ -69,21 +69,22 @@ func Words[W uint8 | uint16 | uint32 | uint64](t *tensor.Tensor) []W {
 	return tensor.Values[W](&as)
 }
 
-// blockBytes is the work of one block of a parallel copy, and also what is too little to share.
+// blockBytes is the work of one block of a parallel copy. A copy of less stays on one core.
 const blockBytes = 64 << 10
 
 func run[E any](p *plan, dst, src []E) {
 	rows := max(1, blockBytes/(8*p.n1))
-	if p.outer*p.n0 <= rows { // without what the closures below need
-		m := mover[E]{plan: *p, dst: dst, src: src}
+	// Avoid the allocations of the closures below.
+	if p.outer*p.n0 <= rows {
+		m := copier[E]{plan: *p, dst: dst, src: src}
 		m.outerRange(0, p.outer, 0, p.n0)
 		return
 	}
-	share(&mover[E]{plan: *p, dst: dst, src: src}, rows)
+	copyParallel(&copier[E]{plan: *p, dst: dst, src: src}, rows)
 }
 
-// share copies on several cores, so many rows at a time.
-func share[E any](m *mover[E], rows int) {
+// copyParallel copies on several cores, the given number of rows per block.
+func copyParallel[E any](m *copier[E], rows int) {
 	p := &m.plan
 	if p.outer >= p.n0 || p.outer > 8 {
 		parallel.For(p.outer, max(1, rows/p.n0), func(lo, hi int) { m.outerRange(lo, hi, 0, p.n0) })
@@ -93,13 +94,13 @@ func share[E any](m *mover[E], rows int) {
 	parallel.For(p.n0, grain, func(lo, hi int) { m.outerRange(0, p.outer, lo, hi) })
 }
 
-type mover[E any] struct {
+type copier[E any] struct {
 	plan
 	dst, src []E
 }
 
-// outerRange copies rows lo to hi of the second last dimension for the outer indices from to to.
-func (m *mover[E]) outerRange(from, to, lo, hi int) {
+// outerRange copies rows lo to hi of the second-last dimension for the outer indices in [from, to).
+func (m *copier[E]) outerRange(from, to, lo, hi int) {
 	at := m.seek(from)
 	for range to - from {
 		m.block(at.d+lo*m.d0, at.s+lo*m.s0, hi-lo)
@@ -108,7 +109,7 @@ func (m *mover[E]) outerRange(from, to, lo, hi int) {
 }
 
 // block copies n rows of n1 elements.
-func (m *mover[E]) block(d, s, n int) {
+func (m *copier[E]) block(d, s, n int) {
 	switch {
 	case m.d1 == 1 && m.s1 == 1:
 		m.rows(d, s, n)
@@ -121,19 +122,19 @@ func (m *mover[E]) block(d, s, n int) {
 		m.transpose(d, s, n)
 	case m.d1 == 1 && m.s1 == -1:
 		for range n {
-			turn(m.dst[d:d+m.n1], m.src[s-m.n1+1:s+1])
+			reverse(m.dst[d:d+m.n1], m.src[s-m.n1+1:s+1])
 			d, s = d+m.d0, s+m.s0
 		}
 	default:
 		for range n {
-			spread(m.dst[d:], m.d1, m.src, s, m.s1, m.n1)
+			copyStepped(m.dst[d:], m.d1, m.src, s, m.s1, m.n1)
 			d, s = d+m.d0, s+m.s0
 		}
 	}
 }
 
-// spread copies n elements, from and to so many elements after the one before.
-func spread[E any](dst []E, dStep int, src []E, s, sStep, n int) {
+// copyStepped copies n elements that are dStep apart in dst and sStep apart in src.
+func copyStepped[E any](dst []E, dStep int, src []E, s, sStep, n int) {
 	if dStep == 1 {
 		for i := range dst[:n] {
 			dst[i] = src[s]
@@ -158,17 +159,17 @@ func repeat[E any](row []E, v E) {
 		simd.Fill(words, any(v).(uint64))
 		return
 	}
-	const seed, most = 16, 1024
-	n := min(len(row), seed)
+	const first, maxCopy = 16, 1024
+	n := min(len(row), first)
 	for i := range row[:n] {
 		row[i] = v
 	}
 	for n < len(row) {
-		n += copy(row[n:], row[:min(n, most)])
+		n += copy(row[n:], row[:min(n, maxCopy)])
 	}
 }
 
-func (m *mover[E]) rows(d, s, n int) {
+func (m *copier[E]) rows(d, s, n int) {
 	switch dst := any(m.dst).(type) {
 	case []uint8:
 		simd.CopyRows(dst, d, m.d0, any(m.src).([]uint8), s, m.s0, n, m.n1)
@@ -188,8 +189,8 @@ func (m *mover[E]) rows(d, s, n int) {
 	}
 }
 
-// turn sets dst to src in opposite order.
-func turn[E any](dst, src []E) {
+// reverse copies src to dst in reverse order.
+func reverse[E any](dst, src []E) {
 	if words, ok := any(dst).([]uint32); ok {
 		simd.Reverse(words, any(src).([]uint32))
 		return
@@ -199,12 +200,13 @@ func turn[E any](dst, src []E) {
 	}
 }
 
-// tile is the side of the squares in which a transposition proceeds: their rows on both sides stay
-// in the first cache.
+// tile is the side length of the square blocks of a transposition. The rows of a block, on both
+// sides, fit in the L1 cache.
 const tile = 16
 
-// transpose copies where source rows run across destination rows.
-func (m *mover[E]) transpose(d, s, n int) {
+// transpose copies n rows whose elements are s1 apart in the source, while the source is contiguous
+// across rows.
+func (m *copier[E]) transpose(d, s, n int) {
 	if m.s1 > 0 && min(m.n1, n) < 8 {
 		simd.TransposeThin(m.dst[d:], m.d0, m.src[s:], m.s1, m.n1, n)
 		return

@@ -8,12 +8,12 @@ import (
 // dim is one dimension of both views of a copy.
 type dim struct{ n, d, s int }
 
-// plan is a copy in its simplest form: dimensions of one element dropped, neighbours that both
-// views run through in one stride merged, the order chosen so that the innermost dimension is
-// contiguous in the destination and, if the source is not contiguous there, the one before it is
-// contiguous in the source.
+// plan is a copy in its simplest form. Dimensions of size 1 are dropped, and adjacent dimensions
+// that both views traverse with one stride are merged. The innermost dimension is contiguous in the
+// destination. If the source is not contiguous there, the second-last dimension is contiguous in
+// the source, if any is.
 type plan struct {
-	dims  []dim // all but the two innermost
+	dims  []dim // all except the two innermost
 	outer int   // product of dims
 
 	n0, d0, s0, n1, d1, s1 int // the two innermost
@@ -31,7 +31,7 @@ func newPlan(dst, src View) *plan {
 		if n == 1 {
 			continue
 		}
-		if x.d < 0 { // walk the other way
+		if x.d < 0 { // traverse in reverse
 			p.d, p.s = p.d+(n-1)*x.d, p.s+(n-1)*x.s
 			x.d, x.s = -x.d, -x.s
 		}
@@ -45,15 +45,16 @@ func newPlan(dst, src View) *plan {
 			dims = slices.Insert(slices.Delete(dims, at, at+1), k-2, x)
 		}
 	}
-	if k := len(dims); k > 2 && dims[k-1].d == 1 && dims[k-1].s == 1 && dims[k-2].n < few && dims[k-2].n < dims[k-3].n {
-		dims[k-3], dims[k-2] = dims[k-2], dims[k-3] // one call copies more rows
+	if k := len(dims); k > 2 && dims[k-1].d == 1 && dims[k-1].s == 1 && dims[k-2].n < manyRows && dims[k-2].n < dims[k-3].n {
+		// More rows per call.
+		dims[k-3], dims[k-2] = dims[k-2], dims[k-3]
 	}
 	for len(dims) < 2 {
 		dims = slices.Insert(dims, 0, dim{1, 0, 0})
 	}
 	in0, in1 := dims[len(dims)-2], dims[len(dims)-1]
 	if len(dims) == 2 && in0.n == 1 && in1.n > 1 && in1.d == 1 && in1.s == 1 {
-		in0, in1 = chop(in1)
+		in0, in1 = splitRun(in1)
 	}
 	p.n0, p.d0, p.s0, p.n1, p.d1, p.s1 = in0.n, in0.d, in0.s, in1.n, in1.d, in1.s
 	p.dims, p.outer = dims[:len(dims)-2], 1
@@ -63,11 +64,11 @@ func newPlan(dst, src View) *plan {
 	return p
 }
 
-// few is the number of rows from which on it does not matter how many one call copies.
-const few = 16
+// manyRows is the number of rows per call above which more rows do not make the copy faster.
+const manyRows = 16
 
-// chop cuts one long run in equal rows where that can be done, so that cores can share it.
-func chop(x dim) (rows, row dim) {
+// splitRun splits one long contiguous run into equal rows, if possible, so that cores can share it.
+func splitRun(x dim) (rows, row dim) {
 	const long = 1 << 14
 	for k := x.n / long; k > 1; k-- {
 		if x.n%k == 0 {
@@ -95,7 +96,7 @@ type cursor struct {
 	d, s  int
 }
 
-// seek returns the position of the outer index with the given number.
+// seek returns the position with the given linear index in the outer dimensions.
 func (p *plan) seek(number int) cursor {
 	c := cursor{index: make([]int, len(p.dims)), d: p.d, s: p.s}
 	for i := len(p.dims) - 1; i >= 0; i-- {

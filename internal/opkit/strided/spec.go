@@ -9,16 +9,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Masks are the attributes of TensorFlow's strided slices: bit i says how entry i of the
-// specification is meant.
+// Masks holds the mask attributes of TensorFlow's strided slices. Bit i applies to entry i of the
+// specification.
 type Masks struct {
-	Begin, End int // the bound is not given
-	Ellipsis   int // stands for all dimensions that no other entry is about
+	Begin, End int // the bound is ignored
+	Ellipsis   int // stands for all dimensions without an entry of their own
 	NewAxis    int // a new dimension of size 1
-	Shrink     int // one index, whose dimension disappears
+	Shrink     int // a single index; its dimension is removed
 }
 
-// SliceAttrs returns the attributes of operations that write to strided slices.
+// SliceAttrs returns the attribute definitions of operations that write to strided slices.
 func SliceAttrs() []string {
 	return []string{
 		"T: type", "Index: {int32, int64}",
@@ -34,21 +34,22 @@ func MasksOf(a opdef.Attrs) Masks {
 	}
 }
 
-// Range is what is taken of one dimension: Len indices from Begin on, Stride apart. Len is -1 where
-// it is unknown.
+// Range is the part of one dimension in a slice: Len indices from Begin on, Stride apart. Len is -1
+// if unknown.
 type Range struct{ Begin, Len, Stride int }
 
 // Spec is a strided slice of an input of known rank.
 type Spec struct {
 	Ranges []Range // one for each dimension of the input
-	Final  []int64 // dimensions of the result; -1 where unknown
-	from   []int   // where each dimension of the result comes from
+	Final  []int64 // dimensions of the result; -1 if unknown
+	// Source of each dimension of the result: an input dimension, newAxis or shrunk.
+	from []int
 }
 
 // Shape returns the shape of the slice of a fully known input.
 func (s *Spec) Shape() tensor.Shape { return s.Final }
 
-// View returns the sliced elements of a tensor in the dimensions of the input.
+// View returns the view of the sliced elements in the dimensions of the input.
 func (s *Spec) View(shape tensor.Shape) View {
 	v := Of(shape)
 	for i, r := range s.Ranges {
@@ -57,7 +58,7 @@ func (s *Spec) View(shape tensor.Shape) View {
 	return v
 }
 
-// Identity reports whether the slice of an input of the given shape is the whole input.
+// Identity reports whether a slice of an input of the given shape is the whole input.
 func (s *Spec) Identity(shape tensor.Shape) bool {
 	for i, r := range s.Ranges {
 		if r.Begin != 0 || r.Stride != 1 || int64(r.Len) != shape[i] {
@@ -67,21 +68,19 @@ func (s *Spec) Identity(shape tensor.Shape) bool {
 	return true
 }
 
-// entry is the dense form of one entry of a specification: what it says of one dimension of the
-// input.
+// entry is one entry of the dense form of a specification, which has one entry per input dimension.
 type entry struct {
 	begin, end, stride           int64
 	beginMasked, endMasked, sole bool
 }
 
-// Where a dimension of the result comes from, when not from the dimension of the input with that
-// number.
+// Values of Spec.from that are not the number of an input dimension.
 const (
 	newAxis = -1
 	shrunk  = -2
 )
 
-// ParseSpec reads a specification. begin and end are nil where they are not known yet.
+// ParseSpec parses a specification. begin and end are nil if their values are unknown.
 func ParseSpec(in tensor.PartialShape, begin, end, strides *tensor.Tensor, m Masks) (*Spec, error) {
 	if err := checkSpec(begin, end, strides, m); err != nil {
 		return nil, err
@@ -127,8 +126,8 @@ func checkSpec(begin, end, strides *tensor.Tensor, m Masks) error {
 	return nil
 }
 
-// dense spells an ellipsis out and separates the entries about dimensions of the input from the
-// order of dimensions in the result.
+// dense expands the ellipsis. It returns one entry per dimension of the input and the source of
+// each dimension of the result.
 func dense(rank int, begin, end, strides *tensor.Tensor, m Masks) (entries []entry, from []int, err error) {
 	n := strides.NumElements()
 	added := 0 // new axes after the ellipsis
@@ -180,7 +179,7 @@ func at(t *tensor.Tensor, i int) int64 {
 	return v[0]
 }
 
-// resolve turns an entry about dimension i, of the given size, into a range. bounds says whether
+// resolve converts the entry of dimension i, of the given size, to a range. bounds reports whether
 // begin and end are known.
 func (e *entry) resolve(i int, size int64, bounds bool) (Range, error) {
 	if e.stride == 0 {
@@ -213,7 +212,7 @@ func (e *entry) resolve(i int, size int64, bounds bool) (Range, error) {
 	return e.span(size), nil
 }
 
-// span clips the bounds of an entry to a dimension.
+// span clips the bounds of an entry to the size of a dimension.
 func (e *entry) span(size int64) Range {
 	lo, hi := int64(0), size
 	if e.stride < 0 {
@@ -249,14 +248,15 @@ func (e *entry) span(size int64) Range {
 	return Range{Begin: int(begin), Len: int(count), Stride: int(e.stride)}
 }
 
-// Set copies value, broadcast to the slice's shape, to the place of the slice in dst.
+// Set copies value, broadcast to the slice's shape, to the slice of dst.
 func (s *Spec) Set(dst, value *tensor.Tensor) error {
 	v := s.View(dst.Shape())
 	final := make([]int, len(s.Final))
 	for i, d := range s.Final {
 		final[i] = int(d)
 	}
-	if slices.Contains(final, 0) { // whatever the value is
+	// Nothing to copy for any value.
+	if slices.Contains(final, 0) {
 		return nil
 	}
 	if !broadcasts(value.Shape(), final) {
@@ -279,7 +279,7 @@ func broadcasts(shape tensor.Shape, dims []int) bool {
 	return true
 }
 
-// finalView gives a view in the dimensions of the input those of the result.
+// finalView converts a view in the dimensions of the input to the dimensions of the result.
 func (s *Spec) finalView(v View) View {
 	out := View{Offset: v.Offset}
 	for _, d := range s.from {

@@ -1,6 +1,6 @@
 // Package strided copies elements between strided views of tensors. Slicing, reversing,
-// transposing, broadcasting, padding, tiling, concatenation, diagonals and blocks are all one copy
-// between two views of the same dimensions.
+// transposing, broadcasting, padding, tiling and concatenation are all one copy between two views
+// of the same dimensions. So are operations on diagonals and blocks.
 package strided
 
 import (
@@ -40,14 +40,14 @@ func (v *View) Slice(axis, start, n, step int) {
 	v.Strides[axis] *= step
 }
 
-// Reverse turns axis around, in place.
+// Reverse reverses axis in place.
 func (v *View) Reverse(axis int) {
 	if v.Dims[axis] > 0 {
 		v.Slice(axis, v.Dims[axis]-1, v.Dims[axis], -1)
 	}
 }
 
-// Permute returns the view whose axis i is axis perm[i] of v.
+// Permute returns a view whose axis i is axis perm[i] of v.
 func (v View) Permute(perm []int) View {
 	out := View{Dims: make([]int, len(perm)), Strides: make([]int, len(perm)), Offset: v.Offset}
 	for i, p := range perm {
@@ -56,7 +56,7 @@ func (v View) Permute(perm []int) View {
 	return out
 }
 
-// Split returns the view with axis cut in two: of size/inner and of inner elements.
+// Split returns a view with axis split into two axes of sizes size/inner and inner.
 func (v View) Split(axis, inner int) View {
 	out := View{Offset: v.Offset}
 	out.Dims = slices.Insert(slices.Clone(v.Dims), axis+1, inner)
@@ -65,7 +65,7 @@ func (v View) Split(axis, inner int) View {
 	return out
 }
 
-// Drop returns the view without axis, at index 0 of it.
+// Drop returns a view without axis, at index 0 of that axis.
 func (v View) Drop(axis int) View {
 	return View{
 		Dims:    slices.Delete(slices.Clone(v.Dims), axis, axis+1),
@@ -74,8 +74,8 @@ func (v View) Drop(axis int) View {
 	}
 }
 
-// Broadcast returns the view repeated to the given dimensions by NumPy's rules, which must allow
-// it.
+// Broadcast returns a view repeated to the given dimensions by NumPy's rules. The caller has
+// checked that they allow it.
 func (v View) Broadcast(dims []int) View {
 	out := View{Dims: slices.Clone(dims), Strides: make([]int, len(dims)), Offset: v.Offset}
 	lead := len(dims) - len(v.Dims)

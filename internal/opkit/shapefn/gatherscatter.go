@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// GatherNd is the rule of gathering the elements, or slices, of params that the vectors in the last
-// dimension of input 1 name.
+// GatherNd is the shape rule of operations that gather the elements, or slices, of params that the
+// index vectors in the last dimension of input 1 select.
 func GatherNd(c *opdef.ShapeContext, params Shape) error {
 	indices, err := opdef.WithRankAtLeast(c.In[1], 1)
 	if err != nil {
@@ -24,9 +24,8 @@ func GatherNd(c *opdef.ShapeContext, params Shape) error {
 	return nil
 }
 
-// CheckScatterNd checks the shapes of a scatter by index vectors: the leading dimensions of updates
-// are those of indices without the last, the trailing ones those of in after the dimensions that an
-// index vector selects.
+// CheckScatterNd checks the shapes of a scatter by index vectors. updates has the dimensions of
+// indices without the last, followed by the dimensions of in that an index vector does not select.
 func CheckScatterNd(indices, updates, in Shape) error {
 	if Count(in) == 0 && (Count(indices) > 0 || Count(updates) > 0) {
 		return status.InvalidArgumentf("Indices and updates specified for empty input")

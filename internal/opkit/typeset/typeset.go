@@ -1,4 +1,4 @@
-// Package typeset names the sets of element types that kernels are written for.
+// Package typeset defines the sets of element types that kernels are registered for.
 package typeset
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The sets, each in one fixed order.
+// The sets, each in a fixed order.
 var (
 	Floats    = []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64}
 	Complex   = []tensor.DType{tensor.Complex64, tensor.Complex128}
@@ -21,21 +21,21 @@ var (
 	Integers = slices.Concat(Signed, Unsigned)
 	Real     = slices.Concat(Floats, Integers)
 	Numbers  = slices.Concat(Real, Complex)
-	// Plain are the types that ordinary kernels compute with: numbers and truth values.
+	// Plain is the set of types for arithmetic kernels: numbers and bool.
 	Plain = append(slices.Clone(Numbers), tensor.Bool)
-	// Common are the types that every operation that only moves elements takes.
+	// Common is the set of types for operations that move elements: Plain and string.
 	Common = append(slices.Clone(Plain), tensor.String)
-	// All are all types that a tensor can have.
+	// All is the set of all tensor types.
 	All = slices.Concat(Plain, Opaque, Quantized, Float8, Nibbles)
 )
 
-// Join returns the types of all sets.
+// Join returns the union of disjoint sets.
 func Join(sets ...[]tensor.DType) []tensor.DType { return slices.Concat(sets...) }
 
-// With returns a set with further types.
+// With returns set extended by more types.
 func With(set []tensor.DType, more ...tensor.DType) []tensor.DType { return slices.Concat(set, more) }
 
-// Without returns a set without some of its types.
+// Without returns set without the types in less.
 func Without(set []tensor.DType, less ...tensor.DType) []tensor.DType {
 	return slices.DeleteFunc(slices.Clone(set), func(d tensor.DType) bool { return slices.Contains(less, d) })
 }

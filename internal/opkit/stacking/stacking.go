@@ -1,5 +1,5 @@
-// Package stacking takes tensors apart along their outermost dimension and puts tensors of one
-// shape together along a new one.
+// Package stacking splits tensors along their outermost dimension and stacks tensors of one shape
+// along a new one.
 package stacking
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Row returns a copy of row i of t, without the outermost dimension of t.
+// Row returns a copy of row i of t, which has the shape of t without its outermost dimension.
 func Row(t *tensor.Tensor, i int) (tensor.Tensor, error) {
 	row, err := tensor.Alloc(t.DType(), t.Shape()[1:])
 	if err != nil {
@@ -20,21 +20,20 @@ func Row(t *tensor.Tensor, i int) (tensor.Tensor, error) {
 	return row, nil
 }
 
-// SetRow copies row, which has the type of dst and the shape of its rows, to row i of dst.
+// SetRow copies row to row i of dst. row has the type and row shape of dst.
 func SetRow(dst *tensor.Tensor, i int, row *tensor.Tensor) {
 	n := row.NumElements()
 	strided.CopyRows(dst, strided.Rows{Offset: i * n}, row, strided.Rows{}, 1, n)
 }
 
-// SetRows copies src, which has the type of dst and rows of the same shape, to the rows of dst from
-// lo on.
+// SetRows copies the rows of src to dst from row lo on. src has the type and row shape of dst.
 func SetRows(dst *tensor.Tensor, lo int, src *tensor.Tensor) {
 	if n := src.NumElements(); n > 0 {
 		strided.CopyRows(dst, strided.Rows{Offset: lo * (n / src.Dim(0))}, src, strided.Rows{}, 1, n)
 	}
 }
 
-// Stack returns a tensor of len(rows) rows, all of the given type and shape.
+// Stack returns a tensor of len(rows) rows, which all have the given type and shape.
 func Stack(dtype tensor.DType, shape tensor.Shape, rows []tensor.Tensor) (tensor.Tensor, error) {
 	out, err := tensor.AllocShared(dtype, slices.Concat(tensor.Shape{int64(len(rows))}, shape))
 	if err != nil {
@@ -46,9 +45,9 @@ func Stack(dtype tensor.DType, shape tensor.Shape, rows []tensor.Tensor) (tensor
 	return out, nil
 }
 
-// Pad returns a tensor of len(rows) rows whose shape is the given one; dimensions that are not
-// known are as large as those of the largest row. Rows, which have shapes compatible with that one,
-// are filled up with zeros at their ends.
+// Pad returns a tensor of len(rows) rows with the given row shape. An unknown dimension has the
+// size of the largest row. Rows have shapes compatible with the given one and are padded with zeros
+// at the end of each dimension.
 func Pad(dtype tensor.DType, shape tensor.PartialShape, rows []tensor.Tensor) (tensor.Tensor, error) {
 	dims := slices.Concat(tensor.Shape{int64(len(rows))}, shape.Dims())
 	for i := range dims[1:] {
@@ -72,7 +71,7 @@ func Pad(dtype tensor.DType, shape tensor.PartialShape, rows []tensor.Tensor) (t
 	return out, nil
 }
 
-// corner returns the view of the elements of row r that have indices within a shape.
+// corner returns the view of those elements of row r whose indices are within a shape.
 func corner(dims tensor.Shape, r int, within tensor.Shape) strided.View {
 	v := strided.Of(dims)
 	v.Slice(0, r, 1, 1)
@@ -83,19 +82,19 @@ func corner(dims tensor.Shape, r int, within tensor.Shape) strided.View {
 	return v
 }
 
-// View returns rows lo to hi of t, sharing elements, with a reference of its own.
+// View returns rows lo to hi of t. It shares their memory and holds a reference of its own.
 func View(t *tensor.Tensor, lo, hi int) tensor.Tensor {
 	rows := t.Rows(lo, hi)
 	return rows.Retain()
 }
 
-// RowView returns row i of t without the outermost dimension, sharing elements, with a reference of
-// its own.
+// RowView returns row i of t without the outermost dimension. It shares the row's memory and holds
+// a reference of its own.
 func RowView(t *tensor.Tensor, i int) tensor.Tensor {
 	rows := t.Rows(i, i+1)
 	row, err := rows.WithShape(t.Shape()[1:])
 	if err != nil {
-		panic(err) // as many elements as before
+		panic(err) // unreachable: the number of elements is unchanged
 	}
 	return row.Retain()
 }

@@ -1,5 +1,5 @@
-// Package intarg reads the small integer inputs of kernels: sizes, axes, permutations, indices of
-// any integer type.
+// Package intarg reads the integer inputs of kernels, of any integer type: sizes, axes,
+// permutations and indices.
 package intarg
 
 import (
@@ -9,13 +9,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Integer is the constraint of Go types that hold integers of some DType.
+// Integer is the constraint of Go types that represent integer DTypes.
 type Integer interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
-// Values returns the elements of an integer tensor; nil for other types. Those of an int64 tensor
-// are shared.
+// Values returns the elements of an integer tensor, or nil for other types. The result shares
+// memory with an int64 tensor.
 func Values(t *tensor.Tensor) []int64 {
 	if t.DType() == tensor.Int64 {
 		return tensor.Values[int64](t)
@@ -27,7 +27,7 @@ func Values(t *tensor.Tensor) []int64 {
 	return out
 }
 
-// Read copies elements lo to lo+len(dst) of an integer tensor and reports false for other types.
+// Read copies elements lo to lo+len(dst) of an integer tensor. It reports false for other types.
 func Read(dst []int64, t *tensor.Tensor, lo int) bool {
 	switch t.DType() {
 	case tensor.Int64:
@@ -58,14 +58,14 @@ func widen[I Integer](dst []int64, src []I) {
 	}
 }
 
-// Scalar returns the first element of an integer tensor that has one.
+// Scalar returns the first element of a non-empty integer tensor.
 func Scalar(t *tensor.Tensor) int64 {
 	var v [1]int64
 	Read(v[:], t, 0)
 	return v[0]
 }
 
-// Set makes the elements of an integer tensor those of vals.
+// Set sets the elements of an integer tensor to vals.
 func Set(t *tensor.Tensor, vals []int64) {
 	switch t.DType() {
 	case tensor.Int64:
@@ -85,7 +85,7 @@ func Set(t *tensor.Tensor, vals []int64) {
 	case tensor.Uint64:
 		narrow(tensor.Values[uint64](t), vals)
 	default:
-		panic(fmt.Sprintf("ints: %v is no integer type", t.DType()))
+		panic(fmt.Sprintf("intarg: %v is no integer type", t.DType()))
 	}
 }
 
@@ -95,8 +95,8 @@ func narrow[I Integer](dst []I, src []int64) {
 	}
 }
 
-// Axis counts an axis from the front, negative ones from the end, and reports whether it lies
-// within the rank.
+// Axis converts an axis that may count from the end to one that counts from the front. It reports
+// whether the axis is within the rank.
 func Axis(axis int64, rank int) (int, bool) {
 	if axis < 0 {
 		axis += int64(rank)
@@ -104,7 +104,8 @@ func Axis(axis int64, rank int) (int, bool) {
 	return int(axis), axis >= 0 && axis < int64(rank)
 }
 
-// Shape checks dimensions that an input gives.
+// Shape returns dims as a shape. It returns InvalidArgument for negative dimensions and for too
+// many elements.
 func Shape(dims []int64) (tensor.Shape, error) {
 	for _, d := range dims {
 		if d < 0 {
@@ -119,8 +120,8 @@ func Shape(dims []int64) (tensor.Shape, error) {
 	return shape, err
 }
 
-// Position formats the coordinates of element i of a tensor of the given shape as error messages do:
-// "[1,0]", or "" for a scalar.
+// Position formats the coordinates of element i of a tensor of the given shape as error messages
+// do: "[1,0]", or "" for a scalar.
 func Position(shape tensor.Shape, i int) string {
 	if len(shape) == 0 {
 		return ""

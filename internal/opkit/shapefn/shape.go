@@ -1,6 +1,5 @@
-// Package shapefn is the vocabulary of shape rules: arithmetic on shapes and dimensions of which
-// not everything is known. Errors have the texts that TensorFlow's clients see when they build a
-// graph.
+// Package shapefn provides arithmetic on partially known shapes and dimensions for shape rules.
+// Errors have the texts that TensorFlow's clients see when they build a graph.
 package shapefn
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Shape is what is known of a shape.
+// Shape is a partially known shape.
 type Shape = tensor.PartialShape
 
 // Unknown is an unknown dimension.
@@ -20,9 +19,9 @@ const Unknown = tensor.UnknownDim
 // Of returns the shape with the given dimensions.
 func Of(dims ...int64) Shape { return tensor.MakePartial(dims...) }
 
-// Given returns the shape that the elements of a tensor are: -1 for what is not known, nothing
-// below.
-func Given(dims []int64) (Shape, error) {
+// FromDims returns the shape with the given dimensions, where -1 means unknown. Smaller values are
+// an InvalidArgument error.
+func FromDims(dims []int64) (Shape, error) {
 	for _, d := range dims {
 		if d < -1 {
 			return Shape{}, status.InvalidArgumentf("Dimension %d must be >= -1", d)
@@ -31,8 +30,8 @@ func Given(dims []int64) (Shape, error) {
 	return Of(dims...), nil
 }
 
-// Sub returns dimensions lo to hi; negative bounds count from the end. Nothing is known of it if
-// the rank of s is unknown; bounds must lie within the rank.
+// Sub returns dimensions lo to hi; negative bounds count from the end. The result is unknown if the
+// rank of s is. Bounds are clamped to the rank.
 func Sub(s Shape, lo, hi int) Shape {
 	if !s.RankKnown() {
 		return Shape{}
@@ -56,7 +55,8 @@ func From(s Shape, lo int) Shape {
 	return Sub(s, lo, s.Rank())
 }
 
-// Concat returns the dimensions of all shapes in order.
+// Concat returns the dimensions of all shapes in order. The result is unknown if the rank of any
+// shape is.
 func Concat(all ...Shape) Shape {
 	var dims []int64
 	for _, s := range all {
@@ -68,7 +68,7 @@ func Concat(all ...Shape) Shape {
 	return Of(dims...)
 }
 
-// Replace returns s with another dimension i, counted from the end if negative.
+// Replace returns s with dimension i set to dim; a negative i counts from the end.
 func Replace(s Shape, i int, dim int64) Shape {
 	if !s.RankKnown() {
 		return s
@@ -102,7 +102,7 @@ func Count(s Shape) int64 {
 	return Unknown
 }
 
-// Add returns a + b.
+// Add returns a + b, or Unknown.
 func Add(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return Unknown
@@ -110,7 +110,7 @@ func Add(a, b int64) int64 {
 	return a + b
 }
 
-// Minus returns a - b.
+// Minus returns a - b, or Unknown. A negative result is an InvalidArgument error.
 func Minus(a, b int64) (int64, error) {
 	if a < 0 || b < 0 {
 		return Unknown, nil
@@ -121,7 +121,7 @@ func Minus(a, b int64) (int64, error) {
 	return a - b, nil
 }
 
-// Times returns a * b.
+// Times returns a * b, or Unknown.
 func Times(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0
@@ -132,7 +132,7 @@ func Times(a, b int64) int64 {
 	return a * b
 }
 
-// Divide returns a / b, which must be even.
+// Divide returns a / b, or Unknown. A remainder is an InvalidArgument error.
 func Divide(a, b int64) (int64, error) {
 	if a < 0 || b == 1 {
 		return a, nil
@@ -146,7 +146,7 @@ func Divide(a, b int64) (int64, error) {
 	return a / b, nil
 }
 
-// Min returns the smaller of two dimensions.
+// Min returns the smaller of two dimensions, or Unknown.
 func Min(a, b int64) int64 {
 	switch {
 	case a == 0 || b == 0:
@@ -157,7 +157,7 @@ func Min(a, b int64) int64 {
 	return min(a, b)
 }
 
-// CheckDim checks that a dimension can have a value.
+// CheckDim checks that a dimension is want or unknown.
 func CheckDim(dim, want int64) error {
 	if dim >= 0 && dim != want {
 		return status.InvalidArgumentf("Dimension must be %d but is %d", want, dim)
@@ -175,7 +175,7 @@ func CheckRanks(c *opdef.ShapeContext, first int, ranks ...int) error {
 	return nil
 }
 
-// Input returns the shape that input i, a vector of sizes, stands for, as far as it is known.
+// Input returns the shape that input i, a vector of sizes, holds, as far as it is known.
 func Input(c *opdef.ShapeContext, i int) (Shape, error) {
 	if _, err := opdef.WithRank(c.In[i], 1); err != nil {
 		return Shape{}, err
@@ -190,7 +190,7 @@ func Input(c *opdef.ShapeContext, i int) (Shape, error) {
 	return c.ValueAsShape(i), nil
 }
 
-// Dim returns the dimension that input i, a scalar, gives.
+// Dim returns the dimension that input i, a scalar, holds.
 func Dim(c *opdef.ShapeContext, i int) (int64, error) {
 	t := c.Value(i)
 	if t == nil {
@@ -206,7 +206,7 @@ func Dim(c *opdef.ShapeContext, i int) (int64, error) {
 	return v, nil
 }
 
-// Axis returns the axis that input i, a scalar, gives, counted from the front, and whether it is
+// Axis returns the axis that input i, a scalar, holds, counted from the front, and whether it is
 // known.
 func Axis(c *opdef.ShapeContext, i, rank int) (axis int, known bool, err error) {
 	t := c.Value(i)
@@ -230,7 +230,7 @@ func Axis(c *opdef.ShapeContext, i, rank int) (axis int, known bool, err error) 
 	return int(v), true, nil
 }
 
-// Ints returns the value of integer input i if it is known.
+// Ints returns the value of integer input i, if it is known.
 func Ints(c *opdef.ShapeContext, i int) ([]int64, bool) {
 	t := c.Value(i)
 	if t == nil {

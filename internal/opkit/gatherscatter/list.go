@@ -1,6 +1,6 @@
-// Package gatherscatter gathers and scatters rows of tensors by index. A row is what one index, or
-// one vector of indices, selects: a run of elements that lie together. Indices are read and checked
-// once, as a list of row numbers, and then used by loops that need no more checks.
+// Package gatherscatter gathers and scatters rows of tensors by index. A row is a contiguous run of
+// elements that one index, or one index vector, selects. Indices are read and checked once, into a
+// list of row numbers. The loops that use the list need no further checks.
 package gatherscatter
 
 import (
@@ -14,19 +14,20 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// List is a list of row numbers. It may hold pooled memory: release it after use.
+// List is a list of row numbers. It may hold pooled memory; call Release after use.
 type List struct {
 	Rows    []int64
 	scratch tensor.Tensor
 }
 
-// Release gives back the memory of the list.
+// Release frees the memory of the list.
 func (l *List) Release() {
 	l.scratch.Release()
 	l.Rows = nil
 }
 
-// SkipsBad reports whether an operation passes over indices that are out of range.
+// SkipsBad reports whether the attribute bad_indices_policy tells an operation to skip indices out
+// of range.
 func SkipsBad(attrs opdef.Attrs) (bool, error) {
 	switch policy := attrs.String("bad_indices_policy"); policy {
 	case "", "DEFAULT", "ERROR":
@@ -38,13 +39,13 @@ func SkipsBad(attrs opdef.Attrs) (bool, error) {
 	}
 }
 
-// skipped marks, among row numbers, an index to be passed over.
+// skipped is the row number of an index to skip.
 const skipped = -1
 
-// Read makes a list of the elements of an integer tensor, each of which must lie in [0, limit). bad
-// is the position of the first that does not, or -1.
+// Read returns the elements of an integer tensor as row numbers in [0, limit). bad is the position
+// of the first one out of range, or -1.
 func Read(indices *tensor.Tensor, limit int) (l List, bad int, err error) {
-	if l, err = Numbers(indices); err != nil {
+	if l, err = ReadUnchecked(indices); err != nil {
 		return l, -1, err
 	}
 	for i, row := range l.Rows {
@@ -55,8 +56,8 @@ func Read(indices *tensor.Tensor, limit int) (l List, bad int, err error) {
 	return l, -1, nil
 }
 
-// Numbers makes a list of the elements of an integer tensor, whatever they are.
-func Numbers(t *tensor.Tensor) (l List, err error) {
+// ReadUnchecked returns the elements of an integer tensor without checking their range.
+func ReadUnchecked(t *tensor.Tensor) (l List, err error) {
 	if t.DType() == tensor.Int64 {
 		l.Rows = tensor.Values[int64](t)
 		return l, nil
@@ -79,9 +80,9 @@ func (l *List) alloc(n int) (err error) {
 	return err
 }
 
-// ReadVectors makes a list of the vectors in the last dimension of an integer tensor, each an index
-// into dims, whose number of elements is the number of rows. bad is the position of the first
-// vector that lies outside, or -1; with skip such vectors are passed over.
+// ReadVectors returns the row numbers of the index vectors in the last dimension of an integer
+// tensor. Each vector is an index into dims, which has one row per element. bad is the position of
+// the first vector out of range, or -1. With skip, such vectors are skipped instead.
 func ReadVectors(indices *tensor.Tensor, dims tensor.Shape, skip bool) (l List, bad int, err error) {
 	depth := len(dims)
 	n := 0
@@ -105,10 +106,10 @@ func ReadVectors(indices *tensor.Tensor, dims tensor.Shape, skip bool) (l List, 
 }
 
 // flatten sets rows to the row numbers of vectors of len(dims) indices each. It returns the first
-// vector that lies outside of dims, or -1.
+// vector out of range, or -1.
 func flatten[T int16 | int32 | int64](rows []int64, indices []T, dims tensor.Shape, skip bool) (bad int) {
 	depth := len(dims)
-	if depth == 2 { // places in a matrix, without a loop for each
+	if depth == 2 { // matrix positions, without an inner loop
 		height, width := dims[0], dims[1]
 		for i := range rows {
 			y, x := int64(indices[2*i]), int64(indices[2*i+1])
@@ -141,7 +142,7 @@ func flatten[T int16 | int32 | int64](rows []int64, indices []T, dims tensor.Sha
 	return -1
 }
 
-// Vector prints vector i of a tensor of index vectors, "1, 0".
+// Vector formats vector i of a tensor of index vectors: "1, 0".
 func Vector(indices *tensor.Tensor, i int) string {
 	depth := indices.Dim(indices.Rank() - 1)
 	index := make([]int64, depth)
@@ -153,8 +154,9 @@ func Vector(indices *tensor.Tensor, i int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Make returns a list of n row numbers to be filled in. Negative ones are passed over.
-func Make(n int) (l List, err error) {
+// NewList returns a list of n row numbers for the caller to fill in. Negative row numbers are
+// skipped.
+func NewList(n int) (l List, err error) {
 	err = l.alloc(n)
 	return l, err
 }
