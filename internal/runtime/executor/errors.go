@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// hint is what TensorFlow adds when memory runs out. Clients look for it.
+// hint is the text that TensorFlow appends to the error of a failed allocation. Clients match it.
 const hint = "\nHint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom " +
 	"to RunOptions for current allocation info. This isn't available when running in Eager mode.\n"
 
@@ -36,10 +36,16 @@ func (n *node) explain(err error) error {
 		e = e.Annotate("\nExecuting non-communication op <%s> originally returned UnavailableError, and was replaced by "+
 			"InternalError to avoid invoking TF network error handling logic.", n.name)
 		e.Code = status.Internal
-	case e.Code == status.ResourceExhausted && !strings.Contains(e.Message, hint):
+	case failedAllocation(e) && !strings.Contains(e.Message, hint):
 		e = e.Annotate("%s", hint)
 	}
 	return e
+}
+
+// failedAllocation reports whether an error says that memory ran out. Other resources, such as disk
+// space, have the same code, and the hint would mislead there.
+func failedAllocation(e *status.Error) bool {
+	return e.Code == status.ResourceExhausted && strings.Contains(e.Message, "OOM")
 }
 
 // fail ends the run with its first error: nothing more is started, and the rest of the step is

@@ -21,7 +21,8 @@ func TestErrors(t *testing.T) {
 		{"Fail", nil, status.InvalidArgument, "failed\n\t [[{{node bad}}]]"},
 		{"Fail", opdef.Attrs{"code": int64(status.Unavailable)}, status.Internal, "replaced by InternalError"},
 		{"FailDistributed", opdef.Attrs{"code": int64(status.Unavailable)}, status.Unavailable, "failed"},
-		{"Fail", opdef.Attrs{"code": int64(status.ResourceExhausted)}, status.ResourceExhausted, "\nHint: If you want"},
+		{"OutOfMemory", nil, status.ResourceExhausted, "\nHint: If you want"},
+		{"Fail", opdef.Attrs{"code": int64(status.ResourceExhausted)}, status.ResourceExhausted, "failed\n\t [[{{node bad}}]]"},
 		{"Panic", nil, status.Internal, "at the disco"},
 		{"PanicAsync", nil, status.Internal, "at the disco"},
 		{"NoOutput", nil, status.Internal, "Missing 0-th output from {{node bad}}"},
@@ -40,6 +41,9 @@ func TestErrors(t *testing.T) {
 			if status.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.contains) ||
 				strings.Count(err.Error(), "{{node bad}}") != 1 {
 				t.Errorf("%s %v: got %v: %v", tt.op, tt.attrs, status.CodeOf(err), err)
+			}
+			if strings.Contains(err.Error(), "OOM happens") != (tt.op == "OutOfMemory") {
+				t.Errorf("%s %v: hint about memory: %v", tt.op, tt.attrs, err)
 			}
 		}
 	}

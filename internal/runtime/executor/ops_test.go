@@ -44,6 +44,9 @@ func registerOps() {
 	register("Wait", one, number, nil, async(untilCancelled))
 	register("Work", one, number, []string{"micros: int"}, newWork)
 	register("Fail", one, number, failing, newFail)
+	register("OutOfMemory", one, number, nil, kernel.Stateless(func(*kernel.Context) error {
+		return status.ResourceExhaustedf("OOM when allocating tensor with shape[9] and type int64")
+	}))
 	register("FailDistributed", one, number, failing, newFail)
 	register("Positive", one, number, nil, kernel.Stateless(func(c *kernel.Context) error {
 		if c.Dead = tensor.Value[int64](c.Input(0)) <= 0; c.Dead {
