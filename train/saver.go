@@ -175,6 +175,7 @@ func (sv *Saver) Save(ctx context.Context, sess Session, path string, step int64
 		return "", err
 	}
 	if err := sv.write(ctx, sess, prefix); err != nil {
+		checkpoint.Sweep(dir) // the parts that tasks have written, which a full disk needs back
 		return "", status.Errorf(status.CodeOf(err), "saving %s: %w", prefix, err)
 	}
 	return prefix, sv.kept.commit(prefix)

@@ -307,6 +307,27 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
+// TestFailedSaveLeavesNoParts fails a save after the tasks have written their parts: Save removes
+// them.
+func TestFailedSaveLeavesNoParts(t *testing.T) {
+	dir := t.TempDir()
+	s := newScope()
+	m := newSavedVars(s)
+	saver := train.NewSaver(s, train.SaverOptions{Sharded: true})
+	sess := session(t, s)
+	run(t, sess, m.init)
+	path := filepath.Join(dir, "ck")
+	if err := os.MkdirAll(checkpoint.IndexFile(path), 0o700); err != nil { // no file can have this name
+		t.Fatal(err)
+	}
+	if _, err := saver.Save(t.Context(), sess, path, train.NoStep); err == nil || strings.Contains(err.Error(), "OOM") {
+		t.Errorf("got %v", err)
+	}
+	if left := names(t, dir); !slices.Equal(left, []string{"checkpoint", "ck.index"}) {
+		t.Errorf("left are %q", left)
+	}
+}
+
 // TestMetaGraph saves, and restores with what stands in the files alone.
 func TestMetaGraph(t *testing.T) {
 	dir := t.TempDir()
