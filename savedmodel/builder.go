@@ -23,6 +23,18 @@ type Builder struct {
 	assets map[string]string // name in the model → path of the file
 }
 
+// CheckCreate reports whether [Create] can begin a SavedModel in a folder: AlreadyExists if the
+// folder is not empty, and the error of the file system if nothing can be written beside it. Programs
+// that export at the end of a long run call it at the start. It makes the parent folders of dir.
+func CheckCreate(dir string) error {
+	b, err := Create(dir)
+	if err != nil {
+		return err
+	}
+	b.Abort()
+	return nil
+}
+
 // Create begins a SavedModel in a folder that does not exist or is empty. Save or Abort must be
 // called; Abort after Save does nothing.
 func Create(dir string) (*Builder, error) {

@@ -3,10 +3,12 @@ package train
 import (
 	"context"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/savedmodel"
@@ -52,6 +54,16 @@ func (e Export) SaveModel(ctx context.Context, sess Session, s *op.Scope, saver 
 		return err
 	}
 	return b.Save()
+}
+
+// check reports whether SaveModel can write to its folder and read the assets.
+func (e Export) check() error {
+	for _, path := range e.Assets {
+		if _, err := os.Stat(path); err != nil {
+			return fileio.Error(path, err)
+		}
+	}
+	return savedmodel.CheckCreate(e.Dir)
 }
 
 // addAssets copies the files, in order of the outputs that they are fed to.
@@ -115,8 +127,12 @@ type SavedModelHook struct {
 	saver *Saver
 }
 
-// Begin implements [SessionRunHook].
+// Begin implements [SessionRunHook]. It fails if the model cannot be written to [Export.Dir], or if
+// an asset is missing, so that this is known before the first step.
 func (h *SavedModelHook) Begin(s *op.Scope) error {
+	if err := h.check(); err != nil {
+		return err
+	}
 	h.scope = s
 	if len(Variables(s, GlobalVariables)) > 0 {
 		h.saver = buildSaver(s, SaverOptions{Sharded: true})

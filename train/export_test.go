@@ -3,14 +3,51 @@ package train_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 	"github.com/weft-ml/weft/train"
 )
+
+// TestExportIsCheckedFirst has an export folder that holds a model, one below a file, and an asset
+// that is missing: training does not begin.
+func TestExportIsCheckedFirst(t *testing.T) {
+	dir := t.TempDir()
+	used, file := filepath.Join(dir, "used"), filepath.Join(dir, "file")
+	if err := os.MkdirAll(filepath.Join(used, "variables"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		export train.Export
+		want   status.Code
+	}{
+		"used":   {train.Export{Dir: used}, status.AlreadyExists},
+		"no dir": {train.Export{Dir: filepath.Join(file, "model")}, status.FailedPrecondition},
+		"no asset": {
+			train.Export{Dir: filepath.Join(dir, "new"), Assets: map[op.Output]string{{}: filepath.Join(dir, "words.txt")}}, status.NotFound,
+		},
+	} {
+		hook := &train.SavedModelHook{Export: test.export}
+		if err := hook.Begin(newScope()); status.CodeOf(err) != test.want {
+			t.Errorf("%s: got %v, want %v", name, err, test.want)
+		}
+	}
+	hook := &train.SavedModelHook{Export: train.Export{Dir: filepath.Join(dir, "new")}}
+	if err := hook.Begin(newScope()); err != nil {
+		t.Error(err)
+	}
+	if left := names(t, dir); !slices.Equal(left, []string{"file", "used"}) {
+		t.Errorf("left are %q", left)
+	}
+}
 
 // TestExportWithAsset writes a model without variables that reads a file, and uses it after the
 // file is gone.

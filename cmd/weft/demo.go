@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weft-ml/weft/cmd/weft/internal/mnist"
+	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/train"
@@ -175,20 +176,28 @@ func (f *demoFlags) train(ctx context.Context, scr *screen, cl *server.Cluster, 
 	return nil
 }
 
-// exportHook writes the model when training has come to its end, which it has not if it was
-// interrupted.
+// exportHook writes the model at the end of training, unless training was interrupted or an earlier
+// run has written a model for the same number of steps.
 type exportHook struct {
 	train.SavedModelHook
 	interrupted func() bool
+	exists      bool
+}
+
+// Begin implements train.SessionRunHook.
+func (h *exportHook) Begin(s *op.Scope) error {
+	err := h.SavedModelHook.Begin(s)
+	h.exists = status.CodeOf(err) == status.AlreadyExists
+	if h.exists {
+		return nil
+	}
+	return err
 }
 
 // End implements train.SessionRunHook.
 func (h *exportHook) End(ctx context.Context, sess train.Session) error {
-	if h.interrupted() {
+	if h.exists || h.interrupted() {
 		return nil
 	}
-	if err := h.SavedModelHook.End(ctx, sess); status.CodeOf(err) != status.AlreadyExists {
-		return err
-	}
-	return nil // a demo of before has come as far
+	return h.SavedModelHook.End(ctx, sess)
 }
