@@ -48,7 +48,7 @@ func (m *SessionManager) session() (*weft.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return weft.NewSession(m.Target, g, m.Options...)
+	return weft.NewSession(m.Target, g, append([]weft.Option{weft.WithLogger(m.logger())}, m.Options...)...)
 }
 
 // PrepareSession returns a session for the chief: it restores the model from a checkpoint or else
@@ -145,18 +145,23 @@ func notReady(ctx context.Context, sess Session, ready op.Output) (string, error
 }
 
 // WaitForSession returns a session for a worker that is not the chief: it waits until the chief has
-// made the model ready, and initializes what is local. The caller closes the session.
+// initialized or restored the model, and initializes the local variables and tables. While it waits
+// it logs what is missing. The error has the code DeadlineExceeded if ctx ends first. The caller
+// closes the session.
 func (m *SessionManager) WaitForSession(ctx context.Context) (*weft.Session, error) {
-	pause, said := firstWait, ""
+	waiting := startWaitLog(m.logger(), "a session on "+m.Target)
+	defer waiting.stop()
+	pause, logged := firstWait, ""
 	for {
 		sess, missing, err := m.look(ctx)
 		if sess != nil || err != nil {
 			return sess, err
 		}
-		if missing != said {
-			m.logger().Info("waiting for the chief to make the model ready", "missing", missing)
-			said = missing
+		if missing != logged {
+			m.logger().Info("waiting for the chief to initialize or restore the model", "missing", missing)
+			logged = missing
 		}
+		waiting.setReason(missing)
 		if err := sleep(ctx, pause); err != nil {
 			return nil, status.DeadlineExceededf("Session was not ready: waiting for the chief to initialize %s: %w", missing, err)
 		}
@@ -168,8 +173,8 @@ func (m *SessionManager) WaitForSession(ctx context.Context) (*weft.Session, err
 	}
 }
 
-// look returns a session if the model is ready, and else what is missing. Tasks that are lost may
-// come back.
+// look returns a session if the model is ready, and otherwise what is missing: names of variables,
+// or the error of a task that was lost and may come back.
 func (m *SessionManager) look(ctx context.Context) (*weft.Session, string, error) {
 	sess, err := m.session()
 	if err != nil {
@@ -186,7 +191,7 @@ func (m *SessionManager) look(ctx context.Context) (*weft.Session, string, error
 	if isPreemption(err) && ctx.Err() == nil {
 		return nil, err.Error(), nil
 	}
-	return nil, missing, err
+	return nil, abbreviate(missing), err
 }
 
 // isPreemption reports whether an error means that tasks were lost, which may come back.
