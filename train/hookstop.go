@@ -85,12 +85,23 @@ func (h *StopAtStepHook) AfterRun(ctx context.Context, run *RunContext, values R
 	return err
 }
 
-// NanTensorHook ends training when the loss is no number: with an error, or in order if OnlyStop.
+// NanTensorHook ends training when an element of the loss is not a number. Both the error and the
+// log line name the loss and, if the graph has one, the global step.
 type NanTensorHook struct {
 	NoHook
-	Loss     op.Output // float or double
-	OnlyStop bool
-	Logger   *slog.Logger // nil for nowhere
+	Loss     op.Output    // float32 or float64, of any shape
+	OnlyStop bool         // request a stop instead of failing the step with InvalidArgument
+	Logger   *slog.Logger // logs the stop if OnlyStop; nil for no log
+
+	step *Variable // nil if the graph has no global step
+}
+
+// Begin implements [SessionRunHook].
+func (h *NanTensorHook) Begin(s *op.Scope) error {
+	for _, v := range Variables(s, globalStepKey) {
+		h.step = v
+	}
+	return nil
 }
 
 // BeforeRun implements [SessionRunHook].
@@ -99,15 +110,24 @@ func (h *NanTensorHook) BeforeRun(context.Context, *RunContext) (RunArgs, error)
 }
 
 // AfterRun implements [SessionRunHook].
-func (h *NanTensorHook) AfterRun(_ context.Context, run *RunContext, values RunValues) error {
+func (h *NanTensorHook) AfterRun(ctx context.Context, run *RunContext, values RunValues) error {
 	if !hasNaN(&values.Fetched[0]) {
 		return nil
 	}
-	if !h.OnlyStop {
-		return status.InvalidArgumentf("Model diverged with loss = NaN: %v", h.Loss)
+	at := int64(NoStep)
+	if h.step != nil {
+		var err error
+		if at, err = readStep(ctx, run.Session, h.step); err != nil {
+			return status.Errorf(status.CodeOf(err), "reading the global step after a loss of NaN: %w", err)
+		}
 	}
-	if h.Logger != nil {
-		h.Logger.Warn("Model diverged with loss = NaN.", "loss", h.Loss.String())
+	switch {
+	case !h.OnlyStop && at == NoStep:
+		return status.InvalidArgumentf("Model diverged with loss = NaN: %v", h.Loss)
+	case !h.OnlyStop:
+		return status.InvalidArgumentf("Model diverged with loss = NaN: %v at global step %d", h.Loss, at)
+	case h.Logger != nil:
+		h.Logger.Warn("Model diverged with loss = NaN.", "loss", h.Loss.String(), "step", at)
 	}
 	run.RequestStop()
 	return nil

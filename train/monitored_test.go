@@ -254,8 +254,9 @@ func TestNaN(t *testing.T) {
 		x := op.Placeholder(s, tensor.Float32)
 		loss := op.Identity(s, x)
 		step := train.AssignAdd(s, train.GlobalStep(s), op.Const(s, int64(1)))
+		var logged bytes.Buffer
 		sess, err := train.NewMonitoredSession(t.Context(), "local", s, train.MonitoredOptions{
-			Chief: true, Hooks: []train.SessionRunHook{&train.NanTensorHook{Loss: loss, OnlyStop: only}},
+			Chief: true, Hooks: []train.SessionRunHook{&train.NanTensorHook{Loss: loss, OnlyStop: only, Logger: textLog(&logged)}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -264,8 +265,11 @@ func TestNaN(t *testing.T) {
 			_, err := sess.Run(ctx, map[op.Output]tensor.Tensor{x: tensor.Scalar(float32(math.NaN()))}, nil, []*graph.Node{step})
 			return err
 		})
-		if only != (err == nil) {
+		if only != (err == nil) || !only && !strings.HasSuffix(err.Error(), "at global step 1") {
 			t.Errorf("only stop = %v: %v", only, err)
+		}
+		if only != strings.Contains(logged.String(), "step=1") {
+			t.Errorf("only stop = %v: logged %q", only, logged.String())
 		}
 	}
 }
@@ -281,7 +285,7 @@ func TestWorkerWaitsForChief(t *testing.T) {
 	}
 	waiting := make(chan struct{})
 	said := writerFunc(func(b []byte) {
-		if bytes.Contains(b, []byte("waiting for the chief")) {
+		if bytes.Contains(b, []byte("waiting for the chief to initialize")) {
 			close(waiting)
 		}
 	})
