@@ -17,7 +17,7 @@ type Callable struct {
 	session *Session
 	known   *known
 	handle  int64
-	feeds   int
+	feeds   []feedSpec
 	fetches int
 }
 
@@ -27,6 +27,10 @@ func (s *Session) MakeCallable(
 	ctx context.Context, feeds, fetches []graph.Output, targets []*graph.Node, opts ...RunOption,
 ) (*Callable, error) {
 	feed, fetch, target, err := signature(feeds, fetches, targets)
+	if err != nil {
+		return nil, err
+	}
+	specs, err := newFeedSpecs(s.graph, feeds)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +48,7 @@ func (s *Session) MakeCallable(
 	if err != nil {
 		return nil, err
 	}
-	return &Callable{session: s, known: k, handle: resp.GetHandle(), feeds: len(feeds), fetches: len(fetches)}, nil
+	return &Callable{session: s, known: k, handle: resp.GetHandle(), feeds: specs, fetches: len(fetches)}, nil
 }
 
 // callableRequests are those that no call uses: a master borrows its request.
@@ -61,8 +65,8 @@ func recycle(req *message.RunCallableRequest) {
 // Run runs the step. Feeds are in the order in which they were declared, and so are the values that
 // it returns; who owns them is as with [Session.Run].
 func (c *Callable) Run(ctx context.Context, feeds ...tensor.Tensor) ([]tensor.Tensor, error) {
-	if len(feeds) != c.feeds {
-		return nil, status.InvalidArgumentf("the callable takes %d feeds, got %d", c.feeds, len(feeds))
+	if len(feeds) != len(c.feeds) {
+		return nil, status.InvalidArgumentf("the callable takes %d feeds, got %d", len(c.feeds), len(feeds))
 	}
 	// whose master keeps to the limit itself
 	if d := c.session.settings.timeout(); d > 0 && !c.known.inProcess {
@@ -72,15 +76,15 @@ func (c *Callable) Run(ctx context.Context, feeds ...tensor.Tensor) ([]tensor.Te
 	}
 	req := callableRequests.Get().(*message.RunCallableRequest)
 	req.Session, req.Handle = c.known.handle, c.handle
-	if !c.known.inProcess { // where no network can bring it twice
+	if !c.known.inProcess { // the transport may deliver the request twice
 		req.RequestID = requestID()
 	}
 	defer recycle(req)
-	for i, t := range feeds {
-		if !t.Initialized() {
-			return nil, status.InvalidArgumentf("feed %d has no value", i)
+	for i := range feeds {
+		if err := c.feeds[i].check(&feeds[i]); err != nil {
+			return nil, err
 		}
-		lent, err := c.known.lend(t)
+		lent, err := c.known.lend(feeds[i])
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package weft
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/role/message"
@@ -9,18 +10,18 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// stepRequest is a request to run a step, with what its names stand for. Most steps are like one
-// before, whose request is used again: names are made once, and feeds come in the same order.
+// stepRequest is a request to run a step, with the outputs and nodes that its names refer to. A step
+// with the same feeds, fetches and targets as an earlier one reuses the request: its names need not
+// be formatted again.
 type stepRequest struct {
 	message.RunStepRequest
-	response message.RunStepResponse // where a master in process puts it
-	feeds    []graph.Output          // of Feeds
-	fetches  []graph.Output          // of Fetches
-	targets  []*graph.Node           // of Targets
+	response message.RunStepResponse // filled by a master in this process
+	feeds    []feedSpec              // of Feeds, in the same order
+	fetches  []graph.Output          // of Fetches, in the same order
+	targets  []*graph.Node           // of Targets, in the same order
 }
 
-// request returns the request for a step, with feeds that are borrowed. The caller must call
-// endRequest.
+// request returns the request for a step, with borrowed feeds. The caller must call endRequest.
 func (s *Session) request(
 	feeds map[graph.Output]tensor.Tensor, fetches []graph.Output, targets []*graph.Node,
 ) (*stepRequest, error) {
@@ -28,7 +29,7 @@ func (s *Session) request(
 	if req == nil {
 		req = &stepRequest{}
 	}
-	err := req.setFeeds(feeds)
+	err := req.setFeeds(s.graph, feeds)
 	if err == nil && !slices.Equal(req.fetches, fetches) {
 		req.fetches = append(req.fetches[:0], fetches...)
 		req.Fetches, err = names(fetches)
@@ -40,33 +41,35 @@ func (s *Session) request(
 	return req, err
 }
 
-func (r *stepRequest) setFeeds(feeds map[graph.Output]tensor.Tensor) error {
+// setFeeds sets the feeds after checking each against the output that it replaces.
+func (r *stepRequest) setFeeds(g *graph.Graph, feeds map[graph.Output]tensor.Tensor) error {
 	same := len(r.feeds) == len(feeds)
 	for i := 0; same && i < len(r.feeds); i++ {
-		_, same = feeds[r.feeds[i]]
+		_, same = feeds[r.feeds[i].output]
 	}
 	if !same {
 		r.feeds, r.Feeds = r.feeds[:0], r.Feeds[:0]
 		for at := range feeds {
-			if at.Node == nil {
-				return errNoNode
+			spec, err := newFeedSpec(g, at)
+			if err != nil {
+				return err
 			}
-			r.feeds = append(r.feeds, at)
+			r.feeds = append(r.feeds, spec)
 			r.Feeds = append(r.Feeds, message.NamedTensor{Name: outputName(at)})
 		}
 	}
-	for i, at := range r.feeds {
-		t := feeds[at]
-		if !t.Initialized() {
-			return status.InvalidArgumentf("the feed of %v has no value", at)
+	for i := range r.feeds {
+		t := feeds[r.feeds[i].output]
+		if err := r.feeds[i].check(&t); err != nil {
+			return err
 		}
 		r.Feeds[i].Tensor = t
 	}
 	return nil
 }
 
-// endRequest ends the use of a request whose feeds have been lent. That of a step which has
-// succeeded is used again.
+// endRequest releases the feeds of a request, which have been lent. With again it keeps the request
+// for another step: the step has succeeded.
 func (s *Session) endRequest(req *stepRequest, again bool) {
 	req.Release()
 	if !again {
@@ -79,4 +82,47 @@ func (s *Session) endRequest(req *stepRequest, again bool) {
 	req.response = message.RunStepResponse{Tensors: req.response.Tensors[:0]}
 	req.RunStepRequest = message.RunStepRequest{Feeds: req.Feeds, Fetches: req.Fetches, Targets: req.Targets}
 	s.requests.Put(req)
+}
+
+// outputName returns the name of an output in a request, "node:0".
+func outputName(o graph.Output) string {
+	return o.Node.Name + ":" + strconv.Itoa(o.Index)
+}
+
+// errNoNode is the error for the zero Output, which builders return for a node that they could not
+// add.
+var errNoNode = status.InvalidArgumentf("a feed, fetch or target is not of any graph: was there an error in building it?")
+
+func names(outputs []graph.Output) ([]string, error) {
+	out := make([]string, len(outputs))
+	for i, o := range outputs {
+		if o.Node == nil {
+			return nil, errNoNode
+		}
+		out[i] = outputName(o)
+	}
+	return out, nil
+}
+
+func nodeNames(nodes []*graph.Node) ([]string, error) {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		if n == nil {
+			return nil, errNoNode
+		}
+		out[i] = n.Name
+	}
+	return out, nil
+}
+
+// signature returns the names of the feeds, fetches and targets of a step.
+func signature(feeds, fetches []graph.Output, targets []*graph.Node) (feed, fetch, target []string, err error) {
+	if feed, err = names(feeds); err != nil {
+		return nil, nil, nil, err
+	}
+	if fetch, err = names(fetches); err != nil {
+		return nil, nil, nil, err
+	}
+	target, err = nodeNames(targets)
+	return feed, fetch, target, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/role/message"
@@ -117,46 +116,4 @@ func inOrder(names []string, got []message.NamedTensor) ([]tensor.Tensor, error)
 		}
 	}
 	return out, nil
-}
-
-// outputName returns the name of an output as masters want it, "node:0".
-func outputName(o graph.Output) string {
-	return o.Node.Name + ":" + strconv.Itoa(o.Index)
-}
-
-// errNoNode is about what a builder returns for a node that it could not add.
-var errNoNode = status.InvalidArgumentf("a feed, fetch or target is not of any graph: was there an error in building it?")
-
-func names(outputs []graph.Output) ([]string, error) {
-	out := make([]string, len(outputs))
-	for i, o := range outputs {
-		if o.Node == nil {
-			return nil, errNoNode
-		}
-		out[i] = outputName(o)
-	}
-	return out, nil
-}
-
-func nodeNames(nodes []*graph.Node) ([]string, error) {
-	out := make([]string, len(nodes))
-	for i, n := range nodes {
-		if n == nil {
-			return nil, errNoNode
-		}
-		out[i] = n.Name
-	}
-	return out, nil
-}
-
-// signature returns the names of the parts of a step.
-func signature(feeds, fetches []graph.Output, targets []*graph.Node) (feed, fetch, target []string, err error) {
-	if feed, err = names(feeds); err != nil {
-		return nil, nil, nil, err
-	}
-	if fetch, err = names(fetches); err != nil {
-		return nil, nil, nil, err
-	}
-	target, err = nodeNames(targets)
-	return feed, fetch, target, err
 }

@@ -391,3 +391,31 @@ func TestWaitIsLogged(t *testing.T) {
 		t.Errorf("logged %q, want two warnings with the target", got)
 	}
 }
+
+// The client checks feeds against the type and shape of the placeholder without any shape rules.
+func TestFeedsAreCheckedWithoutShapeRules(t *testing.T) {
+	target, _ := start(t, &fakeMaster{})
+	g := graph.New(opdef.NewTable([]opdef.Def{
+		{Name: "Placeholder", Out: []string{"output: dtype"}, Attrs: []string{"dtype: type", "shape: shape = <unknown>"}},
+	}))
+	n, err := g.Add("x", "Placeholder", opdef.Attrs{"dtype": tensor.Float32, "shape": tensor.MakePartial(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSession(t, target, g)
+	run := func(v tensor.Tensor) error {
+		_, err := s.Run(t.Context(), map[graph.Output]tensor.Tensor{n.Out(0): v}, nil, []*graph.Node{n})
+		return err
+	}
+	if err := run(tensor.Vector[float32](1, 2)); err != nil {
+		t.Error(err)
+	}
+	for want, v := range map[string]tensor.Tensor{
+		"Cannot feed value of shape (3,) for Tensor x:0, which has shape (2,)":     tensor.Vector[float32](1, 2, 3),
+		"Cannot feed value of type float64 for Tensor x:0, which has type float32": tensor.Vector[float64](1, 2),
+	} {
+		if err := run(v); status.CodeOf(err) != status.InvalidArgument || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+}

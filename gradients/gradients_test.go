@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/gradients"
-	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -32,7 +30,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
-	s := op.ScopeOf(graph.New(kernel.Default))
+	s := op.NewScope()
 	x := op.Const(s, 2.0)
 	y := op.Square(s, x)
 	z := op.Mul(s, x, y)

@@ -9,7 +9,6 @@ import (
 	"github.com/weft-ml/weft/gradients"
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/test/kerneltest"
-	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -43,7 +42,7 @@ func TestRecorded(t *testing.T) {
 }
 
 func runRecorded(t *testing.T, c *kerneltest.Case, known bool) error {
-	s := op.ScopeOf(graph.New(kernel.Default))
+	s := op.NewScope()
 	feeds := map[op.Output]tensor.Tensor{}
 	value := func(v tensor.Tensor) op.Output {
 		shape := tensor.PartialShape{}

@@ -7,8 +7,6 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/gradients"
-	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/local"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
@@ -123,7 +121,7 @@ func checkRules(t *testing.T, cases []ruleCase) {
 
 func checkRule(t *testing.T, c ruleCase) (diff, limit float64) {
 	t.Helper()
-	s := op.ScopeOf(graph.New(kernel.Default))
+	s := op.NewScope()
 	xs, feeds := make([]op.Output, len(c.in)), map[op.Output]tensor.Tensor{}
 	limit = 1e-6
 	for i, x := range c.in {

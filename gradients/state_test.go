@@ -7,7 +7,6 @@ import (
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/gradients"
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -29,7 +28,7 @@ func TestHandles(t *testing.T) {
 		}, [][]float32{{0, 4}, {0, 0}, {10, 0}}},
 	} {
 		markChecked(tt.name)
-		s := op.ScopeOf(graph.New(kernel.Default))
+		s := op.NewScope()
 		handle := op.VarHandleOp(s, tensor.Float32, tensor.MakePartial(3, 2))
 		assign := op.AssignVariableOp(s, handle, op.Const(s, [][]float32{{1, 2}, {3, 4}, {5, 6}}))
 		grads := gradients.Add(s, []op.Output{tt.build(s, handle)}, []op.Output{handle})
@@ -62,7 +61,7 @@ func TestHandles(t *testing.T) {
 // TestReferences differentiates by a reference to a variable.
 func TestReferences(t *testing.T) {
 	markChecked("RefIdentity", "DebugGradientRefIdentity")
-	s := op.ScopeOf(graph.New(kernel.Default))
+	s := op.NewScope()
 	ref := op.VariableV2(s, tensor.MakePartial(), tensor.Float64)
 	y := op.Square(s, op.DebugGradientRefIdentity(s, op.RefIdentity(s, op.Assign(s, ref, op.Const(s, 3.0)))))
 	dy := gradients.Add(s, []op.Output{y}, []op.Output{y.Node.Input(0).Node.Input(0).Node.Input(0)})[0].Dense

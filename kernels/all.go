@@ -1,4 +1,10 @@
-// Package kernels registers the operations of every family: import it for its effect.
+// Package kernels registers the operations of all families with their kernels and shape rules. It
+// is imported for this effect:
+//
+//	import _ "github.com/weft-ml/weft/kernels"
+//
+// Packages local and server import it. Graphs that are built in such a program are checked by the
+// shape rules.
 package kernels
 
 import (
@@ -30,4 +36,9 @@ import (
 	_ "github.com/weft-ml/weft/internal/kernels/stringops"  // registers
 	_ "github.com/weft-ml/weft/internal/kernels/summary"    // registers
 	_ "github.com/weft-ml/weft/internal/kernels/table"      // registers
+
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/opdef"
 )
+
+func init() { opdef.RegisterShapes(kernel.Default) } //nolint:gochecknoinits // after the families have registered

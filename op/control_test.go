@@ -7,7 +7,6 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/local"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
@@ -41,7 +40,7 @@ func run(t *testing.T, s *op.Scope, feeds map[op.Output]tensor.Tensor, fetches [
 	return values
 }
 
-func withShapes() *op.Scope { return op.ScopeOf(graph.New(kernel.Default)) }
+func withShapes() *op.Scope { return op.NewScope() }
 
 func TestCond(t *testing.T) {
 	s := withShapes()

@@ -31,20 +31,15 @@
 //		func(s *op.Scope) []op.Output { return []op.Output{op.Square(s, x)} },
 //		func(s *op.Scope) []op.Output { return []op.Output{x} })[0]
 //
-// # Mistakes
+// # Build errors
 //
 // Functions that add nodes return no error and never panic. One that cannot add its node records
 // why, with the file and line of the caller, and returns the zero [Output]; functions that are
-// given the zero Output add nothing. [Scope.Finalize] returns all mistakes together.
+// given the zero Output add nothing. [Scope.Finalize] returns all errors together.
 //
-// Types are checked as nodes are added. So are shapes, where the definitions of the graph have
-// shape rules: those that this package comes with have none, because the rules live with the
-// kernels. A program that links the kernels anyway builds on
-//
-//	s := op.ScopeOf(graph.New(kernel.Default))
-//
-// and learns the line of a wrong shape; any other learns of it from the master, with the first step
-// that it runs.
+// Types are checked as nodes are added. Shapes are checked too in a program that links the shape
+// rules, which come with the kernels: one that imports local, server or kernels. Any other program
+// learns of a wrong shape from the master, with the first step that runs it.
 //
 // # Optional attributes
 //

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -26,7 +25,7 @@ func small(t *testing.T) *graph.Def {
 }
 
 func TestImport(t *testing.T) {
-	s := op.ScopeOf(graph.New(kernel.Default))
+	s := op.NewScope()
 	first := op.NoOp(s.Named("first"))
 	v := op.Const(s.Named("v"), []float32{1, 2})
 	nodes := s.SubScope("in").WithControlDependencies(first).WithDevice("/cpu:0").Import(small(t), op.ImportOptions{Inputs: map[string]op.Output{"x": v}})

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/opdef"
@@ -128,12 +127,12 @@ func TestControlDependencies(t *testing.T) {
 	}
 }
 
-func TestMistakesAreReportedTogether(t *testing.T) {
-	s := op.ScopeOf(graph.New(kernel.Default))
+func TestBuildErrorsAreReportedTogether(t *testing.T) {
+	s := op.NewScope()
 	a := op.Const(s, [][]float32{{1, 2}, {3, 4}})
 	other := op.Const(op.NewScope(), float32(1))
 	bad := op.MatMul(s, a, op.Const(s, []float64{1}))
-	op.Relu(s, bad) // follows from the mistake before
+	op.Relu(s, bad) // follows from the error above
 	op.Neg(s, other)
 	op.Neg(s, a.Node.Out(1))
 	op.Const(s, map[string]int{})
@@ -144,7 +143,7 @@ func TestMistakesAreReportedTogether(t *testing.T) {
 	s.Add("Neg", []op.Arg{op.One(a)}, opdef.Attrs{"T": tensor.Int32})
 	_, err := s.Finalize()
 	if err == nil {
-		t.Fatal("no mistake is reported")
+		t.Fatal("no error is reported")
 	}
 	lines := strings.Split(err.Error(), "\n")
 	want := []string{
@@ -159,7 +158,7 @@ func TestMistakesAreReportedTogether(t *testing.T) {
 		"Neg: Input 0 of node Neg",
 	}
 	if len(lines) != len(want) {
-		t.Fatalf("%d mistakes are reported, want %d:\n%v", len(lines), len(want), err)
+		t.Fatalf("%d errors are reported, want %d:\n%v", len(lines), len(want), err)
 	}
 	for i, w := range want {
 		if !strings.HasPrefix(lines[i], "scope_test.go:") || !strings.Contains(lines[i], w) {
@@ -179,7 +178,7 @@ func TestZeroOutputAlone(t *testing.T) {
 }
 
 func TestShapesAreInferred(t *testing.T) {
-	s := op.ScopeOf(graph.New(kernel.Default))
+	s := op.NewScope()
 	x := op.Placeholder(s, tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, 2)))
 	y := op.MatMul(s, x, op.Const(s, [][]float32{{1, 2, 3}, {4, 5, 6}}))
 	if got := s.ShapeOf(y).String(); got != "[?,3]" {

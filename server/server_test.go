@@ -333,7 +333,7 @@ func TestHealthWatch(t *testing.T) {
 
 // waiting returns a graph with a node that waits, on the parameter server.
 func waiting() (*op.Scope, graph.Output) {
-	root := op.ScopeOf(graph.New(kernel.Default))
+	root := op.NewScope()
 	n := root.WithDevice("/job:ps").Add("TestWait", nil, nil)
 	return root, n.Out(0)
 }

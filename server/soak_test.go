@@ -12,7 +12,6 @@ import (
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -82,7 +81,7 @@ func TestSessionsThatNobodyGets(t *testing.T) {
 
 // useSession runs steps in a new session, some of which are cancelled or fail, and closes it.
 func useSession(t *testing.T, s *Server, rng *rand.Rand, steps int) {
-	root := op.ScopeOf(graph.New(kernel.Default))
+	root := op.NewScope()
 	onPS, onWorker := root.WithDevice("/job:ps/task:0"), root.WithDevice("/job:worker/task:1")
 	x := op.Placeholder(root.Named("x"), tensor.Float32)
 	y := op.Mul(onPS, x, op.Neg(onWorker, x)) // a constant would be held by the graph

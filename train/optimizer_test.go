@@ -11,7 +11,6 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/local"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
@@ -19,7 +18,7 @@ import (
 )
 
 // newScope returns a scope whose graph checks shapes as it is built.
-func newScope() *op.Scope { return op.ScopeOf(graph.New(kernel.Default)) }
+func newScope() *op.Scope { return op.NewScope() }
 
 // session returns a session on the graph of a scope, which must be free of mistakes.
 func session(t *testing.T, s *op.Scope) *weft.Session {
