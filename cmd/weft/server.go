@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/cmd/weft/internal/metrics"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	_ "github.com/weft-ml/weft/kernels"
 	"github.com/weft-ml/weft/server"
@@ -60,7 +61,7 @@ func newServer() *cobra.Command {
 	flags.StringVar(&f.serverDef, "server-def", "", "file with a tensorflow.ServerDef in text form, in place of the three flags above")
 	flags.IntVar(&f.cpuDevices, "cpu-devices", 1, "number of CPU devices that the task offers")
 	flags.StringVar(&f.portFile, "port-file", "", "file to write the port to that the task listens on")
-	flags.StringVar(&f.metrics, "metrics-address", "", "address on which to serve figures of the task at /metrics, for Prometheus: memory, garbage collection")
+	flags.StringVar(&f.metrics, "metrics-address", "", "address at which to serve metrics of the task for Prometheus, at /metrics")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address beyond loopback, where anyone who can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
 	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that nobody has used for so long; 0 for never")
@@ -131,13 +132,13 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		return f.advise(err)
 	}
 	if f.metrics != "" {
-		l, err := listenForMetrics(f.metrics, f.insecure)
+		l, err := metrics.Listen(f.metrics, f.insecure)
 		if err != nil {
 			_ = s.Stop(ctx) // it has not begun
 			return err
 		}
 		var serving sync.WaitGroup
-		serving.Go(func() { serveMetrics(l) })
+		serving.Go(func() { metrics.Serve(l) })
 		defer serving.Wait()
 		defer l.Close()
 	}

@@ -1,4 +1,4 @@
-package main
+package metrics
 
 import (
 	"io"
@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// TestMetricsPage asks for figures as a scraper does.
-func TestMetricsPage(t *testing.T) {
-	l, err := listenForMetrics("127.0.0.1:0", false)
+// TestPage requests the page as a scraper does.
+func TestPage(t *testing.T) {
+	l, err := Listen("127.0.0.1:0", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var serving sync.WaitGroup
-	serving.Go(func() { serveMetrics(l) })
+	serving.Go(func() { Serve(l) })
 	defer serving.Wait()
 	defer l.Close()
 	runtime.GC()
@@ -27,7 +27,7 @@ func TestMetricsPage(t *testing.T) {
 		"HEAD /metrics?a=b HTTP/1.1\r\n\r\n":       "HTTP/1.1 200 OK\r\n",
 		"GET / HTTP/1.0\n\n":                       "HTTP/1.1 404 ",
 		"POST /metrics HTTP/1.1\r\n\r\n":           "HTTP/1.1 405 ",
-		"GET /metrics HTTP/1.1\r\nHost: x\r\n":     "", // it ends too soon
+		"GET /metrics HTTP/1.1\r\nHost: x\r\n":     "", // incomplete
 	} {
 		answer := ask(t, l.Addr().String(), request)
 		if !strings.HasPrefix(answer, want) || want == "" && answer != "" {
@@ -62,8 +62,8 @@ func ask(t *testing.T, address, request string) string {
 	return string(answer)
 }
 
-// checkPage makes sure that each figure is one, and that there are those of a process that has
-// collected garbage.
+// checkPage checks that every line is well-formed, and that the metrics of a process that has
+// collected garbage are there and not 0.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
 	line := regexp.MustCompile(`^(# (HELP|TYPE) \w+ .+|\w+({quantile="[0-9.]+"})? [0-9.e+-]+)$`)
@@ -73,9 +73,9 @@ func checkPage(t *testing.T, page string) {
 		}
 	}
 	for _, name := range []string{
-		"weft_cpu_seconds_total", "weft_gc_cpu_seconds_total", "weft_gc_cycles_total", "weft_heap_live_bytes", "weft_heap_goal_bytes",
-		"weft_memory_bytes", "weft_goroutines", `weft_gc_pause_seconds{quantile="0.99"}`, "weft_gc_pause_seconds_sum",
-		"weft_gc_pause_seconds_count",
+		"weft_cpu_seconds_total", "weft_gc_cpu_seconds_total", "weft_gc_cycles_total", "weft_heap_live_bytes",
+		"weft_heap_goal_bytes", "weft_memory_bytes", "weft_goroutines", `weft_gc_pause_seconds{quantile="0.99"}`,
+		"weft_gc_pause_seconds_sum", "weft_gc_pause_seconds_count",
 	} {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` .*[1-9]`).MatchString(page) {
 			t.Errorf("there is no %s in\n%s", name, page)
@@ -83,16 +83,16 @@ func checkPage(t *testing.T, page string) {
 	}
 }
 
-func TestMetricsStayOnThisMachine(t *testing.T) {
+func TestListenRefusesOtherInterfaces(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "nonsense"} {
-		if l, err := listenForMetrics(address, false); err == nil {
+		if l, err := Listen(address, false); err == nil {
 			l.Close()
-			t.Errorf("it listens on %s", address)
+			t.Errorf("Listen(%q) succeeds", address)
 		}
 	}
 }
 
-// scarce is a listener that has no descriptor for its first connection.
+// scarce is a listener whose first Accept fails for lack of descriptors.
 type scarce struct {
 	net.Listener
 	accepted int
@@ -105,16 +105,16 @@ func (l *scarce) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// TestMetricsOutliveAFault asks for figures after a connection could not be taken.
-func TestMetricsOutliveAFault(t *testing.T) {
-	l, err := listenForMetrics("127.0.0.1:0", false)
+// TestServeContinuesAfterAcceptError requests the page after an Accept that failed.
+func TestServeContinuesAfterAcceptError(t *testing.T) {
+	l, err := Listen("127.0.0.1:0", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		defer l.Close() // so that a connection that nobody takes ends
-		serveMetrics(&scarce{Listener: l})
+		defer l.Close() // ends a connection that was not accepted
+		Serve(&scarce{Listener: l})
 	})
 	defer serving.Wait()
 	defer l.Close()

@@ -1,0 +1,71 @@
+// Package metrics serves a task's metrics to Prometheus, in its text format, at /metrics.
+//
+// The table in table.go lists every metric. To add one, add a row: its name with the unit, its
+// kind, its help text, and the function that reads its value when the page is requested.
+package metrics
+
+import "fmt"
+
+// A metric is one value of the page.
+type metric struct {
+	name string // with its unit, and with _total for counters, as Prometheus recommends
+	kind string // "counter" or "gauge"
+	help string
+	read func(s *sample) float64 // may be called by several goroutines
+}
+
+// table is the page, in its order, except for the summary of pauses at its end.
+var table = []metric{
+	{
+		"weft_cpu_seconds_total", "counter", "CPU time of the process, user and system.",
+		func(*sample) float64 { return cpuTime().Seconds() },
+	},
+	{
+		"weft_gc_cpu_seconds_total", "counter",
+		"CPU time of the garbage collector up to its last cycle, without collection on idle cores.",
+		func(s *sample) float64 { return s.value(gcCPU) - s.value(gcIdleCPU) },
+	},
+	{
+		"weft_gc_idle_cpu_seconds_total", "counter",
+		"CPU time of the garbage collector on cores that were idle otherwise.",
+		func(s *sample) float64 { return s.value(gcIdleCPU) },
+	},
+	{
+		"weft_gc_cycles_total", "counter", "Completed garbage collections.",
+		func(s *sample) float64 { return s.value(gcCycles) },
+	},
+	{
+		"weft_allocated_bytes_total", "counter", "Bytes allocated on the heap.",
+		func(s *sample) float64 { return s.value(heapAllocs) },
+	},
+	{
+		"weft_allocated_objects_total", "counter", "Objects allocated on the heap.",
+		func(s *sample) float64 { return s.value(heapObjects) },
+	},
+	{
+		"weft_heap_live_bytes", "gauge", "Bytes in use on the heap after the last garbage collection.",
+		func(s *sample) float64 { return s.value(heapLive) },
+	},
+	{
+		"weft_heap_goal_bytes", "gauge", "Size of the heap at which the next garbage collection starts.",
+		func(s *sample) float64 { return s.value(heapGoal) },
+	},
+	{
+		"weft_memory_bytes", "gauge",
+		"Memory that the Go runtime holds, without what it returned to the system.",
+		func(s *sample) float64 { return s.value(memoryTotal) - s.value(memoryReleased) },
+	},
+	{
+		"weft_goroutines", "gauge", "Goroutines.",
+		func(s *sample) float64 { return s.value(goroutines) },
+	},
+}
+
+// appendPage appends all metrics in the text format of Prometheus.
+func appendPage(b []byte) []byte {
+	s := readSample()
+	for _, m := range table {
+		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %[1]s %[3]s\n%[1]s %[4]v\n", m.name, m.help, m.kind, max(m.read(s), 0))
+	}
+	return appendPauses(b, s.pauses())
+}
