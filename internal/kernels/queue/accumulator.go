@@ -13,7 +13,7 @@ import (
 // training with stale replicas is made of.
 type Accumulator struct {
 	waitqueue.Monitor
-	takers *waitqueue.Line
+	takers *waitqueue.Queue
 
 	dtype  tensor.DType
 	sparse bool // gradients have indices, rows and the shape of the whole
@@ -39,7 +39,7 @@ type sum interface {
 
 func newAccumulator(dtype tensor.DType, sparse, mean bool, s sum) *Accumulator {
 	a := &Accumulator{dtype: dtype, sparse: sparse, mean: mean, sum: s}
-	a.takers = a.Line(waitqueue.InOrder)
+	a.takers = a.NewQueue(waitqueue.FIFO)
 	return a
 }
 

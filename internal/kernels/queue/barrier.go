@@ -14,7 +14,7 @@ import (
 // elements leave in the order in which their keys came.
 type Barrier struct {
 	waitqueue.Monitor
-	takers *waitqueue.Line
+	takers *waitqueue.Queue
 
 	name   string
 	types  []tensor.DType // of the components
@@ -43,7 +43,7 @@ func newBarrier(name string, types []tensor.DType, shapes []tensor.PartialShape)
 		name: name, types: types, shapes: shapes,
 		incomplete: map[string]*partial{}, ready: &priorities{}, next: math.MinInt64,
 	}
-	b.takers = b.Line(waitqueue.InOrder)
+	b.takers = b.NewQueue(waitqueue.FIFO)
 	return b
 }
 

@@ -25,7 +25,7 @@ func (e element) release() {
 // Queue is a queue of any kind. Those who wait to add or to take elements do so in order.
 type Queue struct {
 	waitqueue.Monitor
-	enqueuers, dequeuers *waitqueue.Line
+	enqueuers, dequeuers *waitqueue.Queue
 
 	name string
 	kind *kind
@@ -44,7 +44,7 @@ const unbounded = math.MaxInt32
 // newQueue returns an empty queue.
 func newQueue(name string, k *kind, s spec) *Queue {
 	q := &Queue{name: name, kind: k, spec: s, items: k.store(s)}
-	q.enqueuers, q.dequeuers = q.Line(waitqueue.InOrder), q.Line(waitqueue.InOrder)
+	q.enqueuers, q.dequeuers = q.NewQueue(waitqueue.FIFO), q.NewQueue(waitqueue.FIFO)
 	return q
 }
 

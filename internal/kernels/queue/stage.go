@@ -14,7 +14,7 @@ import (
 // no handle and is never closed; it may be bounded by the memory that elements take.
 type Area struct {
 	waitqueue.Monitor
-	putters, takers, peekers *waitqueue.Line
+	putters, takers, peekers *waitqueue.Queue
 
 	room       // used is guarded by Monitor
 	items ring // guarded by Monitor
@@ -25,7 +25,7 @@ func (*Area) TypeName() string { return "N10tensorflow12_GLOBAL__N_16BufferE" }
 
 func newArea(r room) *Area {
 	a := &Area{room: r}
-	a.putters, a.takers, a.peekers = a.Line(waitqueue.InOrder), a.Line(waitqueue.InOrder), a.Line(waitqueue.AnyOrder)
+	a.putters, a.takers, a.peekers = a.NewQueue(waitqueue.FIFO), a.NewQueue(waitqueue.FIFO), a.NewQueue(waitqueue.AnyOrder)
 	return a
 }
 

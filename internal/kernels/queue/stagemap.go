@@ -13,7 +13,7 @@ import (
 // apart.
 type StagingMap struct {
 	waitqueue.Monitor
-	putters, takers *waitqueue.Line
+	putters, takers *waitqueue.Queue
 
 	// Guarded by Monitor.
 	room
@@ -37,7 +37,7 @@ func (*OrderedMap) TypeName() string { return "N10tensorflow12_GLOBAL__N_110Stag
 
 func (m *StagingMap) init(r room) {
 	m.room, m.incomplete, m.complete = r, map[int64]element{}, map[int64]element{}
-	m.putters, m.takers = m.Line(waitqueue.AnyOrder), m.Line(waitqueue.AnyOrder)
+	m.putters, m.takers = m.NewQueue(waitqueue.AnyOrder), m.NewQueue(waitqueue.AnyOrder)
 }
 
 // staging returns the map itself, for those who do not care for its order.

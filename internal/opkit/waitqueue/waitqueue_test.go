@@ -13,13 +13,13 @@ import (
 // pool is a counter that operations add to and take from.
 type pool struct {
 	waitqueue.Monitor
-	takers *waitqueue.Line
+	takers *waitqueue.Queue
 	n      int
 }
 
 func newPool(order waitqueue.Order) *pool {
 	p := &pool{}
-	p.takers = p.Line(order)
+	p.takers = p.NewQueue(order)
 	return p
 }
 
@@ -46,7 +46,7 @@ func TestOrder(t *testing.T) {
 	for _, tt := range []struct {
 		order waitqueue.Order
 		want  []int
-	}{{waitqueue.InOrder, []int{3, 1, 2}}, {waitqueue.AnyOrder, []int{1, 2, 3}}} {
+	}{{waitqueue.FIFO, []int{3, 1, 2}}, {waitqueue.AnyOrder, []int{1, 2, 3}}} {
 		p := newPool(tt.order)
 		var got []int
 		for _, n := range []int{3, 1, 2} {
@@ -62,7 +62,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	p := newPool(waitqueue.InOrder)
+	p := newPool(waitqueue.FIFO)
 	ctx, cancel := context.WithCancel(t.Context())
 	first, second := make(chan error, 1), make(chan error, 1)
 	p.take(ctx, 2, func(err error) { first <- err })
@@ -88,7 +88,7 @@ func TestCancel(t *testing.T) {
 
 func TestWithdraw(t *testing.T) {
 	var m waitqueue.Monitor
-	l := m.Line(waitqueue.InOrder)
+	l := m.NewQueue(waitqueue.FIFO)
 	held := 0
 	done := make(chan error, 1)
 	l.Do(t.Context(), waitqueue.Operation{
@@ -103,7 +103,7 @@ func TestWithdraw(t *testing.T) {
 }
 
 func TestPanic(t *testing.T) {
-	p := newPool(waitqueue.InOrder)
+	p := newPool(waitqueue.FIFO)
 	var got error
 	p.take(t.Context(), -1, func(err error) { got = err })
 	if status.CodeOf(got) != status.Internal {
@@ -117,7 +117,7 @@ func TestPanic(t *testing.T) {
 
 // TestRace moves tokens between goroutines, some of which give up, and counts them at the end.
 func TestRace(t *testing.T) {
-	p := newPool(waitqueue.InOrder)
+	p := newPool(waitqueue.FIFO)
 	p.add(3)
 	var wg sync.WaitGroup
 	for i := range 8 {

@@ -43,18 +43,18 @@ type Order int
 
 // The orders.
 const (
-	InOrder  Order = iota // the first alone is tried: nobody overtakes
+	FIFO  Order = iota // the first alone is tried: nobody overtakes
 	AnyOrder              // all are tried, in the order in which they came
 )
 
 // Monitor guards state and holds the operations that wait for it. The zero Monitor is ready to use.
 type Monitor struct {
 	mu    sync.Mutex
-	lines []*Line // in the order in which they are tried; complete before the first operation
+	queues []*Queue // in the order in which they are tried; complete before the first operation
 }
 
 // Line holds the operations of one kind that wait, in the order in which they came.
-type Line struct {
+type Queue struct {
 	monitor *Monitor
 	order   Order
 	waiting list.List // of *waiter, guarded by monitor.mu
@@ -69,10 +69,10 @@ type waiter struct {
 }
 
 // Line adds a line. Lines are tried in the order in which they were added.
-func (m *Monitor) Line(order Order) *Line {
-	l := &Line{monitor: m, order: order}
-	m.lines = append(m.lines, l)
-	return l
+func (m *Monitor) NewQueue(order Order) *Queue {
+	q := &Queue{monitor: m, order: order}
+	m.queues = append(m.queues, q)
+	return q
 }
 
 // View calls f with the monitor locked; f must not change anything that an operation may wait for.
@@ -93,75 +93,75 @@ func (m *Monitor) change(f func()) (over []*waiter) {
 }
 
 // Do starts an operation, which is over at once or later.
-func (l *Line) Do(ctx context.Context, op Operation) {
+func (q *Queue) Do(ctx context.Context, op Operation) {
 	if ctx.Err() != nil {
 		op.Done(status.Cancelledf("%s", op.Cancelled))
 		return
 	}
-	finish(l.begin(ctx, op))
+	finish(q.begin(ctx, op))
 }
 
-func (l *Line) begin(ctx context.Context, op Operation) (over []*waiter) {
-	m := l.monitor
+func (q *Queue) begin(ctx context.Context, op Operation) (over []*waiter) {
+	m := q.monitor
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := &waiter{Operation: op}
-	w.place = l.waiting.PushBack(w)
+	w.place = q.waiting.PushBack(w)
 	over = m.settle(nil)
 	if w.place != nil {
-		w.stop = context.AfterFunc(ctx, func() { finish(l.cancel(w)) })
+		w.stop = context.AfterFunc(ctx, func() { finish(q.cancel(w)) })
 	}
 	return over
 }
 
 // cancel takes an operation out of the line whose context has ended, unless it is over.
-func (l *Line) cancel(w *waiter) (over []*waiter) {
-	l.monitor.mu.Lock()
-	defer l.monitor.mu.Unlock()
+func (q *Queue) cancel(w *waiter) (over []*waiter) {
+	q.monitor.mu.Lock()
+	defer q.monitor.mu.Unlock()
 	if w.place == nil {
 		return nil
 	}
-	l.withdraw(w)
-	return l.monitor.settle([]*waiter{w})
+	q.withdraw(w)
+	return q.monitor.settle([]*waiter{w})
 }
 
-func (l *Line) withdraw(w *waiter) {
+func (q *Queue) withdraw(w *waiter) {
 	if w.Withdraw != nil {
 		w.Withdraw()
 	}
-	l.leave(w, status.Cancelledf("%s", w.Cancelled))
+	q.leave(w, status.Cancelledf("%s", w.Cancelled))
 }
 
-func (l *Line) leave(w *waiter, err error) {
-	l.waiting.Remove(w.place)
+func (q *Queue) leave(w *waiter, err error) {
+	q.waiting.Remove(w.place)
 	w.place, w.err = nil, err
 }
 
 // Len returns the number of operations that wait. The monitor must be locked.
-func (l *Line) Len() int { return l.waiting.Len() }
+func (q *Queue) Len() int { return q.waiting.Len() }
 
 // CancelAll is Change that also cancels all operations that wait in the line.
-func (l *Line) CancelAll(f func()) { finish(l.cancelAll(f)) }
+func (q *Queue) CancelAll(f func()) { finish(q.cancelAll(f)) }
 
-func (l *Line) cancelAll(f func()) (over []*waiter) {
-	l.monitor.mu.Lock()
-	defer l.monitor.mu.Unlock()
+func (q *Queue) cancelAll(f func()) (over []*waiter) {
+	q.monitor.mu.Lock()
+	defer q.monitor.mu.Unlock()
 	f()
-	for l.waiting.Len() > 0 {
-		w := l.waiting.Front().Value.(*waiter)
-		l.withdraw(w)
+	for q.waiting.Len() > 0 {
+		w := q.waiting.Front().Value.(*waiter)
+		q.withdraw(w)
 		over = append(over, w)
 	}
-	return l.monitor.settle(over)
+	return q.monitor.settle(over)
 }
 
 // settle tries operations until none can go on, and adds those that are over to a list.
 func (m *Monitor) settle(over []*waiter) []*waiter {
 	for again := true; again; {
 		again = false
-		for _, l := range m.lines {
+		for _, q := range m.queues {
 			var progress bool
-			over, progress = l.advance(over)
+			over, progress = q.advance(over)
 			again = again || progress
 		}
 	}
@@ -170,15 +170,15 @@ func (m *Monitor) settle(over []*waiter) []*waiter {
 
 // advance tries the operations of the line that may go first, and reports whether one of them could
 // do something.
-func (l *Line) advance(over []*waiter) (_ []*waiter, progress bool) {
-	for e := l.waiting.Front(); e != nil; {
+func (q *Queue) advance(over []*waiter) (_ []*waiter, progress bool) {
+	for e := q.waiting.Front(); e != nil; {
 		w, next := e.Value.(*waiter), e.Next()
 		outcome, err := w.attempt()
 		progress = progress || outcome != Blocked
 		if outcome == Complete {
-			l.leave(w, err)
+			q.leave(w, err)
 			over = append(over, w)
-		} else if l.order == InOrder {
+		} else if q.order == FIFO {
 			break
 		}
 		e = next
