@@ -44,7 +44,7 @@ func addContexts(m *savedmodel.MetaGraph, g *graph.Graph) error {
 func whileDef(c *controlflow.Context) *pb.WhileContextDef {
 	def := &pb.WhileContextDef{
 		ContextName: c.Loop.Frame, ParallelIterations: 1, BackProp: true, PivotName: savedmodel.OutputName(c.Loop.Cond.Out(0)),
-		ValuesDef: valuesDef(c, c.Loop.Let), NestedContexts: nestedDefs(c),
+		ValuesDef: valuesDef(c, c.Loop.Invariants), NestedContexts: nestedDefs(c),
 	}
 	for i, v := range c.Loop.Vars {
 		if i == 0 {
@@ -68,7 +68,7 @@ func condDef(c *controlflow.Context) *pb.CondContextDef {
 	}
 	def.ValuesDef.Values = append(def.ValuesDef.Values, pred)
 	def.ValuesDef.ExternalValues[pred] = pred
-	for _, n := range c.Branch.Let {
+	for _, n := range c.Branch.Captures {
 		let(def.ValuesDef, n.Input(0), n.Out(c.Branch.Side))
 	}
 	return def

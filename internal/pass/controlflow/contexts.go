@@ -24,9 +24,10 @@ type Context struct {
 // Loop is a frame of the graph.
 type Loop struct {
 	Frame string
-	Cond  *graph.Node   // LoopCond
-	Vars  []Var         // in the order of the Enter nodes
-	Let   []*graph.Node // Enter nodes of values that are the same in all iterations
+	Cond  *graph.Node // LoopCond
+	Vars  []Var       // in the order of the Enter nodes
+	// Enter nodes of loop-invariant inputs, whose value is the same in all iterations
+	Invariants []*graph.Node
 }
 
 // Var is a variable of a loop.
@@ -38,9 +39,10 @@ type Var struct {
 // Branch is one side of a condition.
 type Branch struct {
 	Pred  graph.Output
-	Pivot *graph.Node   // alive if the branch is taken
-	Side  int           // 1 for the branch that is taken where Pred is true
-	Let   []*graph.Node // Switch nodes of values from outside
+	Pivot *graph.Node // alive if the branch is taken
+	Side  int         // 1 for the branch that is taken where Pred is true
+	// Switch nodes of values from outside the branch
+	Captures []*graph.Node
 }
 
 // Find returns the contexts of a graph that are in no other, in topological order. A graph whose
@@ -80,10 +82,10 @@ func (c *Context) take(n *graph.Node) {
 		if v, ok := variable(n); ok {
 			c.Loop.Vars = append(c.Loop.Vars, v)
 		} else {
-			c.Loop.Let = append(c.Loop.Let, n)
+			c.Loop.Invariants = append(c.Loop.Invariants, n)
 		}
 	case n.IsSwitch() && c.Branch != nil && n.Input(1) == c.Branch.Pred:
-		c.Branch.Let = append(c.Branch.Let, n)
+		c.Branch.Captures = append(c.Branch.Captures, n)
 	}
 }
 

@@ -45,8 +45,8 @@ type Options struct {
 	Limit int
 }
 
-// Wanted reports whether a graph has nodes that [Lower] would look at.
-func Wanted(g *graph.Graph, o Options) bool {
+// Needed reports whether a graph has nodes that [Lower] would look at.
+func Needed(g *graph.Graph, o Options) bool {
 	l := newLowerer(g, o)
 	for n := range g.Nodes() {
 		if l.rewrite(n) != nil {

@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := lower.Options{Fetchable: c.Has("fetchable"), Direct: c.Has("direct"), CallsOnly: c.Has("calls")}
-		wanted := lower.Wanted(g, o)
+		wanted := lower.Needed(g, o)
 		before := graphtext.Print(g)
 		if err := lower.Lower(g, o); err != nil {
 			return "error: " + err.Error()

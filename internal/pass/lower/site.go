@@ -57,9 +57,9 @@ func (l *lowerer) close(s *site, values []graph.Output, done *graph.Node) {
 	}
 }
 
-// StandIn is the attribute of a node that has the name and outputs of one that was lowered. The
+// PlaceholderAttr is the attribute of a node that has the name and outputs of one that was lowered. The
 // consumers of that one take its values from the inputs of this one.
-const StandIn = "_stand_in"
+const PlaceholderAttr = "_lowered_placeholder"
 
 // keepName leaves something under the name of the node.
 func (l *lowerer) keepName(s *site, values []graph.Output, done *graph.Node) {
@@ -71,7 +71,7 @@ func (l *lowerer) keepName(s *site, values []graph.Output, done *graph.Node) {
 	for i, dtype := range s.outTypes {
 		types[i] = dtype.Base()
 	}
-	l.order(done, l.add(s.name, "IdentityN", s.device, opdef.Attrs{"T": types, StandIn: true}, values...))
+	l.order(done, l.add(s.name, "IdentityN", s.device, opdef.Attrs{"T": types, PlaceholderAttr: true}, values...))
 }
 
 // call adds a call of a function in place of the node. As in TensorFlow, a step that only takes a

@@ -181,7 +181,7 @@ func (p *pruner) markNeeded() {
 // node was lowered, they take it from what stands for it, and a resource from what it came from.
 func sources(out graph.Output) iter.Seq[graph.Output] {
 	return func(yield func(graph.Output) bool) {
-		if yield(out) && out.Node.Attrs.Bool(lower.StandIn) && out.DType() != tensor.Resource {
+		if yield(out) && out.Node.Attrs.Bool(lower.PlaceholderAttr) && out.DType() != tensor.Resource {
 			yield(out.Node.Input(out.Index))
 		}
 	}

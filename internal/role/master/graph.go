@@ -54,7 +54,7 @@ func (s *session) lower(source *graph.Graph) (*graph.Graph, error) {
 		Fetchable: true, Direct: s.config.GetGraphOptions().GetOptimizerOptions().GetDoFunctionInlining(),
 		CallsOnly: experimental.GetDisableFunctionalOpsLowering() || experimental.GetExecutorType() == "SINGLE_THREADED_EXECUTOR",
 	}
-	if !lower.Wanted(source, options) {
+	if !lower.Needed(source, options) {
 		return source, nil
 	}
 	g := source.Copy()
