@@ -33,7 +33,7 @@ func TestStepsDoNotAllocatePerNode(t *testing.T) {
 			}
 			opts.Rets[0].Release()
 		}
-		for range 3 { // the second makes cones
+		for range 3 { // the second makes regions
 			run()
 		}
 		n := testing.AllocsPerRun(50, run)

@@ -7,7 +7,7 @@ import (
 )
 
 // handle executes a node that needs no kernel and is not dead.
-func (r *run) handle(n *node, it *iteration) {
+func (r *run) runBuiltin(n *node, it *iteration) {
 	if n.refs {
 		if err := n.resolve(it); err != nil {
 			r.fail(n.attach(err))
@@ -111,8 +111,8 @@ func (n *node) resolve(it *iteration) error {
 			if want.IsRef() && in.Tensor.Initialized() {
 				return status.InvalidArgumentf("%d-th input expects a ref type", i)
 			}
-		case want.IsRef() || n.late && i == 0:
-			if !n.uninitOK && !in.Ref.Initialized() {
+		case want.IsRef() || n.forwardsRef && i == 0:
+			if !n.allowsUninit && !in.Ref.Initialized() {
 				return n.uninitialized(i)
 			}
 		default:

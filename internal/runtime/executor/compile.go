@@ -29,29 +29,29 @@ type node struct {
 	outTypes []tensor.DType
 	name     string
 	*details
-	cone *cone // that the node stands for, or nil
+	region *region // that the node stands for, or nil
 }
 
 // details are what few executions of a node need.
 type details struct {
-	place   int32 // in the nodes of the compiled graph
+	pos     int32 // in the nodes of the compiled graph
 	frame   int32 // that the node runs in: its place in the frames
-	fusible bool  // may be part of a cone
+	fusible bool  // may be part of a region
 	// the output is the reference that the input is, though its type does not say so
-	late    bool
-	async   kernel.Async // kern, if it is one
-	op      string
-	inTypes []tensor.DType
-	unused  []bool   // outputs without consumers
-	sources []string // what each input is connected to, if refs
+	forwardsRef bool
+	async       kernel.Async // kern, if it is one
+	op          string
+	inTypes     []tensor.DType
+	unused      []bool   // outputs without consumers
+	sources     []string // what each input is connected to, if refs
 
-	value    tensor.Tensor   // of a constant
-	indexes  []tensor.Tensor // of a Merge: its second output, for each input
-	index    int             // of an argument or result
-	child    int             // frame that an Enter node enters: its place in the frames
-	toAll    bool            // an Enter node's value goes to all iterations
-	uninitOK bool            // references may be to variables without a value
-	peers    bool            // talks to other tasks
+	value        tensor.Tensor   // of a constant
+	indexes      []tensor.Tensor // of a Merge: its second output, for each input
+	index        int             // of an argument or result
+	child        int             // frame that an Enter node enters: its place in the frames
+	invariant    bool            // an Enter node's value goes to all iterations
+	allowsUninit bool            // references may be to variables without a value
+	distributed  bool            // talks to other tasks
 }
 
 // edge is an outgoing edge of a node.
@@ -84,7 +84,7 @@ func (p *program) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Ke
 	for i, gn := range order {
 		byID[gn.ID] = &p.nodes[i]
 		byID[gn.ID].details = &cold[i]
-		cold[i].place = int32(i)
+		cold[i].pos = int32(i)
 		edges += len(gn.OutEdges())
 		outs += len(gn.OutTypes)
 	}
@@ -93,12 +93,12 @@ func (p *program) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Ke
 			return status.AtNode(err, gn.Name)
 		}
 	}
-	room := rooms{make([]edge, 0, edges), make([]tensor.DType, 0, outs), make([]bool, outs)}
+	slab := slabs{make([]edge, 0, edges), make([]tensor.DType, 0, outs), make([]bool, outs)}
 	for _, gn := range order {
-		l.place(byID[gn.ID], gn)
+		l.assign(byID[gn.ID], gn)
 	}
 	for _, gn := range order {
-		byID[gn.ID].connect(gn, byID, &room)
+		byID[gn.ID].connect(gn, byID, &slab)
 	}
 	var roots []*node
 	for gn := range g.Nodes() {
@@ -119,7 +119,7 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 	n.name, n.op = gn.Name, gn.Op.Name
 	n.inTypes = gn.InTypes
 	n.numIn, n.numOut = int32(gn.NumInputs()), int32(len(gn.OutTypes))
-	n.uninitOK, n.peers = gn.Op.AllowsUninitialized, gn.Op.Distributed
+	n.allowsUninit, n.distributed = gn.Op.AllowsUninitialized, gn.Op.Distributed
 	n.transfer = transfers[n.op]
 	n.kind = kinds[n.op]
 	for i, in := range gn.Inputs() {
@@ -130,7 +130,7 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 			n.refs = true
 		}
 	}
-	n.late = readsVariable(gn)
+	n.forwardsRef = readsVariable(gn)
 	if n.refs {
 		for _, in := range gn.Inputs() {
 			n.sources = append(n.sources, in.String())
@@ -186,36 +186,36 @@ func (n *node) compileKnown(attrs opdef.Attrs) error {
 	case arg, retval:
 		n.index = attrs.Int("index")
 	case enter:
-		n.toAll = attrs.Bool("is_constant")
+		n.invariant = attrs.Bool("is_constant")
 	default:
 	}
 	return nil
 }
 
-// rooms are what the edges, types and marks of all nodes are cut from, so that those of nodes that
+// slabs are what the edges, types and marks of all nodes are cut from, so that those of nodes that
 // follow each other lie next to each other.
-type rooms struct {
+type slabs struct {
 	edges  []edge
 	types  []tensor.DType
 	unused []bool
 }
 
 // connect makes the edges of the node, those of each output together and in order.
-func (n *node) connect(gn *graph.Node, byID []*node, room *rooms) {
-	first := len(room.edges)
+func (n *node) connect(gn *graph.Node, byID []*node, slab *slabs) {
+	first := len(slab.edges)
 	for _, ge := range gn.OutEdges() {
 		dst := byID[ge.Dst.ID]
 		e := edge{dst: dst, count: dst.count, slot: control, out: control, merge: dst.kind == merge}
 		if !ge.IsControl() {
 			e.slot, e.out = dst.in+int32(ge.DstIn), int32(ge.SrcOut)
 		}
-		room.edges = append(room.edges, e)
+		slab.edges = append(slab.edges, e)
 	}
-	n.edges = slices.Clip(room.edges[first:])
+	n.edges = slices.Clip(slab.edges[first:])
 	slices.SortStableFunc(n.edges, func(a, b edge) int { return cmp.Compare(uint32(a.out), uint32(b.out)) })
-	room.types = append(room.types, gn.OutTypes...)
-	n.outTypes = slices.Clip(room.types[len(room.types)-len(gn.OutTypes):])
-	n.unused, room.unused = slices.Clip(room.unused[:n.numOut]), room.unused[n.numOut:]
+	slab.types = append(slab.types, gn.OutTypes...)
+	n.outTypes = slices.Clip(slab.types[len(slab.types)-len(gn.OutTypes):])
+	n.unused, slab.unused = slices.Clip(slab.unused[:n.numOut]), slab.unused[n.numOut:]
 	for i := range n.unused {
 		n.unused[i] = true
 	}

@@ -11,8 +11,8 @@ import (
 const hint = "\nHint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom " +
 	"to RunOptions for current allocation info. This isn't available when running in Eager mode.\n"
 
-// maxTrace bounds the text of an error from within many calls of functions.
-const maxTrace = 1 << 12
+// maxErrorLen bounds the text of an error from within many calls of functions.
+const maxErrorLen = 1 << 12
 
 // attach adds the name of the node to its error. An error that names a node already came out of a
 // function that the node called.
@@ -21,7 +21,7 @@ func (n *node) attach(err error) *status.Error {
 	switch {
 	case !strings.Contains(e.Message, "{{node "):
 		return status.AtNode(e, n.name)
-	case len(e.Message) < maxTrace:
+	case len(e.Message) < maxErrorLen:
 		return e.Annotate("\n\t [[%s]]", n.name)
 	}
 	return e
@@ -31,7 +31,7 @@ func (n *node) attach(err error) *status.Error {
 func (n *node) explain(err error) error {
 	e := n.attach(err)
 	switch {
-	case e.Code == status.Unavailable && !n.peers:
+	case e.Code == status.Unavailable && !n.distributed:
 		// A client takes Unavailable for a lost task, and starts over.
 		e = e.Annotate("\nExecuting non-communication op <%s> originally returned UnavailableError, and was replaced by "+
 			"InternalError to avoid invoking TF network error handling logic.", n.name)
@@ -54,14 +54,14 @@ func (r *run) fail(err *status.Error) {
 	if r.err != nil {
 		return
 	}
-	if r.follows(err) {
+	if r.isConsequence(err) {
 		err = err.Derive()
 	}
 	r.err = err
 	clear(r.ready)
 	r.ready = r.ready[:0]
-	for t := r.jobs.oldest(); t != nil; t = r.jobs.oldest() {
-		r.underWay--
+	for t := r.queue.takeOldest(); t != nil; t = r.queue.takeOldest() {
+		r.inFlight--
 		r.freeTask(t)
 	}
 	if r.step.Cancel != nil {
@@ -70,7 +70,7 @@ func (r *run) fail(err *status.Error) {
 }
 
 // follows reports whether an error is only the consequence of the step's cancellation.
-func (r *run) follows(err *status.Error) bool {
+func (r *run) isConsequence(err *status.Error) bool {
 	cause := context.Cause(r.step.Context)
 	if cause == nil || err.Code != status.Cancelled && err.Code != status.Aborted {
 		return false

@@ -35,7 +35,7 @@ func TestErrors(t *testing.T) {
 		e := b.compile()
 		for i := range 4 {
 			if i == 2 && strings.Contains(e.Fuse(1, 64), "bad") == (tt.op == "PanicAsync" || tt.op == "FailDistributed") {
-				t.Errorf("%s %v: cones\n%s", tt.op, tt.attrs, e.Cones())
+				t.Errorf("%s %v: regions\n%s", tt.op, tt.attrs, e.Regions())
 			}
 			_, err := call(t, e, 1)
 			if status.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.contains) ||

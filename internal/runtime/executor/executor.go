@@ -23,11 +23,11 @@
 // inbox of a run that nobody owns becomes its owner. The owner gives up the ownership when nothing
 // is left to do, or before it runs an expensive kernel itself while other tasks are under way.
 //
-// # Cones
+// # Regions
 //
 // Once the times of all nodes are known, cheap nodes that nobody else looks into are fused to
-// cones, which run as one node: nothing is counted within a cone, and a core that is idle can take
-// a cone where a cheap node would not be worth it. A run that collects statistics executes the
+// regions, which run as one node: nothing is counted within a region, and a core that is idle can take
+// a region where a cheap node would not be worth it. A run that collects statistics executes the
 // graph as it was compiled.
 //
 // # Loops
@@ -124,7 +124,7 @@ func (e *Executor) Run(step *kernel.Step, opts RunOptions) error {
 	}
 	parallel.Release()
 	err := r.result()
-	r.leave(2)
+	r.unref(2)
 	return err
 }
 
@@ -134,10 +134,10 @@ func (e *Executor) RunAsync(step *kernel.Step, opts RunOptions, done func(error)
 	r := e.begin(step, opts)
 	r.done = done
 	if opts.Depth > 0 { // called by a node: this goroutine has been counted
-		r.assist(true)
+		r.runHelper(true)
 		return
 	}
 	parallel.Acquire()
-	r.assist(true)
+	r.runHelper(true)
 	parallel.Release()
 }

@@ -92,7 +92,7 @@ func (r *run) child(from *iteration, info *frameInfo) *frame {
 func (r *run) enterFrame(n *node, from *iteration, dead bool, out []kernel.Value) {
 	f := r.child(from, r.p.frames[n.child])
 	f.enters--
-	if n.toAll {
+	if n.invariant {
 		d := delivery{node: n, dead: dead}
 		if !dead {
 			d.value, out[0] = out[0], kernel.Value{}

@@ -6,17 +6,17 @@ import "slices"
 // was timed.
 const runsBeforeFusion = 2
 
-// limits say what becomes a cone.
+// limits say what becomes a region.
 type limits struct {
 	kernels int   // at least
 	nodes   int   // at most
-	nanos   int64 // of a cone, at most
+	nanos   int64 // of a region, at most
 	each    int64 // nanoseconds of a node, less than that
 }
 
-// usual are the limits that pay. A cone saves nothing with fewer kernels; most take some 10 µs,
+// defaultLimits are the limits that pay. A region saves nothing with fewer kernels; most take some 10 µs,
 // which is worth another goroutine and delays nobody.
-var usual = limits{kernels: 4, nodes: 64, nanos: 100_000, each: expensive}
+var defaultLimits = limits{kernels: 4, nodes: 64, nanos: 100_000, each: expensive}
 
 // program returns what runs execute that collect no statistics.
 func (e *Executor) program() *program {
@@ -26,35 +26,35 @@ func (e *Executor) program() *program {
 	return &e.plain
 }
 
-// ranWell counts a run that ended without an error. When the times of the nodes are known, it fuses
+// countRun counts a run that ended without an error. When the times of the nodes are known, it fuses
 // them.
-func (e *Executor) ranWell() {
+func (e *Executor) countRun() {
 	if e.runs.Load() < runsBeforeFusion && e.runs.Add(1) == runsBeforeFusion {
-		e.fuse(usual)
+		e.fuse(defaultLimits)
 	}
 }
 
-// fuse makes cones, if there are any.
+// fuse makes regions, if there are any.
 func (e *Executor) fuse(l limits) {
 	if len(e.plain.nodes) < l.kernels {
 		return
 	}
 	f := newFusion(&e.plain, l)
-	if f.findCones() {
+	if f.findRegions() {
 		e.fused.Store(f.build())
 	}
 }
 
-// fusion finds the cones of a program. The slices go by the place of a node.
+// fusion finds the regions of a program. The slices go by the place of a node.
 type fusion struct {
 	from    *program
 	limits  limits
 	sources [][]int32    // of the data inputs
-	cones   []*candidate // nil for nodes that run by themselves
+	regions []*candidate // nil for nodes that run by themselves
 	split   []int32      // for grow
 }
 
-// candidate is a cone that may still grow.
+// candidate is a region that may still grow.
 type candidate struct {
 	nodes   []int32
 	kernels int
@@ -64,53 +64,53 @@ type candidate struct {
 
 func newFusion(p *program, l limits) *fusion {
 	f := &fusion{
-		from: p, limits: l, sources: make([][]int32, len(p.nodes)), cones: make([]*candidate, len(p.nodes)),
+		from: p, limits: l, sources: make([][]int32, len(p.nodes)), regions: make([]*candidate, len(p.nodes)),
 	}
 	inputs := 0
 	for i := range p.nodes {
 		inputs += int(p.nodes[i].numIn)
 	}
-	room := make([]int32, inputs)
+	slab := make([]int32, inputs)
 	for i := range p.nodes {
 		n := p.nodes[i].numIn
-		f.sources[i], room = room[:n:n], room[n:]
+		f.sources[i], slab = slab[:n:n], slab[n:]
 	}
 	for i := range p.nodes {
 		for j := range p.nodes[i].edges {
 			if e := &p.nodes[i].edges[j]; e.slot != control {
-				f.sources[e.dst.place][e.slot-e.dst.in] = int32(i)
+				f.sources[e.dst.pos][e.slot-e.dst.in] = int32(i)
 			}
 		}
 	}
 	return f
 }
 
-// findCones grows cones from the inputs of the graph to its outputs, and keeps those that pay. It
+// findRegions grows regions from the inputs of the graph to its outputs, and keeps those that pay. It
 // reports whether there are any.
-func (f *fusion) findCones() bool {
-	candidates, places := make([]candidate, len(f.cones)), make([]int32, len(f.cones))
+func (f *fusion) findRegions() bool {
+	candidates, positions := make([]candidate, len(f.regions)), make([]int32, len(f.regions))
 	for i := range f.from.nodes {
 		n, c := &f.from.nodes[i], &candidates[i]
 		if !n.fusible {
 			continue
 		}
-		places[i] = int32(i)
-		c.nodes, c.open = places[i:i+1:i+1], f.sources[i]
+		positions[i] = int32(i)
+		c.nodes, c.open = positions[i:i+1:i+1], f.sources[i]
 		if n.kind == compute {
 			c.kernels, c.nanos = 1, n.nanos()
 			if c.nanos == 0 || c.nanos >= f.limits.each {
 				continue
 			}
 		}
-		f.cones[i] = c
+		f.regions[i] = c
 		f.grow(c)
 	}
 	some := false
-	for i, c := range f.cones {
+	for i, c := range f.regions {
 		switch {
 		case c == nil:
 		case c.kernels < f.limits.kernels:
-			f.cones[i] = nil
+			f.regions[i] = nil
 		default:
 			some = true
 		}
@@ -125,7 +125,7 @@ func (f *fusion) grow(c *candidate) {
 	for len(c.open) > 0 {
 		source := c.open[len(c.open)-1]
 		c.open = c.open[:len(c.open)-1]
-		other := f.cones[source]
+		other := f.regions[source]
 		switch {
 		case other == nil || other == c:
 		case len(c.nodes)+len(other.nodes) > f.limits.nodes || c.nanos+other.nanos > f.limits.nanos:
@@ -144,10 +144,10 @@ func (f *fusion) grow(c *candidate) {
 }
 
 // feedsOnly reports whether all edges of a node lead to c.
-func (f *fusion) feedsOnly(place int32, c *candidate) bool {
-	edges := f.from.nodes[place].edges
+func (f *fusion) feedsOnly(pos int32, c *candidate) bool {
+	edges := f.from.nodes[pos].edges
 	for i := range edges {
-		if e := &edges[i]; e.slot == control || f.cones[e.dst.place] != c {
+		if e := &edges[i]; e.slot == control || f.regions[e.dst.pos] != c {
 			return false
 		}
 	}
@@ -159,8 +159,8 @@ func (f *fusion) merge(c, d *candidate) *candidate {
 	if len(c.nodes) < len(d.nodes) {
 		c, d = d, c
 	}
-	for _, place := range d.nodes {
-		f.cones[place] = c
+	for _, pos := range d.nodes {
+		f.regions[pos] = c
 	}
 	c.nodes = append(c.nodes, d.nodes...)
 	c.kernels += d.kernels
@@ -169,9 +169,9 @@ func (f *fusion) merge(c, d *candidate) *candidate {
 	return c
 }
 
-// build compiles the program again, with the cones that were found.
+// build compiles the program again, with the regions that were found.
 func (f *fusion) build() *program {
-	for i, c := range f.cones {
+	for i, c := range f.regions {
 		if c != nil && c.nodes[0] == int32(i) {
 			slices.Sort(c.nodes) // the root is the last
 		}
@@ -182,12 +182,12 @@ func (f *fusion) build() *program {
 		own.slots, own.initial = 0, nil
 		p.frames[i] = &own
 	}
-	r := &refit{f, p, make([]*node, len(f.cones)), make([]int32, len(f.cones))}
-	r.place()
-	r.connect()
+	r := &rebuilder{f, p, make([]*node, len(f.regions)), make([]int32, len(f.regions))}
+	r.buildNodes()
+	r.buildEdges()
 	for _, n := range f.from.roots {
-		unit := r.units[n.place]
-		first := unit.cone == nil || f.cones[n.place].nodes[0] == n.place
+		unit := r.units[n.pos]
+		first := unit.region == nil || f.regions[n.pos].nodes[0] == n.pos
 		if first && p.frames[n.frame].initial[unit.count].pending == 0 {
 			p.roots = append(p.roots, unit)
 		}
@@ -195,50 +195,50 @@ func (f *fusion) build() *program {
 	return p
 }
 
-// refit is what becomes of the nodes of a program when cones are made. The slices go by their
-// places before.
-type refit struct {
+// rebuilder is what becomes of the nodes of a program when regions are made. The slices go by their
+// positions before.
+type rebuilder struct {
 	*fusion
 	to    *program
-	units []*node // what runs the node: itself or its cone
+	units []*node // what runs the node: itself or its region
 	slots []int32 // of the first input
 }
 
 // place makes the new nodes, with their slots and counts.
-func (r *refit) place() {
+func (r *rebuilder) buildNodes() {
 	old := r.from.nodes
-	r.to.nodes = make([]node, r.count())
+	r.to.nodes = make([]node, r.numNodes())
 	made := 0
 	for i := range old {
-		n, c := &old[i], r.cones[i]
-		if r.within(i) {
-			continue // the cone lies where its root does
+		n, c := &old[i], r.regions[i]
+		if r.isInterior(i) {
+			continue // the region lies where its root does
 		}
 		unit := &r.to.nodes[made]
 		made++
 		n.copyTo(unit)
 		info := r.to.frames[n.frame]
 		unit.in, unit.count = int32(info.slots), int32(len(info.initial))
-		places := []int32{int32(i)}
+		positions := []int32{int32(i)}
 		if c != nil {
-			places = c.nodes
-			unit.kind, unit.numIn, unit.cone = compute, 0, &cone{nodes: make([]node, len(places))}
+			positions = c.nodes
+			unit.kind, unit.numIn, unit.region = compute, 0, &region{nodes: make([]node, len(positions))}
 			unit.cost.Store(0)
 		}
 		pending := int32(0)
-		for k, place := range places {
-			m := &old[place]
-			r.units[place], r.slots[place] = unit, int32(info.slots)
+		for k, pos := range positions {
+			m := &old[pos]
+			r.units[pos], r.slots[pos] = unit, int32(info.slots)
 			info.slots += int(m.numIn)
 			pending += r.from.frames[m.frame].initial[m.count].pending
 			if c == nil {
 				continue
 			}
 			unit.numIn += m.numIn
-			m.copyTo(&unit.cone.nodes[k])
-			unit.cone.nodes[k].in = r.slots[place]
-			if k+1 < len(places) {
-				pending -= int32(len(m.edges)) // all lead to the cone
+			m.copyTo(&unit.region.nodes[k])
+			unit.region.nodes[k].in = r.slots[pos]
+			if k+1 < len(positions) {
+				pending -= int32(len(m.edges)) // all lead to the region
 			}
 		}
 		info.initial = append(info.initial, count{pending: pending})
@@ -246,46 +246,46 @@ func (r *refit) place() {
 }
 
 // count returns the number of new nodes.
-func (r *refit) count() int {
+func (r *rebuilder) numNodes() int {
 	n := 0
-	for i := range r.cones {
-		if !r.within(i) {
+	for i := range r.regions {
+		if !r.isInterior(i) {
 			n++
 		}
 	}
 	return n
 }
 
-// within reports whether a node is part of a cone and not its root, in whose place the cone is.
-func (r *refit) within(place int) bool {
-	c := r.cones[place]
-	return c != nil && c.nodes[len(c.nodes)-1] != int32(place)
+// within reports whether a node is part of a region and not its root, in whose place the region is.
+func (r *rebuilder) isInterior(pos int) bool {
+	c := r.regions[pos]
+	return c != nil && c.nodes[len(c.nodes)-1] != int32(pos)
 }
 
 // connect makes the new edges, those of nodes that follow each other next to each other.
-func (r *refit) connect() {
+func (r *rebuilder) buildEdges() {
 	old := r.from.nodes
 	total := 0
 	for i := range old {
 		total += len(old[i].edges)
 	}
-	room := make([]edge, 0, total)
+	slab := make([]edge, 0, total)
 	for i := range old {
 		dst := r.units[i]
-		if r.within(i) {
-			k, _ := slices.BinarySearch(r.cones[i].nodes, int32(i))
-			dst = &dst.cone.nodes[k]
+		if r.isInterior(i) {
+			k, _ := slices.BinarySearch(r.regions[i].nodes, int32(i))
+			dst = &dst.region.nodes[k]
 		}
-		first := len(room)
+		first := len(slab)
 		for _, e := range old[i].edges {
-			before, after := e.dst, r.units[e.dst.place]
+			before, after := e.dst, r.units[e.dst.pos]
 			e.dst, e.count = after, after.count
 			if e.slot != control {
-				e.slot += r.slots[before.place] - before.in
+				e.slot += r.slots[before.pos] - before.in
 			}
-			room = append(room, e)
+			slab = append(slab, e)
 		}
-		dst.edges = slices.Clip(room[first:])
+		dst.edges = slices.Clip(slab[first:])
 	}
 }
 

@@ -56,7 +56,7 @@ func (l *layout) named(name string) *frameInfo {
 }
 
 // place gives a node its slots and its count.
-func (l *layout) place(n *node, gn *graph.Node) {
+func (l *layout) assign(n *node, gn *graph.Node) {
 	f := l.infos[l.frames.RunsIn[gn.ID]]
 	n.frame = int32(f.index)
 	n.in, n.count = int32(f.slots), int32(len(f.initial))

@@ -16,11 +16,11 @@ func (r *run) process(a activation) {
 	case r.opts.Stats != nil:
 		stats := r.newStats(n)
 		stats.start()
-		r.handle(n, it)
+		r.runBuiltin(n, it)
 		stats.end()
 		r.opts.Stats.Collect(stats)
 	default:
-		r.handle(n, it)
+		r.runBuiltin(n, it)
 	}
 }
 
@@ -29,7 +29,7 @@ func (r *run) compute(n *node, it *iteration, dead bool) {
 	if n.isExpensive() {
 		t := r.newTask()
 		t.prepare(n, it, dead)
-		r.launch(t)
+		r.enqueue(t)
 		return
 	}
 	t := r.inline
@@ -37,13 +37,13 @@ func (r *run) compute(n *node, it *iteration, dead bool) {
 	r.tick++
 	finished := false
 	if r.tick&sampleMask == 0 {
-		r.check() // loops of function calls are many short runs
-		finished = t.measure()
+		r.checkDeadline() // loops of function calls are many short runs
+		finished = t.executeTimed()
 	} else {
 		finished = t.execute()
 	}
 	if !finished {
-		r.underWay++
+		r.inFlight++
 		r.inline = r.newTask()
 		return
 	}
@@ -52,7 +52,7 @@ func (r *run) compute(n *node, it *iteration, dead bool) {
 
 // complete takes note of a task that ran elsewhere.
 func (r *run) complete(t *task) {
-	r.underWay--
+	r.inFlight--
 	r.conclude(t)
 	r.freeTask(t)
 }

@@ -40,7 +40,7 @@ func (r *run) propagate(n *node, it *iteration, dead bool, outs []kernel.Value) 
 }
 
 // gone is the pending count of a Merge that has been activated: nothing that still arrives matters.
-const gone = -1 << 30
+const mergeFired = -1 << 30
 
 // arriveAtMerge is what propagate does for an edge to a Merge. The Merge is ready when its control
 // inputs have arrived and either one live input or the deadness of all. A dead Enter makes it dead
@@ -66,10 +66,10 @@ func (r *run) arriveAtMerge(src *node, e *edge, it *iteration, value *kernel.Val
 	}
 	switch {
 	case c.pending == 0:
-		c.pending = gone
+		c.pending = mergeFired
 		r.activate(n, it, false)
 	case c.pending == 1 && isDead:
-		c.pending = gone
+		c.pending = mergeFired
 		r.activate(n, it, true)
 	}
 }

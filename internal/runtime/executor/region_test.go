@@ -10,13 +10,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestCones makes graphs and looks at what is fused, and whether the results are the same.
-func TestCones(t *testing.T) {
+// TestRegions makes graphs and looks at what is fused, and whether the results are the same.
+func TestRegions(t *testing.T) {
 	const kernels, nodes = 2, 5
 	for _, tt := range []struct {
-		name  string
-		build func(b *builder, x graph.Output) graph.Output
-		cones string
+		name    string
+		build   func(b *builder, x graph.Output) graph.Output
+		regions string
 	}{
 		{"chain", func(b *builder, x graph.Output) graph.Output {
 			for name := range strings.FieldsSeq("a b c d e f g h") {
@@ -80,8 +80,8 @@ func TestCones(t *testing.T) {
 			var want int64
 			for i := range 3 {
 				if i == 1 {
-					if got := e.Fuse(kernels, nodes); got != tt.cones {
-						t.Errorf("the cones are\n%swant\n%s", got, tt.cones)
+					if got := e.Fuse(kernels, nodes); got != tt.regions {
+						t.Errorf("the regions are\n%swant\n%s", got, tt.regions)
 					}
 				}
 				rets, err := call(t, e, 2, 3)
@@ -97,14 +97,14 @@ func TestCones(t *testing.T) {
 	}
 }
 
-// TestConesDie has a kernel that makes its output dead, as the root of a cone and within one. What
-// a control edge tells must not depend on whether there is a cone.
-func TestConesDie(t *testing.T) {
-	for _, cone := range []string{"a p", "a p z"} {
+// TestDeadNodesInRegions has a kernel that makes its output dead, as the root of a region and within one. What
+// a control edge tells must not depend on whether there is a region.
+func TestDeadNodesInRegions(t *testing.T) {
+	for _, region := range []string{"a p", "a p z"} {
 		b := newBuilder(t)
 		x := b.arg(0, tensor.Int64)
 		root := b.add("p", "Positive", nil, b.add("a", "Add2", nil, x, x).Out(0))
-		if cone == "a p z" {
+		if region == "a p z" {
 			root = b.add("z", "Add2", nil, root.Out(0), x)
 		}
 		b.ret(0, root.Out(0))
@@ -114,8 +114,8 @@ func TestConesDie(t *testing.T) {
 		e := b.compile()
 		live := map[int64][2]bool{}
 		for _, fused := range []bool{false, true} {
-			if fused && e.Fuse(2, 9) != cone+"\n" {
-				t.Errorf("the cones are\n%swant\n%s", e.Cones(), cone)
+			if fused && e.Fuse(2, 9) != region+"\n" {
+				t.Errorf("the regions are\n%swant\n%s", e.Regions(), region)
 			}
 			for _, x := range []int64{5, -5, 6} {
 				rets, err := call(t, e, 2, x)
@@ -124,25 +124,25 @@ func TestConesDie(t *testing.T) {
 				}
 				got := [2]bool{rets[0].Initialized(), rets[1].Initialized()}
 				if want, ok := live[x]; ok && got != want {
-					t.Errorf("%s for %d: results are live %v, without cones %v", cone, x, got, want)
+					t.Errorf("%s for %d: results are live %v, without regions %v", region, x, got, want)
 				}
 				live[x] = got
 			}
 		}
 		if live[5] != [2]bool{true, true} || live[-5][0] {
-			t.Errorf("%s: results are live %v", cone, live)
+			t.Errorf("%s: results are live %v", region, live)
 		}
 	}
 }
 
 // TestSecondRunFuses runs a graph until its nodes are fused.
 func TestSecondRunFuses(t *testing.T) {
-	defer executor.FuseWhatever()()
+	defer executor.FuseAll()()
 	b := newBuilder(t)
 	b.ret(0, chain(b, b.arg(0, tensor.Int64), 8))
 	e := b.compile()
 	for i := range 4 {
-		if fused := e.Cones() != ""; fused != (i >= 2) {
+		if fused := e.Regions() != ""; fused != (i >= 2) {
 			t.Errorf("before run %d: fused %t", i, fused)
 		}
 		rets, err := call(t, e, 1, 1)
@@ -153,8 +153,8 @@ func TestSecondRunFuses(t *testing.T) {
 	}
 }
 
-// TestSlowConesEnd fuses nodes that take long.
-func TestSlowConesEnd(t *testing.T) {
+// TestSlowRegionsAreDropped fuses nodes that take long.
+func TestSlowRegionsAreDropped(t *testing.T) {
 	b := newBuilder(t)
 	x := b.arg(0, tensor.Int64)
 	for range 4 {
@@ -169,17 +169,17 @@ func TestSlowConesEnd(t *testing.T) {
 	}
 	run()
 	if e.Fuse(1, 64) == "" {
-		t.Fatal("there is no cone")
+		t.Fatal("there is no region")
 	}
-	for range executor.SlowConeCalls - 1 {
+	for range executor.SlowRegionCalls - 1 {
 		run()
 	}
-	if e.Cones() == "" {
-		t.Error("the cone has ended early")
+	if e.Regions() == "" {
+		t.Error("the region has ended early")
 	}
 	run()
-	if e.Cones() != "" {
-		t.Error("the cone is still there")
+	if e.Regions() != "" {
+		t.Error("the region is still there")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -15,14 +16,14 @@ type run struct {
 	step    *kernel.Step
 	opts    RunOptions
 	done    func(error)     // of RunAsync; nil for Run
-	life    mortal          // of the step; nil if its context does not tell
+	stepCtx stepContext     // of the step; nil if its context does not tell
 	stopped <-chan struct{} // closed when the step is cancelled; nil with life
 	err     *status.Error   // the first
 	over    bool
 
 	ready    []activation // a stack
 	root     frame
-	underWay int   // tasks that are not finished, or in the inbox
+	inFlight int   // tasks that are not finished, or in the inbox
 	inline   *task // for kernels that the owner runs itself
 	tasks    *task // recycled, linked by next
 	frames   *frame
@@ -30,20 +31,22 @@ type run struct {
 	tick     uint
 	pace     parallel.Yielder
 
-	inbox    inbox
-	jobs     jobs
-	parked   atomic.Bool   // the goroutine of Run waits for wake
-	wake     chan struct{} // a token makes it the owner, or ends its wait
-	visitors atomic.Int32  // goroutines that may touch the run, plus one until it is over
+	completions completionQueue
+	queue       runQueue
+	parked      atomic.Bool   // the goroutine of Run waits for wake
+	wake        chan struct{} // a token makes it the owner, or ends its wait
+	refs        atomic.Int32  // goroutines that may touch the run, plus one until it is over
 }
 
-// mortal is a context that can be asked cheaply whether it has ended, and at the price of a look at
+// stepContext is a context that can be asked cheaply whether it has ended, and at the price of a look at
 // the clock whether its time is over. Who waits makes it watch both first.
-type mortal interface {
+type stepContext interface {
 	Cancelled() bool
 	CancelledOrExpired() bool
 	Arm()
 }
+
+var _ stepContext = (*stepctx.Context)(nil)
 
 // activation is a node that is ready in an iteration.
 type activation struct {
@@ -68,10 +71,10 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 		r.inline = r.newTask()
 	}
 	r.step, r.opts, r.pace = step, opts, parallel.Yielder{}
-	if r.life, _ = step.Context.(mortal); r.life == nil {
+	if r.stepCtx, _ = step.Context.(stepContext); r.stepCtx == nil {
 		r.stopped = step.Context.Done()
 	}
-	r.visitors.Store(2)
+	r.refs.Store(2)
 	r.bind(r.inline)
 	it := r.newIteration(&r.root, 0)
 	r.root.oldest, r.root.newest = it, it
@@ -92,60 +95,60 @@ func (r *run) work(owner bool) (over bool) {
 	for {
 		var t *task
 		if owner {
-			if t, over = r.own(); t == nil {
+			if t, over = r.runAsOwner(); t == nil {
 				return over
 			}
-		} else if t = r.jobs.oldest(); t == nil {
+		} else if t = r.queue.takeOldest(); t == nil {
 			return false
 		}
-		owner = r.runJob(t) && r.inbox.push(t)
+		owner = r.runTask(t) && r.completions.push(t)
 		pace.MaybeYield()
 	}
 }
 
-// runJob executes a task, unless the step has been cancelled. It reports false if the task is still
+// runTask executes a task, unless the step has been cancelled. It reports false if the task is still
 // under way.
-func (r *run) runJob(t *task) bool {
-	r.check()
+func (r *run) runTask(t *task) bool {
+	r.checkDeadline()
 	if r.isStopped() {
 		t.err = status.FromContext(r.step.Context, "running the step")
 		return true
 	}
-	return t.measure()
+	return t.executeTimed()
 }
 
 // own runs nodes as the owner. It returns when the run is over, or else without the ownership: with
 // a job to run, or with nothing because all that is left is under way elsewhere.
-func (r *run) own() (job *task, over bool) {
+func (r *run) runAsOwner() (job *task, over bool) {
 	for {
 		r.runReady()
 		if r.collect() {
 			continue
 		}
-		job := r.jobs.newest()
+		job := r.queue.takeNewest()
 		switch {
-		case job != nil && r.underWay == 1: // nobody else could make progress
-			if r.runJob(job) {
+		case job != nil && r.inFlight == 1: // nobody else could make progress
+			if r.runTask(job) {
 				r.complete(job)
 			}
 			r.pace.MaybeYield()
 		case job != nil:
-			if r.inbox.release() {
+			if r.completions.release() {
 				return job, false
 			}
-			r.jobs.put(job)
-		case r.underWay == 0:
+			r.queue.put(job)
+		case r.inFlight == 0:
 			r.end()
 			return nil, true
-		case r.inbox.release():
+		case r.completions.release():
 			return nil, false
 		}
 	}
 }
 
-// patience is how many nodes the owner runs while a job waits, before it calls for help, and before
+// pollInterval is how many nodes the owner runs while a job waits, before it calls for help, and before
 // it looks at the clock: whether the step's time is over, and whether to offer its core to others.
-const patience = 64
+const pollInterval = 64
 
 // runReady runs ready nodes until there are none.
 func (r *run) runReady() {
@@ -158,14 +161,14 @@ func (r *run) runReady() {
 			return
 		}
 		r.process(a)
-		if r.inbox.head.Load() != nil {
+		if r.completions.head.Load() != nil {
 			r.collect()
 		}
-		if n%patience == 0 {
-			r.check()
+		if n%pollInterval == 0 {
+			r.checkDeadline()
 			r.pace.MaybeYield()
-			if r.jobs.waiting.Load() > 0 {
-				r.help()
+			if r.queue.waiting.Load() > 0 {
+				r.startHelper()
 			}
 		}
 	}
@@ -173,8 +176,8 @@ func (r *run) runReady() {
 
 // isStopped reports whether the step is cancelled.
 func (r *run) isStopped() bool {
-	if r.life != nil {
-		return r.life.Cancelled()
+	if r.stepCtx != nil {
+		return r.stepCtx.Cancelled()
 	}
 	select {
 	case <-r.stopped:
@@ -186,15 +189,15 @@ func (r *run) isStopped() bool {
 
 // check ends a step whose time is over. It is called before kernels that take long, and now and
 // then between others.
-func (r *run) check() {
-	if r.life != nil {
-		r.life.CancelledOrExpired()
+func (r *run) checkDeadline() {
+	if r.stepCtx != nil {
+		r.stepCtx.CancelledOrExpired()
 	}
 }
 
 // collect completes the tasks in the inbox.
 func (r *run) collect() bool {
-	t := r.inbox.take()
+	t := r.completions.take()
 	if t == nil {
 		return false
 	}
@@ -208,15 +211,15 @@ func (r *run) collect() bool {
 
 // launch hands a task over to whoever has time first: the owner, when it is through with what is
 // cheap, or another goroutine.
-func (r *run) launch(t *task) {
-	r.underWay++
-	if r.jobs.put(t) > 1 {
-		r.help()
+func (r *run) enqueue(t *task) {
+	r.inFlight++
+	if r.queue.put(t) > 1 {
+		r.startHelper()
 	}
 }
 
 // help starts a goroutine for the jobs that wait if a core is idle.
-func (r *run) help() {
+func (r *run) startHelper() {
 	if parallel.TryAcquire() {
 		r.spawn(false)
 	}
@@ -225,9 +228,9 @@ func (r *run) help() {
 // spawn starts a goroutine, for which a core was claimed, that works on the run. An owner gives it
 // the ownership.
 func (r *run) spawn(owner bool) {
-	r.visitors.Add(1)
+	r.refs.Add(1)
 	go func() {
-		r.assist(owner)
+		r.runHelper(owner)
 		parallel.Release()
 	}()
 }
@@ -246,8 +249,8 @@ func (r *run) resume() {
 // park waits until the run is over, which it reports, or until this goroutine, that of Run, is made
 // its owner.
 func (r *run) park() (over bool) {
-	if r.life != nil {
-		r.life.Arm()
+	if r.stepCtx != nil {
+		r.stepCtx.Arm()
 	}
 	parallel.Release()
 	r.parked.Store(true)
@@ -258,29 +261,29 @@ func (r *run) park() (over bool) {
 }
 
 // assist works on the run, of which this goroutine is a visitor, and leaves it.
-func (r *run) assist(owner bool) {
+func (r *run) runHelper(owner bool) {
 	switch over := r.work(owner); {
 	case !over:
-		r.leave(1)
+		r.unref(1)
 	case r.done == nil:
 		r.wake <- struct{}{}
-		r.leave(1)
+		r.unref(1)
 	default:
 		done, err := r.done, r.result()
-		r.leave(2)
+		r.unref(2)
 		done(err)
 	}
 }
 
-// leave ends the visits of n visitors. The last recycles the state.
-func (r *run) leave(n int32) {
-	if r.visitors.Add(-n) != 0 {
+// leave ends the visits of n refs. The last recycles the state.
+func (r *run) unref(n int32) {
+	if r.refs.Add(-n) != 0 {
 		return
 	}
 	if r.err == nil {
-		r.p.e.ranWell()
+		r.p.e.countRun()
 	}
-	r.step, r.opts, r.done, r.life, r.stopped, r.err, r.over = nil, RunOptions{}, nil, nil, nil, nil, false
+	r.step, r.opts, r.done, r.stepCtx, r.stopped, r.err, r.over = nil, RunOptions{}, nil, nil, nil, nil, false
 	r.inline.ctx = kernel.Context{}
 	for t := r.tasks; t != nil; t = t.next {
 		t.ctx = kernel.Context{}

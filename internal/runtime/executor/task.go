@@ -46,7 +46,7 @@ func (t *task) prepare(n *node, it *iteration, dead bool) {
 	}
 }
 
-// outputs makes room for the outputs of a node.
+// outputs makes slab for the outputs of a node.
 func (t *task) outputs(n *node) []kernel.Value {
 	if cap(t.outs) < int(n.numOut) {
 		t.outs = make([]kernel.Value, n.numOut)
@@ -65,8 +65,8 @@ func (t *task) execute() bool {
 			return true
 		}
 	}
-	if n.cone != nil {
-		t.callCone(n.cone)
+	if n.region != nil {
+		t.callRegion(n.region)
 		return true
 	}
 	if t.stats != nil {
@@ -83,12 +83,12 @@ func (t *task) execute() bool {
 }
 
 // measure is execute with the time of the call added to the node's average.
-func (t *task) measure() bool {
+func (t *task) executeTimed() bool {
 	n, begin := t.node, mono.Nanos()
 	finished := t.execute()
 	took := mono.Nanos() - begin
 	n.addCost(took)
-	if n.cone != nil && n.cone.isSlow(took) {
+	if n.region != nil && n.region.isSlow(took) {
 		t.run.p.e.fused.Store(nil)
 	}
 	return finished
@@ -125,7 +125,7 @@ func (t *task) done(err error) {
 	}
 	t.err = err
 	t.check()
-	if t.state.Swap(finished) == waiting && t.run.inbox.push(t) {
+	if t.state.Swap(finished) == waiting && t.run.completions.push(t) {
 		t.run.resume()
 	}
 }
@@ -139,7 +139,7 @@ func (t *task) check() {
 	t.verify(t.node)
 }
 
-// verify is check for one node, which is the task's or part of its cone.
+// verify is check for one node, which is the task's or part of its region.
 func (t *task) verify(n *node) {
 	if t.err != nil {
 		t.err = n.explain(t.err)
