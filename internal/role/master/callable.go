@@ -109,7 +109,7 @@ func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableReques
 	if len(req.Feeds) < len(c.feeds) {
 		return nil, status.InvalidArgumentf("The callable %d has %d feeds, and %d were given.", req.Handle, len(c.feeds), len(req.Feeds))
 	}
-	l := s.limit(c.options)
+	l := s.limit(ctx, c.options)
 	st := s.newStep(&c.order)
 	for i, key := range c.feedKeys {
 		st.feed(key, req.Feeds[i])

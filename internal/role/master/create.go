@@ -28,7 +28,7 @@ func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := limitOf(config.GetOperationTimeoutInMs()).context(ctx)
+	ctx, cancel := limitOf(config.GetOperationTimeoutInMs()).before(ctx).context(ctx)
 	defer cancel()
 	s, err := m.newSession(ctx, config, req.GetTarget())
 	if err != nil {

@@ -103,7 +103,7 @@ func TestLongStepIsLogged(t *testing.T) {
 		_, err := s.Run(ctx, nil, nil, "b")
 		expect(t, err, status.DeadlineExceeded)
 		got := logged()
-		if n := strings.Count(got, "level=WARN msg=\"a step still waits for tasks\""); n != 1 || !strings.Contains(got, "/job:ps/replica:0/task:0]") {
+		if n := strings.Count(got, "level=WARN msg=\"a step still waits for tasks\""); n != 1 || !strings.Contains(got, "/job:ps/replica:0/task:0 at ") {
 			t.Errorf("the wait was logged %d times, want once with the task's name:\n%s", n, got)
 		}
 	})
@@ -124,8 +124,9 @@ func TestTimeouts(t *testing.T) {
 		defer cancel()
 		_, err = open(t, c, text).Run(ctx, nil, nil, "b")
 		expect(t, err, status.DeadlineExceeded)
-		if got := time.Since(start); got != 12*time.Second {
-			t.Errorf("three timeouts took %v, want 12s", got)
+		// the last error is on its way before the client's deadline
+		if got := time.Since(start); got != 12*time.Second-maxEarly {
+			t.Errorf("three timeouts took %v, want 12s less %v", got, maxEarly)
 		}
 	})
 }
@@ -225,7 +226,7 @@ func TestRequestThatGivesUpDoesNotSpoilThePlan(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := s.Run(ctx, nil, []string{"b:0"})
-		expect(t, err, status.DeadlineExceeded, "preparing the step")
+		expect(t, err, status.DeadlineExceeded, "Preparing a step of session", "/job:ps/replica:0/task:0 at ", "no answer to RegisterGraph")
 		close(release)
 		run(t, s, nil, "b:0")
 		if n := testcluster.Count(c.Calls(), "RegisterGraph"); n != 1 {

@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -114,11 +115,33 @@ func (f *finder) logMissing(answered <-chan struct{}) {
 		case <-ticker.C:
 			f.mu.Lock()
 			for _, t := range f.missingLocked() {
-				f.log.Warn("CreateSession still waiting for response from worker", "task", t, "error", f.missing[t])
+				f.log.Warn("CreateSession still waiting for response from worker", "task", t, "address", f.address(t), "error", f.reasonLocked(t))
 			}
 			f.mu.Unlock()
 		}
 	}
+}
+
+// address returns the address of a task, "" if it is not known.
+func (f *finder) address(task cluster.Task) string {
+	if w, err := f.workers.Worker(task); err == nil {
+		if c, ok := w.(connection); ok {
+			return c.Address()
+		}
+	}
+	return ""
+}
+
+// reasonLocked returns why a task has not answered, as far as that is known.
+func (f *finder) reasonLocked(task cluster.Task) string {
+	if err := f.missing[task]; err != nil {
+		return err.Error()
+	}
+	w, err := f.workers.Worker(task)
+	if err != nil {
+		return err.Error()
+	}
+	return silence(w)
 }
 
 func (f *finder) missingLocked() []cluster.Task {
@@ -136,11 +159,7 @@ func (f *finder) explain(ctx context.Context) error {
 	defer f.mu.Unlock()
 	names := make([]string, 0, len(f.missing))
 	for _, t := range f.missingLocked() {
-		name := t.String()
-		if err := f.missing[t]; err != nil {
-			name += " (" + err.Error() + ")"
-		}
-		names = append(names, name)
+		names = append(names, fmt.Sprintf("%s (%s)", taskAt(f.workers, t), f.reasonLocked(t)))
 	}
-	return status.FromContext(ctx, "waiting for the devices of "+strings.Join(names, ", "))
+	return timeoutOf(ctx, "waiting for the devices of "+strings.Join(names, ", "))
 }

@@ -83,11 +83,13 @@ type Config struct {
 const (
 	// recentRequests is how many request identifiers a master remembers, TensorFlow's number.
 	recentRequests = 10_000
-	// watchPeriod is how often unused sessions and stuck steps are looked for.
-	watchPeriod = 10 * time.Second
-	// stuckAfter is how long a step may run, and one that has failed go on on some task, before
-	// that is logged.
-	stuckAfter = 60 * time.Second
+	// watchPeriod is how often the master looks for unused sessions and stalled steps.
+	watchPeriod = 2 * time.Second
+	// stallTime is how long a step may run before the master asks its tasks whether they live.
+	stallTime = 10 * time.Second
+	// longStep is how long a step may run, and one that has failed go on on some task, before that
+	// is logged although all tasks live.
+	longStep = 60 * time.Second
 	// cleanupTimeout bounds what a task is asked to do for a step or session that is over.
 	cleanupTimeout = 10 * time.Second
 	// logPeriod is how often a wait for other tasks is logged, with their names.

@@ -24,6 +24,8 @@ type plan struct {
 	ready chan struct{} // closed when the rest is set
 	err   error         // why there is no plan
 
+	registering taskSet // tasks whose RegisterGraph has not answered
+
 	parts []part
 	// position of the part of the master's task, through which tensors are fed and fetched; -1 if
 	// none
@@ -45,6 +47,7 @@ type part struct {
 	task   cluster.Task
 	worker Worker
 	handle string // of the registered graph
+	nodes  string // number and names of its nodes, for errors
 }
 
 // planRequest is what a plan is made for.
@@ -145,6 +148,8 @@ func (s *session) register(p *plan, graphs map[string]*graph.Graph, options *pb.
 	}
 	return together(len(tasks), func(i int) (err error) {
 		defer s.master.catch(&err, "registering a graph")
+		p.registering.add(tasks[i])
+		defer p.registering.remove(tasks[i])
 		err = s.registerPart(&p.parts[i], graphs[tasks[i].String()], p.collective, options)
 		if err != nil && tasks[i] != s.task {
 			err = fromTask(tasks[i], err)
@@ -158,6 +163,7 @@ func (s *session) registerPart(pt *part, g *graph.Graph, collective int64, optio
 	if pt.worker, err = s.workers.Worker(pt.task); err != nil {
 		return err
 	}
+	pt.nodes = summarize(g)
 	written := g.Def()
 	stripDefaults(g, written)
 	def, err := pbconv.GraphToProto(written)

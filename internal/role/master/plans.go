@@ -47,13 +47,29 @@ func (s *session) await(ctx context.Context, p *plan) (*plan, error) {
 			s.forget(p) // before the caller, who may try again, knows
 		}
 	case <-ctx.Done():
-		err = status.FromContext(ctx, "preparing the step")
+		err = s.unprepared(ctx, p)
 	}
 	if err != nil {
 		s.release(p)
 		return nil, err
 	}
 	return p, nil
+}
+
+// unprepared returns the error of a request that has given up waiting for a plan.
+func (s *session) unprepared(ctx context.Context, p *plan) error {
+	err := status.FromContext(ctx, "preparing the step")
+	if err != errTimeout { //nolint:errorlint // the cause itself
+		return err
+	}
+	var tasks []unfinished
+	for _, t := range p.registering.list() {
+		tasks = append(tasks, unfinished{t, "RegisterGraph"})
+	}
+	if len(tasks) == 0 {
+		return errTimeout.Annotate(" The master has not finished preparing the step in session %s.", s.handle)
+	}
+	return s.timedOut(ctx.Value(clientContext{}).(context.Context), "Preparing a step of session "+s.handle, tasks)
 }
 
 // keepLocked adds a plan to those that are kept, in place of the one that has not been used for

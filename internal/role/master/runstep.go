@@ -26,7 +26,7 @@ func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*mes
 	if err != nil {
 		return nil, err
 	}
-	l := s.limit(req.Options)
+	l := s.limit(ctx, req.Options)
 	if req.PartialRun != "" {
 		return s.runPartial(ctx, l, req)
 	}

@@ -124,7 +124,7 @@ func (s *session) awaitEnd(ctx context.Context, over <-chan struct{}) {
 			s.mu.Lock()
 			for st := range s.running {
 				s.master.Log.Warn("CloseSession still waiting for a step that was cancelled",
-					"session", s.handle, "step", st.id, "tasks", st.unfinished())
+					"session", s.handle, "step", st.id, "tasks", s.describe(st.unfinished(), nil, 0))
 			}
 			s.mu.Unlock()
 		}

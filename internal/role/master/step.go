@@ -3,11 +3,11 @@ package master
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
 
-	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/requestid"
@@ -39,6 +39,7 @@ type step struct {
 	mu       sync.Mutex
 	errs     status.Group // guarded by mu
 	finished []bool       // guarded by mu; by part
+	late     []int        // guarded by mu; parts that were unfinished at the deadline
 }
 
 // spare are steps that have ended and that nobody holds on to.
@@ -204,6 +205,10 @@ func (st *step) endPart(i int, resp *message.RunGraphResponse, err error) *messa
 	if err == nil {
 		return resp
 	}
+	if st.isOverdue() && (status.IsDerived(err) || status.CodeOf(err) == status.Cancelled || status.CodeOf(err) == status.DeadlineExceeded) {
+		st.late = append(st.late, i)
+		err = status.From(err).Derive()
+	}
 	failed := st.errs.HasRoot()
 	task := st.plan.parts[i].task
 	st.errs.Add(fromTask(task, err))
@@ -213,18 +218,24 @@ func (st *step) endPart(i int, resp *message.RunGraphResponse, err error) *messa
 	return resp
 }
 
+// isOverdue reports whether the step has reached its deadline.
+func (st *step) isOverdue() bool { return errors.Is(st.life.Err(), context.DeadlineExceeded) }
+
 // unfinished returns the tasks whose parts have not ended.
-func (st *step) unfinished() []cluster.Task {
+func (st *step) unfinished() []unfinished {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	var out []cluster.Task
+	var out []unfinished
 	for i := range st.plan.parts {
 		if i >= len(st.finished) || !st.finished[i] {
-			out = append(out, st.plan.parts[i].task)
+			out = append(out, st.plan.parts[i].unfinished())
 		}
 	}
 	return out
 }
+
+// unfinished returns the part as one whose task has not answered.
+func (pt *part) unfinished() unfinished { return unfinished{pt.task, "RunGraph (" + pt.nodes + ")"} }
 
 // outcome returns the error of the step. The reason for which it was ended from outside explains
 // more than what its tasks make of that.
@@ -237,10 +248,14 @@ func (st *step) outcome(ctx context.Context) error {
 		return closed
 	}
 	switch {
+	case st.isOverdue() && errors.Is(context.Cause(&st.life), errTimeout):
+		var late []unfinished
+		for _, i := range st.late {
+			late = append(late, st.plan.parts[i].unfinished())
+		}
+		return st.session.timedOut(ctx, fmt.Sprintf("Step %d of session %s", st.id, st.session.handle), late)
 	case ctx.Err() != nil:
 		return status.FromContext(ctx, "running the step")
-	case errors.Is(st.life.Err(), context.DeadlineExceeded):
-		return errTimeout
 	}
 	return err
 }

@@ -1,6 +1,13 @@
 package master
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft/cluster"
+)
 
 // watch closes sessions that nobody has used for long, and says which tasks hold up steps, until
 // the master is closed.
@@ -13,9 +20,11 @@ func (m *Master) watch() {
 			return
 		case now := <-ticker.C:
 			m.collect(now)
+			var wg sync.WaitGroup
 			for _, s := range m.all() {
-				s.logStuck(now)
+				wg.Go(func() { s.logStalled(now) })
 			}
+			wg.Wait()
 		}
 	}
 }
@@ -46,35 +55,99 @@ func (m *Master) collect(now time.Time) {
 	}
 }
 
-// notice is what was seen of a step that takes long.
+// notice is what the master has seen of a step that takes long.
 type notice struct {
 	since  time.Time // when the step was first seen running, or first seen to have failed
+	probed time.Time // when its tasks were last asked whether they live
+	logged time.Time // when it was last logged
 	failed bool
-	told   bool // that it runs
+	silent string // tasks that did not answer, as they were last logged
 }
 
-// logStuck says which tasks have not ended their part of a step that has run for long, once, and of
-// one that failed long ago, again and again: the one may wait for what is to come, the other should
-// have ended.
-func (s *session) logStuck(now time.Time) {
+// stalled is a step that has run for long, as it was seen under the lock of its session.
+type stalled struct {
+	step    *step
+	id      int64
+	waits   []unfinished
+	failed  bool
+	running time.Duration // since it was first seen, or first seen to have failed
+}
+
+// logStalled logs what steps wait for that have run for long. A task that does not answer is logged
+// after stallTime, and again when that changes; that a step takes long although all tasks live,
+// once; and that a step goes on after it has failed, again and again.
+func (s *session) logStalled(now time.Time) {
+	steps := s.stalled(now)
+	if len(steps) == 0 {
+		return
+	}
+	var tasks []unfinished
+	for _, st := range steps {
+		for _, u := range st.waits {
+			if !slices.ContainsFunc(tasks, func(other unfinished) bool { return other.task == u.task }) {
+				tasks = append(tasks, u)
+			}
+		}
+	}
+	silent := s.probe(s.ctx, tasks, probeTimeout)
+	if s.ctx.Err() != nil {
+		return
+	}
+	for _, st := range steps {
+		s.logStep(now, st, silent)
+	}
+}
+
+// stalled returns the steps whose tasks are to be asked whether they live.
+func (s *session) stalled(now time.Time) []stalled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var out []stalled
 	for st := range s.running {
 		n := &st.notice
 		if failed := st.life.Err() != nil; n.since.IsZero() || failed != n.failed {
-			n.since, n.failed = now, failed
+			*n = notice{since: now, failed: failed}
 			continue
 		}
-		long := now.Sub(n.since)
-		if long < stuckAfter || n.told && !n.failed {
+		if now.Sub(n.since) < stallTime || now.Sub(n.probed) < stallTime {
 			continue
 		}
-		log := s.master.Log.With("session", s.handle, "step", st.id, "tasks", st.unfinished(), "for", long)
-		if n.failed {
-			log.Error("a step is still not over long after it has failed")
-			continue
+		n.probed = now
+		out = append(out, stalled{st, st.id, st.unfinished(), n.failed, now.Sub(n.since)})
+	}
+	return out
+}
+
+// logStep logs one step, unless that has been done.
+func (s *session) logStep(now time.Time, st stalled, silent map[cluster.Task]string) {
+	var names []string
+	for _, u := range st.waits {
+		if _, ok := silent[u.task]; ok {
+			names = append(names, u.task.String())
 		}
+	}
+	text := strings.Join(names, " ")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.running[st.step]; !ok || st.step.id != st.id {
+		return // it has ended meanwhile
+	}
+	n := &st.step.notice
+	long := st.running >= longStep && n.logged.IsZero()
+	if st.failed {
+		long = st.running >= longStep
+	}
+	if !long && text == n.silent {
+		return
+	}
+	n.silent, n.logged = text, now
+	log := s.master.Log.With("session", s.handle, "step", st.id, "for", st.running, "tasks", s.describe(st.waits, silent, probeTimeout))
+	switch {
+	case st.failed:
+		log.Error("a step is still not over long after it has failed")
+	case text != "":
+		log.Warn("a step waits for tasks that do not answer", "silent", text)
+	default:
 		log.Warn("a step still waits for tasks")
-		n.told = true
 	}
 }

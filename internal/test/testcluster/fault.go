@@ -48,6 +48,19 @@ func Drop(method, job string, index int) Interceptor {
 	}
 }
 
+// Freeze returns an interceptor under which a task neither answers calls nor makes any, as if its
+// process were stopped.
+func Freeze(job string, index int) Interceptor {
+	frozen := cluster.Task{Job: job, Index: index}
+	return func(ctx context.Context, call Call) error {
+		if call.To != frozen && call.From != frozen {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
 // Hold returns an interceptor that makes calls of a method to a task wait until release is closed.
 func Hold(method, job string, index int, release <-chan struct{}) Interceptor {
 	return func(ctx context.Context, call Call) error {

@@ -2,6 +2,7 @@ package testcluster
 
 import (
 	"context"
+	"time"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
@@ -101,6 +102,15 @@ type remote struct {
 	view *view
 	task cluster.Task
 }
+
+// Address returns the address of the task.
+func (r *remote) Address() string { return r.view.cluster.spec.Address(r.task) }
+
+// Failure returns nil: there is no connection that could fail.
+func (r *remote) Failure() error { return nil }
+
+// LastHeard reports false: the time of calls is not recorded.
+func (r *remote) LastHeard() (time.Duration, bool) { return 0, false }
 
 // call makes a call to another task as a transport would: it is seen by the interceptor, fails if
 // the task does not run, and a cancelled one is known to follow from another error.

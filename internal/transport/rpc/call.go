@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/sys/mono"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/status"
 )
@@ -102,6 +104,9 @@ func request(method string, data *encoded) *grpch2.Request {
 
 // response reads what a call has brought.
 func response[Resp any](ctx context.Context, c *caller, method string, out *grpch2.Response) (*Resp, error) {
+	if out.FromServer {
+		c.conn.heard.Store(int64(mono.Now()))
+	}
 	if out.Code != uint32(status.OK) {
 		return nil, c.explain(ctx, method, responseStatus(out), out.FromServer)
 	}
@@ -120,10 +125,10 @@ func response[Resp any](ctx context.Context, c *caller, method string, out *grpc
 func (c *caller) explain(ctx context.Context, method string, err *status.Error, answered bool) *status.Error {
 	if ctx.Err() != nil && !answered && (err.Code == status.Cancelled || err.Code == status.DeadlineExceeded) {
 		what := fmt.Sprintf("calling %s on %s", method, c.remote)
-		if failure := c.conn.client.LastError(); failure != nil {
-			what += fmt.Sprintf(" (%v)", failure)
+		if c.task {
+			what += " at " + c.conn.address
 		}
-		return ended(ctx, what)
+		return ended(ctx, fmt.Sprintf("%s (%s)", what, c.conn.state()))
 	}
 	if !answered && err.Code == status.Unavailable {
 		out := *err
@@ -140,8 +145,11 @@ func (c *caller) explain(ctx context.Context, method string, err *status.Error, 
 // ended returns the error of a call that ended because its context did.
 func ended(ctx context.Context, what string) *status.Error {
 	err := status.FromContext(ctx, what)
-	if err.Code == status.Cancelled {
+	switch {
+	case err.Code == status.Cancelled:
 		return err.Derive()
+	case !strings.Contains(err.Message, what): // the deadline has a cause of its own
+		return err.Annotate(" (while %s)", what)
 	}
 	return err
 }

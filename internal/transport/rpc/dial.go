@@ -2,13 +2,16 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/sys/mono"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 )
 
@@ -31,6 +34,7 @@ func control(_, _ string, conn syscall.RawConn) error { return limitSilence(conn
 type Conn struct {
 	address string
 	client  *grpch2.Client
+	heard   atomic.Int64 // time of the last response, ns by mono.Now; 0 before the first
 }
 
 // Dial returns a connection to the server at address, "host:port".
@@ -39,9 +43,32 @@ func Dial(address string) (*Conn, error) {
 		return nil, err
 	}
 	dialer := &net.Dialer{KeepAliveConfig: keepAlive, Control: control}
-	return &Conn{address, grpch2.NewClient(address, func(ctx context.Context) (net.Conn, error) {
+	client := grpch2.NewClient(address, func(ctx context.Context) (net.Conn, error) {
 		return dialer.DialContext(ctx, "tcp", address)
-	})}, nil
+	})
+	return &Conn{address: address, client: client}, nil
+}
+
+// Failure returns the error of the last attempt to connect. It is nil if that succeeded, or if there
+// was none.
+func (c *Conn) Failure() error { return c.client.LastError() }
+
+// LastHeard returns the time since the server last answered a call. It reports false if the server
+// has not answered any.
+func (c *Conn) LastHeard() (ago time.Duration, ok bool) {
+	heard := time.Duration(c.heard.Load())
+	return mono.Now() - heard, heard != 0
+}
+
+// state describes, for errors, what is known about a server that does not answer.
+func (c *Conn) state() string {
+	if failure := c.Failure(); failure != nil {
+		return failure.Error()
+	}
+	if ago, ok := c.LastHeard(); ok {
+		return fmt.Sprintf("it last answered a call %v ago", ago.Round(time.Millisecond))
+	}
+	return "it has not answered any call"
 }
 
 // Invoke calls a method whose response is of no interest.

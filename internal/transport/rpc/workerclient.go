@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
@@ -18,6 +19,12 @@ func NewWorkerClient(conn *Conn, task string) *WorkerClient {
 
 // Address returns the address of the task, "host:port".
 func (c *WorkerClient) Address() string { return c.conn.address }
+
+// Failure returns the error of the last attempt to connect to the task; see [Conn.Failure].
+func (c *WorkerClient) Failure() error { return c.conn.Failure() }
+
+// LastHeard returns the time since the task last answered a call; see [Conn.LastHeard].
+func (c *WorkerClient) LastHeard() (ago time.Duration, ok bool) { return c.conn.LastHeard() }
 
 // GetStatus lists the task's devices.
 func (c *WorkerClient) GetStatus(ctx context.Context, req *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
