@@ -65,7 +65,7 @@ func newServer() *cobra.Command {
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address beyond loopback, where anyone who can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
 	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that nobody has used for so long; 0 for never")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the task does")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	return cmd
 }
 
@@ -120,7 +120,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	calmMonitor()
 	level := slog.LevelWarn
 	if f.verbose {
-		level = slog.LevelInfo
+		level = slog.LevelDebug
 	}
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 	opts := []server.Option{server.WithLogger(logger), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr())}

@@ -33,7 +33,7 @@ func (l *lines) String() string {
 
 func TestTensorFlowServer(t *testing.T) {
 	for _, program := range []string{"/usr/bin/grpc_tensorflow_server", "weft"} {
-		args := []string{"--cluster_spec=ps|127.0.0.1:0,worker|127.0.0.1:2223;127.0.0.1:2224", "--job_name=ps", "--task_id=0"}
+		args := []string{"--verbose", "--cluster_spec=ps|127.0.0.1:0,worker|127.0.0.1:2223;127.0.0.1:2224", "--job_name=ps", "--task_id=0"}
 		if program == "weft" {
 			args = append([]string{tensorFlowServer}, args...)
 		}
@@ -63,6 +63,9 @@ func TestTensorFlowServer(t *testing.T) {
 			`(?m)^\S+ \S+: I \S+grpc_tensorflow_server.cc:\d+\] Peer ps 1 \{127.0.0.1:0\}$`,
 			`(?m)^\S+ \S+: I \S+grpc_tensorflow_server.cc:\d+\] Peer worker 2 \{127.0.0.1:2223, 127.0.0.1:2224\}$`,
 			`(?m)^\S+ \S+: I \S+grpc_server_lib.cc:\d+\] Started server with target: grpc://127.0.0.1:[1-9]\d*$`,
+			`(?m)^\S+ level=DEBUG msg="created a session" session=[0-9a-f]+ tasks=\[/job:ps/replica:0/task:0\] devices=1$`,
+			`(?m)^\S+ level=DEBUG msg="registered a partition of a graph" session=[0-9a-f]+ graph=\S+ nodes=\d+$`,
+			`(?m)^\S+ level=DEBUG msg="closed a session" session=[0-9a-f]+$`,
 			`(?m)^here: \(Const\): /job:ps/replica:0/task:0/device:CPU:0$`,
 		} {
 			if !regexp.MustCompile(want).MatchString(log.String()) {

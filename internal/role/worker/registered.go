@@ -70,6 +70,7 @@ func (w *Worker) RegisterGraph(_ context.Context, req *pb.RegisterGraphRequest) 
 		reg.release()
 		return nil, err
 	}
+	w.Log.Debug("registered a partition of a graph", "session", req.GetSessionHandle(), "graph", handle, "nodes", g.NumNodes())
 	return &pb.RegisterGraphResponse{GraphHandle: handle}, nil
 }
 

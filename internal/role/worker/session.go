@@ -70,6 +70,7 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 		w.remove(s.handle)
 		return nil, status.FromContext(ctx, "creating a session")
 	}
+	w.Log.Debug("joined a session", "session", s.handle, "master", s.master)
 	return &pb.CreateWorkerSessionResponse{}, nil
 }
 
@@ -169,6 +170,7 @@ func (w *Worker) remove(handle string) {
 		return
 	}
 	w.drop(s)
+	w.Log.Debug("dropped a session", "session", handle)
 	if last && w.Unused != nil {
 		w.Unused()
 	}
