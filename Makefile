@@ -27,6 +27,10 @@ VENV_READY := $(VENV)/ready
 # Race instrumentation slows numeric kernels about tenfold and they share no state: the rest is what it is for.
 RACE_SKIP := /internal/kernels/|/internal/numeric/simd|/internal/proto/pb$$|/op$$
 
+# What `weft --version` shows where the go command records no commit: its hash and date, and whether
+# the source code differs from it.
+STAMP = $(shell git log -1 --format='%h %cI' 2>/dev/null && { git diff --quiet HEAD || echo modified; })
+
 # What `make generate` may write: compared before and after by checkgenerate.
 FINGERPRINT := find . \( -name .git -o -name .tmp -o -name .venv -o -name bin -o -name __pycache__ \) -prune \
 	-o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
@@ -41,7 +45,7 @@ demo: build ## Train an MLP on a cluster of three tasks on this machine (ARGS="-
 
 .PHONY: build
 build: ## Build the static binary bin/weft
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/weft ./cmd/weft
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X 'main.stamp=$(STAMP)'" -o bin/weft ./cmd/weft
 
 .PHONY: check
 check: test lint ## What to run before a commit: test and lint

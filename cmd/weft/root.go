@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +13,7 @@ func newRoot() *cobra.Command {
 		Use:     "weft",
 		Short:   "TensorFlow's distributed runtime in Go",
 		Long:    "Weft runs TensorFlow graphs on clusters: parameter servers and workers that TensorFlow's own client can drive.",
-		Version: version(),
+		Version: longVersion(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -49,13 +48,4 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return usageError{fmt.Errorf("unexpected argument %q (see '%s --help')", args[0], cmd.CommandPath())}
 	}
 	return nil
-}
-
-// version returns the version of the module that the program was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
 }
