@@ -1,8 +1,8 @@
-// Package array holds the operations that make, pass on, and move elements without computing with
-// them: constants, shapes, slices, concatenations, transpositions, gathers and scatters, diagonals,
+// Package array holds the operations that create, forward and move elements without arithmetic:
+// constants, shapes, slices, concatenations, transpositions, gathers and scatters, diagonals and
 // blocks.
 //
-// Most of them are one copy between two strided views (package strided) and take every element
+// Most of them are one copy between two strided views (package strided) and accept every element
 // type.
 package array
 
@@ -14,7 +14,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// copyView makes output 0 the elements of in that a view selects, in the shape given.
+// copyView sets output 0, of the given shape, to the elements of in that a view selects.
 func copyView(ctx *kernel.Context, in *tensor.Tensor, v strided.View, shape tensor.Shape) error {
 	out, err := ctx.Allocate(0, shape)
 	if err != nil || out.NumElements() == 0 {
@@ -28,7 +28,7 @@ func copyView(ctx *kernel.Context, in *tensor.Tensor, v strided.View, shape tens
 	return nil
 }
 
-// inputs returns the inputs that an argument stands for.
+// inputs returns inputs lo to hi.
 func inputs(ctx *kernel.Context, lo, hi int) []*tensor.Tensor {
 	out := make([]*tensor.Tensor, hi-lo)
 	for i := range out {
@@ -37,7 +37,7 @@ func inputs(ctx *kernel.Context, lo, hi int) []*tensor.Tensor {
 	return out
 }
 
-// shortFloat prints a number as TensorFlow's errors do, with six digits.
+// shortFloat formats a number with six significant digits, as TensorFlow's errors do.
 func shortFloat(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 func shortInt(v int64) string { return strconv.FormatInt(v, 10) }

@@ -12,8 +12,10 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "MatrixBandPart", Doc: "Keeps num_lower diagonals below and num_upper above the main one, all if negative, and sets " +
-				"the other elements to zero.",
+			Name: "MatrixBandPart",
+			Doc: "Copies the band of each matrix with num_lower subdiagonals and num_upper " +
+				"superdiagonals, all of them if the number is negative, and sets the other elements " +
+				"to zero.",
 			In:    []string{"input: T", "num_lower: Tindex", "num_upper: Tindex"},
 			Out:   []string{"band: T"},
 			Attrs: []string{"T: type", "Tindex: {int32, int64} = int64"},
@@ -55,8 +57,8 @@ func bandPart(ctx *kernel.Context) error {
 	return nil
 }
 
-// keepBand copies the elements, of size bytes, that lie in a band of matrices and clears the
-// others; d may be s.
+// keepBand copies the elements, of size bytes each, inside a band of matrices and clears the
+// others. d may alias s.
 func keepBand(d, s []byte, size, rows, cols, below, above int) {
 	parallel.For(len(d)/(cols*size), max(1, 65536/(cols*size)), func(from, to int) {
 		for k := from; k < to; k++ {

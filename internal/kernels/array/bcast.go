@@ -13,15 +13,16 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "BroadcastArgs", Doc: "Gives the shape that tensors of shapes s0 and s1 are broadcast to.",
+		Name: "BroadcastArgs", Doc: "Returns the shape that tensors of shapes s0 and s1 are broadcast to.",
 		In:    []string{"s0: T", "s1: T"},
 		Out:   []string{"r0: T"},
 		Attrs: []string{"T: {int32, int64} = int32"},
 		Shape: broadcastArgsShape,
 	}, broadcastArgs)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "BroadcastGradientArgs", Doc: "Gives, for each of two shapes, the dimensions along which broadcasting repeats " +
-			"a tensor of it: those that its gradient is summed over.",
+		Name: "BroadcastGradientArgs",
+		Doc: "Returns, for each of two shapes, the dimensions in which a tensor of that shape is " +
+			"broadcast. The gradient is summed over these dimensions.",
 		In:    []string{"s0: T", "s1: T"},
 		Out:   []string{"r0: T", "r1: T"},
 		Attrs: []string{"T: {int32, int64} = int32"},
@@ -44,7 +45,7 @@ func broadcastArgsShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// shapePair reads two shapes, the shorter one extended by leading ones.
+// shapePair reads two shapes and extends the shorter one with leading ones.
 func shapePair(ctx *kernel.Context) (pair [2][]int64, err error) {
 	for i := range pair {
 		t := ctx.Input(i)
@@ -96,12 +97,12 @@ func broadcastGradientArgs(ctx *kernel.Context) error {
 	}
 	var reduced [2][]int64
 	if slices.Equal(intarg.Values(ctx.Input(0)), intarg.Values(ctx.Input(1))) {
-		pair[0] = nil // nothing is repeated
+		pair[0] = nil // no dimension is broadcast
 	}
 	for k := range pair[0] {
 		a, b := pair[0][k], pair[1][k]
-		// A dimension of size 1 on both sides belongs to both: summing over it does no harm and
-		// drops added dimensions.
+		// A dimension of size 1 on both sides is reduced for both. The sum over it changes no value
+		// and removes added dimensions.
 		if a == 1 {
 			reduced[0] = append(reduced[0], int64(k))
 		}

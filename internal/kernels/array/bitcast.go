@@ -12,8 +12,9 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "Bitcast", Doc: "Reads the memory of a tensor as elements of another type. A smaller type adds a dimension at the " +
-			"end, a larger one takes the last dimension away.",
+		Name: "Bitcast",
+		Doc: "Reinterprets the memory of a tensor as elements of another type without a copy. A smaller " +
+			"type adds a dimension at the end; a larger type removes the last dimension.",
 		In:  []string{"input: T"},
 		Out: []string{"output: type"},
 		Attrs: []string{

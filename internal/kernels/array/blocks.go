@@ -14,28 +14,32 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SpaceToBatchND", Doc: "Pads with zeros, cuts the dimensions after the first into blocks, and moves the places in a block to the first.",
+		Name: "SpaceToBatchND",
+		Doc: "Pads with zeros, divides the spatial dimensions into blocks, and moves the positions " +
+			"within a block to the batch dimension.",
 		In:    []string{"input: T", "block_shape: Tblock_shape", "paddings: Tpaddings"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tblock_shape: {int32, int64} = int32", "Tpaddings: {int32, int64} = int32"},
 		Shape: func(c *opdef.ShapeContext) error { return spaceToBatchShape(c, c.In[1], c.Value(1), 2) },
 	}, func(ctx *kernel.Context) error { return spaceToBatch(ctx, ctx.Input(1), ctx.Input(2)) })
 	kernel.RegisterNew(opdef.Def{
-		Name: "SpaceToBatch", Doc: "Is SpaceToBatchND for images and square blocks.",
+		Name: "SpaceToBatch", Doc: "Computes SpaceToBatchND for images with square blocks.",
 		In:    []string{"input: T", "paddings: Tpaddings"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tpaddings: {int32, int64} = int32", "block_size: int >= 2"},
 		Shape: squareBlocks(spaceToBatchShape),
 	}, newSquareBlocks(spaceToBatch))
 	kernel.RegisterFunc(opdef.Def{
-		Name: "BatchToSpaceND", Doc: "Moves parts of the first dimension to places in blocks of the following ones, and crops.",
+		Name: "BatchToSpaceND",
+		Doc: "Moves parts of the batch dimension to positions within blocks of the spatial dimensions, " +
+			"and crops.",
 		In:    []string{"input: T", "block_shape: Tblock_shape", "crops: Tcrops"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tblock_shape: {int32, int64} = int32", "Tcrops: {int32, int64} = int32"},
 		Shape: func(c *opdef.ShapeContext) error { return batchToSpaceShape(c, c.In[1], c.Value(1), 2) },
 	}, func(ctx *kernel.Context) error { return batchToSpace(ctx, ctx.Input(1), ctx.Input(2)) })
 	kernel.RegisterNew(opdef.Def{
-		Name: "BatchToSpace", Doc: "Is BatchToSpaceND for images and square blocks.",
+		Name: "BatchToSpace", Doc: "Computes BatchToSpaceND for images with square blocks.",
 		In:    []string{"input: T", "crops: Tidx"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "block_size: int >= 2", "Tidx: {int32, int64} = int32"},
@@ -45,8 +49,8 @@ func init() {
 
 type blockRule func(c *opdef.ShapeContext, blockShape shapefn.Shape, block *tensor.Tensor, edges int) error
 
-// squareBlocks returns the rule of an operation on images whose blocks have the size that an
-// attribute gives.
+// squareBlocks returns the shape rule of an operation on images with square blocks, whose size is
+// an attribute.
 func squareBlocks(rule blockRule) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := shapefn.CheckRanks(c, 0, 4); err != nil {
@@ -74,7 +78,7 @@ func newSquareBlocks(f func(ctx *kernel.Context, block, edges *tensor.Tensor) er
 	}
 }
 
-// blockArguments checks what both directions have in common and returns the number of blocked
+// blockArguments checks the arguments that both directions share and returns the number of blocked
 // dimensions.
 func blockArguments(c *opdef.ShapeContext, block shapefn.Shape, edges int) (n int, err error) {
 	if block.Rank() != 1 {
@@ -91,7 +95,7 @@ func blockArguments(c *opdef.ShapeContext, block shapefn.Shape, edges int) (n in
 	return n, err
 }
 
-// knownEdges returns the paddings or crops if they are known; none may be negative.
+// knownEdges returns the paddings or crops, if they are known. Negative values are an error.
 func knownEdges(c *opdef.ShapeContext, input int, what string) ([]int64, bool, error) {
 	vals, known := shapefn.Ints(c, input)
 	for _, v := range vals {
@@ -188,8 +192,8 @@ func batchToSpaceShape(c *opdef.ShapeContext, blockShape shapefn.Shape, blockTen
 	return nil
 }
 
-// blockInputs checks the inputs of both directions and returns block sizes and edges, two for each
-// blocked dimension.
+// blockInputs checks the inputs that both directions share. It returns the block sizes and the
+// edges, two per blocked dimension.
 func blockInputs(in, block, edges *tensor.Tensor, what string) (sizes, ends []int64, product int64, err error) {
 	if block.Rank() != 1 {
 		return nil, nil, 0, status.InvalidArgumentf("block_shape rank should be 1 instead of %d", block.Rank())
@@ -247,8 +251,8 @@ func spaceToBatch(ctx *kernel.Context, block, paddings *tensor.Tensor) error {
 	return copyView(ctx, &work, blocked(padded, sizes), shape)
 }
 
-// blocked returns the view of space that has the places in a block first, then the batch, then the
-// blocks.
+// blocked returns the view of space with the positions within a block first, then the batch, then
+// the blocks.
 func blocked(space tensor.Shape, sizes []int64) strided.View {
 	v := strided.Of(space)
 	var places, rest []int
@@ -305,7 +309,7 @@ func batchToSpace(ctx *kernel.Context, block, crops *tensor.Tensor) error {
 	return copyView(ctx, &work, inside(space, edges, shape), shape)
 }
 
-// unblock copies a batch of places in blocks to where they belong in space.
+// unblock copies a batch with block positions as its outer dimension to space.
 func unblock(space, batch *tensor.Tensor, sizes []int64) {
 	to := blocked(space.Shape(), sizes)
 	dense := make(tensor.Shape, len(to.Dims))

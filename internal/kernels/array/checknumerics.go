@@ -13,7 +13,9 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "CheckNumerics", Doc: "Passes its input on unless it has NaN or infinite elements, which is an error with the given message.",
+			Name: "CheckNumerics",
+			Doc: "Returns the input, or an error with the given message if it has NaN or infinite " +
+				"elements.",
 			In:       []string{"tensor: T"},
 			Out:      []string{"output: T"},
 			Attrs:    []string{"T: {bfloat16, float16, float32, float64}", "message: string"},
@@ -24,7 +26,9 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "CheckNumericsV2", Doc: "Passes its input on unless it has NaN or infinite elements; the error tells the signs of infinities.",
+			Name: "CheckNumericsV2",
+			Doc: "Returns the input, or an error if it has NaN or infinite elements. The error " +
+				"distinguishes positive and negative infinities.",
 			In:       []string{"tensor: T"},
 			Out:      []string{"output: T"},
 			Attrs:    []string{"T: {bfloat16, float16, float32, float64}", "message: string"},
@@ -35,7 +39,7 @@ func init() {
 	})
 }
 
-// anomalies are kinds of elements that are no ordinary numbers.
+// anomalies is a set of kinds of non-finite elements.
 type anomalies uint8
 
 const (
@@ -115,11 +119,11 @@ func findAnomalies[T tensor.Elem, F float32 | float64](vals []T, value func(T) F
 	return a
 }
 
-// allFinite looks at the extremes of blocks, which vector code finds and of which one is not a
-// number where any element is.
+// allFinite reports whether all elements are finite. It checks only the maximum and minimum of each
+// block, which vector code computes: a block with a non-finite element has a non-finite extreme.
 func allFinite[F float32 | float64](vals []F) bool {
-	const some = 4096 // in the first cache for the second look
-	for block := range slices.Chunk(vals, some) {
+	const blockLen = 4096 // fits in the L1 cache for the second pass
+	for block := range slices.Chunk(vals, blockLen) {
 		if high, low := simd.MaxOf(block), simd.MinOf(block); high-high != 0 || low-low != 0 {
 			return false
 		}

@@ -14,21 +14,22 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Concat", Doc: "Joins tensors along dimension concat_dim.",
+		Name: "Concat", Doc: "Concatenates tensors along dimension concat_dim.",
 		In:    []string{"concat_dim: int32", "values: N * T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"N: int >= 2", "T: type"},
 		Shape: func(c *opdef.ShapeContext) error { return concatShape(c, 1, len(c.In), 0) },
 	}, func(ctx *kernel.Context) error { return concat(ctx, "concat_dim", 0, 1, ctx.NumInputs()) })
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ConcatV2", Doc: "Joins tensors along dimension axis.",
+		Name: "ConcatV2", Doc: "Concatenates tensors along dimension axis.",
 		In:    []string{"values: N * T", "axis: Tidx"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"N: int >= 2", "T: type", "Tidx: {int32, int64} = int32"},
 		Shape: func(c *opdef.ShapeContext) error { return concatShape(c, 0, len(c.In)-1, len(c.In)-1) },
 	}, func(ctx *kernel.Context) error { return concat(ctx, "axis", ctx.NumInputs()-1, 0, ctx.NumInputs()-1) })
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ConcatOffset", Doc: "Gives where each of the tensors with the given shapes begins in their concatenation.",
+		Name:  "ConcatOffset",
+		Doc:   "Returns the offset of each tensor of the given shapes in their concatenation.",
 		In:    []string{"concat_dim: int32", "shape: N * shape_type"},
 		Out:   []string{"offset: N * shape_type"},
 		Attrs: []string{"N: int >= 2", "shape_type: {int32, int64} = int32"},
@@ -72,7 +73,7 @@ func concatShape(c *opdef.ShapeContext, lo, hi, axisInput int) error {
 	return nil
 }
 
-// knownRank returns the first known rank, or -1.
+// knownRank returns the first known rank, or -1 if there is none.
 func knownRank(in []shapefn.Shape) int {
 	for _, s := range in {
 		if s.RankKnown() {
@@ -82,7 +83,8 @@ func knownRank(in []shapefn.Shape) int {
 	return -1
 }
 
-// joinShapes returns the shape of in and what follows it, whose shape is rest, along axis.
+// joinShapes returns the shape of in concatenated along axis with the tensors after it, whose joint
+// shape is rest.
 func joinShapes(in, rest shapefn.Shape, axis int, last bool) (shapefn.Shape, error) {
 	if last {
 		return in, nil
@@ -173,8 +175,7 @@ func checkConcat(ins []*tensor.Tensor, axis int) (total int64, err error) {
 	return total, nil
 }
 
-// onlyNonEmpty returns the index of the only tensor that has elements, or -1 if there is not
-// exactly one.
+// onlyNonEmpty returns the index of the only non-empty tensor, or -1 if there is not exactly one.
 func onlyNonEmpty(ins []*tensor.Tensor) int {
 	only := -1
 	for i, in := range ins {
@@ -189,7 +190,7 @@ func onlyNonEmpty(ins []*tensor.Tensor) int {
 	return only
 }
 
-// joinInto copies tensors side by side along axis.
+// joinInto concatenates tensors along axis into out.
 func joinInto(out *tensor.Tensor, ins []*tensor.Tensor, axis int) {
 	outer := int(out.Shape()[:axis].NumElements())
 	if out.NumElements() == 0 {
@@ -243,7 +244,7 @@ func concatOffset(ctx *kernel.Context) error {
 	return nil
 }
 
-// summary prints at most ten values, separated by spaces.
+// summary formats at most ten values, separated by spaces.
 func summary(dims []int64) string {
 	var b []byte
 	for i, d := range dims {

@@ -9,31 +9,31 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "Const", Doc: "Gives a tensor that is part of the graph.",
+		Name: "Const", Doc: "Returns a constant tensor.",
 		Out:   []string{"output: dtype"},
 		Attrs: []string{"value: tensor", "dtype: type"},
 		Shape: constShape,
 	}, newConst)
 	kernel.RegisterNew(opdef.Def{
-		Name: "HostConst", Doc: "Gives a tensor that is part of the graph, in the memory of the host.",
+		Name: "HostConst", Doc: "Returns a constant tensor in host memory.",
 		Out:   []string{"output: dtype"},
 		Attrs: []string{"value: tensor", "dtype: type"},
 		Shape: opdef.UnknownShape,
 	}, newConst)
 	kernel.RegisterNew(opdef.Def{
-		Name: "Placeholder", Doc: "Stands for a tensor that must be fed.",
+		Name: "Placeholder", Doc: "Represents a tensor that must be fed.",
 		Out:   []string{"output: dtype"},
 		Attrs: []string{"dtype: type", "shape: shape = <unknown>"},
 		Shape: opdef.AttrShape,
 	}, newPlaceholder)
 	kernel.RegisterNew(opdef.Def{
-		Name: "PlaceholderV2", Doc: "Stands for a tensor that must be fed.",
+		Name: "PlaceholderV2", Doc: "Represents a tensor that must be fed.",
 		Out:   []string{"output: dtype"},
 		Attrs: []string{"dtype: type", "shape: shape"},
 		Shape: opdef.AttrShape,
 	}, newPlaceholder)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "PlaceholderWithDefault", Doc: "Passes its input on unless its output is fed.",
+		Name: "PlaceholderWithDefault", Doc: "Returns the input unless its output is fed.",
 		In:    []string{"input: dtype"},
 		Out:   []string{"output: dtype"},
 		Attrs: []string{"dtype: type", "shape: shape"},
@@ -48,7 +48,7 @@ func constShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// constant gives the tensor that the graph holds: all steps share its elements.
+// constant is the kernel of Const. All steps share the elements of its value.
 type constant struct{ value tensor.Tensor }
 
 func newConst(c *kernel.Construction) (kernel.Kernel, error) {

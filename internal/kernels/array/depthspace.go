@@ -11,14 +11,16 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "SpaceToDepth", Doc: "Moves the places in each square block of an image to the depth.",
+		Name:  "SpaceToDepth",
+		Doc:   "Moves the positions within each square block of an image to the depth dimension.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "block_size: int >= 2", "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"},
 		Shape: func(c *opdef.ShapeContext) error { return depthSpaceShape(c, true) },
 	}, newDepthSpace(spaceToDepth))
 	kernel.RegisterNew(opdef.Def{
-		Name: "DepthToSpace", Doc: "Moves parts of the depth to places in square blocks of an image.",
+		Name:  "DepthToSpace",
+		Doc:   "Moves parts of the depth dimension to positions within square blocks of an image.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "block_size: int >= 2", "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"},
@@ -26,8 +28,8 @@ func init() {
 	}, newDepthSpace(depthToSpace))
 }
 
-// imageAxes gives where height, width and channels are in each format of images; a fifth dimension
-// holds inner channels.
+// imageAxes maps an image format to its height, width and channel axes. A fifth dimension holds
+// inner channels.
 var imageAxes = map[string][3]int{"NHWC": {1, 2, 3}, "NCHW": {2, 3, 1}, "NCHW_VECT_C": {2, 3, 1}}
 
 func depthSpaceShape(c *opdef.ShapeContext, toDepth bool) error {

@@ -12,7 +12,8 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Diag", Doc: "Makes a tensor of twice the rank with the input on its diagonal and zeros elsewhere.",
+		Name:  "Diag",
+		Doc:   "Returns a tensor of twice the rank with the input on its diagonal and zeros elsewhere.",
 		In:    []string{"diagonal: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: {bfloat16, float16, float32, float64, int32, int64, complex64, complex128}"},
@@ -23,7 +24,8 @@ func init() {
 		},
 	}, diag)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DiagPart", Doc: "Gives the diagonal of a tensor whose second half of dimensions equals the first.",
+		Name:  "DiagPart",
+		Doc:   "Returns the diagonal of a tensor whose second half of dimensions equals the first half.",
 		In:    []string{"input: T"},
 		Out:   []string{"diagonal: T"},
 		Attrs: []string{"T: {bfloat16, float16, float32, float64, int32, int64, complex64, complex128}"},

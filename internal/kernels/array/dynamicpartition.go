@@ -12,8 +12,9 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "DynamicPartition", Doc: "Deals rows out to several tensors: row i of data goes to the end of output partitions[i].",
-		In: []string{"data: T", "partitions: int32"}, Out: []string{"outputs: num_partitions * T"},
+		Name: "DynamicPartition",
+		Doc:  "Partitions data into several tensors. Row i of data is appended to output partitions[i].",
+		In:   []string{"data: T", "partitions: int32"}, Out: []string{"outputs: num_partitions * T"},
 		Attrs: []string{"num_partitions: int >= 1", "T: type"}, Shape: partitionShape,
 	}, newPartition)
 }

@@ -14,8 +14,8 @@ import (
 
 func init() {
 	for name, doc := range map[string]string{
-		"DynamicStitch":         "Makes a tensor whose row indices[m][i] is data[m][i]; of several with one index, the last stands.",
-		"ParallelDynamicStitch": "Makes a tensor whose row indices[m][i] is data[m][i]; any of several with one index stands.",
+		"DynamicStitch":         "Interleaves data into one tensor: row indices[m][i] is data[m][i]. The last of several rows with one index wins.",
+		"ParallelDynamicStitch": "Interleaves data into one tensor: row indices[m][i] is data[m][i]. Any of several rows with one index wins.",
 	} {
 		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: doc,
@@ -25,7 +25,7 @@ func init() {
 	}
 }
 
-// stitchShape takes the number of rows from the largest index, where all indices are known.
+// stitchShape infers the number of rows from the largest index, if all indices are known.
 func stitchShape(c *opdef.ShapeContext) error {
 	n := c.Attrs.Int("N")
 	largest, known := int64(-1), true
@@ -85,7 +85,7 @@ func stitch(ctx *kernel.Context, n int) error {
 			height = max(height, int64(x)+1)
 		}
 	}
-	if height > math.MaxInt32 { // in TensorFlow it has 32 bits
+	if height > math.MaxInt32 { // TensorFlow's limit
 		return status.InvalidArgumentf("Expected a non-negative size, got %d", math.MinInt32)
 	}
 	out, err := ctx.AllocateZeros(0, append(tensor.Shape{height}, row...))

@@ -17,14 +17,14 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Fill", Doc: "Makes a tensor of shape dims with every element equal to value.",
+		Name: "Fill", Doc: "Returns a tensor of shape dims whose elements all equal value.",
 		In:    []string{"dims: index_type", "value: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "index_type: {int32, int64} = int32"},
 		Shape: fillShape,
 	}, fill)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ZerosLike", Doc: "Makes a tensor of zeros of the shape of x.",
+		Name: "ZerosLike", Doc: "Returns a tensor of zeros with the shape of x.",
 		In:    []string{"x: T"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: type"},
@@ -32,7 +32,7 @@ func init() {
 	}, zerosLike)
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "OnesLike", Doc: "Makes a tensor of ones of the shape of x.",
+			Name: "OnesLike", Doc: "Returns a tensor of ones with the shape of x.",
 			In:  []string{"x: T"},
 			Out: []string{"y: T"},
 			Attrs: []string{
@@ -43,7 +43,7 @@ func init() {
 		Kernels: kernel.ForTypes("T", kernel.Stateless(onesLike), typeset.Plain...),
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "Empty", Doc: "Makes a tensor whose elements are not set, or zero if init is true.",
+		Name: "Empty", Doc: "Returns a tensor with uninitialized elements, or zeros if init is true.",
 		In:       []string{"shape: int32"},
 		Out:      []string{"output: dtype"},
 		Attrs:    []string{"dtype: type", "init: bool = false"},
@@ -91,7 +91,7 @@ func fill(ctx *kernel.Context) error {
 	return nil
 }
 
-// splat sets every element of out to the one of value.
+// splat sets every element of out to the only element of value.
 func splat(out, value *tensor.Tensor) {
 	n := out.NumElements()
 	if len(value.Bytes()) > 0 && !slices.ContainsFunc(value.Bytes(), func(b byte) bool { return b != 0 }) {
@@ -101,7 +101,7 @@ func splat(out, value *tensor.Tensor) {
 	strided.Copy(out, strided.Of(tensor.Shape{int64(n)}), value, strided.View{Dims: []int{n}, Strides: []int{0}})
 }
 
-// zeroer is a variant's value that has a zero, such as a list of tensors.
+// zeroer is implemented by variant values that have a zero, such as tensor lists.
 type zeroer interface{ ZerosLike() (any, error) }
 
 func zerosLike(ctx *kernel.Context) error {
@@ -147,7 +147,7 @@ func onesLike(ctx *kernel.Context) error {
 	return nil
 }
 
-// one returns the scalar 1 of a numeric type, or true.
+// one returns the scalar 1 of a numeric type, or true for bool.
 func one(dtype tensor.DType) (tensor.Tensor, error) {
 	switch dtype {
 	case tensor.Bool:
@@ -191,7 +191,7 @@ func newEmpty(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// clearAll sets all elements of a tensor of plain memory to zero.
+// clearAll zeroes the memory of a tensor of plain elements.
 func clearAll(t *tensor.Tensor) {
 	mem := t.Bytes()
 	if words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/8); len(words) > 0 {

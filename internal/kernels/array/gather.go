@@ -14,7 +14,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Gather", Doc: "Takes the slices of params at the given indices of its first dimension.",
+		Name: "Gather", Doc: "Gathers slices of params by indices into its first dimension.",
 		In:    []string{"params: Tparams", "indices: Tindices"},
 		Out:   []string{"output: Tparams"},
 		Attrs: []string{"validate_indices: bool = true", "Tparams: type", "Tindices: {int32, int64}"},
@@ -25,8 +25,9 @@ func init() {
 		},
 	}, func(ctx *kernel.Context) error { return gather(ctx, 0, 0) })
 	kernel.RegisterNew(opdef.Def{
-		Name: "GatherV2", Doc: "Takes the slices of params at the given indices of dimension axis; the first batch_dims " +
-			"dimensions of params and indices go together.",
+		Name: "GatherV2",
+		Doc: "Gathers slices of params by indices into dimension axis. The first batch_dims dimensions " +
+			"of params and indices correspond to each other.",
 		In:  []string{"params: Tparams", "indices: Tindices", "axis: Taxis"},
 		Out: []string{"output: Tparams"},
 		Attrs: []string{
@@ -38,7 +39,7 @@ func init() {
 		Shape: gatherV2Shape,
 	}, newGatherV2)
 	kernel.RegisterNew(opdef.Def{
-		Name: "GatherNd", Doc: "Takes the slices of params at the index vectors in the last dimension of indices.",
+		Name: "GatherNd", Doc: "Gathers slices of params by the index vectors in the last dimension of indices.",
 		In:    []string{"params: Tparams", "indices: Tindices"},
 		Out:   []string{"output: Tparams"},
 		Attrs: []string{"Tparams: type", "Tindices: {int16, int32, int64}", "bad_indices_policy: string = ''"},
@@ -124,7 +125,8 @@ func gather(ctx *kernel.Context, axis int64, batch int) error {
 	return nil
 }
 
-// gatherAxes checks the axis and the batch dimensions of a gather and counts both from the front.
+// gatherAxes checks the axis and the number of batch dimensions of a gather and returns both
+// counted from the front.
 func gatherAxes(params, indices tensor.Shape, axis int64, batch int) (at, batchDims int, err error) {
 	if len(params) < 1 {
 		return 0, 0, status.InvalidArgumentf("params must be at least 1 dimensional")

@@ -10,8 +10,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// identities numbers the elements of a tensor so that equal ones have equal numbers, in order of
-// appearance. As in arithmetic, zeros of both signs are equal and a NaN is equal to nothing.
+// identities numbers the distinct elements of a tensor in order of appearance and returns the
+// number of each element. Zeros of either sign are equal, and a NaN equals nothing, as in
+// arithmetic.
 func identities(in *tensor.Tensor) ([]int64, error) {
 	table := identityTable(in.DType())
 	if table == nil {
@@ -20,10 +21,11 @@ func identities(in *tensor.Tensor) ([]int64, error) {
 	return table.number(in), nil
 }
 
-// A numbering numbers the elements of tensors; several tensors share the numbers of one numbering.
+// numbering numbers the distinct elements of tensors. Elements of different tensors share the
+// numbers of one numbering.
 type numbering interface {
 	number(t *tensor.Tensor) []int64
-	find(t *tensor.Tensor) []bool // which elements have a number already
+	find(t *tensor.Tensor) []bool // reports which elements have a number
 }
 
 func identityTable(dtype tensor.DType) numbering {
@@ -64,7 +66,7 @@ func identityTable(dtype tensor.DType) numbering {
 	return nil
 }
 
-// numbers numbers elements by Go's maps.
+// numbers is a numbering that uses a Go map.
 type numbers[T mapped] struct {
 	known map[T]int64
 	next  int64
@@ -109,36 +111,36 @@ func boolWord(v bool) (uint64, bool) {
 
 func intWord[T intarg.Integer](v T) (uint64, bool) { return uint64(v), true }
 
-// floatWord is false for what is not a number.
+// floatWord returns the bits of v, with one value for zeros of either sign. ok is false for NaN.
 func floatWord[T float32 | float64](v T) (uint64, bool) {
-	if v == 0 { // of either sign
+	if v == 0 { // positive or negative
 		return 0, true
 	}
 	return math.Float64bits(float64(v)), v == v
 }
 
-// words numbers elements that are equal if words of 64 bits are: an open table that is at most half
-// full.
+// words is a numbering for elements that are equal if their 64-bit words are. It is an
+// open-addressing hash table that is at most half full.
 type words[T tensor.Elem] struct {
-	word  func(T) (w uint64, ok bool) // ok is false if the element is equal to nothing
-	slots []wordSlot                  // a power of two
-	known int                         // used slots
+	word  func(T) (w uint64, ok bool) // ok is false for elements that equal nothing
+	slots []wordSlot                  // length is a power of two
+	known int                         // number of used slots
 	next  int64
 }
 
 type wordSlot struct {
 	word uint64
-	id   int64 // plus one; 0 if the slot is free
+	id   int64 // number plus one; 0 if the slot is free
 }
 
 func newWords[T tensor.Elem](word func(T) (uint64, bool)) *words[T] {
 	return &words[T]{word: word, slots: make([]wordSlot, 128)}
 }
 
-// wordSeed makes it unforeseeable which words meet in the table.
+// wordSeed randomizes the hash function, so that inputs cannot be chosen to collide.
 var wordSeed = [2]uint64{rand.Uint64(), rand.Uint64() | 1}
 
-// slot returns the slot of a word, or the free one where it belongs.
+// slot returns the slot of a word, or the free slot for it.
 func (m *words[T]) slot(w uint64) *wordSlot {
 	high, low := bits.Mul64(w^wordSeed[0], wordSeed[1])
 	mask := uint64(len(m.slots) - 1)
@@ -162,7 +164,7 @@ func (m *words[T]) grow() {
 func (m *words[T]) number(t *tensor.Tensor) []int64 {
 	vals := tensor.Values[T](t)
 	out := make([]int64, len(vals))
-	if m.known == 0 && len(vals) > 64 { // as if all were different, within limits
+	if m.known == 0 && len(vals) > 64 { // sized for all-distinct elements, up to a limit
 		m.slots = make([]wordSlot, 2<<bits.Len(uint(min(len(vals), 4096)-1)))
 	}
 	for i, v := range vals {

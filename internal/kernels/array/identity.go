@@ -9,14 +9,14 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Identity", Doc: "Passes its input on.",
+		Name: "Identity", Doc: "Returns the input.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.SameShape,
 	}, pass)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "IdentityN", Doc: "Passes all its inputs on, together.",
+		Name: "IdentityN", Doc: "Returns all inputs. An output is available only after all inputs are.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: list(type) >= 1"},
@@ -27,28 +27,29 @@ func init() {
 		},
 	}, passAll)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Snapshot", Doc: "Gives a copy of its input that later writes to a variable do not change.",
+		Name: "Snapshot", Doc: "Returns a copy of the input that later writes to a variable do not change.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.SameShape,
 	}, pass)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "StopGradient", Doc: "Passes its input on and no gradient back.",
+		Name: "StopGradient", Doc: "Returns the input and blocks its gradient.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.SameShape,
 	}, pass)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "PreventGradient", Doc: "Passes its input on; to differentiate through it is an error with the given message.",
+		Name:  "PreventGradient",
+		Doc:   "Returns the input. Differentiating through it is an error with the given message.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "message: string = ''"},
 		Shape: opdef.SameShape,
 	}, pass)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "GuaranteeConst", Doc: "Passes its input on and promises that it never changes.",
+		Name: "GuaranteeConst", Doc: "Returns the input and asserts that it never changes.",
 		In:       []string{"input: T"},
 		Out:      []string{"output: T"},
 		Attrs:    []string{"T: type"},
@@ -56,7 +57,7 @@ func init() {
 		Shape:    opdef.SameShape,
 	}, guarantee)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DebugGradientIdentity", Doc: "Passes its input on; marks a tensor for gradient debugging.",
+		Name: "DebugGradientIdentity", Doc: "Returns the input and marks it for gradient debugging.",
 		In:                  []string{"input: T"},
 		Out:                 []string{"output: T"},
 		Attrs:               []string{"T: type"},
@@ -64,7 +65,7 @@ func init() {
 		Shape:               opdef.SameShape,
 	}, pass)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DeepCopy", Doc: "Copies its input to memory of its own.",
+		Name: "DeepCopy", Doc: "Returns a copy of the input.",
 		In:       []string{"x: T"},
 		Out:      []string{"y: T"},
 		Attrs:    []string{"T: type"},
@@ -78,7 +79,7 @@ func init() {
 		return err
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "EnsureShape", Doc: "Passes its input on after checking that it has the given partial shape.",
+		Name: "EnsureShape", Doc: "Returns the input after a check that it is compatible with the given shape.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"shape: shape", "T: type"},
@@ -86,7 +87,7 @@ func init() {
 	}, newEnsureShape)
 }
 
-// pass hands input 0 on as output 0.
+// pass forwards input 0 to output 0.
 func pass(ctx *kernel.Context) error { return ctx.PassInput(0, 0) }
 
 func passAll(ctx *kernel.Context) error {

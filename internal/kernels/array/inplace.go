@@ -12,21 +12,21 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "InplaceUpdate", Doc: "Gives x with rows i replaced by those of v.",
+		Name: "InplaceUpdate", Doc: "Returns x with rows i replaced by the rows of v.",
 		In:    []string{"x: T", "i: int32", "v: T"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.SameShape,
 	}, inplace(elementwise.Assign))
 	kernel.RegisterFunc(opdef.Def{
-		Name: "InplaceAdd", Doc: "Gives x with the rows of v added to rows i.",
+		Name: "InplaceAdd", Doc: "Returns x with the rows of v added to rows i.",
 		In:    []string{"x: T", "i: int32", "v: T"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.SameShape,
 	}, inplace(elementwise.Add))
 	kernel.RegisterFunc(opdef.Def{
-		Name: "InplaceSub", Doc: "Gives x with the rows of v subtracted from rows i.",
+		Name: "InplaceSub", Doc: "Returns x with the rows of v subtracted from rows i.",
 		In:    []string{"x: T", "i: int32", "v: T"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: type"},
@@ -66,7 +66,7 @@ func inplace(op elementwise.Op) kernel.Func {
 		intarg.Read(list.Rows, i, 0)
 		n := int64(x.Dim(0))
 		for k, row := range list.Rows {
-			list.Rows[k] = (row%n + n) % n // rows are counted around the end
+			list.Rows[k] = (row%n + n) % n // row numbers wrap around
 		}
 		out, err := owned(x)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestWhereInBlocks looks for the true elements of tensors of several blocks, on several threads.
+// TestWhereInBlocks runs Where on tensors of several blocks, on several threads.
 func TestWhereInBlocks(t *testing.T) {
 	defer parallel.SetThreads(parallel.SetThreads(4))
 	for _, shape := range []tensor.Shape{{50_000}, {50, 1000}, {10, 50, 100}} {
@@ -35,7 +35,7 @@ func TestWhereInBlocks(t *testing.T) {
 	}
 }
 
-// TestLongRange makes progressions longer than what is computed number by number.
+// TestLongRange computes progressions longer than progressionBlock.
 func TestLongRange(t *testing.T) {
 	out := kerneltest.Run(t, "Range", opdef.Attrs{"Tidx": tensor.Int32}, tensor.Scalar(int32(-7)), tensor.Scalar(int32(-40_000)), tensor.Scalar(int32(-3)))
 	for i, v := range tensor.Values[int32](&out[0]) {
@@ -48,8 +48,8 @@ func TestLongRange(t *testing.T) {
 	}
 }
 
-// TestUnpackSharesMemory checks that slices which lie together are not copied, and others are right
-// as well.
+// TestUnpackSharesMemory checks that Unpack does not copy contiguous slices, and that other slices
+// are correct too.
 func TestUnpackSharesMemory(t *testing.T) {
 	in, err := tensor.FromSlice(tensor.Shape{1, 3, 2}, []int32{1, 2, 3, 4, 5, 6})
 	if err != nil {

@@ -14,21 +14,24 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "MatrixDiag", Doc: "Makes square matrices with the given diagonals.",
+		Name: "MatrixDiag", Doc: "Returns square matrices with the given diagonals.",
 		In:    []string{"diagonal: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixDiagV1Shape,
 	}, newMatrixDiag)
 	kernel.RegisterNew(opdef.Def{
-		Name: "MatrixDiagV2", Doc: "Makes matrices with the given diagonals k[0] to k[1], left-aligned, and padding elsewhere.",
+		Name:  "MatrixDiagV2",
+		Doc:   "Returns matrices with the given left-aligned diagonals k[0] to k[1] and padding elsewhere.",
 		In:    []string{"diagonal: T", "k: int32", "num_rows: int32", "num_cols: int32", "padding_value: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixDiagShape,
 	}, newMatrixDiag)
 	kernel.RegisterNew(opdef.Def{
-		Name: "MatrixDiagV3", Doc: "Makes matrices with the given diagonals k[0] to k[1], aligned as align says, and padding elsewhere.",
+		Name: "MatrixDiagV3",
+		Doc: "Returns matrices with the given diagonals k[0] to k[1], aligned according to align, and " +
+			"padding elsewhere.",
 		In:  []string{"diagonal: T", "k: int32", "num_rows: int32", "num_cols: int32", "padding_value: T"},
 		Out: []string{"output: T"},
 		Attrs: []string{
@@ -38,21 +41,25 @@ func init() {
 		Shape: matrixDiagShape,
 	}, newMatrixDiag)
 	kernel.RegisterNew(opdef.Def{
-		Name: "MatrixDiagPart", Doc: "Gives the main diagonals of matrices.",
+		Name: "MatrixDiagPart", Doc: "Returns the main diagonals of matrices.",
 		In:    []string{"input: T"},
 		Out:   []string{"diagonal: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixDiagPartV1Shape,
 	}, newMatrixDiagPart)
 	kernel.RegisterNew(opdef.Def{
-		Name: "MatrixDiagPartV2", Doc: "Gives diagonals k[0] to k[1] of matrices, left-aligned and padded to the longest.",
+		Name: "MatrixDiagPartV2",
+		Doc: "Returns diagonals k[0] to k[1] of matrices, left-aligned and padded to the length of the " +
+			"longest.",
 		In:    []string{"input: T", "k: int32", "padding_value: T"},
 		Out:   []string{"diagonal: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixDiagPartShape,
 	}, newMatrixDiagPart)
 	kernel.RegisterNew(opdef.Def{
-		Name: "MatrixDiagPartV3", Doc: "Gives diagonals k[0] to k[1] of matrices, aligned as align says and padded to the longest.",
+		Name: "MatrixDiagPartV3",
+		Doc: "Returns diagonals k[0] to k[1] of matrices, aligned according to align and padded to the " +
+			"length of the longest.",
 		In:  []string{"input: T", "k: int32", "padding_value: T"},
 		Out: []string{"diagonal: T"},
 		Attrs: []string{
@@ -69,16 +76,17 @@ func init() {
 		Shape: matrixSetDiagV1Shape,
 	}, newMatrixSetDiag)
 	kernel.RegisterNew(opdef.Def{
-		Name: "MatrixSetDiagV2", Doc: "Replaces diagonals k[0] to k[1] of matrices; the new ones are left-aligned.",
+		Name: "MatrixSetDiagV2", Doc: "Replaces diagonals k[0] to k[1] of matrices with left-aligned diagonals.",
 		In:    []string{"input: T", "diagonal: T", "k: int32"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: matrixSetDiagShape,
 	}, newMatrixSetDiag)
 	kernel.RegisterNew(opdef.Def{
-		Name: "MatrixSetDiagV3", Doc: "Replaces diagonals k[0] to k[1] of matrices; the new ones are aligned as align says.",
-		In:  []string{"input: T", "diagonal: T", "k: int32"},
-		Out: []string{"output: T"},
+		Name: "MatrixSetDiagV3",
+		Doc:  "Replaces diagonals k[0] to k[1] of matrices with diagonals aligned according to align.",
+		In:   []string{"input: T", "diagonal: T", "k: int32"},
+		Out:  []string{"output: T"},
 		Attrs: []string{
 			"T: type",
 			"align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'",
@@ -87,15 +95,16 @@ func init() {
 	}, newMatrixSetDiag)
 }
 
-// band is a range of diagonals of matrices: numbered by column minus row, lower to upper, packed
-// with the uppermost first, each padded to the length of the longest and aligned left or right.
+// band is a range of diagonals of matrices. A diagonal's number is column minus row. The packed
+// form has the uppermost diagonal first, and each is padded to the length of the longest and
+// aligned left or right.
 type band struct {
 	lower, upper, rows, cols int
 	superLeft, subLeft       bool
 }
 
-// alignment reads the attribute align, whose two words are about the diagonals above and below the
-// main one; operations without it align left.
+// alignment reads the attribute align. Its two words apply to the diagonals above and below the
+// main diagonal. Operations without the attribute align left.
 func (b *band) alignment(attrs opdef.Attrs) {
 	super, sub, given := strings.Cut(attrs.String("align"), "_")
 	b.superLeft, b.subLeft = !given || super == "LEFT", !given || sub == "LEFT"
@@ -111,7 +120,7 @@ func (b *band) longest() int {
 // length returns the length of diagonal d.
 func (b *band) length(d int) int { return min(b.rows+min(d, 0), b.cols-max(d, 0)) }
 
-// views returns where diagonal d lies in a batch of matrices and in a batch of packed diagonals.
+// views returns the views of diagonal d in a batch of matrices and in a batch of packed diagonals.
 func (b *band) views(d, batch int) (matrix, packed strided.View) {
 	n, longest := b.length(d), b.longest()
 	offset := longest - n
@@ -126,7 +135,7 @@ func (b *band) views(d, batch int) (matrix, packed strided.View) {
 	return matrix, packed
 }
 
-// readRange reads the optional input k: a number or a pair.
+// readRange reads the optional input k: a scalar or a pair.
 func (b *band) readRange(ctx *kernel.Context, input int) error {
 	if ctx.NumInputs() <= input {
 		return nil
@@ -172,7 +181,7 @@ func (b *band) checkOrder() error {
 	return nil
 }
 
-// matrices sets the size of the matrices from a tensor of them.
+// matrices sets the size of the matrices to that of in.
 func (b *band) matrices(in *tensor.Tensor) error {
 	if in.Rank() < 2 {
 		return status.InvalidArgumentf("input must be at least 2-dim, received shape: %v", in.Shape())
@@ -254,8 +263,8 @@ func newMatrixDiag(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// fitMatrices finds the size of the matrices that hold given diagonals, from the inputs num_rows
-// and num_cols where they are not -1.
+// fitMatrices determines the size of the matrices that hold the diagonals in in. The inputs
+// num_rows and num_cols override it unless they are -1.
 func (b *band) fitMatrices(ctx *kernel.Context, in *tensor.Tensor) error {
 	given := [2]int{-1, -1}
 	if ctx.NumInputs() > 4 {

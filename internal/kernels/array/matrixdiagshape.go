@@ -71,7 +71,7 @@ func diagonalRange(c *opdef.ShapeContext, input int) (b band, known bool, err er
 	return b, true, nil
 }
 
-// bounded checks the range against matrices of the given shape, if their size is known.
+// bounded checks the range against the size of the given matrices, if it is known.
 func (b *band) bounded(in shapefn.Shape) (sizeKnown bool, err error) {
 	rows, cols := in.Dim(-2), in.Dim(-1)
 	if rows < 0 || cols < 0 {
@@ -149,8 +149,8 @@ func matrixDiagShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// fit resolves requested sizes of matrices, -1 where they are free, that hold diagonals of the
-// given length.
+// fit resolves the requested sizes of matrices with diagonals of the given length; -1 means
+// unspecified.
 func (b *band) fit(rows, cols, longest int64) (int64, int64, error) {
 	minRows, minCols := longest-int64(min(b.upper, 0)), longest+int64(max(b.lower, 0))
 	if rows == -1 && cols == -1 {
@@ -208,7 +208,7 @@ func matrixSetDiagShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// setDiagRank checks the rank of packed diagonals against that of the matrices.
+// setDiagRank checks the rank of packed diagonals against the rank of the matrices.
 func setDiagRank(diagonal shapefn.Shape, rank int, b band, known bool) (shapefn.Shape, error) {
 	switch {
 	case !known:

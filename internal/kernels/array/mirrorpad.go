@@ -16,7 +16,9 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "MirrorPad", Doc: "Adds the reflection of a tensor around it, with the border itself (SYMMETRIC) or without (REFLECT).",
+		Name: "MirrorPad",
+		Doc: "Pads a tensor with its reflection. The reflection includes the border (SYMMETRIC) or " +
+			"excludes it (REFLECT).",
 		In:    []string{"input: T", "paddings: Tpaddings"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tpaddings: {int32, int64} = int32", "mode: {'REFLECT', 'SYMMETRIC'}"},
@@ -24,7 +26,8 @@ func init() {
 	}, newMirrorPad)
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "MirrorPadGrad", Doc: "Gives the gradient of MirrorPad: adds the reflections back to where they came from.",
+			Name:  "MirrorPadGrad",
+			Doc:   "Computes the gradient of MirrorPad: adds each reflected element to its source.",
 			In:    []string{"input: T", "paddings: Tpaddings"},
 			Out:   []string{"output: T"},
 			Attrs: []string{"T: type", "Tpaddings: {int32, int64} = int32", "mode: {'REFLECT', 'SYMMETRIC'}"},
@@ -34,7 +37,7 @@ func init() {
 	})
 }
 
-// mirrorOffset returns how many elements at the border a reflection leaves out.
+// mirrorOffset returns the number of border elements that a reflection omits.
 func mirrorOffset(attrs opdef.Attrs) int {
 	if attrs.String("mode") == "REFLECT" {
 		return 1
@@ -42,8 +45,7 @@ func mirrorOffset(attrs opdef.Attrs) int {
 	return 0
 }
 
-// checkMirror checks paddings against the shape that is padded; what tells in errors which one that
-// is.
+// checkMirror checks paddings against the shape of the unpadded tensor, which errors call what.
 func checkMirror(paddings [][2]int, shape tensor.Shape, offset int, what string) error {
 	for i, p := range paddings {
 		limit := int(shape[i]) - offset
@@ -59,7 +61,7 @@ func checkMirror(paddings [][2]int, shape tensor.Shape, offset int, what string)
 	return nil
 }
 
-// mirrorTexts are the error texts in which the two directions differ.
+// mirrorTexts holds the error texts that differ between the two directions.
 type mirrorTexts struct{ rank, negative, what string }
 
 var (
@@ -118,11 +120,12 @@ func newMirrorPad(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// mirror is one side of one dimension: the elements beyond the border and those that they reflect.
+// mirror is one side of one dimension: the view of the elements beyond the border and the view of
+// the elements they reflect.
 type mirror struct{ image, source strided.View }
 
-// mirrors returns both sides of an axis of a padded tensor whose earlier axes are complete and
-// whose later ones are not.
+// mirrors returns both sides of an axis of a padded tensor. The axes before it are already filled,
+// and the axes after it are not.
 func mirrors(padded tensor.Shape, paddings [][2]int, axis, offset int) []mirror {
 	whole := strided.Of(padded)
 	for i := axis + 1; i < len(padded); i++ {
@@ -201,7 +204,7 @@ func newMirrorPadGrad(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// addView adds the elements of t in one view to those in another.
+// addView adds the elements of t in view src to those in view dst.
 func addView(t *tensor.Tensor, dst, src strided.View) error {
 	shape := make(tensor.Shape, len(dst.Dims))
 	for i, d := range dst.Dims {

@@ -16,7 +16,9 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "OneHot", Doc: "Adds a dimension of size depth at axis, with on_value at each index and off_value elsewhere.",
+		Name: "OneHot",
+		Doc: "Returns a one-hot tensor: adds a dimension of size depth at axis, with on_value at each " +
+			"index and off_value elsewhere.",
 		In:    []string{"indices: TI", "depth: int32", "on_value: T", "off_value: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"axis: int = -1", "T: type", "TI: {uint8, int8, int32, int64} = int64"},
@@ -100,8 +102,8 @@ func oneHot(ctx *kernel.Context, axis int) error {
 	return nil
 }
 
-// setHot sets one element of each row of depth elements to on, or reports that it does not know the
-// type.
+// setHot sets one element in each row of depth elements to on. It reports false for types it does
+// not support.
 func setHot(out, on *tensor.Tensor, list []int64, depth int) bool {
 	switch {
 	case out.DType() == tensor.String || out.DType() == tensor.Resource || out.DType() == tensor.Variant:

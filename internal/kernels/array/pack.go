@@ -21,14 +21,14 @@ func init() {
 		Shape: packShape,
 	}, newPack)
 	kernel.RegisterNew(opdef.Def{
-		Name: "Unpack", Doc: "Cuts a tensor into the slices along one dimension, which disappears.",
+		Name: "Unpack", Doc: "Unpacks a tensor into its slices along one dimension, which is removed.",
 		In:    []string{"value: T"},
 		Out:   []string{"output: num * T"},
 		Attrs: []string{"num: int >= 0", "T: type", "axis: int = 0"},
 		Shape: unpackShape,
 	}, newUnpack)
 	kernel.RegisterNew(opdef.Def{
-		Name: "ParallelConcat", Doc: "Joins tensors whose first dimension is 1 along that dimension.",
+		Name: "ParallelConcat", Doc: "Concatenates tensors whose first dimension is 1 along that dimension.",
 		In:    []string{"values: N * T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"N: int >= 1", "T: type", "shape: shape"},
@@ -36,7 +36,7 @@ func init() {
 	}, newParallelConcat)
 }
 
-// packAxis checks the attribute axis against a rank.
+// packAxis returns the attribute axis, checked against a rank.
 func packAxis(attrs opdef.Attrs, rank int) (int, error) {
 	given := int64(attrs.Int("axis"))
 	axis, ok := intarg.Axis(given, rank)
@@ -126,18 +126,18 @@ func newUnpack(c *kernel.Construction) (kernel.Kernel, error) {
 		if ctx.NumOutputs() == 1 {
 			return ctx.PassInput(0, 0, slice...)
 		}
-		return cutInto(ctx, in, axis, slice, func(int) int64 { return 1 })
+		return splitInto(ctx, in, axis, slice, func(int) int64 { return 1 })
 	}), nil
 }
 
-// cutInto makes the outputs of a context the pieces of in along axis; size gives the length of each
-// piece in that axis. shape is that of a piece, with or without the axis. Pieces that lie together
-// share the memory of in.
-func cutInto(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shape, size func(i int) int64) error {
+// splitInto splits in along axis into the outputs of ctx. size returns the length of each piece in
+// that axis. shape is the shape of a piece, with or without the axis. Contiguous pieces share the
+// memory of in.
+func splitInto(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shape, size func(i int) int64) error {
 	outer, inner := int(in.Shape()[:axis].NumElements()), int(in.Shape()[axis+1:].NumElements())
 	stride := in.Dim(axis) * inner
 	if outer == 1 && in.DType().Size() > 0 && in.NumElements() > 0 {
-		return shareInto(ctx, in, axis, shape, size)
+		return splitShared(ctx, in, axis, shape, size)
 	}
 	at := 0
 	for i := range ctx.NumOutputs() {
@@ -155,9 +155,10 @@ func cutInto(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shap
 	return nil
 }
 
-// shareInto is cutInto for pieces that are runs of elements.
-func shareInto(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shape, size func(i int) int64) error {
-	// The first dimension of flat is one of the pieces, if they have the same of the others.
+// splitShared is splitInto for contiguous pieces.
+func splitShared(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.Shape, size func(i int) int64) error {
+	// If the pieces have the same shape except for their first dimension, flat has that shape, and
+	// a piece is a range of its rows.
 	flat, each, err := *in, int64(1), error(nil)
 	alike := axis == 0 && len(shape) == in.Rank()
 	if !alike {

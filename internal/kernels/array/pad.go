@@ -12,14 +12,16 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Pad", Doc: "Adds zeros around a tensor: paddings[i,0] before and paddings[i,1] after dimension i.",
+		Name: "Pad", Doc: "Pads a tensor with zeros: paddings[i,0] before and paddings[i,1] after dimension i.",
 		In:    []string{"input: T", "paddings: Tpaddings"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tpaddings: {int32, int64} = int32"},
 		Shape: padShape,
 	}, pad)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "PadV2", Doc: "Adds elements equal to constant_values around a tensor.",
+		Name: "PadV2",
+		Doc: "Pads a tensor with constant_values: paddings[i,0] before and paddings[i,1] after dimension " +
+			"i.",
 		In:    []string{"input: T", "paddings: Tpaddings", "constant_values: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tpaddings: {int32, int64} = int32"},
@@ -56,7 +58,7 @@ func padShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// padArguments checks the shapes of an input and of its paddings against each other.
+// padArguments checks the shapes of an input and its paddings against each other.
 func padArguments(c *opdef.ShapeContext) (in, paddings shapefn.Shape, err error) {
 	in = c.In[0]
 	if paddings, err = opdef.WithRank(c.In[1], 2); err != nil {
@@ -71,7 +73,7 @@ func padArguments(c *opdef.ShapeContext) (in, paddings shapefn.Shape, err error)
 	return in, paddings, err
 }
 
-// readPaddings checks the paddings of a tensor and returns them and the padded shape.
+// readPaddings reads the paddings from t. It returns them and the padded shape.
 func readPaddings(t *tensor.Tensor, shape tensor.Shape) (paddings [][2]int, padded tensor.Shape, err error) {
 	if t.Rank() != 2 || t.Dim(1) != 2 {
 		return nil, nil, status.InvalidArgumentf("paddings must be a matrix with 2 columns: %v", t.Shape())
@@ -117,9 +119,9 @@ func pad(ctx *kernel.Context) error {
 	return nil
 }
 
-// clearAround clears what is added to the elements of a tensor of the given shape.
+// clearAround zeroes the padding around the elements of a tensor of the given shape.
 func clearAround(out []byte, paddings [][2]int, shape tensor.Shape) {
-	for len(paddings) > 0 && paddings[len(paddings)-1] == [2]int{} { // whole rows
+	for len(paddings) > 0 && paddings[len(paddings)-1] == [2]int{} { // unpadded dimensions
 		paddings = paddings[:len(paddings)-1]
 	}
 	if len(paddings) == 0 || len(out) == 0 {
@@ -138,7 +140,7 @@ func clearAround(out []byte, paddings [][2]int, shape tensor.Shape) {
 	}
 }
 
-// inside returns the view of a padded tensor that the original elements have.
+// inside returns the view of the original elements in a padded tensor.
 func inside(padded tensor.Shape, paddings [][2]int, shape tensor.Shape) strided.View {
 	v := strided.Of(padded)
 	for i, p := range paddings {

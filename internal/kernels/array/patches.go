@@ -11,7 +11,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ExtractImagePatches", Doc: "Puts the patch of an image around each place in the depth of that place.",
+		Name: "ExtractImagePatches", Doc: "Extracts patches of images into the depth dimension of the output.",
 		In:  []string{"images: T"},
 		Out: []string{"patches: T"},
 		Attrs: []string{
@@ -24,7 +24,7 @@ func init() {
 		Shape: func(c *opdef.ShapeContext) error { return patchesShape(c, 2) },
 	}, newPatches)
 	kernel.RegisterNew(opdef.Def{
-		Name: "ExtractVolumePatches", Doc: "Puts the patch of a volume around each place in the depth of that place.",
+		Name: "ExtractVolumePatches", Doc: "Extracts patches of volumes into the depth dimension of the output.",
 		In:  []string{"input: T"},
 		Out: []string{"patches: T"},
 		Attrs: []string{
@@ -37,16 +37,16 @@ func init() {
 	}, newPatches)
 }
 
-// window is the part of a patch that lies in one dimension.
+// window is one dimension of a patch.
 type window struct{ size, stride, rate int }
 
-// extent returns the number of places that the window spans.
+// extent returns the number of input positions that the window spans.
 func (w window) extent() int { return w.size + (w.size-1)*(w.rate-1) }
 
-// places returns how many patches there are in a dimension of n places, and how far the first
-// begins before it: less than 0 where patches that are in the middle of what they stand for leave
-// places out.
-func (w window) places(n int, padding string) (count, before int, err error) {
+// patches returns the number of patches in a dimension of n elements and the distance by which the
+// first patch begins before the input. The distance is negative if centered patches skip elements
+// at the start.
+func (w window) patches(n int, padding string) (count, before int, err error) {
 	if padding == "VALID" {
 		count = (n - w.extent() + w.stride) / w.stride
 	} else {
@@ -108,7 +108,7 @@ func patchesShape(c *opdef.ShapeContext, spatial int) error {
 			dims[i+1] = shapefn.Unknown
 			continue
 		}
-		n, _, err := w.places(int(dims[i+1]), c.Attrs.String("padding"))
+		n, _, err := w.patches(int(dims[i+1]), c.Attrs.String("padding"))
 		if err != nil {
 			return err
 		}
@@ -138,11 +138,11 @@ func newPatches(c *kernel.Construction) (kernel.Kernel, error) {
 		before := make([]int, len(ws))
 		last := len(shape) - 1
 		for i, w := range ws {
-			n, b, err := w.places(in.Dim(i+1), padding)
+			n, b, err := w.patches(in.Dim(i+1), padding)
 			if err != nil {
 				return err
 			}
-			if len(ws) == 2 { // patches of images begin with them, those of volumes need not
+			if len(ws) == 2 { // the first patch of an image never begins after its first element
 				b = max(0, b)
 			}
 			shape[i+1], before[i] = int64(n), b
@@ -160,16 +160,16 @@ func newPatches(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// patches copies, for each place in a patch, the elements of the whole input that are at that place
-// of some patch.
+// patches extracts patches with one strided copy per position in the window: it copies all input
+// elements that are at that position of some patch.
 type patches struct {
 	out, in *tensor.Tensor
 	windows []window
 	before  []int
 }
 
-// copy goes through the places of the window in dimension i; channel counts those of the dimensions
-// before.
+// copy iterates over the window positions of dimension i. channel is the linear index of the
+// positions in the dimensions before.
 func (p *patches) copy(dv, sv strided.View, i, channel int) {
 	if i == len(p.windows) {
 		dv.Offset += channel * p.in.Dim(p.in.Rank()-1)
@@ -179,7 +179,7 @@ func (p *patches) copy(dv, sv strided.View, i, channel int) {
 	w, axis := p.windows[i], i+1
 	n, size := dv.Dims[axis], sv.Dims[axis]
 	for k := range w.size {
-		// Patch t covers source place t*stride + k*rate - before, which must lie in [0, size).
+		// Patch t reads source element t*stride + k*rate - before, which must be in [0, size).
 		at := k*w.rate - p.before[i]
 		lo := 0
 		if at < 0 {

@@ -15,7 +15,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizedReshape", Doc: "Gives a tensor of numbers that integers stand for another shape.",
+			Name: "QuantizedReshape", Doc: "Reshapes a quantized tensor.",
 			In:    []string{"tensor: T", "shape: Tshape", "input_min: float32", "input_max: float32"},
 			Out:   []string{"output: T", "output_min: float32", "output_max: float32"},
 			Attrs: []string{"T: type", "Tshape: {int32, int64} = int32"}, Shape: quantize.Shape(reshapeShape, 2),
@@ -24,7 +24,9 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizedConcat", Doc: "Joins tensors of numbers that integers stand for, in a range that holds those of all.",
+			Name: "QuantizedConcat",
+			Doc: "Concatenates quantized tensors. The range of the result includes the ranges of all " +
+				"inputs.",
 			In:    []string{"concat_dim: int32", "values: N * T", "input_mins: N * float32", "input_maxes: N * float32"},
 			Out:   []string{"output: T", "output_min: float32", "output_max: float32"},
 			Attrs: []string{"N: int >= 2", "T: type"}, Shape: quantizedConcatShape,
@@ -112,8 +114,8 @@ func quantizedConcat[T tensor.QU8 | tensor.QI32](of quantize.IntType) kernel.Fun
 	}
 }
 
-// concatRanges returns the ranges of the tensors and of the result, which has 0 in it, for signed
-// integers in its middle.
+// concatRanges returns the ranges of the inputs and of the result. The result's range includes 0
+// and, for signed integers, is symmetric.
 func concatRanges(ctx *kernel.Context, n int, of quantize.IntType) (from []quantize.Range, to quantize.Range, err error) {
 	to.Max = -math.MaxFloat32
 	for i := range n {

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Range", Doc: "Gives start, start+delta, … up to before limit.",
+		Name: "Range", Doc: "Returns the sequence start, start+delta, … that ends before limit.",
 		In:  []string{"start: Tidx", "limit: Tidx", "delta: Tidx"},
 		Out: []string{"output: Tidx"},
 		Attrs: []string{
@@ -23,7 +23,7 @@ func init() {
 		Shape: rangeShape,
 	}, rangeOp)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "LinSpace", Doc: "Gives num evenly spaced values from start to stop.",
+		Name: "LinSpace", Doc: "Returns num evenly spaced values from start to stop.",
 		In:    []string{"start: T", "stop: T", "num: Tidx"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: {bfloat16, float16, float32, float64}", "Tidx: {int32, int64} = int32"},
@@ -31,7 +31,7 @@ func init() {
 	}, linSpace)
 }
 
-// scalarInputs checks the ranks of the named inputs of a rule.
+// scalarInputs checks that the named inputs of a shape rule are scalars.
 func scalarInputs(c *opdef.ShapeContext, names ...string) error {
 	for i, name := range names {
 		if _, err := opdef.WithRank(c.In[i], 0); err != nil {
@@ -59,8 +59,8 @@ func rangeShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// rangeLen returns the number of values of a range. zero follows the text of the error for a delta
-// of zero.
+// rangeLen returns the number of values of a range. zero is appended to the error for a delta of
+// zero.
 func rangeLen(start, limit, delta *tensor.Tensor, zero string) (int64, error) {
 	if start.DType().IsInteger() {
 		return intRangeLen(intarg.Scalar(start), intarg.Scalar(limit), intarg.Scalar(delta), zero)
@@ -154,9 +154,9 @@ func progression[T int32 | int64 | float32 | float64](out *tensor.Tensor, start,
 	}
 	switch v := any(v).(type) {
 	case []int32:
-		proceed(v, int32(delta))
+		extendIntegers(v, int32(delta))
 	case []int64:
-		proceed(v, int64(delta))
+		extendIntegers(v, int64(delta))
 	default:
 		rest := tensor.Values[T](out)
 		for i := len(begun); i < len(rest); i++ {
@@ -166,12 +166,12 @@ func progression[T int32 | int64 | float32 | float64](out *tensor.Tensor, start,
 	}
 }
 
-// progressionBlock is how many numbers of a progression are computed one by one.
+// progressionBlock is the number of leading elements of a progression that are computed one by one.
 const progressionBlock = 512
 
-// proceed goes on with a progression of integers, of which the first block is there: they wrap
-// around, so that sums are as good as products.
-func proceed[T int32 | int64](v []T, delta T) {
+// extendIntegers extends an integer progression whose first block is set. Integers wrap around, so
+// repeated addition equals multiplication.
+func extendIntegers[T int32 | int64](v []T, delta T) {
 	var ahead [progressionBlock]T
 	for i := range ahead {
 		ahead[i] = progressionBlock * delta
@@ -182,7 +182,8 @@ func proceed[T int32 | int64](v []T, delta T) {
 	}
 }
 
-// roundedProgression is for the 16-bit types: every step of the computation is rounded.
+// roundedProgression computes a progression of a 16-bit type. It rounds after every operation, as
+// TensorFlow does.
 func roundedProgression(out *tensor.Tensor, start, delta float64) error {
 	round := rounding(out.DType())
 	at := func(i int) float32 { return float32(start + round(round(float64(i))*delta)) }
@@ -201,7 +202,7 @@ func roundedProgression(out *tensor.Tensor, start, delta float64) error {
 	return nil
 }
 
-// rounding returns the function that rounds to a floating type.
+// rounding returns the function that rounds to a floating-point type.
 func rounding(dtype tensor.DType) func(float64) float64 {
 	switch dtype {
 	case tensor.Float16:

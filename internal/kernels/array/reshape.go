@@ -14,21 +14,22 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Reshape", Doc: "Gives the elements of tensor the shape that input shape names; one size may be -1 and is then inferred.",
+		Name: "Reshape", Doc: "Reshapes tensor to shape. One size may be -1 and is inferred.",
 		In:    []string{"tensor: T", "shape: Tshape"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tshape: {int32, int64} = int32"},
 		Shape: reshapeShape,
 	}, reshape)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ExpandDims", Doc: "Inserts a dimension of size 1 before axis dim, or counted from the end if dim is negative.",
+		Name:  "ExpandDims",
+		Doc:   "Inserts a dimension of size 1 at index dim, which counts from the end if negative.",
 		In:    []string{"input: T", "dim: Tdim"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tdim: {int32, int64} = int32"},
 		Shape: expandDimsShape,
 	}, expandDims)
 	kernel.RegisterNew(opdef.Def{
-		Name: "Squeeze", Doc: "Removes the given dimensions, which must have size 1, or all dimensions of size 1.",
+		Name: "Squeeze", Doc: "Removes the given dimensions of size 1, or all dimensions of size 1.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "squeeze_dims: list(int) >= 0 = []"},
@@ -66,8 +67,8 @@ func reshapeShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// knownElements multiplies the known dimensions and finds the unknown one, or -1; many says that
-// there are several.
+// knownElements returns the product of the known dimensions and the index of the unknown one, or
+// -1. many reports whether there are several.
 func knownElements(s shapefn.Shape) (n int64, hole int, many bool) {
 	n, hole = 1, -1
 	if c := shapefn.Count(s); c >= 0 {
@@ -103,8 +104,8 @@ func reshape(ctx *kernel.Context) error {
 	return ctx.PassInput(0, 0, shape...)
 }
 
-// inferSizes checks requested sizes of a tensor of shape in and replaces the -1 among them. Where
-// zeros are requested, the zeros of in do not count for what the -1 stands for.
+// inferSizes checks the requested sizes of a tensor of shape in and replaces -1. If zeros are
+// requested, zeros of in are ignored to infer the size for -1.
 func inferSizes(dims []int64, in tensor.Shape) ([]int64, error) {
 	product, hole, zero := int64(1), -1, false
 	for i, d := range dims {
@@ -210,7 +211,7 @@ func squeezeShape(c *opdef.ShapeContext) error {
 	for i, d := range in.Dims() {
 		switch {
 		case d < 0 && len(drop) == 0:
-			return nil // may or may not disappear
+			return nil // unknown whether the dimension is removed
 		case drop[i] && d > 1 || drop[i] && d == 0:
 			return status.InvalidArgumentf("Can not squeeze dim[%d], expected a dimension of 1, got %d", i, d)
 		case !drop[i] && (d != 1 || len(drop) > 0):

@@ -12,7 +12,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Reverse", Doc: "Turns around the dimensions for which dims is true.",
+		Name: "Reverse", Doc: "Reverses the dimensions for which dims is true.",
 		In:  []string{"tensor: T", "dims: bool"},
 		Out: []string{"output: T"},
 		Attrs: []string{
@@ -21,7 +21,7 @@ func init() {
 		Shape: reverseShape,
 	}, reverse)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ReverseV2", Doc: "Turns around the dimensions that axis lists.",
+		Name: "ReverseV2", Doc: "Reverses the dimensions in axis.",
 		In:  []string{"tensor: T", "axis: Tidx"},
 		Out: []string{"output: T"},
 		Attrs: []string{
@@ -31,7 +31,8 @@ func init() {
 		Shape: reverseV2Shape,
 	}, reverseV2)
 	kernel.RegisterNew(opdef.Def{
-		Name: "ReverseSequence", Doc: "Turns around the first seq_lengths[i] elements of dimension seq_dim in slice i of batch_dim.",
+		Name:  "ReverseSequence",
+		Doc:   "Reverses the first seq_lengths[i] elements along seq_dim in slice i of batch_dim.",
 		In:    []string{"input: T", "seq_lengths: Tlen"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"seq_dim: int", "batch_dim: int = 0", "T: type", "Tlen: {int32, int64} = int64"},
@@ -69,8 +70,8 @@ func reverse(ctx *kernel.Context) error {
 	return reverseAxes(ctx, tensor.Values[bool](dims))
 }
 
-// reverseAxes makes the output the input with some axes turned around.
-func reverseAxes(ctx *kernel.Context, turn []bool) error {
+// reverseAxes sets output 0 to the input with the marked axes reversed.
+func reverseAxes(ctx *kernel.Context, reversed []bool) error {
 	in := ctx.Input(0)
 	if in.Rank() > 8 {
 		return status.Unimplementedf("reverse is not implemented for tensors of rank > 8.")
@@ -78,7 +79,7 @@ func reverseAxes(ctx *kernel.Context, turn []bool) error {
 	v := strided.Of(in.Shape())
 	same := true
 	for i := range in.Shape() {
-		if turn[i] && in.Dim(i) > 1 {
+		if reversed[i] && in.Dim(i) > 1 {
 			v.Reverse(i)
 			same = false
 		}
@@ -106,33 +107,33 @@ func reverseV2Shape(c *opdef.ShapeContext) error {
 }
 
 func reversedAxes(axes []int64, rank int) ([]bool, error) {
-	turn := make([]bool, rank)
+	reversed := make([]bool, rank)
 	for i, given := range axes {
 		axis, ok := intarg.Axis(given, rank)
 		if !ok {
 			return nil, status.InvalidArgumentf("'axis'[%d] = %d is out of valid range [0, %d", i, given, rank-1)
 		}
-		if turn[axis] {
+		if reversed[axis] {
 			return nil, status.InvalidArgumentf("axis %d specified more than once.", axis)
 		}
-		turn[axis] = true
+		reversed[axis] = true
 	}
-	return turn, nil
+	return reversed, nil
 }
 
 func reverseV2(ctx *kernel.Context) error {
 	in, axes := ctx.Input(0), ctx.Input(1)
-	if in.Rank() == 0 || in.NumElements() == 0 { // as in TensorFlow, whatever the axes are
+	if in.Rank() == 0 || in.NumElements() == 0 { // TensorFlow does not check the axes here
 		return ctx.PassInput(0, 0)
 	}
 	if axes.Rank() != 1 {
 		return status.InvalidArgumentf("'dims' must be 1-dimension, not %d", axes.Rank())
 	}
-	turn, err := reversedAxes(intarg.Values(axes), in.Rank())
+	reversed, err := reversedAxes(intarg.Values(axes), in.Rank())
 	if err != nil {
 		return err
 	}
-	return reverseAxes(ctx, turn)
+	return reverseAxes(ctx, reversed)
 }
 
 func reverseSequenceShape(c *opdef.ShapeContext) error {

@@ -11,7 +11,9 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Roll", Doc: "Moves elements by shift along axis; those that leave at one end come back at the other.",
+		Name: "Roll",
+		Doc: "Rolls elements by shift along axis. Elements that pass the last position reappear at the " +
+			"first.",
 		In:    []string{"input: T", "shift: Tshift", "axis: Taxis"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tshift: {int32, int64}", "Taxis: {int32, int64}"},
@@ -64,7 +66,7 @@ func roll(ctx *kernel.Context) error {
 	return nil
 }
 
-// rollFrom copies in two pieces along each axis from the given one on that is moved.
+// rollFrom copies src to dst. From axis on, it splits each rolled axis into two pieces.
 func rollFrom(dst *tensor.Tensor, dv strided.View, src *tensor.Tensor, sv strided.View, by []int, axis int) {
 	for axis < len(by) && by[axis] == 0 {
 		axis++

@@ -14,16 +14,19 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ScatterNd", Doc: "Adds updates, at the index vectors in the last dimension of indices, into a tensor of zeros.",
+		Name: "ScatterNd",
+		Doc: "Scatters updates into a tensor of zeros at the index vectors in the last dimension of " +
+			"indices. Updates of the same slice are added.",
 		In:    []string{"indices: Tindices", "updates: T", "shape: Tindices"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tindices: {int16, int32, int64}", "bad_indices_policy: string = ''"},
 		Shape: scatterNdShape,
 	}, newScatterNd)
 	kernel.RegisterNew(opdef.Def{
-		Name: "TensorScatterUpdate", Doc: "Gives a copy of tensor with updates in the slices that indices name.",
-		In:  []string{"tensor: T", "indices: Tindices", "updates: T"},
-		Out: []string{"output: T"},
+		Name: "TensorScatterUpdate",
+		Doc:  "Returns a copy of tensor with the slices selected by indices replaced by updates.",
+		In:   []string{"tensor: T", "indices: Tindices", "updates: T"},
+		Out:  []string{"output: T"},
 		Attrs: []string{
 			"T: type",
 			"Tindices: {int16, int32, int64, uint16}",
@@ -33,7 +36,8 @@ func init() {
 	}, newTensorScatter(elementwise.Assign))
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "TensorScatterAdd", Doc: "Gives a copy of tensor with updates added to the slices that indices name.",
+			Name:  "TensorScatterAdd",
+			Doc:   "Returns a copy of tensor with updates added to the slices selected by indices.",
 			In:    []string{"tensor: T", "indices: Tindices", "updates: T"},
 			Out:   []string{"output: T"},
 			Attrs: []string{"T: type", "Tindices: {int32, int64}", "bad_indices_policy: string = ''"},
@@ -43,7 +47,8 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "TensorScatterSub", Doc: "Gives a copy of tensor with updates subtracted from the slices that indices name.",
+			Name:  "TensorScatterSub",
+			Doc:   "Returns a copy of tensor with updates subtracted from the slices selected by indices.",
 			In:    []string{"tensor: T", "indices: Tindices", "updates: T"},
 			Out:   []string{"output: T"},
 			Attrs: []string{"T: type", "Tindices: {int32, int64}", "bad_indices_policy: string = ''"},
@@ -53,7 +58,9 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "TensorScatterMin", Doc: "Gives a copy of tensor with the minimum of it and updates in the slices that indices name.",
+			Name: "TensorScatterMin",
+			Doc: "Returns a copy of tensor in which the slices selected by indices are the minimum of " +
+				"themselves and updates.",
 			In:    []string{"tensor: T", "indices: Tindices", "updates: T"},
 			Out:   []string{"output: T"},
 			Attrs: []string{"T: type", "Tindices: {int32, int64}", "bad_indices_policy: string = ''"},
@@ -63,7 +70,9 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "TensorScatterMax", Doc: "Gives a copy of tensor with the maximum of it and updates in the slices that indices name.",
+			Name: "TensorScatterMax",
+			Doc: "Returns a copy of tensor in which the slices selected by indices are the maximum of " +
+				"themselves and updates.",
 			In:    []string{"tensor: T", "indices: Tindices", "updates: T"},
 			Out:   []string{"output: T"},
 			Attrs: []string{"T: type", "Tindices: {int32, int64}", "bad_indices_policy: string = ''"},
@@ -73,9 +82,10 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "ScatterNdNonAliasingAdd", Doc: "Gives input with updates added to the slices that indices name.",
-			In:  []string{"input: T", "indices: Tindices", "updates: T"},
-			Out: []string{"output: T"},
+			Name: "ScatterNdNonAliasingAdd",
+			Doc:  "Returns input with updates added to the slices selected by indices.",
+			In:   []string{"input: T", "indices: Tindices", "updates: T"},
+			Out:  []string{"output: T"},
 			Attrs: []string{
 				"T: {float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64, bool}",
 				"Tindices: {int32, int64}",
@@ -142,7 +152,7 @@ func newScatterNd(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// checkScatterNd checks the shapes of ScatterNd, whose errors are its own.
+// checkScatterNd checks the shapes of ScatterNd, which has its own error texts.
 func checkScatterNd(indices, updates *tensor.Tensor, shape tensor.Shape) error {
 	switch {
 	case indices.Rank() < 1:
@@ -165,8 +175,8 @@ func checkScatterNd(indices, updates *tensor.Tensor, shape tensor.Shape) error {
 
 func newTensorScatter(op elementwise.Op) kernel.New { return newScatter(op, checkTensorScatter, false) }
 
-// newScatter returns the kernel of an operation that updates its first input; check looks at the
-// shapes. With listed, indices that are a vector name a slice each.
+// newScatter returns the kernel of an operation that updates its first input. check validates the
+// shapes. With listed, each element of an indices vector selects a slice.
 func newScatter(op elementwise.Op, check func(indices, updates *tensor.Tensor, shape tensor.Shape) error, listed bool) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		skip, err := gatherscatter.SkipsBad(c.Attrs)
@@ -199,7 +209,7 @@ func newScatter(op elementwise.Op, check func(indices, updates *tensor.Tensor, s
 	}
 }
 
-// owned takes an input over where nobody else holds it, and copies it otherwise.
+// owned returns in itself if this step holds the only reference, and a copy otherwise.
 func owned(in *tensor.Tensor) (tensor.Tensor, error) {
 	if !in.Exclusive() {
 		return in.Clone()
@@ -209,7 +219,7 @@ func owned(in *tensor.Tensor) (tensor.Tensor, error) {
 	return out, nil
 }
 
-// checkTensorScatter checks the shapes of the operations that update a tensor.
+// checkTensorScatter checks the shapes of the TensorScatter operations.
 func checkTensorScatter(indices, updates *tensor.Tensor, shape tensor.Shape) error {
 	switch {
 	case indices.Rank() < 1:

@@ -14,7 +14,9 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "LowerBound", Doc: "Gives, for each value, the first place in its sorted row that is not less.",
+			Name: "LowerBound",
+			Doc: "Returns, for each value, the index of the first element in its sorted row that is not " +
+				"less than the value.",
 			In:    []string{"sorted_inputs: T", "values: T"},
 			Out:   []string{"output: out_type"},
 			Attrs: []string{"T: type", "out_type: {int32, int64} = int32"},
@@ -24,7 +26,9 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "UpperBound", Doc: "Gives, for each value, the first place in its sorted row that is greater.",
+			Name: "UpperBound",
+			Doc: "Returns, for each value, the index of the first element in its sorted row that is " +
+				"greater than the value.",
 			In:    []string{"sorted_inputs: T", "values: T"},
 			Out:   []string{"output: out_type"},
 			Attrs: []string{"T: type", "out_type: {int32, int64} = int32"},
@@ -59,29 +63,29 @@ func search[T tensor.Elem, K elementwise.Ordered](upper bool, key func(T) K) ker
 		if err != nil {
 			return err
 		}
-		lines, wanted := keys(tensor.Values[T](sorted), key), keys(tensor.Values[T](values), key)
+		rows, probes := keys(tensor.Values[T](sorted), key), keys(tensor.Values[T](values), key)
 		if out.DType() == tensor.Int32 {
-			searchLines(upper, tensor.Values[int32](out), lines, wanted, sorted.Dim(1), values.Dim(1))
+			searchRows(upper, tensor.Values[int32](out), rows, probes, sorted.Dim(1), values.Dim(1))
 		} else {
-			searchLines(upper, tensor.Values[int64](out), lines, wanted, sorted.Dim(1), values.Dim(1))
+			searchRows(upper, tensor.Values[int64](out), rows, probes, sorted.Dim(1), values.Dim(1))
 		}
 		return nil
 	})
 }
 
-// searchLines searches lines of n elements, each for per of those wanted.
-func searchLines[K elementwise.Ordered, I int32 | int64](upper bool, found []I, lines, wanted []K, n, per int) {
-	for lo := 0; lo < len(wanted); lo += per {
-		line := lines[lo/per*n:][:n]
+// searchRows searches each sorted row of n elements for the corresponding row of per probes.
+func searchRows[K elementwise.Ordered, I int32 | int64](upper bool, found []I, rows, probes []K, n, per int) {
+	for lo := 0; lo < len(probes); lo += per {
+		row := rows[lo/per*n:][:n]
 		if upper {
-			elementwise.UpperBounds(found[lo:lo+per], line, wanted[lo:])
+			elementwise.UpperBounds(found[lo:lo+per], row, probes[lo:])
 		} else {
-			elementwise.LowerBounds(found[lo:lo+per], line, wanted[lo:])
+			elementwise.LowerBounds(found[lo:lo+per], row, probes[lo:])
 		}
 	}
 }
 
-// keys returns what elements are compared by.
+// keys returns the comparison keys of elements.
 func keys[T tensor.Elem, K elementwise.Ordered](x []T, key func(T) K) []K {
 	if same, ok := any(x).([]K); ok {
 		return same

@@ -14,15 +14,18 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Select", Doc: "Takes elements of t where condition is true and of e elsewhere; a condition that is a scalar or a " +
-			"vector chooses for the whole tensors or for their slices.",
+		Name: "Select",
+		Doc: "Selects elements of t where condition is true and of e elsewhere. A scalar condition " +
+			"selects whole tensors, and a vector condition selects slices of the first dimension.",
 		In:    []string{"condition: bool", "t: T", "e: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
 		Shape: selectShape,
 	}, selectV1)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SelectV2", Doc: "Takes elements of t where condition is true and of e elsewhere, all three broadcast.",
+		Name: "SelectV2",
+		Doc: "Selects elements of t where condition is true and of e elsewhere. All three inputs are " +
+			"broadcast.",
 		In:    []string{"condition: bool", "t: T", "e: T"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type"},
@@ -142,8 +145,8 @@ func repeated(t *tensor.Tensor, shape tensor.Shape) (tensor.Tensor, error) {
 	return out, nil
 }
 
-// choose makes the output the elements of then or of other; each element of cond decides for width
-// of them.
+// choose sets output 0 to elements of then or of other. Each element of cond selects width
+// elements.
 func choose(ctx *kernel.Context, cond, then, other *tensor.Tensor, shape tensor.Shape, width int) error {
 	out, err := ctx.Allocate(0, shape)
 	if err != nil {
@@ -175,7 +178,7 @@ func choose(ctx *kernel.Context, cond, then, other *tensor.Tensor, shape tensor.
 	return nil
 }
 
-// pickWords is pick in vector code if every element is chosen by itself.
+// pickWords is pick with vector code for conditions with one element per output element.
 func pickWords[W uint32 | uint64](out *tensor.Tensor, cond []bool, then, other *tensor.Tensor, width int) {
 	z, x, y := strided.Words[W](out), strided.Words[W](then), strided.Words[W](other)
 	if width > 1 {

@@ -13,28 +13,28 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Shape", Doc: "Gives the shape of its input as a vector.",
+		Name: "Shape", Doc: "Returns the shape of the input as a vector.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: out_type"},
 		Attrs: []string{"T: type", "out_type: {int32, int64} = int32"},
 		Shape: shapeShape,
 	}, shapesOf)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ShapeN", Doc: "Gives the shapes of all its inputs as vectors.",
+		Name: "ShapeN", Doc: "Returns the shapes of all inputs as vectors.",
 		In:    []string{"input: N * T"},
 		Out:   []string{"output: N * out_type"},
 		Attrs: []string{"N: int >= 1", "T: type", "out_type: {int32, int64} = int32"},
 		Shape: shapeShape,
 	}, shapesOf)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Size", Doc: "Gives the number of elements of its input.",
+		Name: "Size", Doc: "Returns the number of elements of the input.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: out_type"},
 		Attrs: []string{"T: type", "out_type: {int32, int64} = int32"},
 		Shape: opdef.ScalarShape,
 	}, size)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Rank", Doc: "Gives the number of dimensions of its input.",
+		Name: "Rank", Doc: "Returns the number of dimensions of the input.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: int32"},
 		Attrs: []string{"T: type"},

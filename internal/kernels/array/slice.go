@@ -14,7 +14,9 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Slice", Doc: "Takes size[i] indices from begin[i] on of every dimension; a size of -1 takes the rest.",
+		Name: "Slice",
+		Doc: "Returns a slice with size[i] elements from begin[i] on in each dimension i. A size of -1 " +
+			"extends to the end.",
 		In:    []string{"input: T", "begin: Index", "size: Index"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Index: {int32, int64}"},
@@ -78,7 +80,7 @@ func slice(ctx *kernel.Context) error {
 	return copyView(ctx, in, v, sizes)
 }
 
-// sliceBounds checks the arguments of Slice; of the sizes none is -1 any more.
+// sliceBounds checks the arguments of Slice and replaces the sizes of -1.
 func sliceBounds(shape tensor.Shape, begin, size *tensor.Tensor) (begins []int64, sizes tensor.Shape, err error) {
 	if begin.Rank() != 1 || size.Rank() != 1 || begin.NumElements() != len(shape) || size.NumElements() != len(shape) {
 		return nil, nil, status.InvalidArgumentf("Expected begin and size arguments to be 1-D tensors of size %d, "+

@@ -13,14 +13,16 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Split", Doc: "Cuts a tensor into num_split equal pieces along one dimension.",
+		Name: "Split", Doc: "Splits a tensor into num_split equal pieces along one dimension.",
 		In:    []string{"split_dim: int32", "value: T"},
 		Out:   []string{"output: num_split * T"},
 		Attrs: []string{"num_split: int >= 1", "T: type"},
 		Shape: splitShape,
 	}, split)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SplitV", Doc: "Cuts a tensor into pieces of the given sizes along one dimension; one size may be -1 for the rest.",
+		Name: "SplitV",
+		Doc: "Splits a tensor into pieces of the given sizes along one dimension. One size may be -1 for " +
+			"the remaining elements.",
 		In:    []string{"value: T", "size_splits: Tlen", "split_dim: int32"},
 		Out:   []string{"output: num_split * T"},
 		Attrs: []string{"num_split: int >= 1", "T: type", "Tlen: {int8, int32, int64} = int64"},
@@ -68,7 +70,7 @@ func split(ctx *kernel.Context) error {
 	if n == 1 {
 		return ctx.PassInput(1, 0)
 	}
-	return cutInto(ctx, in, axis, slices.Clone(in.Shape()), func(int) int64 { return in.Shape()[axis] / n })
+	return splitInto(ctx, in, axis, slices.Clone(in.Shape()), func(int) int64 { return in.Shape()[axis] / n })
 }
 
 func splitAxis(given int64, in *tensor.Tensor) (int, error) {
@@ -111,8 +113,8 @@ func splitVShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// inferPieces checks the sizes of pieces of a dimension of size total, which may be unknown, for
-// the shape rule.
+// inferPieces checks the sizes of the pieces of a dimension for the shape rule. total is the
+// dimension's size, which may be unknown.
 func inferPieces(given []int64, outputs int, total int64) ([]int64, error) {
 	if len(given) != outputs {
 		return nil, status.InvalidArgumentf("Length of size_splits should be equal to num_outputs")
@@ -164,10 +166,10 @@ func splitV(ctx *kernel.Context) error {
 	if len(sizes) == 1 {
 		return ctx.PassInput(0, 0)
 	}
-	return cutInto(ctx, in, axis, slices.Clone(in.Shape()), func(i int) int64 { return sizes[i] })
+	return splitInto(ctx, in, axis, slices.Clone(in.Shape()), func(i int) int64 { return sizes[i] })
 }
 
-// resolvePieces checks the sizes of pieces and replaces the -1 among them.
+// resolvePieces checks the sizes of pieces and replaces -1.
 func resolvePieces(sizes []int64, total int64) error {
 	sum, hole := int64(0), -1
 	for i, size := range sizes {

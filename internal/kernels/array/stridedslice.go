@@ -12,8 +12,10 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "StridedSlice", Doc: "Takes every strides[i]-th index from begin[i] to before end[i] of each dimension. The masks " +
-			"say which entries stand for whole dimensions, an ellipsis, a new dimension, or a single index.",
+		Name: "StridedSlice",
+		Doc: "Returns a strided slice: every strides[i]-th element from begin[i] to before end[i] in " +
+			"each dimension. The masks mark entries that cover whole dimensions, an ellipsis, a new " +
+			"dimension, or a single index.",
 		In:  []string{"input: T", "begin: Index", "end: Index", "strides: Index"},
 		Out: []string{"output: T"},
 		Attrs: []string{
@@ -28,7 +30,9 @@ func init() {
 		Shape: stridedSliceShape,
 	}, newStridedSlice)
 	kernel.RegisterNew(opdef.Def{
-		Name: "StridedSliceGrad", Doc: "Gives the gradient of StridedSlice: dy in its place in a tensor of zeros.",
+		Name: "StridedSliceGrad",
+		Doc: "Computes the gradient of StridedSlice: dy at the position of the slice in a tensor of " +
+			"zeros.",
 		In:    []string{"shape: Index", "begin: Index", "end: Index", "strides: Index", "dy: T"},
 		Out:   []string{"output: T"},
 		Attrs: strided.SliceAttrs(),
@@ -39,7 +43,7 @@ func init() {
 		},
 	}, newStridedSliceGrad)
 	kernel.RegisterNew(opdef.Def{
-		Name: "TensorStridedSliceUpdate", Doc: "Gives a copy of input with value in the place of a strided slice.",
+		Name: "TensorStridedSliceUpdate", Doc: "Returns a copy of input with a strided slice replaced by value.",
 		In:    []string{"input: T", "begin: Index", "end: Index", "strides: Index", "value: T"},
 		Out:   []string{"output: T"},
 		Attrs: strided.SliceAttrs(),
@@ -125,7 +129,7 @@ func newTensorStridedSliceUpdate(c *kernel.Construction) (kernel.Kernel, error) 
 		if err != nil {
 			return err
 		}
-		if spec.Shape().NumElements() == 0 { // as in TensorFlow, whatever the value is
+		if spec.Shape().NumElements() == 0 { // TensorFlow does not check the value here
 			return ctx.PassInput(0, 0)
 		}
 		out, err := owned(in)

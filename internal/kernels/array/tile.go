@@ -21,7 +21,7 @@ func init() {
 		Shape: tileShape,
 	}, tile)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "BroadcastTo", Doc: "Repeats a tensor to the given shape by NumPy's broadcasting rules.",
+		Name: "BroadcastTo", Doc: "Broadcasts a tensor to the given shape by NumPy's rules.",
 		In:    []string{"input: T", "shape: Tidx"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"T: type", "Tidx: {int32, int64} = int32"},
@@ -80,7 +80,7 @@ func tile(ctx *kernel.Context) error {
 	if shape.Equal(in.Shape()) {
 		return ctx.PassInput(0, 0)
 	}
-	// Every dimension becomes two, of which the outer one repeats.
+	// Each dimension becomes two; the outer one is the repetition.
 	v := strided.View{}
 	plain := strided.Of(in.Shape())
 	for i, d := range plain.Dims {

@@ -14,21 +14,21 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Transpose", Doc: "Reorders dimensions: dimension i of the result is dimension perm[i] of x.",
+		Name: "Transpose", Doc: "Permutes dimensions: dimension i of the result is dimension perm[i] of x.",
 		In:    []string{"x: T", "perm: Tperm"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: type", "Tperm: {int32, int64} = int32"},
 		Shape: transposeShape,
 	}, transpose)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ConjugateTranspose", Doc: "Reorders dimensions and conjugates the elements.",
+		Name: "ConjugateTranspose", Doc: "Permutes dimensions and conjugates the elements.",
 		In:    []string{"x: T", "perm: Tperm"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: type", "Tperm: {int32, int64} = int32"},
 		Shape: transposeShape,
 	}, conjugateTranspose)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "InvertPermutation", Doc: "Gives the y with y[x[i]] = i.",
+		Name: "InvertPermutation", Doc: "Computes the inverse permutation y of x: y[x[i]] = i.",
 		In:    []string{"x: T"},
 		Out:   []string{"y: T"},
 		Attrs: []string{"T: {int32, int64} = int32"},
@@ -79,7 +79,7 @@ func transposeShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// permutation reads and checks the second input of a transposition.
+// permutation reads and checks the permutation of a transposition.
 func permutation(t *tensor.Tensor, rank int) ([]int, error) {
 	if t.Rank() != 1 {
 		return nil, status.InvalidArgumentf("perm must be rank 1, got shape %v", t.Shape())
@@ -92,7 +92,7 @@ func permutation(t *tensor.Tensor, rank int) ([]int, error) {
 	perm, seen := make([]int, rank), make([]bool, rank)
 	resolved := make([]int64, rank)
 	for i, p := range given {
-		axis, ok := intarg.Axis(int64(int32(p)), rank) // TensorFlow keeps no more
+		axis, ok := intarg.Axis(int64(int32(p)), rank) // TensorFlow truncates to 32 bits
 		if !ok {
 			return nil, status.InvalidArgumentf("%d is out of range [0 .. %d)", axis, rank)
 		}
@@ -118,7 +118,7 @@ func transpose(ctx *kernel.Context) error {
 	return copyView(ctx, in, strided.Of(in.Shape()).Permute(perm), shape)
 }
 
-// transposed returns the permutation that the inputs give and the shape of the result.
+// transposed returns the permutation in the inputs and the shape of the result.
 func transposed(ctx *kernel.Context) (perm []int, shape tensor.Shape, err error) {
 	in := ctx.Input(0)
 	if perm, err = permutation(ctx.Input(1), in.Rank()); err != nil {
@@ -131,8 +131,8 @@ func transposed(ctx *kernel.Context) (perm []int, shape tensor.Shape, err error)
 	return perm, shape, nil
 }
 
-// keepsOrder reports whether a permutation moves dimensions of size 1 only, so that the elements
-// stay in order.
+// keepsOrder reports whether a permutation moves only dimensions of size 1, so that the order of
+// elements is unchanged.
 func keepsOrder(perm []int, shape tensor.Shape) bool {
 	last := -1
 	for _, p := range perm {

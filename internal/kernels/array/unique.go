@@ -16,35 +16,43 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Unique", Doc: "Gives the distinct elements of a vector in order of appearance, and for each element which of them it is.",
+		Name: "Unique",
+		Doc: "Returns the distinct elements of a vector in order of appearance and, for each element, " +
+			"its index among them.",
 		In:    []string{"x: T"},
 		Out:   []string{"y: T", "idx: out_idx"},
 		Attrs: []string{"T: type", "out_idx: {int32, int64} = int32"},
 		Shape: uniqueShape,
 	}, unique)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "UniqueV2", Doc: "Gives the distinct slices along an axis in order of appearance, and for each slice which of them it is.",
+		Name: "UniqueV2",
+		Doc: "Returns the distinct slices along an axis in order of appearance and, for each slice, its " +
+			"index among them.",
 		In:    []string{"x: T", "axis: Taxis"},
 		Out:   []string{"y: T", "idx: out_idx"},
 		Attrs: []string{"T: type", "Taxis: {int32, int64} = int64", "out_idx: {int32, int64} = int32"},
 		Shape: uniqueShape,
 	}, unique)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "UniqueWithCounts", Doc: "Gives the distinct elements of a vector, which of them each element is, and how often each appears.",
+		Name: "UniqueWithCounts",
+		Doc: "Returns the distinct elements of a vector, the index of each element among them, and the " +
+			"count of each.",
 		In:    []string{"x: T"},
 		Out:   []string{"y: T", "idx: out_idx", "count: out_idx"},
 		Attrs: []string{"T: type", "out_idx: {int32, int64} = int32"},
 		Shape: uniqueShape,
 	}, unique)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "UniqueWithCountsV2", Doc: "Gives the distinct slices along an axis, which of them each slice is, and how often each appears.",
+		Name: "UniqueWithCountsV2",
+		Doc: "Returns the distinct slices along an axis, the index of each slice among them, and the " +
+			"count of each.",
 		In:    []string{"x: T", "axis: Taxis"},
 		Out:   []string{"y: T", "idx: out_idx", "count: out_idx"},
 		Attrs: []string{"T: type", "Taxis: {int32, int64} = int64", "out_idx: {int32, int64} = int32"},
 		Shape: uniqueShape,
 	}, unique)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ListDiff", Doc: "Gives the elements of x that are not in y, and their positions.",
+		Name: "ListDiff", Doc: "Returns the elements of x that are not in y, and their indices.",
 		In:    []string{"x: T", "y: T"},
 		Out:   []string{"out: T", "idx: out_idx"},
 		Attrs: []string{"T: type", "out_idx: {int32, int64} = int32"},
@@ -153,8 +161,8 @@ func uniqueAxis(ctx *kernel.Context) (int, error) {
 	return 0, nil
 }
 
-// classes numbers the slices of a tensor so that equal ones have equal numbers, in order of
-// appearance, and returns the first slice of each class.
+// classes numbers the distinct slices of a tensor in order of appearance. It returns the number of
+// each slice and the first slice with each number.
 func classes(in *tensor.Tensor, outer, n, inner int) (class, firsts []int64, err error) {
 	elem, err := identities(in)
 	if err != nil {

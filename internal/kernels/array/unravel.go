@@ -13,7 +13,8 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "UnravelIndex", Doc: "Gives the coordinates, in a tensor of shape dims, of elements given by number: one column each.",
+		Name:  "UnravelIndex",
+		Doc:   "Converts flat indices to coordinates in a tensor of shape dims, one column per index.",
 		In:    []string{"indices: Tidx", "dims: Tidx"},
 		Out:   []string{"output: Tidx"},
 		Attrs: []string{"Tidx: {int32, int64} = int32"},

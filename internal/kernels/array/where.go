@@ -12,9 +12,10 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Where", Doc: "Gives the indices of the elements that are true or not zero, one row each.",
-			In:  []string{"input: T"},
-			Out: []string{"index: int64"},
+			Name: "Where",
+			Doc:  "Returns the indices of the elements that are true or nonzero, one row per element.",
+			In:   []string{"input: T"},
+			Out:  []string{"index: int64"},
 			Attrs: []string{
 				"T: {float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64, bool} = bool",
 			},
@@ -35,11 +36,11 @@ func init() {
 	})
 }
 
-// whereBlock is how many elements are looked at in one go.
+// whereBlock is the number of elements per block of the scan.
 const whereBlock = 1 << 14
 
-// where returns the kernel for a type whose elements are false if they are zero, or the same as the
-// other zero.
+// where returns the kernel for a type whose elements are false if they equal zero or other, the
+// zero of opposite sign.
 func where[T interface {
 	tensor.Elem
 	comparable
@@ -48,7 +49,7 @@ func where[T interface {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		in := ctx.Input(0)
 		vals := tensor.Values[T](in)
-		// Where in the output each block's rows end.
+		// End of each block's rows in the output.
 		ends := make([]int, parallel.Blocks(len(vals), whereBlock))
 		parallel.For(len(vals), whereBlock, func(lo, hi int) {
 			ends[lo/whereBlock] = simd.Count(truths(vals[lo:hi], zero, other))
@@ -87,7 +88,7 @@ func where[T interface {
 	})
 }
 
-// truths returns which elements are neither zero nor other.
+// truths reports, for each element, whether it differs from both zero and other.
 func truths[T comparable](vals []T, zero, other T) []bool {
 	switch x := any(vals).(type) {
 	case []bool:
@@ -104,9 +105,10 @@ func truths[T comparable](vals []T, zero, other T) []bool {
 	return is
 }
 
-// listTrue writes the places of the elements of a row that are true, the first of which is at
-// place, one after the other to coords. It returns how many coordinates that are. A place is
-// written whether or not it is one, and the next over it if not, as nobody can foresee which are.
+// listTrue appends the coordinates of the true elements of a row to coords and returns how many it
+// wrote. place is the position of the row's first element. The coordinates of every element are
+// written, and those of a false element are overwritten by the next. This avoids a branch that
+// cannot be predicted.
 func listTrue(coords []int64, row []bool, place []int64) int {
 	rank, at := len(place), 0
 	col := place[rank-1]
@@ -132,7 +134,7 @@ func listTrue(coords []int64, row []bool, place []int64) int {
 	return at
 }
 
-// unravel sets coords to the place of element number i in a tensor of the given shape.
+// unravel sets coords to the position of element i in a tensor of the given shape.
 func unravel(coords []int64, i int64, shape tensor.Shape) {
 	for k := len(shape) - 1; k >= 0; k-- {
 		coords[k] = i % shape[k]
