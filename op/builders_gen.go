@@ -2340,7 +2340,7 @@ func BatchNormWithGlobalNormalizationGrad(s *Scope, t Output, m Output, v Output
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4)
 }
 
-// BatchToSpace is BatchToSpaceND for images and square blocks.
+// BatchToSpace computes BatchToSpaceND for images with square blocks.
 //
 //	input   T     [?,?,?,?]
 //	crops   Tidx  [?,?]
@@ -2357,7 +2357,7 @@ func BatchToSpace(s *Scope, input Output, crops Output, blockSize int64) Output 
 	return out(s.Add("BatchToSpace", []Arg{One(input), One(crops)}, attrs), 0)
 }
 
-// BatchToSpaceND moves parts of the first dimension to places in blocks of the following ones, and crops.
+// BatchToSpaceND moves parts of the batch dimension to positions within blocks of the spatial dimensions, and crops.
 //
 //	input       T
 //	blockShape  Tblock_shape
@@ -2627,7 +2627,7 @@ func Bincount(s *Scope, arr Output, size Output, weights Output) Output {
 	return out(s.Add("Bincount", []Arg{One(arr), One(size), One(weights)}, nil), 0)
 }
 
-// Bitcast reads the memory of a tensor as elements of another type. A smaller type adds a dimension at the end, a larger one takes the last dimension away.
+// Bitcast reinterprets the memory of a tensor as elements of another type without a copy. A smaller type adds a dimension at the end; a larger type removes the last dimension.
 //
 //	input   T
 //	→
@@ -2859,7 +2859,7 @@ func BlockLSTMV2(s *Scope, seqLenMax Output, x Output, csPrev Output, hPrev Outp
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5), out(node, 6)
 }
 
-// BroadcastArgs gives the shape that tensors of shapes s0 and s1 are broadcast to.
+// BroadcastArgs returns the shape that tensors of shapes s0 and s1 are broadcast to.
 //
 //	s0   T  [?]
 //	s1   T  [?]
@@ -2873,7 +2873,7 @@ func BroadcastArgs(s *Scope, s0 Output, s1 Output) Output {
 	return out(s.Add("BroadcastArgs", []Arg{One(s0), One(s1)}, nil), 0)
 }
 
-// BroadcastGradientArgs gives, for each of two shapes, the dimensions along which broadcasting repeats a tensor of it: those that its gradient is summed over.
+// BroadcastGradientArgs returns, for each of two shapes, the dimensions in which a tensor of that shape is broadcast. The gradient is summed over these dimensions.
 //
 //	s0   T  [?]
 //	s1   T  [?]
@@ -2889,7 +2889,7 @@ func BroadcastGradientArgs(s *Scope, s0 Output, s1 Output) (r0 Output, r1 Output
 	return out(node, 0), out(node, 1)
 }
 
-// BroadcastTo repeats a tensor to the given shape by NumPy's broadcasting rules.
+// BroadcastTo broadcasts a tensor to the given shape by NumPy's rules.
 //
 //	input   T
 //	shape   Tidx  [?]
@@ -3260,7 +3260,7 @@ func Ceil(s *Scope, x Output) Output {
 	return out(s.Add("Ceil", []Arg{One(x)}, nil), 0)
 }
 
-// CheckNumerics passes its input on unless it has NaN or infinite elements, which is an error with the given message.
+// CheckNumerics returns the input, or an error with the given message if it has NaN or infinite elements.
 //
 //	tensor_  T
 //	→
@@ -3275,7 +3275,7 @@ func CheckNumerics(s *Scope, tensor_ Output, message string) Output {
 	return out(s.Add("CheckNumerics", []Arg{One(tensor_)}, attrs), 0)
 }
 
-// CheckNumericsV2 passes its input on unless it has NaN or infinite elements; the error tells the signs of infinities.
+// CheckNumericsV2 returns the input, or an error if it has NaN or infinite elements. The error distinguishes positive and negative infinities.
 //
 //	tensor_  T
 //	→
@@ -4026,7 +4026,7 @@ func ComputeBatchSize(s *Scope, inputDataset Output) Output {
 	return out(s.Add("ComputeBatchSize", []Arg{One(inputDataset)}, nil), 0)
 }
 
-// Concat joins tensors along dimension concat_dim.
+// Concat concatenates tensors along dimension concat_dim.
 //
 //	concatDim  int32
 //	values     N tensors of T
@@ -4041,7 +4041,7 @@ func Concat(s *Scope, concatDim Output, values []Output) Output {
 	return out(s.Add("Concat", []Arg{One(concatDim), Many(values)}, nil), 0)
 }
 
-// ConcatOffset gives where each of the tensors with the given shapes begins in their concatenation.
+// ConcatOffset returns the offset of each tensor of the given shapes in their concatenation.
 //
 //	concatDim  int32
 //	shape      N tensors of shape_type
@@ -4056,7 +4056,7 @@ func ConcatOffset(s *Scope, concatDim Output, shape []Output) []Output {
 	return outArg(s.Add("ConcatOffset", []Arg{One(concatDim), Many(shape)}, nil), "offset")
 }
 
-// ConcatV2 joins tensors along dimension axis.
+// ConcatV2 concatenates tensors along dimension axis.
 //
 //	values  N tensors of T
 //	axis    Tidx
@@ -4147,7 +4147,7 @@ func Conj(s *Scope, input Output) Output {
 	return out(s.Add("Conj", []Arg{One(input)}, nil), 0)
 }
 
-// ConjugateTranspose reorders dimensions and conjugates the elements.
+// ConjugateTranspose permutes dimensions and conjugates the elements.
 //
 //	x     T
 //	perm  Tperm
@@ -5128,7 +5128,7 @@ func Dawsn(s *Scope, x Output) Output {
 	return out(s.Add("Dawsn", []Arg{One(x)}, nil), 0)
 }
 
-// DebugGradientIdentity passes its input on; marks a tensor for gradient debugging.
+// DebugGradientIdentity returns the input and marks it for gradient debugging.
 //
 //	input   T
 //	→
@@ -5851,7 +5851,7 @@ func DecodeWebP(s *Scope, contents Output, optional ...DecodeWebPAttr) Output {
 	return out(s.Add("DecodeWebP", []Arg{One(contents)}, attrs), 0)
 }
 
-// DeepCopy copies its input to memory of its own.
+// DeepCopy returns a copy of the input.
 //
 //	x    T
 //	→
@@ -6081,7 +6081,7 @@ func DepthToSpaceDataFormat(value string) DepthToSpaceAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// DepthToSpace moves parts of the depth to places in square blocks of an image.
+// DepthToSpace moves parts of the depth dimension to positions within square blocks of an image.
 //
 //	input   T  [?,?,?,?]
 //	→
@@ -6359,7 +6359,7 @@ func DevicePlacementOp(s *Scope) Output {
 	return out(s.Add("DevicePlacementOp", nil, nil), 0)
 }
 
-// Diag makes a tensor of twice the rank with the input on its diagonal and zeros elsewhere.
+// Diag returns a tensor of twice the rank with the input on its diagonal and zeros elsewhere.
 //
 //	diagonal  T  […,?]
 //	→
@@ -6372,7 +6372,7 @@ func Diag(s *Scope, diagonal Output) Output {
 	return out(s.Add("Diag", []Arg{One(diagonal)}, nil), 0)
 }
 
-// DiagPart gives the diagonal of a tensor whose second half of dimensions equals the first.
+// DiagPart returns the diagonal of a tensor whose second half of dimensions equals the first half.
 //
 //	input     T
 //	→
@@ -6567,7 +6567,7 @@ func DummySeedGenerator(s *Scope) Output {
 	return out(s.Add("DummySeedGenerator", nil, nil), 0)
 }
 
-// DynamicPartition deals rows out to several tensors: row i of data goes to the end of output partitions[i].
+// DynamicPartition partitions data into several tensors. Row i of data is appended to output partitions[i].
 //
 //	data        T
 //	partitions  int32
@@ -6583,7 +6583,7 @@ func DynamicPartition(s *Scope, data Output, partitions Output, numPartitions in
 	return outArg(s.Add("DynamicPartition", []Arg{One(data), One(partitions)}, attrs), "outputs")
 }
 
-// DynamicStitch makes a tensor whose row indices[m][i] is data[m][i]; of several with one index, the last stands.
+// DynamicStitch interleaves data into one tensor: row indices[m][i] is data[m][i]. The last of several rows with one index wins.
 //
 //	indices  N tensors of int32
 //	data     N tensors of T
@@ -6734,7 +6734,7 @@ func EmptyInit(value bool) EmptyAttr {
 	return func(a opdef.Attrs) { a["init"] = value }
 }
 
-// Empty makes a tensor whose elements are not set, or zero if init is true.
+// Empty returns a tensor with uninitialized elements, or zeros if init is true.
 //
 //	shape   int32  [?]
 //	→
@@ -6934,7 +6934,7 @@ func EncodeWav(s *Scope, audio Output, sampleRate Output) Output {
 	return out(s.Add("EncodeWav", []Arg{One(audio), One(sampleRate)}, nil), 0)
 }
 
-// EnsureShape passes its input on after checking that it has the given partial shape.
+// EnsureShape returns the input after a check that it is compatible with the given shape.
 //
 //	input   T
 //	→
@@ -7098,7 +7098,7 @@ func Exp(s *Scope, x Output) Output {
 	return out(s.Add("Exp", []Arg{One(x)}, nil), 0)
 }
 
-// ExpandDims inserts a dimension of size 1 before axis dim, or counted from the end if dim is negative.
+// ExpandDims inserts a dimension of size 1 at index dim, which counts from the end if negative.
 //
 //	input   T
 //	dim     Tdim
@@ -7849,7 +7849,7 @@ func ExtractGlimpseV2(s *Scope, input Output, size Output, offsets Output, optio
 	return out(s.Add("ExtractGlimpseV2", []Arg{One(input), One(size), One(offsets)}, attrs), 0)
 }
 
-// ExtractImagePatches puts the patch of an image around each place in the depth of that place.
+// ExtractImagePatches extracts patches of images into the depth dimension of the output.
 //
 //	images   T  [?,?,?,?]
 //	→
@@ -7892,7 +7892,7 @@ func ExtractJpegShape(s *Scope, contents Output, optional ...ExtractJpegShapeAtt
 	return out(s.Add("ExtractJpegShape", []Arg{One(contents)}, attrs), 0)
 }
 
-// ExtractVolumePatches puts the patch of a volume around each place in the depth of that place.
+// ExtractVolumePatches extracts patches of volumes into the depth dimension of the output.
 //
 //	input    T  [?,?,?,?,?]
 //	→
@@ -8239,7 +8239,7 @@ func FakeQueue(s *Scope, resource Output) Output {
 	return out(s.Add("FakeQueue", []Arg{One(resource)}, nil), 0)
 }
 
-// Fill makes a tensor of shape dims with every element equal to value.
+// Fill returns a tensor of shape dims whose elements all equal value.
 //
 //	dims    index_type  [?]
 //	value   T           []
@@ -9204,7 +9204,7 @@ func GatherValidateIndices(value bool) GatherAttr {
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// Gather takes the slices of params at the given indices of its first dimension.
+// Gather gathers slices of params by indices into its first dimension.
 //
 //	params   Tparams  […,?]
 //	indices  Tindices
@@ -9231,7 +9231,7 @@ func GatherNdBadIndicesPolicy(value string) GatherNdAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// GatherNd takes the slices of params at the index vectors in the last dimension of indices.
+// GatherNd gathers slices of params by the index vectors in the last dimension of indices.
 //
 //	params   Tparams
 //	indices  Tindices  […,?]
@@ -9258,7 +9258,7 @@ func GatherV2BatchDims(value int64) GatherV2Attr {
 	return func(a opdef.Attrs) { a["batch_dims"] = value }
 }
 
-// GatherV2 takes the slices of params at the given indices of dimension axis; the first batch_dims dimensions of params and indices go together.
+// GatherV2 gathers slices of params by indices into dimension axis. The first batch_dims dimensions of params and indices correspond to each other.
 //
 //	params   Tparams  […,?]
 //	indices  Tindices
@@ -9545,7 +9545,7 @@ func GroupByWindowDataset(s *Scope, inputDataset Output, keyFuncOtherArguments [
 	return out(s.Add("GroupByWindowDataset", []Arg{One(inputDataset), Many(keyFuncOtherArguments), Many(reduceFuncOtherArguments), Many(windowSizeFuncOtherArguments)}, attrs), 0)
 }
 
-// GuaranteeConst passes its input on and promises that it never changes.
+// GuaranteeConst returns the input and asserts that it never changes.
 //
 //	input   T
 //	→
@@ -9681,7 +9681,7 @@ func HistogramSummary(s *Scope, tag Output, values Output) Output {
 	return out(s.Add("HistogramSummary", []Arg{One(tag), One(values)}, nil), 0)
 }
 
-// HostConst gives a tensor that is part of the graph, in the memory of the host.
+// HostConst returns a constant tensor in host memory.
 //
 //	output  dtype
 //
@@ -9814,7 +9814,7 @@ func IRFFT3D(s *Scope, input Output, fftLength Output, optional ...IRFFT3DAttr) 
 	return out(s.Add("IRFFT3D", []Arg{One(input), One(fftLength)}, attrs), 0)
 }
 
-// Identity passes its input on.
+// Identity returns the input.
 //
 //	input   T
 //	→
@@ -9827,7 +9827,7 @@ func Identity(s *Scope, input Output) Output {
 	return out(s.Add("Identity", []Arg{One(input)}, nil), 0)
 }
 
-// IdentityN passes all its inputs on, together.
+// IdentityN returns all inputs. An output is available only after all inputs are.
 //
 //	input   tensors of the types T
 //	→
@@ -10292,7 +10292,7 @@ func InitializeTableV2(s *Scope, tableHandle Output, keys Output, values Output)
 	return s.Add("InitializeTableV2", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// InplaceAdd gives x with the rows of v added to rows i.
+// InplaceAdd returns x with the rows of v added to rows i.
 //
 //	x    T
 //	i    int32
@@ -10307,7 +10307,7 @@ func InplaceAdd(s *Scope, x Output, i Output, v Output) Output {
 	return out(s.Add("InplaceAdd", []Arg{One(x), One(i), One(v)}, nil), 0)
 }
 
-// InplaceSub gives x with the rows of v subtracted from rows i.
+// InplaceSub returns x with the rows of v subtracted from rows i.
 //
 //	x    T
 //	i    int32
@@ -10322,7 +10322,7 @@ func InplaceSub(s *Scope, x Output, i Output, v Output) Output {
 	return out(s.Add("InplaceSub", []Arg{One(x), One(i), One(v)}, nil), 0)
 }
 
-// InplaceUpdate gives x with rows i replaced by those of v.
+// InplaceUpdate returns x with rows i replaced by the rows of v.
 //
 //	x    T
 //	i    int32
@@ -10408,7 +10408,7 @@ func Invert(s *Scope, x Output) Output {
 	return out(s.Add("Invert", []Arg{One(x)}, nil), 0)
 }
 
-// InvertPermutation gives the y with y[x[i]] = i.
+// InvertPermutation computes the inverse permutation y of x: y[x[i]] = i.
 //
 //	x    T  [?]
 //	→
@@ -11059,7 +11059,7 @@ func Lgamma(s *Scope, x Output) Output {
 	return out(s.Add("Lgamma", []Arg{One(x)}, nil), 0)
 }
 
-// LinSpace gives num evenly spaced values from start to stop.
+// LinSpace returns num evenly spaced values from start to stop.
 //
 //	start   T     []
 //	stop    T     []
@@ -11110,7 +11110,7 @@ func ListDiffOutIdx(value tensor.DType) ListDiffAttr {
 	return func(a opdef.Attrs) { a["out_idx"] = value }
 }
 
-// ListDiff gives the elements of x that are not in y, and their positions.
+// ListDiff returns the elements of x that are not in y, and their indices.
 //
 //	x     T        [?]
 //	y     T        [?]
@@ -11493,7 +11493,7 @@ func LowerBoundOutType(value tensor.DType) LowerBoundAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// LowerBound gives, for each value, the first place in its sorted row that is not less.
+// LowerBound returns, for each value, the index of the first element in its sorted row that is not less than the value.
 //
 //	sortedInputs  T         [?,?]
 //	values        T         [?,?]
@@ -11995,7 +11995,7 @@ func MatchingFilesDataset(s *Scope, patterns Output) Output {
 	return out(s.Add("MatchingFilesDataset", []Arg{One(patterns)}, nil), 0)
 }
 
-// MatrixBandPart keeps num_lower diagonals below and num_upper above the main one, all if negative, and sets the other elements to zero.
+// MatrixBandPart copies the band of each matrix with num_lower subdiagonals and num_upper superdiagonals, all of them if the number is negative, and sets the other elements to zero.
 //
 //	input     T
 //	numLower  Tindex
@@ -12024,7 +12024,7 @@ func MatrixDeterminant(s *Scope, input Output) Output {
 	return out(s.Add("MatrixDeterminant", []Arg{One(input)}, nil), 0)
 }
 
-// MatrixDiag makes square matrices with the given diagonals.
+// MatrixDiag returns square matrices with the given diagonals.
 //
 //	diagonal  T  […,?]
 //	→
@@ -12037,7 +12037,7 @@ func MatrixDiag(s *Scope, diagonal Output) Output {
 	return out(s.Add("MatrixDiag", []Arg{One(diagonal)}, nil), 0)
 }
 
-// MatrixDiagPart gives the main diagonals of matrices.
+// MatrixDiagPart returns the main diagonals of matrices.
 //
 //	input     T  […,?,?]
 //	→
@@ -12050,7 +12050,7 @@ func MatrixDiagPart(s *Scope, input Output) Output {
 	return out(s.Add("MatrixDiagPart", []Arg{One(input)}, nil), 0)
 }
 
-// MatrixDiagPartV2 gives diagonals k[0] to k[1] of matrices, left-aligned and padded to the longest.
+// MatrixDiagPartV2 returns diagonals k[0] to k[1] of matrices, left-aligned and padded to the length of the longest.
 //
 //	input         T  […,?,?]
 //	k             int32
@@ -12073,7 +12073,7 @@ func MatrixDiagPartV3Align(value string) MatrixDiagPartV3Attr {
 	return func(a opdef.Attrs) { a["align"] = value }
 }
 
-// MatrixDiagPartV3 gives diagonals k[0] to k[1] of matrices, aligned as align says and padded to the longest.
+// MatrixDiagPartV3 returns diagonals k[0] to k[1] of matrices, aligned according to align and padded to the length of the longest.
 //
 //	input         T  […,?,?]
 //	k             int32
@@ -12093,7 +12093,7 @@ func MatrixDiagPartV3(s *Scope, input Output, k Output, paddingValue Output, opt
 	return out(s.Add("MatrixDiagPartV3", []Arg{One(input), One(k), One(paddingValue)}, attrs), 0)
 }
 
-// MatrixDiagV2 makes matrices with the given diagonals k[0] to k[1], left-aligned, and padding elsewhere.
+// MatrixDiagV2 returns matrices with the given left-aligned diagonals k[0] to k[1] and padding elsewhere.
 //
 //	diagonal      T      […,?]
 //	k             int32
@@ -12118,7 +12118,7 @@ func MatrixDiagV3Align(value string) MatrixDiagV3Attr {
 	return func(a opdef.Attrs) { a["align"] = value }
 }
 
-// MatrixDiagV3 makes matrices with the given diagonals k[0] to k[1], aligned as align says, and padding elsewhere.
+// MatrixDiagV3 returns matrices with the given diagonals k[0] to k[1], aligned according to align, and padding elsewhere.
 //
 //	diagonal      T      […,?]
 //	k             int32
@@ -12192,7 +12192,7 @@ func MatrixSetDiag(s *Scope, input Output, diagonal Output) Output {
 	return out(s.Add("MatrixSetDiag", []Arg{One(input), One(diagonal)}, nil), 0)
 }
 
-// MatrixSetDiagV2 replaces diagonals k[0] to k[1] of matrices; the new ones are left-aligned.
+// MatrixSetDiagV2 replaces diagonals k[0] to k[1] of matrices with left-aligned diagonals.
 //
 //	input     T  […,?,?]
 //	diagonal  T  […,?]
@@ -12215,7 +12215,7 @@ func MatrixSetDiagV3Align(value string) MatrixSetDiagV3Attr {
 	return func(a opdef.Attrs) { a["align"] = value }
 }
 
-// MatrixSetDiagV3 replaces diagonals k[0] to k[1] of matrices; the new ones are aligned as align says.
+// MatrixSetDiagV3 replaces diagonals k[0] to k[1] of matrices with diagonals aligned according to align.
 //
 //	input     T  […,?,?]
 //	diagonal  T  […,?]
@@ -12930,7 +12930,7 @@ func Minimum(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Minimum", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// MirrorPad adds the reflection of a tensor around it, with the border itself (SYMMETRIC) or without (REFLECT).
+// MirrorPad pads a tensor with its reflection. The reflection includes the border (SYMMETRIC) or excludes it (REFLECT).
 //
 //	input     T
 //	paddings  Tpaddings  [?,?]
@@ -12947,7 +12947,7 @@ func MirrorPad(s *Scope, input Output, paddings Output, mode string) Output {
 	return out(s.Add("MirrorPad", []Arg{One(input), One(paddings)}, attrs), 0)
 }
 
-// MirrorPadGrad gives the gradient of MirrorPad: adds the reflections back to where they came from.
+// MirrorPadGrad computes the gradient of MirrorPad: adds each reflected element to its source.
 //
 //	input     T
 //	paddings  Tpaddings  [?,?]
@@ -13752,7 +13752,7 @@ func OneHotAxis(value int64) OneHotAttr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// OneHot adds a dimension of size depth at axis, with on_value at each index and off_value elsewhere.
+// OneHot returns a one-hot tensor: adds a dimension of size depth at axis, with on_value at each index and off_value elsewhere.
 //
 //	indices   TI
 //	depth     int32
@@ -13803,7 +13803,7 @@ func OneShotIterator(s *Scope, datasetFactory opdef.Func, outputTypes []tensor.D
 	return out(s.Add("OneShotIterator", nil, attrs), 0)
 }
 
-// OnesLike makes a tensor of ones of the shape of x.
+// OnesLike returns a tensor of ones with the shape of x.
 //
 //	x    T
 //	→
@@ -14246,7 +14246,7 @@ func Pack(s *Scope, values []Output, optional ...PackAttr) Output {
 	return out(s.Add("Pack", []Arg{Many(values)}, attrs), 0)
 }
 
-// Pad adds zeros around a tensor: paddings[i,0] before and paddings[i,1] after dimension i.
+// Pad pads a tensor with zeros: paddings[i,0] before and paddings[i,1] after dimension i.
 //
 //	input     T
 //	paddings  Tpaddings  [?,?]
@@ -14261,7 +14261,7 @@ func Pad(s *Scope, input Output, paddings Output) Output {
 	return out(s.Add("Pad", []Arg{One(input), One(paddings)}, nil), 0)
 }
 
-// PadV2 adds elements equal to constant_values around a tensor.
+// PadV2 pads a tensor with constant_values: paddings[i,0] before and paddings[i,1] after dimension i.
 //
 //	input           T
 //	paddings        Tpaddings  [?,?]
@@ -14458,7 +14458,7 @@ func ParallelBatchDataset(s *Scope, inputDataset Output, batchSize Output, numPa
 	return out(s.Add("ParallelBatchDataset", []Arg{One(inputDataset), One(batchSize), One(numParallelCalls), One(dropRemainder)}, attrs), 0)
 }
 
-// ParallelConcat joins tensors whose first dimension is 1 along that dimension.
+// ParallelConcat concatenates tensors whose first dimension is 1 along that dimension.
 //
 //	values  N tensors of T
 //	→
@@ -14474,7 +14474,7 @@ func ParallelConcat(s *Scope, values []Output, shape tensor.PartialShape) Output
 	return out(s.Add("ParallelConcat", []Arg{Many(values)}, attrs), 0)
 }
 
-// ParallelDynamicStitch makes a tensor whose row indices[m][i] is data[m][i]; any of several with one index stands.
+// ParallelDynamicStitch interleaves data into one tensor: row indices[m][i] is data[m][i]. Any of several rows with one index wins.
 //
 //	indices  N tensors of int32
 //	data     N tensors of T
@@ -15297,7 +15297,7 @@ func PlaceholderShape(value tensor.PartialShape) PlaceholderAttr {
 	return func(a opdef.Attrs) { a["shape"] = value }
 }
 
-// Placeholder stands for a tensor that must be fed.
+// Placeholder represents a tensor that must be fed.
 //
 //	output  dtype
 //
@@ -15312,7 +15312,7 @@ func Placeholder(s *Scope, dtype tensor.DType, optional ...PlaceholderAttr) Outp
 	return out(s.Add("Placeholder", nil, attrs), 0)
 }
 
-// PlaceholderV2 stands for a tensor that must be fed.
+// PlaceholderV2 represents a tensor that must be fed.
 //
 //	output  dtype
 //
@@ -15325,7 +15325,7 @@ func PlaceholderV2(s *Scope, dtype tensor.DType, shape tensor.PartialShape) Outp
 	return out(s.Add("PlaceholderV2", nil, attrs), 0)
 }
 
-// PlaceholderWithDefault passes its input on unless its output is fed.
+// PlaceholderWithDefault returns the input unless its output is fed.
 //
 //	input   dtype
 //	→
@@ -15431,7 +15431,7 @@ func PreventGradientMessage(value string) PreventGradientAttr {
 	return func(a opdef.Attrs) { a["message"] = value }
 }
 
-// PreventGradient passes its input on; to differentiate through it is an error with the given message.
+// PreventGradient returns the input. Differentiating through it is an error with the given message.
 //
 //	input   T
 //	→
@@ -16099,7 +16099,7 @@ func QuantizedBiasAdd(s *Scope, input Output, bias Output, minInput Output, maxI
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// QuantizedConcat joins tensors of numbers that integers stand for, in a range that holds those of all.
+// QuantizedConcat concatenates quantized tensors. The range of the result includes the ranges of all inputs.
 //
 //	concatDim   int32
 //	values      N tensors of T
@@ -16381,7 +16381,7 @@ func QuantizedRelu6(s *Scope, features Output, minFeatures Output, maxFeatures O
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// QuantizedReshape gives a tensor of numbers that integers stand for another shape.
+// QuantizedReshape reshapes a quantized tensor.
 //
 //	tensor_    T
 //	shape      Tshape   [?]
@@ -17580,7 +17580,7 @@ func RandomUniformInt(s *Scope, shape Output, minval Output, maxval Output, opti
 	return out(s.Add("RandomUniformInt", []Arg{One(shape), One(minval), One(maxval)}, attrs), 0)
 }
 
-// Range gives start, start+delta, … up to before limit.
+// Range returns the sequence start, start+delta, … that ends before limit.
 //
 //	start   Tidx  []
 //	limit   Tidx  []
@@ -17628,7 +17628,7 @@ func RangeDataset(s *Scope, start Output, stop Output, step Output, outputTypes 
 	return out(s.Add("RangeDataset", []Arg{One(start), One(stop), One(step)}, attrs), 0)
 }
 
-// Rank gives the number of dimensions of its input.
+// Rank returns the number of dimensions of the input.
 //
 //	input   T
 //	→
@@ -18386,7 +18386,7 @@ func RequantizePerChannel(s *Scope, input Output, inputMin Output, inputMax Outp
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// Reshape gives the elements of tensor the shape that input shape names; one size may be -1 and is then inferred.
+// Reshape reshapes tensor to shape. One size may be -1 and is inferred.
 //
 //	tensor_  T
 //	shape    Tshape  [?]
@@ -20103,7 +20103,7 @@ func RestoreV2(s *Scope, prefix Output, tensorNames Output, shapeAndSlices Outpu
 	return outArg(s.Add("RestoreV2", []Arg{One(prefix), One(tensorNames), One(shapeAndSlices)}, attrs), "tensors")
 }
 
-// Reverse turns around the dimensions for which dims is true.
+// Reverse reverses the dimensions for which dims is true.
 //
 //	tensor_  T
 //	dims     bool  [?]
@@ -20125,7 +20125,7 @@ func ReverseSequenceBatchDim(value int64) ReverseSequenceAttr {
 	return func(a opdef.Attrs) { a["batch_dim"] = value }
 }
 
-// ReverseSequence turns around the first seq_lengths[i] elements of dimension seq_dim in slice i of batch_dim.
+// ReverseSequence reverses the first seq_lengths[i] elements along seq_dim in slice i of batch_dim.
 //
 //	input       T     […,?,?]
 //	seqLengths  Tlen  [?]
@@ -20145,7 +20145,7 @@ func ReverseSequence(s *Scope, input Output, seqLengths Output, seqDim int64, op
 	return out(s.Add("ReverseSequence", []Arg{One(input), One(seqLengths)}, attrs), 0)
 }
 
-// ReverseV2 turns around the dimensions that axis lists.
+// ReverseV2 reverses the dimensions in axis.
 //
 //	tensor_  T
 //	axis     Tidx  [?]
@@ -20223,7 +20223,7 @@ func RngSkip(s *Scope, resource Output, algorithm Output, delta Output) *graph.N
 	return s.Add("RngSkip", []Arg{One(resource), One(algorithm), One(delta)}, nil)
 }
 
-// Roll moves elements by shift along axis; those that leave at one end come back at the other.
+// Roll rolls elements by shift along axis. Elements that pass the last position reappear at the first.
 //
 //	input   T  […,?]
 //	shift   Tshift
@@ -20788,7 +20788,7 @@ func ScatterNdBadIndicesPolicy(value string) ScatterNdAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNd adds updates, at the index vectors in the last dimension of indices, into a tensor of zeros.
+// ScatterNd scatters updates into a tensor of zeros at the index vectors in the last dimension of indices. Updates of the same slice are added.
 //
 //	indices  Tindices  […,?]
 //	updates  T         […,?]
@@ -20915,7 +20915,7 @@ func ScatterNdNonAliasingAddBadIndicesPolicy(value string) ScatterNdNonAliasingA
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdNonAliasingAdd gives input with updates added to the slices that indices name.
+// ScatterNdNonAliasingAdd returns input with updates added to the slices selected by indices.
 //
 //	input    T         […,?]
 //	indices  Tindices  […,?]
@@ -21243,7 +21243,7 @@ func SegmentSum(s *Scope, data Output, segmentIds Output) Output {
 	return out(s.Add("SegmentSum", []Arg{One(data), One(segmentIds)}, nil), 0)
 }
 
-// Select takes elements of t where condition is true and of e elsewhere; a condition that is a scalar or a vector chooses for the whole tensors or for their slices.
+// Select selects elements of t where condition is true and of e elsewhere. A scalar condition selects whole tensors, and a vector condition selects slices of the first dimension.
 //
 //	condition  bool
 //	t          T
@@ -21258,7 +21258,7 @@ func Select(s *Scope, condition Output, t Output, e Output) Output {
 	return out(s.Add("Select", []Arg{One(condition), One(t), One(e)}, nil), 0)
 }
 
-// SelectV2 takes elements of t where condition is true and of e elsewhere, all three broadcast.
+// SelectV2 selects elements of t where condition is true and of e elsewhere. All three inputs are broadcast.
 //
 //	condition  bool
 //	t          T
@@ -21479,7 +21479,7 @@ func ShapeOutType(value tensor.DType) ShapeAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// Shape gives the shape of its input as a vector.
+// Shape returns the shape of the input as a vector.
 //
 //	input   T
 //	→
@@ -21505,7 +21505,7 @@ func ShapeNOutType(value tensor.DType) ShapeNAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// ShapeN gives the shapes of all its inputs as vectors.
+// ShapeN returns the shapes of all inputs as vectors.
 //
 //	input   N tensors of T
 //	→
@@ -21820,7 +21820,7 @@ func SizeOutType(value tensor.DType) SizeAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// Size gives the number of elements of its input.
+// Size returns the number of elements of the input.
 //
 //	input   T
 //	→
@@ -21902,7 +21902,7 @@ func SleepOp(s *Scope, sleepSeconds Output) *graph.Node {
 	return s.Add("SleepOp", []Arg{One(sleepSeconds)}, nil)
 }
 
-// Slice takes size[i] indices from begin[i] on of every dimension; a size of -1 takes the rest.
+// Slice returns a slice with size[i] elements from begin[i] on in each dimension i. A size of -1 extends to the end.
 //
 //	input   T
 //	begin   Index  [?]
@@ -21947,7 +21947,7 @@ func SlidingWindowDataset(s *Scope, inputDataset Output, windowSize Output, wind
 	return out(s.Add("SlidingWindowDataset", []Arg{One(inputDataset), One(windowSize), One(windowShift), One(windowStride)}, attrs), 0)
 }
 
-// Snapshot gives a copy of its input that later writes to a variable do not change.
+// Snapshot returns a copy of the input that later writes to a variable do not change.
 //
 //	input   T
 //	→
@@ -22290,7 +22290,7 @@ func SoftsignGrad(s *Scope, gradients Output, features Output) Output {
 	return out(s.Add("SoftsignGrad", []Arg{One(gradients), One(features)}, nil), 0)
 }
 
-// SpaceToBatch is SpaceToBatchND for images and square blocks.
+// SpaceToBatch computes SpaceToBatchND for images with square blocks.
 //
 //	input     T          [?,?,?,?]
 //	paddings  Tpaddings  [?,?]
@@ -22307,7 +22307,7 @@ func SpaceToBatch(s *Scope, input Output, paddings Output, blockSize int64) Outp
 	return out(s.Add("SpaceToBatch", []Arg{One(input), One(paddings)}, attrs), 0)
 }
 
-// SpaceToBatchND pads with zeros, cuts the dimensions after the first into blocks, and moves the places in a block to the first.
+// SpaceToBatchND pads with zeros, divides the spatial dimensions into blocks, and moves the positions within a block to the batch dimension.
 //
 //	input       T
 //	blockShape  Tblock_shape
@@ -22332,7 +22332,7 @@ func SpaceToDepthDataFormat(value string) SpaceToDepthAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// SpaceToDepth moves the places in each square block of an image to the depth.
+// SpaceToDepth moves the positions within each square block of an image to the depth dimension.
 //
 //	input   T  [?,?,?,?]
 //	→
@@ -24013,7 +24013,7 @@ func Spence(s *Scope, x Output) Output {
 	return out(s.Add("Spence", []Arg{One(x)}, nil), 0)
 }
 
-// Split cuts a tensor into num_split equal pieces along one dimension.
+// Split splits a tensor into num_split equal pieces along one dimension.
 //
 //	splitDim  int32
 //	value     T
@@ -24029,7 +24029,7 @@ func Split(s *Scope, splitDim Output, value Output, numSplit int64) []Output {
 	return outArg(s.Add("Split", []Arg{One(splitDim), One(value)}, attrs), "output")
 }
 
-// SplitV cuts a tensor into pieces of the given sizes along one dimension; one size may be -1 for the rest.
+// SplitV splits a tensor into pieces of the given sizes along one dimension. One size may be -1 for the remaining elements.
 //
 //	value       T
 //	sizeSplits  Tlen
@@ -24109,7 +24109,7 @@ func SqueezeSqueezeDims(value []int64) SqueezeAttr {
 	return func(a opdef.Attrs) { a["squeeze_dims"] = value }
 }
 
-// Squeeze removes the given dimensions, which must have size 1, or all dimensions of size 1.
+// Squeeze removes the given dimensions of size 1, or all dimensions of size 1.
 //
 //	input   T
 //	→
@@ -25288,7 +25288,7 @@ func StochasticCastToInt(s *Scope, input Output, key Output, counter Output, alg
 	return out(s.Add("StochasticCastToInt", []Arg{One(input), One(key), One(counter), One(alg)}, attrs), 0)
 }
 
-// StopGradient passes its input on and no gradient back.
+// StopGradient returns the input and blocks its gradient.
 //
 //	input   T
 //	→
@@ -25329,7 +25329,7 @@ func StridedSliceShrinkAxisMask(value int64) StridedSliceAttr {
 	return func(a opdef.Attrs) { a["shrink_axis_mask"] = value }
 }
 
-// StridedSlice takes every strides[i]-th index from begin[i] to before end[i] of each dimension. The masks say which entries stand for whole dimensions, an ellipsis, a new dimension, or a single index.
+// StridedSlice returns a strided slice: every strides[i]-th element from begin[i] to before end[i] in each dimension. The masks mark entries that cover whole dimensions, an ellipsis, a new dimension, or a single index.
 //
 //	input    T
 //	begin    Index  [?]
@@ -25428,7 +25428,7 @@ func StridedSliceGradShrinkAxisMask(value int64) StridedSliceGradAttr {
 	return func(a opdef.Attrs) { a["shrink_axis_mask"] = value }
 }
 
-// StridedSliceGrad gives the gradient of StridedSlice: dy in its place in a tensor of zeros.
+// StridedSliceGrad computes the gradient of StridedSlice: dy at the position of the slice in a tensor of zeros.
 //
 //	shape    Index  [?]
 //	begin    Index
@@ -27247,7 +27247,7 @@ func TensorScatterAddBadIndicesPolicy(value string) TensorScatterAddAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// TensorScatterAdd gives a copy of tensor with updates added to the slices that indices name.
+// TensorScatterAdd returns a copy of tensor with updates added to the slices selected by indices.
 //
 //	tensor_  T         […,?]
 //	indices  Tindices  […,?]
@@ -27275,7 +27275,7 @@ func TensorScatterMaxBadIndicesPolicy(value string) TensorScatterMaxAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// TensorScatterMax gives a copy of tensor with the maximum of it and updates in the slices that indices name.
+// TensorScatterMax returns a copy of tensor in which the slices selected by indices are the maximum of themselves and updates.
 //
 //	tensor_  T         […,?]
 //	indices  Tindices  […,?]
@@ -27303,7 +27303,7 @@ func TensorScatterMinBadIndicesPolicy(value string) TensorScatterMinAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// TensorScatterMin gives a copy of tensor with the minimum of it and updates in the slices that indices name.
+// TensorScatterMin returns a copy of tensor in which the slices selected by indices are the minimum of themselves and updates.
 //
 //	tensor_  T         […,?]
 //	indices  Tindices  […,?]
@@ -27331,7 +27331,7 @@ func TensorScatterSubBadIndicesPolicy(value string) TensorScatterSubAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// TensorScatterSub gives a copy of tensor with updates subtracted from the slices that indices name.
+// TensorScatterSub returns a copy of tensor with updates subtracted from the slices selected by indices.
 //
 //	tensor_  T         […,?]
 //	indices  Tindices  […,?]
@@ -27359,7 +27359,7 @@ func TensorScatterUpdateBadIndicesPolicy(value string) TensorScatterUpdateAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// TensorScatterUpdate gives a copy of tensor with updates in the slices that indices name.
+// TensorScatterUpdate returns a copy of tensor with the slices selected by indices replaced by updates.
 //
 //	tensor_  T         […,?]
 //	indices  Tindices  […,?]
@@ -27443,7 +27443,7 @@ func TensorStridedSliceUpdateShrinkAxisMask(value int64) TensorStridedSliceUpdat
 	return func(a opdef.Attrs) { a["shrink_axis_mask"] = value }
 }
 
-// TensorStridedSliceUpdate gives a copy of input with value in the place of a strided slice.
+// TensorStridedSliceUpdate returns a copy of input with a strided slice replaced by value.
 //
 //	input    T
 //	begin    Index
@@ -27792,7 +27792,7 @@ func TopKV2(s *Scope, input Output, k Output, optional ...TopKV2Attr) (values Ou
 	return out(node, 0), out(node, 1)
 }
 
-// Transpose reorders dimensions: dimension i of the result is dimension perm[i] of x.
+// Transpose permutes dimensions: dimension i of the result is dimension perm[i] of x.
 //
 //	x     T
 //	perm  Tperm
@@ -28644,7 +28644,7 @@ func UniqueOutIdx(value tensor.DType) UniqueAttr {
 	return func(a opdef.Attrs) { a["out_idx"] = value }
 }
 
-// Unique gives the distinct elements of a vector in order of appearance, and for each element which of them it is.
+// Unique returns the distinct elements of a vector in order of appearance and, for each element, its index among them.
 //
 //	x    T        [?]
 //	→
@@ -28698,7 +28698,7 @@ func UniqueV2OutIdx(value tensor.DType) UniqueV2Attr {
 	return func(a opdef.Attrs) { a["out_idx"] = value }
 }
 
-// UniqueV2 gives the distinct slices along an axis in order of appearance, and for each slice which of them it is.
+// UniqueV2 returns the distinct slices along an axis in order of appearance and, for each slice, its index among them.
 //
 //	x     T
 //	axis  Taxis
@@ -28728,7 +28728,7 @@ func UniqueWithCountsOutIdx(value tensor.DType) UniqueWithCountsAttr {
 	return func(a opdef.Attrs) { a["out_idx"] = value }
 }
 
-// UniqueWithCounts gives the distinct elements of a vector, which of them each element is, and how often each appears.
+// UniqueWithCounts returns the distinct elements of a vector, the index of each element among them, and the count of each.
 //
 //	x      T
 //	→
@@ -28757,7 +28757,7 @@ func UniqueWithCountsV2OutIdx(value tensor.DType) UniqueWithCountsV2Attr {
 	return func(a opdef.Attrs) { a["out_idx"] = value }
 }
 
-// UniqueWithCountsV2 gives the distinct slices along an axis, which of them each slice is, and how often each appears.
+// UniqueWithCountsV2 returns the distinct slices along an axis, the index of each slice among them, and the count of each.
 //
 //	x      T
 //	axis   Taxis
@@ -28788,7 +28788,7 @@ func UnpackAxis(value int64) UnpackAttr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// Unpack cuts a tensor into the slices along one dimension, which disappears.
+// Unpack unpacks a tensor into its slices along one dimension, which is removed.
 //
 //	value   T
 //	→
@@ -28806,7 +28806,7 @@ func Unpack(s *Scope, value Output, num int64, optional ...UnpackAttr) []Output 
 	return outArg(s.Add("Unpack", []Arg{One(value)}, attrs), "output")
 }
 
-// UnravelIndex gives the coordinates, in a tensor of shape dims, of elements given by number: one column each.
+// UnravelIndex converts flat indices to coordinates in a tensor of shape dims, one column per index.
 //
 //	indices  Tidx
 //	dims     Tidx  [?]
@@ -28971,7 +28971,7 @@ func UpperBoundOutType(value tensor.DType) UpperBoundAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// UpperBound gives, for each value, the first place in its sorted row that is greater.
+// UpperBound returns, for each value, the index of the first element in its sorted row that is greater than the value.
 //
 //	sortedInputs  T         [?,?]
 //	values        T         [?,?]
@@ -29150,7 +29150,7 @@ func WeightedFlatMapDataset(s *Scope, inputDatasets []Output, weights []Output, 
 	return out(s.Add("WeightedFlatMapDataset", []Arg{Many(inputDatasets), Many(weights)}, attrs), 0)
 }
 
-// Where gives the indices of the elements that are true or not zero, one row each.
+// Where returns the indices of the elements that are true or nonzero, one row per element.
 //
 //	input  T
 //	→
@@ -29459,7 +29459,7 @@ func Xlogy(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Xlogy", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// ZerosLike makes a tensor of zeros of the shape of x.
+// ZerosLike returns a tensor of zeros with the shape of x.
 //
 //	x    T
 //	→
