@@ -13,8 +13,8 @@ const (
 	realTypes  = "realnumbertype"
 )
 
-// registerActivation registers an operation that maps each feature, and its gradient, whose second
-// input is called by.
+// registerActivation registers the element-wise operation name and its gradient, name+"Grad". by is
+// the name of the gradient's second input.
 func registerActivation(name, doc, types, by string, attrs []string, forward, backward kernel.Table) {
 	attrs = append(attrs, "T: "+types)
 	kernel.Register(kernel.Op{
@@ -30,7 +30,7 @@ func registerActivation(name, doc, types, by string, attrs []string, forward, ba
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: name + "Grad", Doc: "Computes the gradient of " + name + " from that of its output and its " + by + ".",
+			Name: name + "Grad", Doc: "Computes the gradient of " + name + " from the gradient of its output and its " + by + ".",
 			In: []string{"gradients: T", by + ": T"}, Out: []string{"backprops: T"},
 			Attrs: gradientAttrs(attrs), Shape: opdef.MergedShape,
 		},
@@ -47,7 +47,7 @@ func gradientAttrs(attrs []string) []string {
 	return out
 }
 
-// sameShapes makes a kernel fail for inputs of different shapes.
+// sameShapes wraps a kernel so that it rejects inputs of different shapes.
 func sameShapes(n kernel.New) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		k, err := n(c)
@@ -65,11 +65,11 @@ func sameShapes(n kernel.New) kernel.New {
 	}
 }
 
-// scratchLen is how many elements of an intermediate result are kept at a time.
+// scratchLen is the number of elements of an intermediate result that are computed at a time.
 const scratchLen = 1024
 
-// viaScratch returns the loop that makes an intermediate result of each block with prepare, and the
-// final one from it and the source, which prepare must not change, with finish.
+// viaScratch returns a loop that works in blocks: prepare computes an intermediate result of each
+// block without changing the source, and finish computes the final result from both.
 func viaScratch[T elementwise.Float](prepare func(tmp, x []T), finish func(z, tmp, x []T)) func(z, x []T) {
 	return func(z, x []T) {
 		tmp := make([]T, min(len(z), scratchLen))
@@ -93,8 +93,8 @@ func viaScratch2[T elementwise.Float](prepare func(tmp, x, y []T), finish func(z
 	}
 }
 
-// real1 returns the kernels for all real types from a loop over integers of each type and loops
-// over floating types.
+// real1 returns the kernels for all real types: loops for the floating-point types and a table of
+// kernels for the integer types.
 func real1(cost float64, loop32 func(z, x []float32), loop64 func(z, x []float64), ints kernel.Table) kernel.Table {
 	return elementwise.Union(elementwise.FloatLoops(cost, loop32, loop64), ints)
 }

@@ -18,7 +18,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "ApproxTopK",
-			Doc:  "Finds the k largest, or without is_max_k smallest, values along a dimension and their positions. It is exact here; without aggregate_to_topk it returns as many values as an approximate search in parts would have to look at.",
+			Doc:  "Returns the k largest values along a dimension, or the k smallest if is_max_k is false, and their positions. The result is exact. If aggregate_to_topk is false, it has as many values as the approximate search would pass to the aggregation.",
 			In:   []string{"input: T"}, Out: []string{"values: T", "indices: int32"},
 			Attrs: []string{
 				"k: int >= 0", "reduction_dimension: int = -1", "recall_target: float = 0.949999988079071", "is_max_k: bool = true",
@@ -80,8 +80,9 @@ func (a *approxSearch) dim(rank int) (int, error) {
 	return int(dim), nil
 }
 
-// size returns how many values of n there are in the output: k, or as many as the largest of parts,
-// of which there are enough for the recall.
+// size returns the number of values in the output for a dimension of size n: k if the result is
+// aggregated, and otherwise the number of partitions that reaches the recall target, as TensorFlow
+// computes it.
 func (a *approxSearch) size(n int64, rank int) (int64, error) {
 	switch {
 	case n < a.k:
@@ -151,8 +152,9 @@ func approxTopK[T tensor.Elem](less func(a, b T) bool, infinity, minusInfinity T
 	}
 }
 
-// largestAlong finds the largest of each n values of x that are inner elements apart. Where there
-// is room for more than n, the value worst and position -1 follow.
+// largestAlong finds the largest values along a dimension of x with n elements that are inner
+// elements apart. If the output has room for more than n values, the rest is filled with the value
+// worst and the position -1.
 func largestAlong[T tensor.Elem](z []T, indices *tensor.Tensor, x []T, n, inner int, less func(a, b T) bool, worst T) {
 	size := len(z) / (len(x) / n)
 	positions := make([]int64, len(z))

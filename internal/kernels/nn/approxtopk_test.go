@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestApproxTopK has what TensorFlow's kernel does not do: smallest values, other dimensions, and
-// more values than k.
+// TestApproxTopK tests what TensorFlow's CPU kernel does not support: smallest values, dimensions
+// other than the last, and more values than k.
 func TestApproxTopK(t *testing.T) {
 	x := matrix(t, 2, 3, 1, 2, 6, 5, 4)
 	for _, tt := range []struct {

@@ -25,7 +25,7 @@ func init() {
 		attrs := append(sizes, samePadding, v.format, "T: "+floatTypes)
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
-				Name: "AvgPool" + v.suffix, Doc: "Takes the mean of each window of " + v.of + ", channel by channel; padding does not count.",
+				Name: "AvgPool" + v.suffix, Doc: "Computes the average of each window of " + v.of + ", separately for each channel. Padding is not counted.",
 				In: []string{avgPoolInput(v.spatial) + ": T"}, Out: []string{"output: T"},
 				Attrs: attrs, Shape: poolShape(v.name, v.spatial, false),
 			},
@@ -38,7 +38,7 @@ func init() {
 		})
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
-				Name: "AvgPool" + v.suffix + "Grad", Doc: "Computes the gradient of AvgPool" + v.suffix + " by its input.",
+				Name: "AvgPool" + v.suffix + "Grad", Doc: "Computes the gradient of AvgPool" + v.suffix + " with respect to its input.",
 				In: []string{"orig_input_shape: int32", "grad: T"}, Out: []string{"output: T"},
 				Attrs: attrs, Shape: sizesShape(v.spatial + 2),
 			},
@@ -59,7 +59,7 @@ func avgPoolInput(spatial int) string {
 	return "input"
 }
 
-// viaWidePool is a pooling of a 16-bit type that computes in float32.
+// viaWidePool adapts a float32 pooling to a 16-bit type.
 func viaWidePool[H elementwise.Short](compute poolFunc[float32]) poolFunc[H] {
 	return func(p *pooling, g *grid, z, x []H) {
 		wide := make([]float32, len(z)+len(x))

@@ -19,7 +19,7 @@ const (
 )
 
 func init() {
-	const doc = "Normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given."
+	const doc = "Applies batch normalization (Ioffe and Szegedy, 2015): normalizes each channel to mean 0 and variance 1, then scales and shifts it. Uses the mean and variance of the batch if is_training is true, and the inputs mean and variance otherwise."
 	types := []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.Float32}
 	for _, v := range []struct {
 		name, stat string // operation, and type of statistics
@@ -52,7 +52,7 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "_FusedBatchNormEx", Doc: doc + " A side input is added, and an activation applied, to the result.",
+			Name: "_FusedBatchNormEx", Doc: doc + " Optionally adds a side input to the result and applies an activation function.",
 			In: []string{"x: T", "scale: U", "offset: U", "mean: U", "variance: U", "side_input: num_side_inputs * T"},
 			Out: []string{
 				"y: T", "batch_mean: U", "batch_variance: U", "reserve_space_1: U", "reserve_space_2: U", "reserve_space_3: U",
@@ -67,7 +67,7 @@ func init() {
 	})
 }
 
-// batchAxes returns where the channels are; the number of dimensions is 4 or 5, as the format says.
+// batchAxes returns the layout that the attribute data_format describes, of 4 or 5 dimensions.
 func batchAxes(attrs opdef.Attrs) axes {
 	if f := attrs.String("data_format"); f == "NDHWC" || f == "NCDHW" {
 		return axesOf(attrs, 3)
@@ -108,8 +108,8 @@ func batchNormExShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// mergeVectors merges the number of channels with the lengths of inputs lo to hi, which are
-// vectors.
+// mergeVectors checks that inputs lo to hi are vectors and merges their lengths with the number of
+// channels.
 func mergeVectors(c *opdef.ShapeContext, channels int64, lo, hi int) (int64, error) {
 	for i := lo; i < hi; i++ {
 		v, err := opdef.WithRank(c.In[i], 1)
@@ -123,14 +123,14 @@ func mergeVectors(c *opdef.ShapeContext, channels int64, lo, hi int) (int64, err
 	return channels, nil
 }
 
-// withDim returns s with another dimension i.
+// withDim returns a copy of s in which dimension i is dim.
 func withDim(s tensor.PartialShape, i int, dim int64) tensor.PartialShape {
 	dims := s.Dims()
 	dims[i] = dim
 	return tensor.MakePartial(dims...)
 }
 
-// batchNorm normalizes.
+// batchNorm is the kernel of FusedBatchNorm and its variants.
 type batchNorm struct {
 	first, training bool
 	epsilon, factor float32
@@ -156,7 +156,7 @@ func newBatchNorm(c *kernel.Construction) (kernel.Kernel, error) {
 	return b, nil
 }
 
-// channelAxis is the dimension of channels of a shape.
+// channelAxis returns the index of the channel dimension of a shape.
 func channelAxis(s tensor.Shape, first bool) int {
 	if first {
 		return 1
@@ -195,7 +195,7 @@ func (b *batchNorm) check(ctx *kernel.Context) error {
 	return nil
 }
 
-// needsGiven reports whether the mean and variance that are inputs are used.
+// needsGiven reports whether the inputs mean and variance are used.
 func (b *batchNorm) needsGiven() bool { return !b.training || b.factor != 1 }
 
 func (b *batchNorm) Compute(ctx *kernel.Context) error {
@@ -208,7 +208,7 @@ func (b *batchNorm) Compute(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	// mean and variance for the running averages, and those of the batch for the gradient
+	// mean and variance for the running averages, then those of the batch for the gradient
 	var stats [4][]float32
 	for i := range stats {
 		t, err := ctx.AllocateLike(i+1, ctx.Input(1))
@@ -238,8 +238,7 @@ func (b *batchNorm) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// statistics returns the mean and variance to normalize with, and fills the outputs that tell of
-// them.
+// statistics returns the mean and variance to normalize with and fills the statistics outputs.
 func (b *batchNorm) statistics(ctx *kernel.Context, x []float32, l channelLayout, out [4][]float32) (mean, variance []float32) {
 	given, givenVar := tensor.Values[float32](ctx.Input(3)), tensor.Values[float32](ctx.Input(4))
 	if !b.training {
@@ -255,7 +254,7 @@ func (b *batchNorm) statistics(ctx *kernel.Context, x []float32, l channelLayout
 	for c, v := range means {
 		mean[c] = float32(v)
 	}
-	unbiased := float32(n / max(n-1, 1)) // corrects the variance of a sample
+	unbiased := float32(n / max(n-1, 1)) // Bessel's correction of the sample variance
 	for c, v := range squares {
 		variance[c] = float32(v / n)
 		out[0][c], out[1][c] = mean[c], variance[c]*unbiased

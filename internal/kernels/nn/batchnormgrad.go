@@ -9,12 +9,12 @@ import (
 )
 
 func init() {
-	const doc = "Computes the gradients of batch normalization by its input, its scale and its offset."
+	const doc = "Computes the gradients of batch normalization with respect to its input, scale and offset."
 	types := []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.Float32}
 	for _, v := range []struct {
 		name, stat, scale string
 		attrs             []string
-		reserved          int // number of inputs that the forward operation made
+		reserved          int // number of inputs that are outputs of the forward operation
 		format            string
 	}{
 		{"FusedBatchNormGrad", "T", "T", []string{"T: {float32}"}, 2, dataFormat2D},
@@ -65,8 +65,7 @@ func batchNormGradShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// batchNormGrad computes gradients, from the mean and the variance that batchNorm has normalized
-// with.
+// batchNormGrad computes gradients from the mean and the variance that batchNorm normalized with.
 type batchNormGrad struct {
 	first, training bool
 	epsilon         float32
@@ -128,10 +127,12 @@ func (b *batchNormGrad) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// gradients sets dx, dScale and dOffset. With x' = x - mean, r = 1/√(variance + epsilon) and n
-// elements per channel, dOffset = Σ dy and dScale = r * Σ dy*x'. If the statistics were those of
-// the batch, they depend on x as well, and dx = scale * r * (dy - dOffset/n - x' * r² * Σ dy*x' /
-// n); otherwise dx = scale * r * dy.
+// gradients sets dx, dScale and dOffset.
+//
+// Let x' = x - mean, r = 1/√(variance + epsilon), and n the number of elements per channel. Then
+// dOffset = Σ dy and dScale = r * Σ dy*x'. With the statistics of the batch, which depend on x, dx
+// = scale * r * (dy - dOffset/n - x' * r² * Σ dy*x' / n). With given statistics, dx = scale * r *
+// dy.
 func (b *batchNormGrad) gradients(ctx *kernel.Context, dx, dScale, dOffset []float32) {
 	dy, x := wide(ctx.Input(0)), wide(ctx.Input(1))
 	l := layoutOf(ctx.Input(1).Shape(), b.first)

@@ -27,7 +27,7 @@ func init() {
 	} {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
-				Name: name, Doc: "Adds a vector to the dimension of channels of value.",
+				Name: name, Doc: "Adds bias to value along the channel dimension.",
 				In: []string{"value: T", "bias: T"}, Out: []string{"output: T"},
 				Attrs: attrs, Shape: biasAddShape,
 			},
@@ -36,18 +36,18 @@ func init() {
 	}
 }
 
-// dataFormat2D is the attribute that says where the channels of images are: last, or right after
-// the batch.
+// dataFormat2D is the attribute that selects the channel dimension of images: the last one, or the
+// one after the batch.
 const dataFormat2D = "data_format: {'NHWC', 'NCHW'} = 'NHWC'"
 
-// channelsFirst reports whether attributes say that channels are the dimension after the batch.
+// channelsFirst reports whether the attributes place the channel dimension right after the batch.
 func channelsFirst(attrs opdef.Attrs) bool {
 	f := attrs.String("data_format")
 	return f == "NCHW" || f == "NCDHW"
 }
 
-// biasInput returns what is known of input 0 and which of its dimensions is that of channels,
-// counted from the end if it is negative.
+// biasInput returns the shape of input 0, as far as it is known, and the index of its channel
+// dimension. A negative index counts from the end.
 func biasInput(c *opdef.ShapeContext) (s tensor.PartialShape, channels int, err error) {
 	rank, channels := 2, -1
 	if channelsFirst(c.Attrs) {
@@ -76,7 +76,7 @@ func biasAddShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// channelLayout is a tensor seen as [outer, channels, inner].
+// channelLayout is the layout of a tensor viewed as [outer, channels, inner].
 type channelLayout struct{ outer, channels, inner int }
 
 func layoutOf(shape tensor.Shape, first bool) channelLayout {
@@ -89,13 +89,13 @@ func layoutOf(shape tensor.Shape, first bool) channelLayout {
 	}
 }
 
-// biasLoops are the two loops that adding a bias takes.
+// biasLoops holds the inner loops that add a bias.
 type biasLoops[T tensor.Elem] struct {
-	rows  func(z, x, bias []T)   // adds the bias to each row of its length
+	rows  func(z, x, bias []T)   // adds the bias to each row of length len(bias)
 	value func(z, x []T, bias T) // adds one value to all elements
 }
 
-// anyBias returns the loops for elements of any type of number.
+// anyBias returns the loops for any numeric type.
 func anyBias[T tensor.Elem]() biasLoops[T] {
 	add := elementwise.Arithmetic[T](elementwise.Add)
 	return biasLoops[T]{

@@ -15,7 +15,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "BiasAddGrad", Doc: "Sums a gradient over all dimensions but that of channels.",
+			Name: "BiasAddGrad", Doc: "Sums out_backprop over all dimensions except the channel dimension.",
 			In: []string{"out_backprop: T"}, Out: []string{"output: T"},
 			Attrs: []string{"T: numbertype", dataFormat2D}, Shape: biasAddGradShape,
 		},
@@ -37,10 +37,11 @@ func biasAddGradShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// sums is how elements of type T are summed over all dimensions but one, in accumulators of type A.
+// sums describes how elements of type T are summed over all dimensions but one, in accumulators of
+// type A.
 type sums[T tensor.Elem, A any] struct {
 	rows func(acc []A, x []T) // adds rows of len(acc) elements to the accumulators
-	// adds so few rows of len(z) elements to z that it needs no accumulators; nil for rows
+	// adds a few rows of len(z) elements to z without accumulators; nil to always use rows
 	direct func(z, x []T)
 	values func(x []T) A
 	add    func(a, b A) A
@@ -140,10 +141,10 @@ func biasAddGrad[T tensor.Elem, A any](s sums[T, A]) kernel.New {
 	}
 }
 
-// rowsAtOnce bounds the rows that are added up in the precision of the elements.
+// rowsAtOnce is the largest number of rows that are added in the precision of the elements.
 const rowsAtOnce = 4096
 
-// rowGrainOf is how many rows one core adds up, when channels are last.
+// rowGrainOf returns the number of rows that one core adds when the channels are last.
 func rowGrainOf(l channelLayout) int { return min(rowsAtOnce, max(1, sumGrain/max(l.channels, 1))) }
 
 // byChannel returns the sum of each channel.

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// perChannel holds one value per channel. Its methods work on a piece of a tensor: whole rows of
-// all channels if channel is negative, elements of that channel alone otherwise.
+// perChannel holds one value per channel. Its methods process a piece of a tensor: whole rows of
+// all channels if channel is negative, and otherwise elements of that channel alone.
 type perChannel[T simd.Float] []T
 
 func (v perChannel[T]) add(z, x []T, channel int) {
@@ -27,7 +27,7 @@ func (v perChannel[T]) mul(z, x []T, channel int) {
 	simd.MulScalar(z, x, v[channel])
 }
 
-// values returns the value that f gives for each channel.
+// values returns f(c) for each channel c.
 func values[T simd.Float](n int, f func(c int) T) perChannel[T] {
 	v := make(perChannel[T], n)
 	for c := range v {
@@ -36,8 +36,8 @@ func values[T simd.Float](n int, f func(c int) T) perChannel[T] {
 	return v
 }
 
-// pieces calls visit for pieces of a tensor, on several cores, with the bounds of each and its
-// channel, or -1 if it is of whole rows.
+// pieces splits a tensor into pieces and calls visit for each, on several cores. visit receives the
+// bounds of the piece and its channel, or -1 if the piece consists of whole rows.
 func (l channelLayout) pieces(visit func(lo, hi, channel int)) {
 	if l.inner == 1 {
 		n := l.channels
@@ -52,7 +52,8 @@ func (l channelLayout) pieces(visit func(lo, hi, channel int)) {
 	})
 }
 
-// sumsOf returns for each channel the sum of what prepare makes of pieces of a tensor.
+// sumsOf returns the sum of each channel over tmp, which prepare computes for each piece of a
+// tensor.
 func sumsOf[T simd.Float](l channelLayout, prepare func(tmp []T, lo, hi, channel int)) []float64 {
 	total := make([]float64, l.channels)
 	if l.inner > 1 {
@@ -69,8 +70,8 @@ func sumsOf[T simd.Float](l channelLayout, prepare func(tmp []T, lo, hi, channel
 		return total
 	}
 	n := l.channels
-	rows := max(1, scratchLen/n)       // of one piece, which stays in the cache
-	block := rows * max(1, 64/rows+16) // of what one core sums up
+	rows := max(1, scratchLen/n)       // per piece, so that it stays in the cache
+	block := rows * max(1, 64/rows+16) // rows that one core sums
 	parts := make([]float64, parallel.Blocks(l.outer, block)*n)
 	parallel.For(l.outer, block, func(lo, hi int) {
 		part, tmp, sum := parts[lo/block*n:][:n], make([]T, rows*n), make([]T, n)
@@ -90,8 +91,8 @@ func sumsOf[T simd.Float](l channelLayout, prepare func(tmp []T, lo, hi, channel
 	return total
 }
 
-// wide returns the elements of a tensor of float32 or of a 16-bit type as float32: its own or
-// copies.
+// wide returns the elements of a tensor of type float32 or of a 16-bit type as float32. For float32
+// they share the memory of the tensor; for other types they are copies.
 func wide(t *tensor.Tensor) []float32 {
 	switch t.DType() {
 	case tensor.Float16:
@@ -109,8 +110,8 @@ func widened[H elementwise.Short](x []H) []float32 {
 	return out
 }
 
-// wideOutput returns where to put the float32 values of a tensor to be filled, and what to call
-// when they are there.
+// wideOutput returns the slice that receives the float32 values of an output tensor, and a function
+// that stores them in the tensor. Call done when vals is complete.
 func wideOutput(t *tensor.Tensor) (vals []float32, done func()) {
 	switch t.DType() {
 	case tensor.Float16:

@@ -13,13 +13,13 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Conv", Doc: "Computes the convolution of images or volumes, by the rank of the filter. The first batch_dims dimensions of the input number them.",
+			Name: "Conv", Doc: "Computes an N-D convolution of 4-D or 5-D inputs, depending on the rank of the filter. The first batch_dims dimensions of the input are batch dimensions.",
 			In: []string{"input: T", "filter: T"}, Out: []string{"output: T"},
 			Attrs: []string{
 				"T: " + convTypes, "strides: list(int)", anyPadding, explicitAttr, "data_format: {'CHANNELS_FIRST', 'CHANNELS_LAST'} = 'CHANNELS_LAST'",
 				"dilations: list(int) = []", "batch_dims: int = 1", "groups: int = 1",
 			},
-			Shape: convShapeRule,
+			Shape: convShapeFn,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
 			tensor.Float16:  newConv(shortEngine[tensor.Half](), shortVolume[tensor.Half]().forward),
@@ -31,7 +31,7 @@ func init() {
 	})
 }
 
-// anyConv holds the attributes of a convolution of images or volumes.
+// anyConv holds the attributes of Conv, a convolution of images or volumes.
 type anyConv struct {
 	batchDims, groups  int
 	first              bool
@@ -47,7 +47,7 @@ func newAnyConv(attrs opdef.Attrs) anyConv {
 	}
 }
 
-// window returns the window for inputs of so many spatial dimensions.
+// window returns the window for an input with the given number of spatial dimensions.
 func (a *anyConv) window(spatial int) window {
 	w := window{axes: axes{spatial, a.first}, padding: a.padding, explicit: a.explicit, dilation: slices.Repeat([]int64{1}, spatial)}
 	w.stride = w.pick(a.strides)
@@ -57,7 +57,7 @@ func (a *anyConv) window(spatial int) window {
 	return w
 }
 
-func convShapeRule(c *opdef.ShapeContext) error {
+func convShapeFn(c *opdef.ShapeContext) error {
 	a, in, filter := newAnyConv(c.Attrs), c.In[0], c.In[1]
 	if in.Rank() < 0 || filter.Rank() < 0 {
 		return nil
@@ -79,7 +79,7 @@ func convShapeRule(c *opdef.ShapeContext) error {
 		return status.InvalidArgumentf("Stride attribute should contain %d values, but got: %d", rank, len(a.strides))
 	}
 	w := a.window(rank - 2)
-	// with one batch dimension
+	// input with its batch dimensions replaced by a single one
 	one := shapefn.Concat(shapefn.Of(shapefn.Unknown), shapefn.From(in, a.batchDims))
 	if err := a.checkChannels(one.Dim(w.channel()), filter.Dim(rank-2), filter.Dim(rank-1)); err != nil {
 		return err
@@ -97,7 +97,8 @@ func convShapeRule(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// checkChannels is the shape rule for the numbers of channels of an input, a filter and an output.
+// checkChannels checks the numbers of channels of an input, a filter and an output; unknown ones
+// are negative.
 func (a *anyConv) checkChannels(in, filter, out int64) error {
 	switch groups := int64(a.groups); {
 	case groups < 1:
@@ -179,7 +180,7 @@ func newConv[T tensor.Elem](e convEngine[T], volumes func(v *volume, out, a, b [
 	}
 }
 
-// check checks what does not depend on the sizes of the input and returns the window.
+// check validates everything except the sizes of the input and returns the window.
 func (a *anyConv) check(in tensor.Shape, filter *tensor.Tensor) (window, error) {
 	spatial := len(in) - 1 - a.batchDims
 	ax := axes{spatial, a.first}

@@ -9,7 +9,7 @@ import (
 
 const convTypes = "{float16, bfloat16, float32, float64, int32}"
 
-// convAttrs are the attributes that two-dimensional convolutions have beside their type.
+// convAttrs are the attributes that two-dimensional convolutions have in addition to their type.
 var convAttrs = []string{
 	"strides: list(int)", "use_cudnn_on_gpu: bool = true", "padding: {'SAME', 'VALID', 'EXPLICIT'}",
 	"explicit_paddings: list(int) = []", dataFormat2D, "dilations: list(int) = [1, 1, 1, 1]",
@@ -18,7 +18,7 @@ var convAttrs = []string{
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Conv2D", Doc: "Computes the two-dimensional convolution of images and a filter [rows, columns, channels, outputs]. Where the filter has fewer channels than the images, these are cut in groups.",
+			Name: "Conv2D", Doc: "Computes a 2-D convolution given a 4-D input and a filter of shape [rows, columns, channels, outputs]. If the filter has fewer channels than the input, the channels are processed in groups.",
 			In: []string{"input: T", "filter: T"}, Out: []string{"output: T"},
 			Attrs: append([]string{"T: " + convTypes}, convAttrs...), Shape: conv2DShape,
 		},
@@ -66,7 +66,7 @@ func conv2D[T tensor.Elem](e convEngine[T]) kernel.New {
 	}
 }
 
-// conv2DShape is the shape rule of a convolution.
+// conv2DShape is the shape function of Conv2D.
 func conv2DShape(c *opdef.ShapeContext) error {
 	in, filter, err := convInputs(c, 4)
 	if err != nil {
@@ -91,7 +91,8 @@ func conv2DShape(c *opdef.ShapeContext) error {
 	return w.setOutput(c, in, filter, filter.Dim(3))
 }
 
-// convInputs returns what is known of the input and the filter of a convolution.
+// convInputs returns the shapes of the input and the filter of a convolution, as far as they are
+// known.
 func convInputs(c *opdef.ShapeContext, rank int) (in, filter tensor.PartialShape, err error) {
 	if in, err = opdef.WithRank(c.In[0], rank); err == nil {
 		filter, err = opdef.WithRank(c.In[1], rank)
@@ -99,7 +100,8 @@ func convInputs(c *opdef.ShapeContext, rank int) (in, filter tensor.PartialShape
 	return in, filter, err
 }
 
-// checkGroups is the shape rule for the numbers of channels of an input, a filter and an output.
+// checkGroups checks the numbers of channels of an input, a filter and an output; unknown ones are
+// negative.
 func checkGroups(in, filter, out int64) error {
 	if in < 0 || filter < 0 {
 		return nil
@@ -121,7 +123,7 @@ func checkGroups(in, filter, out int64) error {
 	return nil
 }
 
-// setOutput sets the output of a shape rule to what a window of a filter's size leaves of an input.
+// setOutput sets the output shape that results from sliding a window of the size of filter over in.
 func (w *window) setOutput(c *opdef.ShapeContext, in, filter tensor.PartialShape, channels int64) error {
 	spatial := make([]int64, w.spatial)
 	for i := range spatial {

@@ -12,8 +12,8 @@ import (
 )
 
 func init() {
-	const inputDoc = "Computes the gradient of a convolution by its input."
-	const filterDoc = "Computes the gradient of a convolution by its filter."
+	const inputDoc = "Computes the gradient of a convolution with respect to the input."
+	const filterDoc = "Computes the gradient of a convolution with respect to the filter."
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "Conv2DBackpropInput", Doc: inputDoc,
@@ -56,8 +56,8 @@ func init() {
 	})
 }
 
-// sameAsInput returns the rule of operations whose output has the shape of input i, of the given
-// rank.
+// sameAsInput returns the shape function of operations whose output has the shape of input i, which
+// must have the given rank.
 func sameAsInput(i, rank int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		s, err := opdef.WithRank(c.In[i], rank)
@@ -66,8 +66,8 @@ func sameAsInput(i, rank int) opdef.ShapeFn {
 	}
 }
 
-// filterSizesShape returns the rule of gradients of filters whose shape of the given rank is input
-// 1.
+// filterSizesShape returns the shape function of filter gradients. Input 1 holds the shape of the
+// filter, which has the given rank.
 func filterSizesShape(rank int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		s, err := shapefn.Input(c, 1)
@@ -114,7 +114,8 @@ func conv2DInputGradShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// sizesOfInputGrad returns the shape that input 0 gives: all of it, or the rows and columns.
+// sizesOfInputGrad returns the shape described by input 0, which holds either the full shape or
+// only rows and columns.
 func sizesOfInputGrad(ctx *kernel.Context, w *window) (tensor.Shape, error) {
 	sizes, filter, out := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 	if out.Rank() != 4 {

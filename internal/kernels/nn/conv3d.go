@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	const inputDoc, filterDoc = "Computes the gradient of Conv3D by its input.", "Computes the gradient of Conv3D by its filter."
+	const inputDoc, filterDoc = "Computes the gradient of Conv3D with respect to the input.", "Computes the gradient of Conv3D with respect to the filter."
 	attrs := []string{"T: " + floatTypes, "strides: list(int) >= 5", samePadding, dataFormat3D, "dilations: list(int) = [1, 1, 1, 1, 1]"}
 	old := []string{"T: {float16, float32, float64}", "strides: list(int) >= 5", samePadding, "dilations: list(int) = [1, 1, 1, 1, 1]"}
 	allTypes := []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64}
@@ -24,7 +24,7 @@ func init() {
 		run       volumeRun
 		types     []tensor.DType
 	}{
-		{"Conv3D", "Computes the convolution of volumes and a filter [planes, rows, columns, channels, outputs].",
+		{"Conv3D", "Computes a 3-D convolution given a 5-D input and a filter of shape [planes, rows, columns, channels, outputs].",
 			[]string{"input: T", "filter: T"}, attrs, conv3DShape, volumeRun{op: "Conv3D"}, allTypes},
 		{"Conv3DBackpropInput", inputDoc, []string{"input: T", "filter: T", "out_backprop: T"}, old,
 			sameAsInput(0, 5), volumeRun{op: "Conv3DBackpropInputOp"}, []tensor.DType{tensor.Float16, tensor.Float32, tensor.Float64}},
@@ -54,13 +54,14 @@ var volumeKernels = map[tensor.DType]func(volumeRun) kernel.New{
 	tensor.Float64:  func(r volumeRun) kernel.New { return newVolume(r, floatVolume[float64]()) },
 }
 
-// volumeRun says which operation a kernel is of.
+// volumeRun selects the operation that a kernel implements.
 type volumeRun struct {
-	op         string // as errors name it
-	takesSizes bool   // a shape is given by an input of sizes in place of a tensor
+	op         string // name of the operation in errors
+	takesSizes bool   // an input holds the shape of the result
 }
 
-// volumeEngine computes convolutions of volumes; each function fills its first slice.
+// volumeEngine holds the functions that compute convolutions of volumes and their gradients. Each
+// function fills its first slice.
 type volumeEngine[T tensor.Elem] struct {
 	forward, inputGrad, filterGrad func(v *volume, out, a, b []T)
 }
@@ -164,7 +165,7 @@ func conv3D[T tensor.Elem](ctx *kernel.Context, w *window, e volumeEngine[T]) er
 	})
 }
 
-// gradVolume checks the shapes that a gradient brings together.
+// gradVolume checks the shapes of the inputs of a gradient.
 func (w *window) gradVolume(op string, in, filter, out tensor.Shape) (v volume, err error) {
 	for _, t := range []struct {
 		name string

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// convEngine computes convolutions, channels last, and their gradients: each function fills its
-// first slice. x is the input, f the filter, y the output.
+// convEngine holds the functions that compute channels-last convolutions and their gradients. Each
+// function fills its first slice. x is the input, f the filter and y the output.
 type convEngine[T tensor.Elem] struct {
 	forward    func(s *conv.Shape, y, x, f []T)
 	inputGrad  func(s *conv.Shape, x, y, f []T)
@@ -25,7 +25,7 @@ func floatEngine[T simd.Float]() convEngine[T] {
 	}
 }
 
-// shortEngine computes in float32.
+// shortEngine returns an engine for a 16-bit type that computes in float32.
 func shortEngine[H elementwise.Short]() convEngine[H] {
 	e := floatEngine[float32]()
 	return convEngine[H]{
@@ -35,7 +35,8 @@ func shortEngine[H elementwise.Short]() convEngine[H] {
 	}
 }
 
-// bfloatEngine computes with what the processor has for bfloat16, in float32 where it has nothing.
+// bfloatEngine returns an engine that uses the bfloat16 instructions of the processor, or float32
+// if it has none.
 func bfloatEngine() convEngine[tensor.BFloat] {
 	e := shortEngine[tensor.BFloat]()
 	e.forward = bfloatOr(conv.ForwardBFloat16[tensor.BFloat], e.forward)
@@ -50,7 +51,8 @@ type (
 	bfloatTry = func(s *conv.Shape, out []float32, a, b bfloats) bool
 )
 
-// bfloatOr computes with direct, or with otherwise if direct can't.
+// bfloatOr returns a function that tries direct and falls back to otherwise if direct reports
+// false.
 func bfloatOr(direct bfloatTry, otherwise bfloatFn) bfloatFn {
 	return func(s *conv.Shape, out, a, b bfloats) {
 		m := microkernel.ScratchOf[float32]()
@@ -76,7 +78,7 @@ func viaWide[H elementwise.Short](s *conv.Shape, compute func(s *conv.Shape, out
 	elementwise.Narrow(out, z)
 }
 
-// plainEngine computes by the definition, for types without vector code.
+// plainEngine returns an engine of simple loops, for types without vector code.
 func plainEngine[T elementwise.Integer]() convEngine[T] {
 	return convEngine[T]{
 		forward: func(s *conv.Shape, y, x, f []T) {
@@ -114,9 +116,9 @@ func addPlain[T elementwise.Integer](s *conv.Shape, lo, hi int, y, x, f []T) {
 	})
 }
 
-// eachTap calls visit for each pair of a pixel of images lo to hi of the output and an element of
-// the filter that meets a pixel of the input: with the number of the input's pixel, of the filter's
-// element and of the output's pixel.
+// eachTap calls visit for each pair of an output pixel in images lo to hi and a filter element that
+// meets an input pixel. px, pf and py are the indices of the input pixel, the filter element and
+// the output pixel.
 func eachTap(s *conv.Shape, lo, hi int, visit func(px, pf, py int)) {
 	rows := span{s.InH, s.FilterH, s.OutH, s.StrideH, s.DilationH, s.PadTop}
 	cols := span{s.InW, s.FilterW, s.OutW, s.StrideW, s.DilationW, s.PadLeft}

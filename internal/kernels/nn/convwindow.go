@@ -8,7 +8,7 @@ import (
 )
 
 // newConvWindow reads the attributes of a two-dimensional convolution or of one of its gradients.
-// unsupported is the code of errors for strides that TensorFlow does not have.
+// unsupported is the error code for strides that TensorFlow does not support.
 func newConvWindow(attrs opdef.Attrs, unsupported status.Code) (window, error) {
 	w := window{axes: axesOf(attrs, 2), padding: attrs.String("padding"), explicit: attrs.Ints("explicit_paddings")}
 	strides, dilations := attrs.Ints("strides"), attrs.Ints("dilations")
@@ -35,8 +35,8 @@ func newConvWindow(attrs opdef.Attrs, unsupported status.Code) (window, error) {
 	return w, w.checkPadding()
 }
 
-// size checks the shapes of an input and a filter [rows, columns, channels per group, outputs] and
-// returns the convolution and the number of groups of channels.
+// size checks the shapes of an input and of a filter [rows, columns, channels per group, outputs].
+// It returns the convolution and the number of channel groups.
 func (w *window) size(in, filter tensor.Shape) (s conv.Shape, groups int, err error) {
 	switch {
 	case len(in) != 4:
@@ -72,8 +72,8 @@ func convShape(batch, inC, outC int, rows, cols span) conv.Shape {
 	}
 }
 
-// gradSize is size for gradients: it also checks the gradient of the output. op names the operation
-// in errors.
+// gradSize is like size for gradients: it also checks the shape of the output gradient. op is the
+// name of the operation in errors.
 func (w *window) gradSize(op string, in, filter, out tensor.Shape) (s conv.Shape, err error) {
 	spans, err := w.checkGradShapes(op, in, filter, out)
 	if err != nil {
@@ -88,8 +88,8 @@ func (w *window) gradSize(op string, in, filter, out tensor.Shape) (s conv.Shape
 	return s, nil
 }
 
-// checkGradShapes checks the shapes that a gradient of a convolution brings together and returns
-// the motion of the filter along each spatial dimension.
+// checkGradShapes checks the shapes of the inputs of a convolution gradient and returns the span of
+// the filter along each spatial dimension.
 func (w *window) checkGradShapes(op string, in, filter, out tensor.Shape) ([]span, error) {
 	rank, c := w.rank(), w.channel()
 	for _, t := range []struct {

@@ -16,7 +16,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "SoftmaxCrossEntropyWithLogits",
-			Doc:  "Computes the cross entropy of softmax(features) and labels, a distribution per row, and its gradient by the features.",
+			Doc:  "Computes the softmax cross entropy of features and labels, and its gradient with respect to the features. Each row of labels is a probability distribution.",
 			In:   []string{"features: T", "labels: T"}, Out: []string{"loss: T", "backprop: T"},
 			Attrs: []string{"T: " + floatTypes}, Shape: crossEntropyShape,
 		},
@@ -49,12 +49,12 @@ func crossEntropyShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// entropyRows computes rows of cols elements: it sets loss, one per row, and grad, which may be the
-// logits.
+// entropyRows computes rows of cols elements. It sets loss, with one element per row, and grad,
+// which may share the memory of the logits.
 type entropyRows[T tensor.Elem] func(loss, grad, logits, labels []T, cols int)
 
-// crossEntropyRows computes losses as Σ labels * (ln Σ e^(logits-m) - (logits-m)) for m the largest
-// logit.
+// crossEntropyRows computes losses as Σ labels * (ln Σ e^(logits-m) - (logits-m)), where m is the
+// largest logit.
 func crossEntropyRows[T simd.Float](loss, grad, logits, labels []T, cols int) {
 	block := min(len(loss), scratchRows)
 	scratch := make([]T, 2*block)
@@ -139,7 +139,7 @@ func crossEntropySize(logits, labels tensor.Shape) (tensor.Shape, error) {
 	return shape, nil
 }
 
-// rows reads the rows of a matrix, or of what is broadcast to one.
+// rows reads the rows of a matrix, or of a tensor that is broadcast to a matrix.
 type rows[T tensor.Elem] struct {
 	vals   []T
 	n      int // columns of the broadcast matrix
@@ -158,10 +158,10 @@ func newRows[T tensor.Elem](t *tensor.Tensor, n int) rows[T] {
 	return r
 }
 
-// whole reports whether all n rows are there, not broadcast.
+// whole reports whether the tensor has n full rows and thus needs no broadcasting.
 func (r *rows[T]) whole(n int) bool { return r.height == n && r.width == r.n }
 
-// reader returns a function that returns a row, which is valid until the next call.
+// reader returns a function that returns row i. The row is valid until the next call.
 func (r *rows[T]) reader() func(i int) []T {
 	var repeated []T
 	if r.width != r.n {

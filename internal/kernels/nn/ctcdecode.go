@@ -18,7 +18,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name:  "CTCGreedyDecoder",
-			Doc:   "Takes the most likely class of each step, without blanks and with merge_repeated without repetitions, as a sparse matrix, with minus the sum of the logits.",
+			Doc:   "Decodes the logits greedily: takes the most likely class of each step and removes blanks, and repetitions if merge_repeated is true. Returns a sparse matrix of labels, and minus the sum of the logits as log_probability.",
 			In:    []string{"inputs: T", "sequence_length: int32"},
 			Out:   []string{"decoded_indices: int64", "decoded_values: int64", "decoded_shape: int64", "log_probability: T"},
 			Attrs: []string{"merge_repeated: bool = false", "blank_index: int = -1", "T: {float32, float64} = float32"},
@@ -29,7 +29,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "CTCBeamSearchDecoder",
-			Doc:  "Finds the most likely sequences of labels by a search that keeps the best beginnings, as sparse matrices, with the logarithms of their probabilities. The last class stands for no label.",
+			Doc:  "Decodes the logits by a beam search. Returns the most likely label sequences as sparse matrices, and their log probabilities. The last class is the blank.",
 			In:   []string{"inputs: T", "sequence_length: int32"},
 			Out: []string{"decoded_indices: top_paths * int64", "decoded_values: top_paths * int64", "decoded_shape: top_paths * int64",
 				"log_probability: T"},
@@ -58,16 +58,16 @@ func decodedShape(paths func(opdef.Attrs) int) opdef.ShapeFn {
 	}
 }
 
-// decoding is what decoders get: logits by step, sequence and class.
+// decoding holds the inputs of a decoder: logits indexed by step, sequence and class.
 type decoding[T float32 | float64] struct {
 	logits         []T
 	batch, classes int
 	lengths        []int32
-	scores         []T // by sequence and path
+	scores         []T // indexed by sequence and path
 	paths          int
 }
 
-// newDecoding checks the inputs and makes the last output.
+// newDecoding checks the inputs and allocates the last output.
 func newDecoding[T float32 | float64](ctx *kernel.Context, paths int) (*decoding[T], error) {
 	in, lengths := ctx.Input(0), ctx.Input(1)
 	switch {
@@ -98,7 +98,7 @@ func (d *decoding[T]) row(t, b int) []T {
 	return d.logits[lo : lo+d.classes]
 }
 
-// store sets the outputs to what was decoded, by sequence and path.
+// store sets the outputs to the decoded labels, indexed by sequence and path.
 func (d *decoding[T]) store(ctx *kernel.Context, decoded [][][]int64) error {
 	for p := range d.paths {
 		total, longest := 0, 0
@@ -204,24 +204,24 @@ func newBeamDecoder[T float32 | float64](c *kernel.Construction) (kernel.Kernel,
 	}), nil
 }
 
-// beamSearch searches for the most likely sequence of labels. It keeps the best beginnings.
+// beamSearch searches for the most likely label sequences. It keeps the width best prefixes.
 type beamSearch struct {
 	width    int
-	logProbs []float64 // logits of a step, of which step makes logarithms of probabilities
+	logProbs []float64 // input of step: logits, which it turns into log probabilities
 	kept     beamHeap
 }
 
-// beam is a sequence of labels: that of its parent and one label.
+// beam is a label sequence: that of its parent followed by one label.
 type beam struct {
 	parent   *beam
 	label    int
 	children map[int]*beam
-	before   beamProb // as of the step before
-	now      beamProb // that of nothing while the beam is not kept
+	before   beamProb // as of the previous step
+	now      beamProb // impossible while the beam is not kept
 }
 
-// beamProb is the logarithm of the probability of a sequence of labels, by whether the last step
-// was a blank or a label.
+// beamProb holds log probabilities of a label sequence: of all paths, and of the paths that end in
+// a blank or in a label.
 type beamProb struct{ total, blank, label float64 }
 
 var impossible = beamProb{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
@@ -245,8 +245,8 @@ func (b *beam) labels(merge bool) []int64 {
 	return out
 }
 
-// before returns what a beam grows from when a label follows: after the same label only what ends
-// with a blank.
+// grownBy returns the log probability of the paths that a label can extend. To repeat the beam's
+// last label, a path must end in a blank.
 func (b *beam) grownBy(label int) float64 {
 	if label == b.label {
 		return b.before.blank
@@ -254,7 +254,7 @@ func (b *beam) grownBy(label int) float64 {
 	return b.before.total
 }
 
-// normalize makes logarithms of probabilities of logits.
+// normalize replaces the logits in logProbs by log probabilities.
 func (s *beamSearch) normalize() {
 	largest, sum := slices.Max(s.logProbs), 0.0
 	for _, v := range s.logProbs {
@@ -265,7 +265,7 @@ func (s *beamSearch) normalize() {
 	}
 }
 
-// step takes the next step, whose logits are in logProbs.
+// step advances the search by one step, with the logits in logProbs.
 func (s *beamSearch) step() {
 	s.normalize()
 	blank := len(s.logProbs) - 1
@@ -294,12 +294,12 @@ func (s *beamSearch) step() {
 	}
 }
 
-// promising says whether a beam of the given probability would be kept.
+// promising reports whether a beam of the given log probability would be kept.
 func (s *beamSearch) promising(total float64) bool {
 	return !math.IsInf(total, -1) && (len(s.kept) < s.width || total > s.kept[0].now.total)
 }
 
-// grow keeps the beam of b followed by a label if it is promising and not kept already.
+// grow keeps the extension of b by a label if it is promising and not kept already.
 func (s *beamSearch) grow(b *beam, label int, total float64) {
 	child := b.children[label]
 	switch {
@@ -307,7 +307,7 @@ func (s *beamSearch) grow(b *beam, label int, total float64) {
 		return
 	case !s.promising(total):
 		if child != nil {
-			// it may have been kept until this step: then it does not grow either
+			// It may have been kept until this step. It must not grow then.
 			child.before = impossible
 		}
 		return
@@ -325,7 +325,7 @@ func (s *beamSearch) grow(b *beam, label int, total float64) {
 	heap.Push(&s.kept, child)
 }
 
-// beamHeap is a heap whose first beam is the least likely.
+// beamHeap is a heap with the least likely beam on top.
 type beamHeap []*beam
 
 func (h beamHeap) Len() int           { return len(h) }
@@ -339,7 +339,7 @@ func (h *beamHeap) Pop() any {
 	return last
 }
 
-// descending returns the beams from the most likely on.
+// descending returns the beams sorted by descending probability.
 func (h beamHeap) descending() []*beam {
 	out := slices.Clone(h)
 	slices.SortStableFunc(out, func(a, b *beam) int { return cmp.Compare(b.now.total, a.now.total) })

@@ -17,7 +17,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "CTCLoss",
-			Doc:  "Computes the loss of connectionist temporal classification (Graves, 2006) and its gradient by the inputs, which are logits by step, sequence and class. The last class stands for no label.",
+			Doc:  "Computes the connectionist temporal classification loss (Graves, 2006) of each sequence and its gradient with respect to the inputs, which are logits of shape [steps, batch, classes]. The last class is the blank.",
 			In:   []string{"inputs: T", "labels_indices: int64", "labels_values: int32", "sequence_length: int32"},
 			Out:  []string{"loss: T", "gradient: T"},
 			Attrs: []string{"preprocess_collapse_repeated: bool = false", "ctc_merge_repeated: bool = true",
@@ -148,7 +148,7 @@ func (l *ctcLoss) labels(ctx *kernel.Context) ([][]int32, error) {
 	return labels, nil
 }
 
-// checkLabels checks that the indices of labels, pairs of sequence and position, are in order.
+// checkLabels checks that the label indices, pairs of sequence and position, are in order.
 func checkLabels(indices []int64, batch int) error {
 	width := int64(0)
 	for i := 1; i < len(indices); i += 2 {
@@ -174,7 +174,7 @@ func checkLabels(indices []int64, batch int) error {
 	return nil
 }
 
-// blanked returns the labels of sequence b with blanks before, between and after them.
+// blanked returns the labels of sequence b with a blank before, between and after them.
 func (l *ctcLoss) blanked(labels []int32, b, classes, steps int) ([]int, error) {
 	if len(labels) == 0 {
 		return nil, status.InvalidArgumentf("Labels length is zero in batch %d", b)
@@ -213,15 +213,15 @@ func joined(labels []int32) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(labels), "[]"), " ", ",")
 }
 
-// ctcSequence computes the loss of one sequence. Positions are those in labels.
+// ctcSequence computes the loss of one sequence. A position u is an index into labels.
 type ctcSequence struct {
 	labels         []int // with blanks
 	classes, steps int
-	merge          bool      // equal labels in successive steps count as one
-	probs          []float64 // of each class in each step
+	merge          bool      // whether equal labels in successive steps count as one
+	probs          []float64 // indexed by step and class
 }
 
-// softmax sets the probabilities from logits.
+// softmax computes the probabilities from the logits.
 func (s *ctcSequence) softmax(logit func(t, class int) float64) {
 	s.probs = make([]float64, s.steps*s.classes)
 	for t := range s.steps {
@@ -242,14 +242,13 @@ func (s *ctcSequence) softmax(logit func(t, class int) float64) {
 
 func (s *ctcSequence) blank() int { return s.classes - 1 }
 
-// logProb returns the logarithm of the probability of the label at a position in step t.
+// logProb returns the log probability of the label at position u in step t.
 func (s *ctcSequence) logProb(t, u int) float64 { return math.Log(s.probs[t*s.classes+s.labels[u]]) }
 
-// stays says whether a path may stay at a position.
+// stays reports whether a path may stay at a position.
 func (s *ctcSequence) stays(u int) bool { return s.merge || s.labels[u] == s.blank() }
 
-// skips says whether a path may go from a position directly to the one after the next, over a
-// blank.
+// skips reports whether a path may advance by two positions, over a blank.
 func (s *ctcSequence) skips(u int) bool {
 	if u < 0 || u+2 >= len(s.labels) {
 		return false
@@ -258,13 +257,13 @@ func (s *ctcSequence) skips(u int) bool {
 	return to != s.blank() && !(s.merge && to == s.labels[u])
 }
 
-// reachable returns the positions that a path from the first to the last position can have in step
-// t.
+// reachable returns the range of positions that a path from the first to the last position can have
+// in step t.
 func (s *ctcSequence) reachable(t int) (lo, hi int) {
 	return max(0, len(s.labels)-2*(s.steps-t)), min(len(s.labels), 2*(t+1))
 }
 
-// table returns a value for each step and position.
+// table returns a matrix indexed by step and position.
 func (s *ctcSequence) table() [][]float64 {
 	out, all := make([][]float64, s.steps), make([]float64, s.steps*len(s.labels))
 	for i := range all {
@@ -276,8 +275,7 @@ func (s *ctcSequence) table() [][]float64 {
 	return out
 }
 
-// forward returns the logarithms of the probabilities of all paths up to each step and position,
-// including it.
+// forward returns the log probabilities of all paths up to and including each step and position.
 func (s *ctcSequence) forward() [][]float64 {
 	a := s.table()
 	for u := range min(2, len(s.labels)) {
@@ -302,8 +300,8 @@ func (s *ctcSequence) forward() [][]float64 {
 	return a
 }
 
-// backward returns the logarithms of the probabilities of all paths from each step and position on,
-// without it.
+// backward returns the log probabilities of all paths that follow each step and position, excluding
+// it.
 func (s *ctcSequence) backward() [][]float64 {
 	b := s.table()
 	last := s.steps - 1
@@ -329,7 +327,7 @@ func (s *ctcSequence) backward() [][]float64 {
 	return b
 }
 
-// loss returns the loss and its gradient by the logits.
+// loss returns the loss and its gradient with respect to the logits.
 func (s *ctcSequence) loss() (float64, []float64) {
 	a, b := s.forward(), s.backward()
 	total := math.Inf(-1)

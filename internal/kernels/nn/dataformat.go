@@ -16,8 +16,8 @@ func init() {
 		name, doc string
 		new       kernel.New
 	}{
-		{"DataFormatDimMap", "Translates numbers of dimensions from one data format to another.", newDimMap},
-		{"DataFormatVecPermute", "Permutes a vector with one element, or one pair, per dimension from one data format to another.", newVecPermute},
+		{"DataFormatDimMap", "Returns the dimension indices in the destination data format given those in the source data format.", newDimMap},
+		{"DataFormatVecPermute", "Permutes a vector with one element or one pair per dimension from the source data format to the destination data format.", newVecPermute},
 	} {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
@@ -28,7 +28,8 @@ func init() {
 	}
 }
 
-// formats reads two data formats, which are permutations of each other.
+// formats returns the source and destination data formats, which must be permutations of each
+// other.
 func formats(attrs opdef.Attrs) (src, dst string, err error) {
 	src, dst = attrs.String("src_format"), attrs.String("dst_format")
 	if len(src) != 4 && len(src) != 5 {
@@ -62,10 +63,10 @@ func newDimMap(c *kernel.Construction) (kernel.Kernel, error) {
 		dims := make([]int64, in.NumElements())
 		for i, d := range intarg.Values(in) {
 			if d += n; in.DType() == tensor.Int32 {
-				d = int64(int32(d)) // goes on below, like sums of the type
+				d = int64(int32(d)) // wrap around as a sum of type int32 does
 			}
 			if d %= n; d < 0 {
-				d = n - 1 // TensorFlow takes all that is so far below 0 for the last
+				d = n - 1 // TensorFlow maps all values below -n to the last dimension
 			}
 			dims[i] = int64(strings.IndexByte(dst, src[d]))
 		}

@@ -20,15 +20,15 @@ func init() {
 	}{
 		{
 			"DepthwiseConv2dNative",
-			"Convolves each channel of images with filters of its own [rows, columns, channels, outputs per channel].",
+			"Computes a 2-D depthwise convolution given a 4-D input and a filter of shape [rows, columns, channels, outputs per channel].",
 			[]string{"input: T", "filter: T"}, depthwiseShape, depthwiseRun{forward: true},
 		},
 		{
-			"DepthwiseConv2dNativeBackpropInput", "Computes the gradient of DepthwiseConv2dNative by its input.",
+			"DepthwiseConv2dNativeBackpropInput", "Computes the gradient of DepthwiseConv2dNative with respect to the input.",
 			[]string{"input_sizes: int32", "filter: T", "out_backprop: T"}, sizesShape(4), depthwiseRun{sizes: 0},
 		},
 		{
-			"DepthwiseConv2dNativeBackpropFilter", "Computes the gradient of DepthwiseConv2dNative by its filter.",
+			"DepthwiseConv2dNativeBackpropFilter", "Computes the gradient of DepthwiseConv2dNative with respect to the filter.",
 			[]string{"input: T", "filter_sizes: int32", "out_backprop: T"}, filterSizesShape(4), depthwiseRun{sizes: 1},
 		},
 	} {
@@ -68,8 +68,7 @@ func depthwiseShape(c *opdef.ShapeContext) error {
 	return w.setOutput(c, in, filter, shapefn.Times(depth, filter.Dim(3)))
 }
 
-// depthwiseRun says which of the three operations is run: forward, or the gradient by the input
-// whose sizes are given.
+// depthwiseRun selects one of the three operations: the convolution or one of its gradients.
 type depthwiseRun struct {
 	forward bool
 	sizes   int
@@ -156,7 +155,7 @@ func (w *window) depthwiseSize(in, filter tensor.Shape) (conv.Shape, error) {
 	return convShape(int(in[0]), int(c), int(c*filter[3]), rows, cols), nil
 }
 
-// depthwiseGradSize checks the shapes of a gradient.
+// depthwiseGradSize checks the shapes of the inputs of a gradient.
 func (w *window) depthwiseGradSize(op string, in, filter, out tensor.Shape) (s conv.Shape, err error) {
 	for _, t := range []struct {
 		name string
@@ -186,7 +185,7 @@ func (w *window) depthwiseGradSize(op string, in, filter, out tensor.Shape) (s c
 	return s, nil
 }
 
-// depthwiseShapeInput reads a shape from input i, which errors call by name.
+// depthwiseShapeInput reads a shape from input i, which errors call name.
 func depthwiseShapeInput(ctx *kernel.Context, i int, op, name string) (tensor.Shape, error) {
 	in := ctx.Input(i)
 	if in.Rank() != 1 {

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 )
 
-// depthwiseEngine computes convolutions that keep channels apart: output c*m+q depends on input
-// channel c alone, for m outputs per channel.
+// depthwiseEngine returns an engine for depthwise convolutions. With m outputs per channel, output
+// c*m+q depends on input channel c only.
 func depthwiseEngine[T simd.Float]() convEngine[T] {
 	return convEngine[T]{
 		forward: func(s *conv.Shape, y, x, f []T) {
@@ -35,7 +35,7 @@ func depthwiseEngine[T simd.Float]() convEngine[T] {
 	}
 }
 
-// depthwiseOf describes a convolution; it reports false if there is nothing to multiply.
+// depthwiseOf describes a convolution. It reports false if there is nothing to multiply.
 func depthwiseOf(s *conv.Shape) (*channelwise.Depthwise, bool) {
 	if s.InC == 0 || s.OutC == 0 || s.FilterH == 0 || s.FilterW == 0 {
 		return nil, false

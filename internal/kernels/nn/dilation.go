@@ -18,15 +18,15 @@ func init() {
 		kernel         func(*orderedKernels) kernel.New
 	}{
 		{
-			"Dilation2D", "Takes the largest sum of input and filter in each window, channel by channel: grayscale dilation.", "output",
+			"Dilation2D", "Computes grayscale dilation: the maximum of the sums of input and filter in each window, separately for each channel.", "output",
 			grad[:2], dilationShape, func(k *orderedKernels) kernel.New { return k.dilation },
 		},
 		{
-			"Dilation2DBackpropInput", "Computes the gradient of Dilation2D by its input.", "in_backprop", grad, opdef.SameShape,
+			"Dilation2DBackpropInput", "Computes the gradient of Dilation2D with respect to the input.", "in_backprop", grad, opdef.SameShape,
 			func(k *orderedKernels) kernel.New { return k.dilationInput },
 		},
 		{
-			"Dilation2DBackpropFilter", "Computes the gradient of Dilation2D by its filter.", "filter_backprop", grad,
+			"Dilation2DBackpropFilter", "Computes the gradient of Dilation2D with respect to the filter.", "filter_backprop", grad,
 			func(c *opdef.ShapeContext) error { c.SetAll(c.In[1]); return nil },
 			func(k *orderedKernels) kernel.New { return k.dilationFilter },
 		},
@@ -72,7 +72,7 @@ func dilationShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// dilation is a dilation of an input of known size.
+// dilation describes a dilation of an input of known size.
 type dilation[T tensor.Elem] struct {
 	*order[T]
 	batch, channels int
@@ -80,7 +80,8 @@ type dilation[T tensor.Elem] struct {
 	x, f            []T
 }
 
-// dilationFunc fills z; dy is the gradient of the output, if the operation has one.
+// dilationFunc fills z. dy is the gradient of the output in the gradient operations, and nil
+// otherwise.
 type dilationFunc[T tensor.Elem] func(d *dilation[T], z, dy []T)
 
 func newDilation[T tensor.Elem](compute dilationFunc[T], o order[T]) kernel.New {
@@ -150,10 +151,10 @@ func newDilationOf[T tensor.Elem](in, filter *tensor.Tensor, w *window, o *order
 	return d, err
 }
 
-// largest calls visit for every element of the outputs of images lo to hi, with the largest sum of
-// its window and the positions in input and filter of the first one. Where no sum is above the
-// lowest value, that is the sum, and the positions are the first ones of all, as in TensorFlow; -1
-// if there are none.
+// largest calls visit for every element of the outputs of images lo to hi. visit receives the
+// largest sum in the window of the element, and the positions in the input and the filter of the
+// first element with that sum. As in TensorFlow, a window in which no sum exceeds the lowest value
+// reports the lowest value at the first position, or at -1 if it has no elements.
 func (d *dilation[T]) largest(lo, hi int, visit func(out int, sum T, in, tap int)) {
 	for row := lo * d.rows.out; row < hi*d.rows.out; row++ {
 		image, oy := row/d.rows.out, row%d.rows.out
@@ -181,8 +182,8 @@ func (d *dilation[T]) largest(lo, hi int, visit func(out int, sum T, in, tap int
 	}
 }
 
-// first returns where the elements begin that the window of an output begins with; negative if that
-// is behind the image.
+// first returns the index of the first element of the window of an output. It is negative if the
+// window begins beyond the end of the image.
 func (d *dilation[T]) first(image, oy, ox int) int {
 	y, x := max(oy*d.rows.stride-d.rows.before, 0), max(ox*d.cols.stride-d.cols.before, 0)
 	if y >= d.rows.in || x >= d.cols.in {

@@ -1,3 +1,3 @@
-// Package nn has the operations of neural networks: biases, activations, softmax and losses,
-// convolution, pooling, normalization, and what samples and ranks classes.
+// Package nn implements the neural network operations: biases, activations, softmax and losses,
+// convolution, pooling, normalization, and sampling and ranking of classes.
 package nn

@@ -5,24 +5,25 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 )
 
-// The constants of Selu (Klambauer et al., "Self-Normalizing Neural Networks", 2017): with them the
-// mean and the variance of activations tend to 0 and 1.
+// Constants of Selu (Klambauer et al., "Self-Normalizing Neural Networks", 2017), chosen such that
+// the mean and the variance of activations tend to 0 and 1.
 const (
 	seluScale      = 1.0507009873554804934193349852946
 	seluScaleAlpha = 1.7580993408473768599402175208123
 )
 
 func init() {
-	registerActivation("Elu", "Computes features where they are not negative and exp(features)-1 elsewhere.", floatTypes, "outputs", nil,
+	registerActivation("Elu", "Computes the exponential linear function: features if features >= 0, exp(features) - 1 otherwise.", floatTypes, "outputs", nil,
 		elementwise.FloatLoops(1, elu[float32](1, 1), elu[float64](1, 1)),
 		elementwise.FloatLoops2(1, eluGrad[float32], eluGrad[float64]))
-	registerActivation("Selu", "Computes scale*features where they are not negative and scale*alpha*(exp(features)-1) elsewhere.",
+	registerActivation("Selu", "Computes the scaled exponential linear function: scale * features if features >= 0, scale * alpha * (exp(features) - 1) otherwise.",
 		floatTypes, "outputs", nil,
 		elementwise.FloatLoops(1, elu[float32](seluScale, seluScaleAlpha), elu[float64](seluScale, seluScaleAlpha)),
 		elementwise.FloatLoops2(1, seluGrad[float32], seluGrad[float64]))
 }
 
-// elu returns the loop positive*x where x is not negative, and negative*(exp(x)-1) elsewhere.
+// elu returns a loop that computes positive*x where x is not negative, and negative*(exp(x)-1)
+// elsewhere.
 func elu[T simd.Float](positive, negative T) func(z, x []T) {
 	return viaScratch(
 		func(tmp, x []T) {
@@ -34,7 +35,7 @@ func elu[T simd.Float](positive, negative T) func(z, x []T) {
 		},
 		func(z, tmp, x []T) {
 			simd.SelectLess(z, x, 0, tmp, x)
-			if positive != 1 { // the others are not negative now, nor are their multiples
+			if positive != 1 { // scale the elements that are not negative
 				simd.MulScalar(tmp, z, positive)
 				simd.SelectLess(z, z, 0, z, tmp)
 			}

@@ -15,7 +15,7 @@ import (
 const fractionalTypes = "T: {float32, float64, int32, int64}"
 
 func init() {
-	const doc = " in windows of varying size, which cut rows and columns at places drawn by chance (Graham, \"Fractional Max-Pooling\", 2014). Also returns those places."
+	const doc = " pooling (Graham, \"Fractional Max-Pooling\", 2014): over windows of varying size with randomly drawn boundaries. Also returns the boundaries."
 	outputs := []string{"output: T", "row_pooling_sequence: int64", "col_pooling_sequence: int64"}
 	attrs := []string{
 		"pooling_ratio: list(float) >= 4", "pseudo_random: bool = false", "overlapping: bool = false",
@@ -25,11 +25,11 @@ func init() {
 		name, doc string
 		kernels   kernel.Table
 	}{
-		{"FractionalMaxPool", "Takes the largest value" + doc, kernel.Table{
+		{"FractionalMaxPool", "Performs fractional max" + doc, kernel.Table{
 			tensor.Float32: newFractional("max", ordered32.maxRegion), tensor.Float64: newFractional("max", ordered64.maxRegion),
 			tensor.Int32: newFractional("max", orderedInt32.maxRegion), tensor.Int64: newFractional("max", orderedInt64.maxRegion),
 		}},
-		{"FractionalAvgPool", "Takes the mean" + doc, kernel.Table{
+		{"FractionalAvgPool", "Performs fractional average" + doc, kernel.Table{
 			tensor.Float32: newFractional("average", meanRegion[float32]), tensor.Float64: newFractional("average", meanRegion[float64]),
 			tensor.Int32: newFractional("average", meanRegion[int32]), tensor.Int64: newFractional("average", meanRegion[int64]),
 		}},
@@ -43,7 +43,7 @@ func init() {
 	}
 }
 
-// The orders of the types that fractional pooling has.
+// Orders of the element types that fractional pooling supports.
 var (
 	ordered32    = floatOrder[float32](-math.MaxFloat32)
 	ordered64    = floatOrder[float64](-math.MaxFloat64)
@@ -87,7 +87,8 @@ func checkRatios(ratios []float32) error {
 	return nil
 }
 
-// fractional is a fractional pooling; reduce computes one output pixel from a region.
+// fractional holds the attributes of a fractional pooling. reduce computes one output pixel from a
+// region.
 type fractional[T tensor.Elem] struct {
 	ratios                    []float32
 	pseudoRandom, overlapping bool
@@ -160,7 +161,7 @@ func (f *fractional[T]) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// cuts returns the places, from 0 to in, between which out windows lie.
+// cuts returns out+1 boundaries of windows, from 0 to in.
 func (f *fractional[T]) cuts(in, out int, source *philox.Source) []int64 {
 	sizes := f.randomSizes(in, out, source)
 	cuts := make([]int64, out+1)
@@ -170,7 +171,7 @@ func (f *fractional[T]) cuts(in, out int, source *philox.Source) []int64 {
 	return cuts
 }
 
-// randomSizes returns the sizes of windows: in/out, or one more.
+// randomSizes returns window sizes in random order, each in/out or one more.
 func (f *fractional[T]) randomSizes(in, out int, source *philox.Source) []int64 {
 	if f.pseudoRandom {
 		return pseudoRandomSizes(in, out, philox.NewWords(source.TakeWords(2)))
@@ -190,7 +191,7 @@ func (f *fractional[T]) randomSizes(in, out int, source *philox.Source) []int64 
 	return sizes
 }
 
-// pseudoRandomSizes returns sizes that follow from one number drawn by chance: cuts lie at
+// pseudoRandomSizes returns window sizes that depend on a single random number u: boundary i is at
 // ceil(alpha*(i+u)).
 func pseudoRandomSizes(in, out int, words *philox.Words) []int64 {
 	alpha, k := float64(in)/float64(out), in/out
@@ -207,7 +208,7 @@ func pseudoRandomSizes(in, out int, words *philox.Words) []int64 {
 	return sizes
 }
 
-// cutGrid returns the sizes of an input and of windows between cuts.
+// cutGrid returns the grid for an input and window boundaries.
 func cutGrid(in tensor.Shape, rows, cols []int64) grid {
 	return grid{
 		batch: int(in[0]), channels: int(in[3]),
@@ -215,8 +216,8 @@ func cutGrid(in tensor.Shape, rows, cols []int64) grid {
 	}
 }
 
-// cutRegions calls visit for each output with its window. Overlapping windows share the element at
-// the cut.
+// cutRegions calls visit with each output and its window. Overlapping windows share the elements at
+// their common boundary.
 func cutRegions(g *grid, rows, cols []int64, overlapping bool, visit func(out, image int, r *region)) {
 	bounds := func(cuts []int64, i, size int) [2]int {
 		end := int(cuts[i+1])
@@ -244,7 +245,7 @@ func (o order[T]) maxRegion(g *grid, row, x []T, image int, r *region) {
 	g.pixels(image, r, func(in int) { o.max(row, x[in*g.channels:(in+1)*g.channels]) })
 }
 
-// number is the constraint of the types that fractional pooling has.
+// number is the constraint of the types that fractional pooling supports.
 type number interface {
 	float32 | float64 | int32 | int64
 }

@@ -14,7 +14,7 @@ func init() {
 	attrs := []string{"overlapping: bool = false", fractionalTypes}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "FractionalMaxPoolGrad", Doc: "Computes the gradient of FractionalMaxPool by its input.",
+			Name: "FractionalMaxPoolGrad", Doc: "Computes the gradient of FractionalMaxPool with respect to its input.",
 			In: append([]string{"orig_input: T", "orig_output: T", "out_backprop: T"}, cuts...), Out: []string{"output: T"},
 			Attrs: attrs, Shape: sameAsInput(0, 4),
 		},
@@ -25,7 +25,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "FractionalAvgPoolGrad", Doc: "Computes the gradient of FractionalAvgPool by its input.",
+			Name: "FractionalAvgPoolGrad", Doc: "Computes the gradient of FractionalAvgPool with respect to its input.",
 			In: append([]string{"orig_input_tensor_shape: int64", "out_backprop: T"}, cuts...), Out: []string{"output: T"},
 			Attrs: attrs, Shape: fractionalAvgGradShape,
 		},
@@ -46,7 +46,7 @@ func fractionalAvgGradShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// checkCuts checks that the cuts lie within an input of the given size, in order.
+// checkCuts checks that the boundaries are sorted and lie within an input of the given size.
 func checkCuts(name string, cuts *tensor.Tensor, size int64) error {
 	last := int64(0)
 	for _, v := range intarg.Values(cuts) {

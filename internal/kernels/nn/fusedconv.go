@@ -18,7 +18,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "_FusedConv2D",
-			Doc:  "Is Conv2D followed by BiasAdd or FusedBatchNorm, with given statistics, and possibly an activation; optimizers of graphs make it.",
+			Doc:  "Computes Conv2D followed by a BiasAdd, or a FusedBatchNorm with given statistics, and optionally an activation function. Created by graph optimizers.",
 			In:   []string{"input: T", "filter: T", "args: TArgs", "host_args: num_host_args * float32"}, Out: []string{"output: T"},
 			Attrs: []string{
 				"T: {float16, float32, float64, int8, qint8}", "TArgs: list(type) >= 1", "num_args: int >= 0", "num_host_args: int >= 0 = 0",
@@ -32,9 +32,9 @@ func init() {
 	})
 }
 
-// fusedSteps are what follows a convolution.
+// fusedSteps describes the operations that are fused with a convolution.
 type fusedSteps struct {
-	norm       bool // a normalization, otherwise a bias
+	norm       bool // batch normalization instead of a bias
 	activation string
 	epsilon    float64
 	alpha      float64
@@ -65,7 +65,7 @@ func newFusedSteps(attrs opdef.Attrs, inputs int) (fusedSteps, error) {
 	return s, nil
 }
 
-// check checks the vectors with an element per channel.
+// check checks the inputs that hold one element per channel.
 func (s *fusedSteps) check(ctx *kernel.Context, channels int) error {
 	names := []string{"bias"}
 	if s.norm {
@@ -130,8 +130,8 @@ func newFusedConv[T simd.Float](c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// finish runs the steps on the rows of y, without the bias or normalization if it has been added
-// already.
+// finish applies the steps to the rows of y. If adds is false, the bias or normalization has been
+// applied already.
 func finish[T simd.Float](s *fusedSteps, ctx *kernel.Context, y []T, adds bool) {
 	args := make([][]T, 0, 4)
 	for i := 2; i < ctx.NumInputs(); i++ {

@@ -21,7 +21,7 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "FusedPadConv2D", Doc: "Is MirrorPad of images followed by Conv2D.",
+			Name: "FusedPadConv2D", Doc: "Computes Conv2D of the input padded by MirrorPad.",
 			In: []string{"input: T", "paddings: int32", "filter: T"}, Out: []string{"output: T"},
 			Attrs: append([]string{"T: " + floatTypes}, attrs...), Shape: paddedConvShape(false),
 		},
@@ -29,7 +29,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "FusedResizeAndPadConv2D", Doc: "Is ResizeBilinear of images followed by MirrorPad and Conv2D.",
+			Name: "FusedResizeAndPadConv2D", Doc: "Computes Conv2D of the input resized by ResizeBilinear and padded by MirrorPad.",
 			In: []string{"input: T", "size: int32", "paddings: int32", "filter: T"}, Out: []string{"output: T"},
 			Attrs: append([]string{"T: {float16, float32, float64}", "resize_align_corners: bool = false"}, attrs...), Shape: paddedConvShape(true),
 		},
@@ -78,7 +78,7 @@ func paddedConvShape(resizes bool) opdef.ShapeFn {
 	}
 }
 
-// padShape is the shape rule of padding by input i.
+// padShape returns the shape of in padded by input i.
 func padShape(c *opdef.ShapeContext, i int, in tensor.PartialShape) (tensor.PartialShape, error) {
 	pads, err := opdef.WithRank(c.In[i], 2)
 	if err != nil {
@@ -109,7 +109,7 @@ func padShape(c *opdef.ShapeContext, i int, in tensor.PartialShape) (tensor.Part
 type paddedConv struct {
 	window
 	resizes, alignCorners bool
-	reflects              bool // without the pixels at the edge
+	reflects              bool // mode REFLECT: the padding omits the pixels at the border
 }
 
 func newPaddedConv[T tensor.Elem](e convEngine[T], widen func(T) float64, narrow func(float64) T) kernel.New {
@@ -167,19 +167,19 @@ func newPaddedConv[T tensor.Elem](e convEngine[T], widen func(T) float64, narrow
 	}
 }
 
-// resampling is how one dimension of the padded images comes from that of the original ones.
+// resampling maps one dimension of the padded images to the original ones.
 type resampling struct {
 	in            int
 	size          int64 // after resizing
 	scale         float32
 	before, after int64 // padding
-	edge          int64 // 1 if the pixels at the edge are not repeated
+	edge          int64 // 1 if the padding omits the border pixel
 }
 
 func (r *resampling) padded() int64 { return r.before + r.size + r.after }
 
-// at returns the two original lines that line i of the padded images is between, and the part of
-// the second.
+// at returns the two original lines that line i of the padded images lies between, and the weight
+// of the second one.
 func (r *resampling) at(i int64) (lo, hi int, part float64) {
 	i -= r.before
 	if i < 0 {
@@ -192,7 +192,7 @@ func (r *resampling) at(i int64) (lo, hi int, part float64) {
 	return min(lo, r.in-1), min(lo+1, r.in-1), v - math.Floor(v)
 }
 
-// resampling checks the inputs but the filter and returns how rows and columns are made.
+// resampling checks all inputs except the filter and returns the resampling of rows and columns.
 func (p *paddedConv) resampling(ctx *kernel.Context) (rows, cols resampling, err error) {
 	in := ctx.Input(0)
 	if in.NumElements() == 0 {
@@ -255,8 +255,8 @@ func (p *paddedConv) checkPads(pads *tensor.Tensor, in tensor.Shape) error {
 	return nil
 }
 
-// along returns the resampling of a dimension of in pixels, of which resizing makes size, and its
-// padding.
+// along returns the resampling of a dimension of in pixels that is resized to size pixels and
+// padded by pads.
 func (p *paddedConv) along(in int, size int64, pads []int64) resampling {
 	r := resampling{in: in, size: size, scale: 1, before: pads[0], after: pads[1]}
 	switch {
@@ -271,8 +271,8 @@ func (p *paddedConv) along(in int, size int64, pads []int64) resampling {
 	return r
 }
 
-// resample sets the beginning of z to an image made of x, whose rows have width pixels, and returns
-// the rest.
+// resample fills the beginning of z with a resampled image of x, whose rows have width pixels, and
+// returns the rest of z.
 func resample[T any](z, x []T, width, channels int, rows, cols resampling, widen func(T) float64, narrow func(float64) T) []T {
 	for y := range rows.padded() {
 		top, bottom, part := rows.at(y)

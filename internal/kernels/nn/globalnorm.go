@@ -14,7 +14,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "BatchNormWithGlobalNormalization",
-			Doc:  "Normalizes each channel with the mean m and the variance v, then shifts it by beta; before that it is scaled by gamma if scale_after_normalization is set.",
+			Doc:  "Applies batch normalization with the mean m and the variance v, then adds beta. Multiplies the normalized tensor by gamma first if scale_after_normalization is true.",
 			In:   []string{"t: T", "m: T", "v: T", "beta: T", "gamma: T"}, Out: []string{"result: T"},
 			Attrs: attrs,
 			Shape: func(c *opdef.ShapeContext) error { return globalNormShape(c, c.In[0], 5) },
@@ -46,7 +46,7 @@ func init() {
 	})
 }
 
-// globalNormShape is the shape rule for images in and vectors in inputs 1 to end.
+// globalNormShape checks the shapes of images in and of the vectors in inputs 1 to end.
 func globalNormShape(c *opdef.ShapeContext, in tensor.PartialShape, end int) error {
 	in, err := opdef.WithRank(in, 4)
 	if err != nil {
@@ -61,8 +61,7 @@ func globalNormShape(c *opdef.ShapeContext, in tensor.PartialShape, end int) err
 	return nil
 }
 
-// access gives the elements of a tensor in a type to compute with, and takes results back when
-// store is called.
+// access returns the elements of a tensor in a type suitable for computing. store writes them back.
 type access[T simd.Float] func(t *tensor.Tensor) (vals []T, store func())
 
 func itself[T interface {
@@ -78,8 +77,8 @@ func viaFloat32[H elementwise.Short](t *tensor.Tensor) ([]float32, func()) {
 	return vals, func() { elementwise.Narrow(h, vals) }
 }
 
-// checkGlobalNorm checks the ranks of inputs: those of 4 dimensions, and vectors as long as the
-// channels are many.
+// checkGlobalNorm checks the ranks of the inputs: images have 4 dimensions, and vectors have one
+// element per channel.
 func checkGlobalNorm(ctx *kernel.Context, names ...string) error {
 	channels := int64(-1)
 	for i, name := range names {
@@ -164,8 +163,8 @@ func globalNormGrad[T simd.Float](elements access[T]) kernel.New {
 	}
 }
 
-// globalNormGradients fills out with dx, dm, dv, db and dg from in, which is x, mean, variance,
-// gamma and dy.
+// globalNormGradients computes dx, dm, dv, db and dg into out. in holds x, mean, variance, gamma
+// and dy.
 func globalNormGradients[T simd.Float](l channelLayout, epsilon T, scaled bool, in, out [5][]T) {
 	x, mean, variance, gamma, dy := in[0], in[1], in[2], in[3], in[4]
 	shift := values(l.channels, func(c int) T { return -mean[c] })

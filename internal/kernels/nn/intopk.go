@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	const doc = "Says of each row whether the target class is among the k with the largest predictions; ties count as among them."
+	const doc = "Returns whether the targets are in the top K predictions of their row. Classes that tie with the K-th prediction are considered to be in the top K."
 	kernel.RegisterNew(opdef.Def{
 		Name: "InTopK", Doc: doc,
 		In: []string{"predictions: float32", "targets: T"}, Out: []string{"precision: bool"},
@@ -69,19 +69,20 @@ func inTopK(ctx *kernel.Context, k int64) error {
 	return nil
 }
 
-// amongLargest reports whether fewer than k predictions are larger than that of the target. The
-// answer is no where the target is no class or predictions are not finite. Nothing branches in the
-// loop, as predictions are in no order.
+// amongLargest reports whether fewer than k predictions are larger than that of the target. It
+// reports false if the target is not a class or a prediction is not finite. The inner loop has no
+// branches, because the order of predictions is unpredictable.
 func amongLargest(predictions []float32, target, k int64) bool {
 	if target < 0 || target >= int64(len(predictions)) {
 		return false
 	}
 	limit, strange := predictions[target], uint32(0)
-	const first, most = 8, 64 // the answer is no as soon as k are larger
+	const first, most = 8, 64 // block sizes: the search stops once k predictions are larger
 	for larger, n := int64(0), first; len(predictions) > 0; n = min(2*n, most) {
 		some := predictions[:min(n, len(predictions))]
 		for _, v := range some {
-			// What is not finite has an exponent of ones, which overflows into the highest bit.
+			// The exponent bits of a non-finite number are all ones, so the sum overflows into the
+			// sign bit.
 			strange |= math.Float32bits(v)&0x7fffffff + 1<<23
 			one := int64(0)
 			if v > limit {

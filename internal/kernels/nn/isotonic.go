@@ -14,7 +14,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "IsotonicRegression",
-			Doc:  "Finds the non-increasing row that is nearest to each row, by the sum of squares, and numbers the segments in which it is constant.",
+			Doc:  "Computes isotonic regression: returns the non-increasing row with the smallest squared distance to each input row, and the index of the constant segment of each element.",
 			In:   []string{"input: T"}, Out: []string{"output: output_dtype", "segments: int32"},
 			Attrs: []string{"T: realnumbertype", "output_dtype: {float16, bfloat16, float32, float64} = float32"},
 			Shape: opdef.SameShape,
@@ -32,9 +32,9 @@ func init() {
 	})
 }
 
-// isotonic computes with numbers of type F.
+// isotonic solves isotonic regression in type F.
 type isotonic[F float32 | float64] struct {
-	round func(F) F // to the precision of sums and means; nil if that is F's
+	round func(F) F // rounds to the precision of sums and means; nil if that is the precision of F
 }
 
 func (o *isotonic[F]) rounded(v F) F {
@@ -44,15 +44,15 @@ func (o *isotonic[F]) rounded(v F) F {
 	return o.round(v)
 }
 
-// pool is a segment of a row: the elements before end that no earlier pool has, their sum and their
-// mean.
+// pool is a segment of a row: the elements from the end of the previous pool up to end, with their
+// sum and their mean.
 type pool[F float32 | float64] struct {
 	end       int
 	sum, mean F
 }
 
-// solve writes the answer for a row. It is that of the pool adjacent violators algorithm (Kruskal,
-// 1964): every element begins as a pool of its own, and neighbours that increase become one.
+// solve replaces a row by its solution. It uses the pool adjacent violators algorithm (Kruskal,
+// 1964): every element starts as its own pool, and neighbours with increasing means are merged.
 func (o *isotonic[F]) solve(row []F, segments []int32, pools []pool[F]) {
 	pools = pools[:0]
 	for i, v := range row {

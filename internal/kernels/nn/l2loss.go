@@ -12,7 +12,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "L2Loss", Doc: "Computes half of the sum of the squares of all elements.",
+			Name: "L2Loss", Doc: "Computes half the squared L2 norm of a tensor: sum(t ** 2) / 2.",
 			In: []string{"t: T"}, Out: []string{"output: T"},
 			Attrs: []string{"T: {float16, bfloat16, float32, float64}"}, Shape: opdef.ScalarShape,
 		},
@@ -25,7 +25,7 @@ func init() {
 	})
 }
 
-// sumGrain is the number of elements whose sum is made on one core.
+// sumGrain is the number of elements that one core sums.
 const sumGrain = 1 << 16
 
 func l2Loss[T tensor.Elem](squares func([]T) float64, round func(float64) T) kernel.New {

@@ -15,7 +15,7 @@ func init() {
 		}
 		return out
 	}
-	registerActivation("LeakyRelu", "Computes features where they are positive and alpha*features elsewhere.",
+	registerActivation("LeakyRelu", "Computes the leaky rectified linear function: features if features > 0, alpha * features otherwise.",
 		floatTypes+" = float32", "features", []string{"alpha: float = 0.20000000298023224"},
 		table(func(alpha float32) kernel.Table {
 			return elementwise.FloatLoops(1, leaky(alpha), leaky(float64(alpha)))

@@ -21,14 +21,14 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "LRN",
-			Doc:  "Divides each value by (bias + alpha * the sum of squares over the channels within depth_radius)^beta: local response normalization (Krizhevsky et al., 2012).",
+			Doc:  "Computes local response normalization (Krizhevsky et al., 2012): divides each value by (bias + alpha * sqr_sum) ** beta, where sqr_sum is the sum of squares over the channels within depth_radius.",
 			In:   []string{"input: T"}, Out: []string{"output: T"}, Attrs: attrs, Shape: sameAsInput(0, 4),
 		},
 		Kernels: kernel.ByType("T", kernel.Table{tensor.Float16: newLRN(viaWideLRN), tensor.Float32: newLRN((*lrn).forward)}),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "LRNGrad", Doc: "Computes the gradient of LRN by its input.",
+			Name: "LRNGrad", Doc: "Computes the gradient of LRN with respect to its input.",
 			In: []string{"input_grads: T", "input_image: T", "output_image: T"}, Out: []string{"output: T"}, Attrs: attrs,
 			Shape: func(c *opdef.ShapeContext) error {
 				s, err := opdef.WithRank(c.In[0], 4)
@@ -43,11 +43,11 @@ func init() {
 	})
 }
 
-// lrn is a local response normalization of rows of channels.
+// lrn holds the attributes of a local response normalization, which works on rows of channels.
 type lrn struct {
 	radius            int
 	bias, alpha, beta float32
-	scratch           sync.Pool // of *lrnRows
+	scratch           sync.Pool // *lrnRows
 }
 
 func lrnOf(attrs opdef.Attrs) (*lrn, error) {
@@ -140,19 +140,19 @@ func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Half, n int) {
 	elementwise.Narrow(z, wide[:k])
 }
 
-// lrnBlock is how many elements are normalized at a time, so that what is computed on the way stays
-// in the cache.
+// lrnBlock is the number of elements that are normalized at a time, chosen such that intermediate
+// results stay in the cache.
 const lrnBlock = 2048
 
-// lrnRows is the scratch for some rows of n channels. norm, factor and tmp have no gaps; the rows
-// of apart are stride elements apart, with zeros between them, before the first and behind the
-// last, so that windows never meet two rows.
+// lrnRows is the scratch memory for some rows of n channels. norm, factor and tmp have no gaps. The
+// rows of apart begin stride elements apart. Zeros separate them and surround the first and the
+// last one, so that no window covers elements of two rows.
 type lrnRows struct {
 	n, radius, stride        int
 	norm, factor, tmp, apart []float32
 }
 
-// borrowRows returns scratch that goes back to the pool when it is no longer needed.
+// borrowRows returns scratch memory from the pool. The caller returns it to the pool.
 func (l *lrn) borrowRows(channels int) *lrnRows {
 	if r, ok := l.scratch.Get().(*lrnRows); ok && r.n == channels {
 		return r
@@ -168,7 +168,7 @@ func (l *lrn) borrowRows(channels int) *lrnRows {
 	return r
 }
 
-// sums sets z to bias + scale times the sums of the elements of a*b within the radius.
+// sums sets z to bias + scale times the sums of a*b over the elements within the radius.
 func (r *lrnRows) sums(z, a, b []float32, scale, bias float32) {
 	simd.MulRows(r.apart[r.radius:], r.stride, a, b, r.n)
 	simd.WindowSums(z, r.n, r.apart, r.stride, 2*r.radius+1, scale, bias)
@@ -206,7 +206,7 @@ func (l *lrn) power(z, x, tmp []float32) {
 	}
 }
 
-// gradient sets z to the gradient by x, of which y is the normalization, for the gradient g of y:
+// gradient sets z to the gradient with respect to x, where y is the output and g its gradient:
 // g*norm^-beta - 2*alpha*beta*x * the sum of g*y/norm within the radius.
 func (l *lrn) gradient(z, g, x, y []float32, n int) {
 	r := l.borrowRows(n)
@@ -226,7 +226,7 @@ func (l *lrn) gradient(z, g, x, y []float32, n int) {
 		r.sums(norm, tmp, y, -2*l.alpha*l.beta, 0)
 		simd.Mul(norm, norm, x)
 		simd.Add(z, norm, factor)
-		if !allFinite(z) { // what has no gradient counts for nothing, even beside an infinity
+		if !allFinite(z) { // plainGradient skips zero gradients, so that 0*Inf yields no NaN
 			l.plainGradient(z, g, x, y, n, func(x float32) float32 { return x })
 		}
 	}
@@ -241,13 +241,13 @@ func allFinite(x []float32) bool {
 	return true
 }
 
-// ordinary reports whether norms are sums of what is positive.
+// ordinary reports whether all norms are sums of positive terms.
 func (l *lrn) ordinary() bool { return l.bias > 0 && l.alpha >= 0 }
 
-// throughHalf rounds to what a half can hold.
+// throughHalf rounds x to the nearest float16.
 func throughHalf(x float32) float32 { return tensor.HalfOf(x).Float32() }
 
-// plain is forward, with a rounding after every operation.
+// plain is like forward, with a rounding after every operation.
 func (l *lrn) plain(z, x []float32, n int, round func(float32) float32) {
 	alpha, beta, bias := round(l.alpha), round(l.beta), round(l.bias)
 	for lo := 0; lo < len(x); lo += n {
@@ -272,9 +272,9 @@ func (l *lrn) plain(z, x []float32, n int, round func(float32) float32) {
 	}
 }
 
-// plainGradient is gradient, element by element and with a rounding after every operation. Norms
-// that are negative or near 0 make that matter: whole powers of negative numbers exist, and the
-// terms are as large as their differences.
+// plainGradient is like gradient, element by element and with a rounding after every operation. The
+// order of operations matters when norms are negative or near 0: integral powers of negative
+// numbers exist, and terms cancel almost completely.
 func (l *lrn) plainGradient(z, g, x, y []float32, n int, round func(float32) float32) {
 	alpha, beta, bias := round(l.alpha), round(l.beta), round(l.bias)
 	factor := round(round(-2*alpha) * beta)

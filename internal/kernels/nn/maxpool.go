@@ -20,7 +20,7 @@ const (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "MaxPool", Doc: "Takes the largest value in each window, channel by channel.",
+			Name: "MaxPool", Doc: "Computes the maximum of each window, separately for each channel.",
 			In: []string{"input: T"}, Out: []string{"output: T"},
 			Attrs: []string{maxPoolTypes, "ksize: list(int) >= 4", "strides: list(int) >= 4", anyPadding, explicitAttr, maxPoolFormats},
 			Shape: poolShape("MaxPool", 2, true),
@@ -29,7 +29,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "MaxPoolV2", Doc: "MaxPool with the size and the strides of windows as inputs.",
+			Name: "MaxPoolV2", Doc: "Computes max pooling with the window size and the strides as inputs.",
 			In: []string{"input: T", "ksize: int32", "strides: int32"}, Out: []string{"output: T"},
 			Attrs: []string{maxPoolTypes, samePadding, maxPoolFormats}, Shape: poolShapeV2,
 		},
@@ -37,7 +37,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "MaxPool3D", Doc: "Takes the largest value in each window of volumes, channel by channel.",
+			Name: "MaxPool3D", Doc: "Computes the maximum of each 3-D window, separately for each channel.",
 			In: []string{"input: T"}, Out: []string{"output: T"},
 			Attrs: []string{"ksize: list(int) >= 5", "strides: list(int) >= 5", samePadding, dataFormat3D, "T: {float16, bfloat16, float32}"},
 			Shape: poolShape("Pool3D", 3, false),
@@ -47,14 +47,14 @@ func init() {
 	})
 }
 
-// poolFunc computes a pooling of an input whose channels are last.
+// poolFunc computes a pooling of an input with channels last.
 type poolFunc[T tensor.Elem] func(p *pooling, g *grid, z, x []T)
 
-// newPool returns a kernel whose windows are attributes.
+// newPool returns a kernel that takes the window from attributes.
 func newPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		ksize := c.Attrs.Ints("ksize")
-		// TensorFlow looks at the sizes of windows first, but for volumes
+		// TensorFlow checks window sizes first, except for volumes
 		if spatial == 2 && len(ksize) == 4 {
 			if err := checkWindow(ksize); err != nil {
 				return nil, err
@@ -76,11 +76,11 @@ func newPool[T tensor.Elem](spatial int, compute poolFunc[T]) kernel.New {
 	}
 }
 
-// newPoolV2 returns a kernel whose windows are inputs.
+// newPoolV2 returns a kernel that takes the window from inputs.
 func newPoolV2[T tensor.Elem](compute poolFunc[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a, padding := axesOf(c.Attrs, 2), c.Attrs.String("padding")
-		// with a dimension of four channels at the end
+		// with a trailing dimension of four channels
 		byFours := c.Attrs.String("data_format") == "NCHW_VECT_C"
 		return kernel.Func(func(ctx *kernel.Context) error {
 			ksize := intarg.Values(ctx.Input(1))
@@ -126,8 +126,8 @@ func runPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[T]
 	})
 }
 
-// depthPool pools along the channels, with windows next to each other: each is a row of what is
-// then one channel.
+// depthPool pools along the channels in adjacent windows. Each window is treated as a row of a
+// single channel.
 func depthPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[T]) error {
 	in := ctx.Input(0)
 	if _, err := p.size(in.Shape()); err != nil {

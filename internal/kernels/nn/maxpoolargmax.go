@@ -15,7 +15,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "MaxPoolWithArgmax",
-			Doc:  "Takes the largest value in each window and its position: ((image * rows + row) * columns + column) * channels + channel, the image counted only if include_batch_in_index is set.",
+			Doc:  "Computes the maximum of each window and its index: ((b * height + y) * width + x) * channels + c if include_batch_in_index is true, (y * width + x) * channels + c otherwise.",
 			In:   []string{"input: T"}, Out: []string{"output: T", "argmax: Targmax"},
 			Attrs: []string{attrs[0], attrs[1], attrs[4] + " = int64", attrs[2], attrs[3], attrs[5]},
 			Shape: func(c *opdef.ShapeContext) error {
@@ -29,7 +29,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "MaxPoolGradWithArgmax", Doc: "Computes the gradient of MaxPoolWithArgmax by its input from the positions that it found.",
+			Name: "MaxPoolGradWithArgmax", Doc: "Computes the gradient of MaxPoolWithArgmax with respect to its input, from the indices that it returned.",
 			In: []string{"input: T", "grad: T", "argmax: Targmax"}, Out: []string{"output: T"},
 			Attrs: attrs, Shape: sameAsInput(0, 4),
 		},
@@ -37,7 +37,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "MaxPoolGradGradWithArgmax", Doc: "Takes the gradient at each position that MaxPoolWithArgmax found.",
+			Name: "MaxPoolGradGradWithArgmax", Doc: "Computes the second-order gradient of MaxPoolWithArgmax: gathers the gradient at the indices that it returned.",
 			In: []string{"input: T", "grad: T", "argmax: Targmax"}, Out: []string{"output: T"},
 			Attrs: attrs, Shape: gradGradShape(poolShape("MaxPool", 2, true), [2]int{1, 2}),
 		},
@@ -54,7 +54,7 @@ func checkArgmaxSizes(attrs opdef.Attrs) error {
 	return nil
 }
 
-// argmaxPooling is a max pooling that deals in positions.
+// argmaxPooling is a max pooling that takes or returns positions.
 type argmaxPooling struct {
 	pooling
 	withBatch bool
@@ -116,8 +116,8 @@ func (o order[T]) argmax(g *grid, z []T, at []int64, x []T, withBatch bool) {
 	})
 }
 
-// argmaxInputs checks the inputs of a gradient whose positions are input 2 and calls visit with
-// each output of the pooling and the position in the pooled input that it was taken from.
+// visit checks the inputs of a gradient whose positions are input 2. It calls visit with each
+// output of the pooling and the position in the pooled input that the output was taken from.
 func (p *argmaxPooling) visit(ctx *kernel.Context, g *grid, visit func(out, in int)) error {
 	at := intarg.Values(ctx.Input(2))
 	size := g.inPixels() * g.channels

@@ -12,9 +12,9 @@ import (
 )
 
 func init() {
-	const gradDoc = "Computes the gradient of max pooling by its input: each gradient goes to the first largest value of its window."
-	const nearGradDoc = "Computes the gradient of max pooling by its input: each gradient goes to all values of its window that differ from the output by less than 0.00001."
-	const gradGradDoc = "Computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window."
+	const gradDoc = "Computes the gradient of max pooling with respect to its input. Each gradient goes to the first largest value of its window."
+	const nearGradDoc = "Computes the gradient of max pooling with respect to its input. Each gradient goes to all values of its window that differ from the output by less than 0.00001."
+	const gradGradDoc = "Computes the second-order gradient of max pooling: the gradient at the first largest value of each window."
 	windows := []string{"ksize: list(int) >= 4", "strides: list(int) >= 4"}
 	windows3D := []string{"ksize: list(int) >= 5", "strides: list(int) >= 5"}
 	three := []string{"orig_input: T", "orig_output: T", "grad: T"}
@@ -51,7 +51,7 @@ func init() {
 	}
 }
 
-// maxPool3DGradKernels returns the kernels whose input and gradient have one type.
+// maxPool3DGradKernels returns the kernels of MaxPool3DGrad, where TInput and T are the same type.
 func maxPool3DGradKernels() []kernel.Impl {
 	var out []kernel.Impl
 	for _, t := range []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.Float32} {
@@ -61,7 +61,7 @@ func maxPool3DGradKernels() []kernel.Impl {
 	return out
 }
 
-// flatDepth checks that windows do not extend along the channels.
+// flatDepth rejects windows that extend along the channels.
 func (p *pooling) flatDepth(op string) error {
 	if p.depth != 1 || p.depthStride != 1 {
 		return status.Unimplementedf("%s is not yet supported on the depth dimension.", op)
@@ -69,7 +69,7 @@ func (p *pooling) flatDepth(op string) error {
 	return nil
 }
 
-// noDepth is flatDepth for the pooling of volumes.
+// noDepth is like flatDepth, for the pooling of volumes.
 func (p *pooling) noDepth() error {
 	if p.depth != 1 || p.depthStride != 1 {
 		return status.Unimplementedf("Pooling is not yet supported on the depth dimension.")
@@ -83,7 +83,7 @@ func newMaxGrad[T tensor.Elem](compute poolGradFunc[T]) kernel.New {
 		if err == nil {
 			err = p.flatDepth("MaxPoolingGrad")
 		}
-		if err == nil && p.padding == paddingExplicit { // others leave explicit paddings aside
+		if err == nil && p.padding == paddingExplicit { // the other forms ignore explicit paddings
 			err = p.checkPadding()
 		}
 		if err != nil {
@@ -164,8 +164,7 @@ func newMaxGradGradV2[T tensor.Elem](compute poolGradFunc[T]) kernel.New {
 	}
 }
 
-// checkRanks checks the number of dimensions of the first inputs, which errors call by the names
-// given.
+// checkRanks checks the rank of the first inputs. names are their names in errors.
 func checkRanks(ctx *kernel.Context, rank int, names ...string) error {
 	for i, name := range names {
 		if ctx.Input(i).Rank() != rank {
@@ -193,8 +192,9 @@ func runMaxGradGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, compute pool
 	return runPoolGrad(ctx, p, ctx.Input(1).Shape(), false, compute)
 }
 
-// runPoolGrad checks the shapes of input, output and gradient, the last of which is that of the
-// output if ofOutput is set and of the input otherwise, and computes an output of the given shape.
+// runPoolGrad checks the shapes of input, output and gradient and computes an output of the given
+// shape. If ofOutput is set, the gradient has the shape of the output, and otherwise that of the
+// input.
 func runPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, shape tensor.Shape, ofOutput bool, compute poolGradFunc[T]) error {
 	in, pooled, grad := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 	g, err := p.size(in.Shape())
@@ -230,8 +230,8 @@ func runPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, shape tensor.Sh
 	})
 }
 
-// first calls found for each channel of a window with the number of the pixel of the first largest
-// value. best and at are scratch of one element per channel.
+// first calls found for each channel of a window with the number of the pixel that holds the first
+// largest value. best and at are scratch memory of one element per channel.
 func (o *order[T]) first(g *grid, x []T, image int, r *region, best []T, at []int, found func(channel, pixel int)) {
 	n, begun := g.channels, false
 	g.pixels(image, r, func(in int) {
@@ -275,7 +275,7 @@ func (o order[T]) gradient(g *grid, z, x, _, grad []T) {
 	})
 }
 
-// nearGradient adds each gradient to the pixels of the window that are near the output.
+// nearGradient adds each gradient to all pixels of the window that are near the output.
 func (o order[T]) nearGradient(g *grid, z, x, y, grad []T) {
 	if o.nearGrad != nil {
 		o.nearGrad(g.pooling(), z, x, y, grad)
@@ -294,7 +294,7 @@ func (o order[T]) nearGradient(g *grid, z, x, y, grad []T) {
 	})
 }
 
-// gradGrad takes, for each output, the gradient at the first pixel of its window that equals it.
+// gradGrad sets each output to the gradient at the first pixel of its window that equals it.
 func (o order[T]) gradGrad(g *grid, z, x, y, grad []T) {
 	n := g.channels
 	g.byLine(func(out, image int, r *region) {

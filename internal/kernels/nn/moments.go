@@ -6,22 +6,22 @@ import (
 )
 
 const (
-	momentRows  = 256     // rows whose sums are kept in single precision
-	momentBlock = 1 << 17 // elements that one core goes through at a time
+	momentRows  = 256     // rows that are summed in single precision
+	momentBlock = 1 << 17 // elements that one core processes at a time
 )
 
-// rowGrain is how many rows of all channels make a block.
+// rowGrain returns the number of rows of all channels in a block.
 func (l channelLayout) rowGrain() int { return max(1, momentBlock/l.channels) }
 
-// rowBlocks calls visit for blocks of rows of all channels, on several cores: with the number of
-// each and its bounds.
+// rowBlocks splits the rows into blocks and calls visit with the number and the bounds of each, on
+// several cores.
 func (l channelLayout) rowBlocks(visit func(block, lo, hi int)) {
 	grain := l.rowGrain()
 	parallel.For(l.outer, grain, func(lo, hi int) { visit(lo/grain, lo*l.channels, hi*l.channels) })
 }
 
-// moments are those of some of the elements of each channel: their number, the means, and the sums
-// of the squares of the differences from these.
+// moments holds statistics of a subset of each channel's elements: their number, their means, and
+// the sums of their squared differences from the means.
 type moments struct {
 	n             float64
 	mean, squares []float64
@@ -32,15 +32,14 @@ func (m *moments) add(other moments) {
 	total := m.n + other.n
 	for c := range m.mean {
 		d := other.mean[c] - m.mean[c]
-		// and no difference, which infinities have not
+		// avoids the difference of the means, which is NaN for infinities of the same sign
 		m.mean[c] = (m.mean[c]*m.n + other.mean[c]*other.n) / total
 		m.squares[c] += other.squares[c] + d*d*m.n*other.n/total
 	}
 	m.n = total
 }
 
-// momentsOf returns for each channel the mean and the sum of the squares of the differences from
-// it.
+// momentsOf returns the mean of each channel and the sum of the squared differences from it.
 func momentsOf(x []float32, l channelLayout) (mean, squares []float64) {
 	if l.inner > 1 {
 		n := float64(l.outer * l.inner)
@@ -62,8 +61,8 @@ func momentsOf(x []float32, l channelLayout) (mean, squares []float64) {
 	return parts[0].mean, parts[0].squares
 }
 
-// rowMoments returns the moments of rows of n channels. It sums up differences from the mean of the
-// first rows, which is near enough for their squares to lose nothing.
+// rowMoments returns the moments of rows of n channels. It sums differences from the mean of the
+// first rows. That mean is close enough to the final one to keep the squares accurate.
 func rowMoments(x []float32, n int) moments {
 	rows := len(x) / n
 	scratch := make([]float32, 3*n)
@@ -73,7 +72,7 @@ func rowMoments(x []float32, n int) moments {
 	simd.DivScalar(shift, shift, float32(few))
 	for c, v := range shift {
 		if v-v != 0 {
-			shift[c] = 0 // the mean of infinities of one sign is infinite
+			shift[c] = 0 // infinities of one sign have an infinite mean
 		}
 	}
 	m := moments{float64(rows), make([]float64, n), make([]float64, n)}

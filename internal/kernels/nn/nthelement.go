@@ -15,7 +15,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "NthElement", Doc: "Finds the element that has n smaller ones in its row, or n larger ones if reverse is set.",
+			Name: "NthElement", Doc: "Returns the n-th smallest value of each row, counted from 0, or the n-th largest if reverse is true.",
 			In: []string{"input: T", "n: int32"}, Out: []string{"values: T"},
 			Attrs: []string{"reverse: bool = false", "T: " + realTypes}, Shape: nthElementShape,
 		},
@@ -77,11 +77,11 @@ func newNthElement[T tensor.Elem](o order[T]) kernel.New {
 	}
 }
 
-// nth returns what would be element n of a row if it were sorted; it changes the order of the row.
+// nth returns the element that would be at index n if the row were sorted. It reorders the row.
 func (o *order[T]) nth(row []T, n int) T {
 	for len(row) > 16 {
 		pivot := o.median(row[0], row[len(row)/2], row[len(row)-1])
-		// Elements before low are less than the pivot, those from high on greater.
+		// Elements before low are less than the pivot, and elements from high on are greater.
 		low, high := 0, len(row)
 		for i := 0; i < high; {
 			switch {

@@ -11,8 +11,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// orderedKernels are the kernels, for one type, of operations that look for the largest element of
-// something.
+// orderedKernels holds the kernels, for one type, of operations that search for largest elements.
 type orderedKernels struct {
 	pool, poolV2, pool3D                    kernel.New
 	grad, gradV2, grad3D                    kernel.New
@@ -24,7 +23,8 @@ type orderedKernels struct {
 
 type orderedTable map[tensor.DType]orderedKernels
 
-// table returns one kernel of each type, or of the types given.
+// table returns the kernel that pick selects for each of the types, or for all types if none are
+// given.
 func (m orderedTable) table(pick func(*orderedKernels) kernel.New, types ...tensor.DType) kernel.Table {
 	out := kernel.Table{}
 	if types == nil {
@@ -39,7 +39,7 @@ func (m orderedTable) table(pick func(*orderedKernels) kernel.New, types ...tens
 	return out
 }
 
-// ordered has a row for each type of real numbers.
+// ordered has an entry for each real type.
 var ordered = orderedTable{
 	tensor.Float16:  orderedKernelsOf(shortOrder(tensor.HalfOf, -65504)),
 	tensor.BFloat16: orderedKernelsOf(shortOrder(tensor.BFloatOf, -0x1.fep127)),
@@ -66,21 +66,21 @@ func orderedKernelsOf[T tensor.Elem](o order[T]) orderedKernels {
 	}
 }
 
-// order is what these operations need to know of a type.
+// order holds what these operations need to know about an element type.
 type order[T tensor.Elem] struct {
 	lowest T
 	less   func(a, b T) bool
 	same   func(a, b T) bool
 	add    func(a, b T) T
-	// max sets z to the larger of z and x, and keeps z where x is not a number.
+	// max sets z to the larger of z and x, and leaves z unchanged where x is NaN.
 	max func(z, x []T)
-	// near reports whether two values are the same for the gradient of pooling in three dimensions.
+	// near reports whether two values are considered equal by the gradient of 3-D pooling.
 	near func(a, b T) bool
 	vectorPooling[T]
 }
 
-// vectorPooling is vector code for max pooling and its gradients; functions are nil where there is
-// none. grad reports false, with nothing done, for inputs that it is not for.
+// vectorPooling holds vector code for max pooling and its gradients. A function is nil if there is
+// no vector code for it. grad returns false without any effect if it does not support its inputs.
 type vectorPooling[T tensor.Elem] struct {
 	pool     func(s *channelwise.Pooling, y, x []T)
 	grad     func(s *channelwise.Pooling, dx, x, dy []T) bool
@@ -96,7 +96,7 @@ func intOrder[T elementwise.Integer](lowest T) order[T] {
 	}
 }
 
-// nearness is how far apart values are that are near.
+// nearness is the distance below which values are considered near.
 const nearness = 1e-5
 
 func floatOrder[T simd.Float](lowest T) order[T] {
@@ -107,8 +107,8 @@ func floatOrder[T simd.Float](lowest T) order[T] {
 		vectorPooling: vectorPooling[T]{
 			pool: channelwise.MaxPool[T], nearGrad: channelwise.NearPoolGrad[T],
 			grad: func(s *channelwise.Pooling, dx, x, dy []T) bool {
-				// In double precision TensorFlow keeps to an element that comes first in its window
-				// and is not a number.
+				// In double precision, TensorFlow keeps a NaN that is the first element of its
+				// window.
 				if unsafe.Sizeof(T(0)) == 8 && math.IsNaN(float64(simd.MaxOf(x))) {
 					return false
 				}

@@ -11,14 +11,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// pooling is what the attributes of a pooling operation say.
+// pooling holds the attributes of a pooling operation.
 type pooling struct {
 	window
-	ksize              []int64 // by spatial dimension
+	ksize              []int64 // indexed by spatial dimension
 	depth, depthStride int64   // window and stride along the channels
 }
 
-// newPooling reads the sizes and strides of windows. strideField is what errors call the strides.
+// newPooling returns a pooling with the given window sizes and strides. strideField is the name of
+// the strides in errors.
 func newPooling(a axes, ksize, strides []int64, padding string, explicit []int64, strideField string) (pooling, error) {
 	p := pooling{window: window{axes: a, padding: padding, explicit: explicit}}
 	rank := a.rank()
@@ -43,8 +44,8 @@ func poolingOf(attrs opdef.Attrs, spatial int, strideField string) (pooling, err
 		attrs.Ints("explicit_paddings"), strideField)
 }
 
-// checkSizes checks that windows have elements; describe words the error for a size that is not
-// positive.
+// checkSizes checks that window sizes are positive. describe returns the error message for a size
+// that is not.
 func checkSizes(ksize []int64, describe func(bad int64) string) error {
 	for _, k := range ksize {
 		if k <= 0 {
@@ -54,8 +55,7 @@ func checkSizes(ksize []int64, describe func(bad int64) string) error {
 	return nil
 }
 
-// checkWindow is checkSizes in the words of the kernels that look at the sizes of windows before
-// all else.
+// checkWindow is checkSizes with the message of the kernels that check window sizes first.
 func checkWindow(ksize []int64) error {
 	return checkSizes(ksize, func(int64) string {
 		return "Sliding window ksize must be positive. The specified or inferred ksize is: " + joinInts(ksize)
@@ -66,16 +66,16 @@ func joinInts(v []int64) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), "[]"), " ", ",")
 }
 
-// grid is a pooling of an input of known size: its windows along planes, rows and columns.
+// grid describes the pooling of an input of known size: its windows along planes, rows and columns.
 type grid struct {
 	batch, channels int
 	spans           [3]span
 }
 
-// one is the motion along a dimension that is not there.
+// one is the span of a missing dimension.
 var one = span{in: 1, filter: 1, out: 1, stride: 1, dilation: 1}
 
-// size checks the shape of an input.
+// size checks the shape of an input and returns the grid of its pooling.
 func (p *pooling) size(in tensor.Shape) (grid, error) {
 	g := grid{spans: [3]span{one, one, one}}
 	if len(in) != p.rank() {
@@ -106,7 +106,7 @@ func (p *pooling) size(in tensor.Shape) (grid, error) {
 	return g, nil
 }
 
-// checkDepth checks that windows along the channels lie next to each other, and cover them.
+// checkDepth checks that windows along the channels are adjacent and cover all channels.
 func (p *pooling) checkDepth(channels int64) error {
 	switch {
 	case p.depth <= 1:
@@ -119,9 +119,9 @@ func (p *pooling) checkDepth(channels int64) error {
 	return nil
 }
 
-// center moves windows that leave elements out between them so far that as many are left out before
-// the first as behind the last one. TensorFlow does so with volumes, but neither with planes nor in
-// gradients.
+// center shifts the windows when the strides leave gaps between them, such that equal numbers of
+// elements are skipped before the first window and after the last one. TensorFlow does this for
+// volumes, but not for images and not in gradients.
 func (g *grid) center() {
 	for i := range g.spans {
 		s := &g.spans[i]
@@ -131,7 +131,7 @@ func (g *grid) center() {
 	}
 }
 
-// formatNumber is how TensorFlow numbers data formats.
+// formatNumber returns TensorFlow's number of the data format.
 func (a axes) formatNumber() int {
 	if a.first {
 		return 1
@@ -139,7 +139,7 @@ func (a axes) formatNumber() int {
 	return 0
 }
 
-// checkPoolPadding checks explicit padding, which must be smaller than the window.
+// checkPoolPadding checks that explicit padding is smaller than the window.
 func (p *pooling) checkPoolPadding() error {
 	if err := p.checkPadding(); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (p *pooling) shapeOf(g *grid) tensor.Shape {
 	return p.shape(int64(g.batch), out, int64(g.channels))
 }
 
-// pooling is what the vector code takes for the grid.
+// pooling returns the description of the grid for the vector code.
 func (g *grid) pooling() *channelwise.Pooling {
 	p := &channelwise.Pooling{Batch: g.batch, Channels: g.channels}
 	for i, s := range g.spans {
@@ -181,17 +181,17 @@ func (r *region) count() int {
 	return (r.plane[1] - r.plane[0]) * (r.row[1] - r.row[0]) * (r.col[1] - r.col[0])
 }
 
-// lines is the number of rows of windows in the whole batch.
+// lines returns the number of rows of windows in the whole batch.
 func (g *grid) lines() int { return g.batch * g.spans[0].out * g.spans[1].out }
 
-// perBlock is how many lines make a block of a parallel loop.
+// perBlock returns the number of lines in a block of a parallel loop.
 func (g *grid) perBlock() int {
 	work := g.spans[2].out * g.channels * g.spans[0].filter * g.spans[1].filter * g.spans[2].filter
 	return max(1, sumGrain/max(work, 1))
 }
 
-// windows calls visit for the windows in lines lo to hi: with the number of the output's pixel, the
-// number of the image, and the part of the image that the window covers.
+// windows calls visit for each window in lines lo to hi. visit receives the number of the output
+// pixel, the number of the image, and the region of the image that the window covers.
 func (g *grid) windows(lo, hi int, visit func(out, image int, r *region)) {
 	var r region
 	bounds := func(s *span, o int) [2]int {
@@ -209,7 +209,7 @@ func (g *grid) windows(lo, hi int, visit func(out, image int, r *region)) {
 	}
 }
 
-// pixels calls visit for the pixels of a part of an image, by their number in the whole input.
+// pixels calls visit with the number, in the whole input, of each pixel of a region of an image.
 func (g *grid) pixels(image int, r *region, visit func(in int)) {
 	for p := r.plane[0]; p < r.plane[1]; p++ {
 		for y := r.row[0]; y < r.row[1]; y++ {
@@ -221,12 +221,12 @@ func (g *grid) pixels(image int, r *region, visit func(in int)) {
 	}
 }
 
-// byLine runs visit over all windows, on several cores.
+// byLine calls visit for all windows, on several cores.
 func (g *grid) byLine(visit func(out, image int, r *region)) {
 	parallel.For(g.lines(), g.perBlock(), func(lo, hi int) { g.windows(lo, hi, visit) })
 }
 
-// byImage runs visit over all windows, those of an image on one core.
+// byImage calls visit for all windows, on one core per image.
 func (g *grid) byImage(visit func(out, image int, r *region)) {
 	lines := g.spans[0].out * g.spans[1].out
 	parallel.For(g.batch, max(1, g.perBlock()/max(lines, 1)), func(lo, hi int) { g.windows(lo*lines, hi*lines, visit) })

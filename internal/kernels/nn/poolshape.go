@@ -7,17 +7,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// poolShape returns the shape rule of a pooling operation with the given number of spatial
-// dimensions. name is what errors call it; withDepth says whether windows extend along the
-// channels.
+// poolShape returns the shape function of a pooling operation with the given number of spatial
+// dimensions. name is the name of the operation in errors. withDepth permits windows that extend
+// along the channels.
 func poolShape(name string, spatial int, withDepth bool) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		return poolOutput(c, name, spatial, withDepth, c.Attrs.Ints("ksize"), c.Attrs.Ints("strides"))
 	}
 }
 
-// poolShapeV2 is poolShape for operations whose last two inputs are the size and the strides of
-// windows.
+// poolShapeV2 is like poolShape, for operations whose last two inputs are the size and the strides
+// of the windows.
 func poolShapeV2(c *opdef.ShapeContext) error {
 	if _, err := opdef.WithRank(c.In[0], 4); err != nil {
 		return err
@@ -86,8 +86,9 @@ func poolOutput(c *opdef.ShapeContext, name string, spatial int, withDepth bool,
 	return err
 }
 
-// gradGradShape returns the shape rule of the gradient of a pooling's gradient: the output is that
-// of pooling, which input like[1] has, and input like[0] has the shape of the pooled input.
+// gradGradShape returns the shape function of second-order pooling gradients. The output has the
+// shape of the pooling's output and of input like[1]. Input like[0] has the shape of the pooled
+// input.
 func gradGradShape(pool opdef.ShapeFn, like [2]int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := pool(c); err != nil {
@@ -101,8 +102,8 @@ func gradGradShape(pool opdef.ShapeFn, like [2]int) opdef.ShapeFn {
 	}
 }
 
-// sizesShape returns the rule of gradients whose output has the shape, of the given rank, that
-// input 0 gives.
+// sizesShape returns the shape function of gradients whose output shape, of the given rank, is the
+// value of input 0.
 func sizesShape(rank int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		s, err := shapefn.Input(c, 0)

@@ -13,7 +13,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizedConv2D", Doc: "Computes the two-dimensional convolution of images and a filter, of numbers that integers stand for.",
+			Name: "QuantizedConv2D", Doc: "Computes a 2-D convolution of a quantized input and a quantized filter.",
 			In:  []string{"input: Tinput", "filter: Tfilter", "min_input: float32", "max_input: float32", "min_filter: float32", "max_filter: float32"},
 			Out: []string{"output: out_type", "min_output: float32", "max_output: float32"},
 			Attrs: []string{"Tinput: " + quantize.Types, "Tfilter: " + quantize.Types, "out_type: " + quantize.Types + " = qint32", "strides: list(int)",
@@ -93,7 +93,7 @@ func quantizedConv(ctx *kernel.Context, w *window) error {
 	return nil
 }
 
-// fromZero returns integers less the one that stands for 0.
+// fromZero returns the quantized values of t minus the quantized value of 0.
 func fromZero(t *tensor.Tensor, r quantize.Range) []int32 {
 	zero, q := int32(quantize.Uint8.Unclamped(0, r)), tensor.Values[tensor.QU8](t)
 	out := make([]int32, len(q))
@@ -104,7 +104,7 @@ func fromZero(t *tensor.Tensor, r quantize.Range) []int32 {
 }
 
 // quantizedPad returns the padding before a dimension. It is negative where strides skip pixels at
-// both ends, which other convolutions skip at the last end alone.
+// both ends. Other convolutions skip them only at the end.
 func (w *window) quantizedPad(in, filter, out, stride int) int {
 	over := (out-1)*stride + filter - in
 	if w.padding == paddingValid {

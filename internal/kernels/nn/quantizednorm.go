@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizedInstanceNorm", Doc: "Normalizes each channel of each image to mean 0 and variance 1, of numbers that integers stand for.",
+			Name: "QuantizedInstanceNorm", Doc: "Computes instance normalization of a quantized tensor: normalizes each channel of each image to mean 0 and variance 1.",
 			In: []string{"x: T", "x_min: float32", "x_max: float32"}, Out: []string{"y: T", "y_min: float32", "y_max: float32"},
 			Attrs: []string{"T: " + quantize.Types, "output_range_given: bool = false", "given_y_min: float = 0", "given_y_max: float = 0",
 				"variance_epsilon: float = 0.000009999999747378752", "min_separation: float = 0.001000000047497451"},
@@ -27,7 +27,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizedBatchNormWithGlobalNormalization", Doc: "Normalizes each channel with the given mean and variance, for numbers that integers stand for.",
+			Name: "QuantizedBatchNormWithGlobalNormalization", Doc: "Computes batch normalization of a quantized tensor with the given mean and variance.",
 			In: []string{"t: Tinput", "t_min: float32", "t_max: float32", "m: Tinput", "m_min: float32", "m_max: float32", "v: Tinput", "v_min: float32",
 				"v_max: float32", "beta: Tinput", "beta_min: float32", "beta_max: float32", "gamma: Tinput", "gamma_min: float32", "gamma_max: float32"},
 			Out:   []string{"result: out_type", "result_min: float32", "result_max: float32"},
@@ -166,8 +166,7 @@ func newQuantizedBatchNorm(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// batchNormRanges checks the inputs and returns the ranges of the numbers, means, variances, betas
-// and gammas.
+// batchNormRanges checks the inputs and returns the ranges of t, m, v, beta and gamma.
 func batchNormRanges(ctx *kernel.Context) (ranges [5]quantize.Range, err error) {
 	for i, name := range []string{"input", "mean", "var", "beta", "gamma"} {
 		for k, limit := range []string{"_min", "_max"} {

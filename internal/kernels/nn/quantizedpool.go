@@ -17,7 +17,7 @@ func init() {
 	out := []string{"output: T", "min_output: float32", "max_output: float32"}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizedAvgPool", Doc: "Computes the averages of windows of numbers that integers stand for.",
+			Name: "QuantizedAvgPool", Doc: "Computes average pooling of a quantized tensor.",
 			In: in, Out: out, Attrs: attrs, Shape: quantize.Shape(poolShape("AvgPool", 2, false), 1),
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
@@ -26,7 +26,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizedMaxPool", Doc: "Computes the greatest of windows of numbers that integers stand for.",
+			Name: "QuantizedMaxPool", Doc: "Computes max pooling of a quantized tensor.",
 			In: in, Out: out, Attrs: attrs, Shape: quantize.Shape(poolShape("MaxPool", 2, true), 1),
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
@@ -35,7 +35,7 @@ func init() {
 	})
 }
 
-// ranged makes the kernel of an operation that passes the range of its input on.
+// ranged wraps a kernel such that it also passes on the range of its input.
 func ranged(pool kernel.New) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		k, err := pool(c)
@@ -63,8 +63,8 @@ func ranged(pool kernel.New) kernel.New {
 	}
 }
 
-// eachWindow calls f with the elements of every window, one channel after the other, and the
-// position of its output.
+// eachWindow calls f with the elements of every window, channel by channel, and the position of the
+// output.
 func eachWindow[T any](g *grid, x []T, f func(at int, window []T)) {
 	rows, cols := g.spans[1], g.spans[2]
 	parallel.For(g.batch*rows.out, 1, func(lo, hi int) {

@@ -11,9 +11,9 @@ import (
 
 func init() {
 	for name, six := range map[string]bool{"QuantizedRelu": false, "QuantizedRelu6": true} {
-		doc := "Computes max(features, 0) of numbers that integers stand for."
+		doc := "Computes max(features, 0) of a quantized tensor."
 		if six {
-			doc = "Computes min(max(features, 0), 6) of numbers that integers stand for."
+			doc = "Computes min(max(features, 0), 6) of a quantized tensor."
 		}
 		same := func(t tensor.DType) []kernel.Constraint {
 			return []kernel.Constraint{kernel.OfType("Tinput", t), kernel.OfType("out_type", t)}
@@ -37,7 +37,7 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizedBiasAdd", Doc: "Adds a vector to the dimension of channels, for numbers that integers stand for.",
+			Name: "QuantizedBiasAdd", Doc: "Adds a bias to a quantized tensor along the channel dimension.",
 			In:    []string{"input: T1", "bias: T2", "min_input: float32", "max_input: float32", "min_bias: float32", "max_bias: float32"},
 			Out:   []string{"output: out_type", "min_out: float32", "max_out: float32"},
 			Attrs: []string{"T1: " + quantize.Types, "T2: " + quantize.Types, "out_type: " + quantize.Types}, Shape: quantize.Shape(biasAddShape, 2),

@@ -20,8 +20,8 @@ func init() {
 
 func relu6[T simd.Float](z, x []T) { simd.Clamp(z, x, 0, 6) }
 
-// relu6Grad multiplies by zero where it does not pass the gradient on, so that one that is not
-// finite stays visible.
+// relu6Grad multiplies blocked gradients by zero instead of dropping them, so that non-finite ones
+// remain visible as NaN.
 func relu6Grad[T simd.Float](z, g, x []T) {
 	n := min(len(z), scratchLen)
 	scratch := make([]T, 2*n)
@@ -34,10 +34,10 @@ func relu6Grad[T simd.Float](z, g, x []T) {
 	}
 }
 
-// noCeiling stands for no upper bound of integers.
+// noCeiling disables the upper bound for integers.
 const noCeiling = 0
 
-// clampTable returns the kernels for integers that bound them by 0 and the ceiling.
+// clampTable returns the integer kernels that clamp to the range from 0 to the ceiling.
 func clampTable(ceiling int8) kernel.Table {
 	return kernel.Table{
 		tensor.Int8: clamp[int8](ceiling), tensor.Int16: clamp[int16](ceiling), tensor.Int32: clamp[int32](ceiling),
@@ -56,7 +56,7 @@ func clamp[T elementwise.Integer](ceiling int8) kernel.New {
 	}))
 }
 
-// passTable returns the kernels for integers that pass the gradient of features between 0 and the
+// passTable returns the integer kernels that pass on the gradient of features between 0 and the
 // ceiling.
 func passTable(ceiling int8) kernel.Table {
 	return kernel.Table{

@@ -17,11 +17,11 @@ func init() {
 		rows64         func(z, x []float64, cols int, largest, sum []float64)
 	}{
 		{
-			"Softmax", "Computes exp(logits) divided by its sum, over the last dimension.", "softmax",
+			"Softmax", "Computes softmax activations: exp(logits) divided by its sum along the last dimension.", "softmax",
 			simd.SoftmaxRows[float32], simd.SoftmaxRows[float64],
 		},
 		{
-			"LogSoftmax", "Computes logits minus the logarithm of the sum of exp(logits), over the last dimension.", "logsoftmax",
+			"LogSoftmax", "Computes log softmax activations: logits - log(sum(exp(logits))) along the last dimension.", "logsoftmax",
 			simd.LogSoftmaxRows[float32], simd.LogSoftmaxRows[float64],
 		},
 	} {
@@ -41,22 +41,22 @@ func init() {
 	}
 }
 
-// vectorOrMore is the rule of operations whose output has the shape of the input, which is no
-// scalar.
+// vectorOrMore is the shape function of operations whose output has the shape of the input, which
+// must not be a scalar.
 func vectorOrMore(c *opdef.ShapeContext) error {
 	s, err := opdef.WithRankAtLeast(c.In[0], 1)
 	c.SetAll(s)
 	return err
 }
 
-// expCost is the time in nanoseconds that softmax takes per element.
+// expCost is the time per element of softmax, in nanoseconds.
 const expCost = 1
 
-// rowGrain returns how many rows of n elements make a block for one core.
+// rowGrain returns the number of rows of n elements in a block for one core.
 func rowGrain(n int) int { return max(1, elementwise.Grain(expCost)/max(n, 1)) }
 
-// softmax returns the kernel that maps the rows of the last dimension, several of cols elements at
-// a time.
+// softmax returns a kernel that applies rows to the rows of the last dimension, several rows of
+// cols elements at a time.
 func softmax[T tensor.Elem](rows func(z, x []T, cols int)) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		in := ctx.Input(0)
@@ -74,10 +74,10 @@ func softmax[T tensor.Elem](rows func(z, x []T, cols int)) kernel.New {
 	})
 }
 
-// scratchRows is how many rows share one call, and the memory for what it says of each.
+// scratchRows is the number of rows that share one call and its scratch memory.
 const scratchRows = 64
 
-// withScratch gives rows the memory for the largest elements and sums, which are not kept.
+// withScratch provides rows with scratch memory for the largest elements and the sums.
 func withScratch[T simd.Float](rows func(z, x []T, cols int, largest, sum []T)) func(z, x []T, cols int) {
 	return func(z, x []T, cols int) {
 		scratch := make([]T, 2*scratchRows)
@@ -88,7 +88,7 @@ func withScratch[T simd.Float](rows func(z, x []T, cols int, largest, sum []T)) 
 	}
 }
 
-// rowsVia32 computes rows of a 16-bit type as float32.
+// rowsVia32 computes rows of a 16-bit type in float32.
 func rowsVia32[H elementwise.Short](rows func(z, x []float32, cols int, largest, sum []float32)) func(z, x []H, cols int) {
 	return func(z, x []H, cols int) {
 		var largest, sum [1]float32

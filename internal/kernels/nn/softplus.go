@@ -23,8 +23,9 @@ func init() {
 		elementwise.FloatLoops2(1, softsignGrad[float32], softsignGrad[float64]))
 }
 
-// softplus returns the loop for a type of the given precision: features so large that the 1 is lost
-// are their own result, and those so small that the logarithm is linear give exp(x).
+// softplus returns the loop for a type of the given precision. The result for large features, where
+// adding 1 has no effect, is the feature itself. For small ones, where the logarithm is linear, it
+// is exp(x).
 func softplus[T simd.Float](epsilon float64) func(z, x []T) {
 	threshold := T(math.Log(epsilon) + 2)
 	return func(z, x []T) {
@@ -41,7 +42,7 @@ func softplus[T simd.Float](epsilon float64) func(z, x []T) {
 	}
 }
 
-// softplusGrad is g * sigmoid(x).
+// softplusGrad sets z to g * sigmoid(x).
 func softplusGrad[T simd.Float](z, g, x []T) {
 	tmp := make([]T, min(len(z), scratchLen))
 	for lo := 0; lo < len(z); lo += scratchLen {

@@ -18,7 +18,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "SparseSoftmaxCrossEntropyWithLogits",
-			Doc:  "Computes the cross entropy of softmax(features) and labels, a class per row, and its gradient by the features.",
+			Doc:  "Computes the softmax cross entropy of features and labels, and its gradient with respect to the features. Labels hold one class index per row.",
 			In:   []string{"features: T", "labels: Tlabels"}, Out: []string{"loss: T", "backprop: T"},
 			Attrs: []string{"T: " + floatTypes, "Tlabels: {int32, int64} = int64"}, Shape: sparseCrossEntropyShape,
 		},
@@ -48,7 +48,8 @@ func sparseCrossEntropyShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// sparseEntropyRows sets loss, one per row of cols elements, and grad, which may be the logits.
+// sparseEntropyRows sets loss, with one element per row of cols elements, and grad, which may share
+// the memory of the logits.
 func sparseEntropyRows[T simd.Float](loss, grad, logits []T, classes []int64, cols int) {
 	block := min(len(loss), scratchRows)
 	scratch := make([]T, 2*block)
@@ -58,7 +59,7 @@ func sparseEntropyRows[T simd.Float](loss, grad, logits []T, classes []int64, co
 		x, z := logits[lo*cols:(lo+n)*cols], grad[lo*cols:(lo+n)*cols]
 		losses, chosen := loss[lo:lo+n], classes[lo:lo+n]
 		for i, class := range chosen {
-			losses[i] = x[i*cols+int(class)] // until the gradient is there
+			losses[i] = x[i*cols+int(class)] // kept until the gradient has been computed
 		}
 		simd.SoftmaxRows(z, x, cols, largest, sum)
 		for i, class := range chosen {

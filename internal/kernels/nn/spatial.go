@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// axes says where the dimensions of images or volumes are: the batch first, then the channels if
-// first is set, then the spatial dimensions, and the channels last otherwise.
+// axes describes the order of the dimensions of images or volumes. The batch is first. The channels
+// come next if first is set, and last otherwise.
 type axes struct {
 	spatial int // number of spatial dimensions
 	first   bool
@@ -18,10 +18,10 @@ type axes struct {
 
 func axesOf(attrs opdef.Attrs, spatial int) axes { return axes{spatial, channelsFirst(attrs)} }
 
-// rank is the number of dimensions.
+// rank returns the number of dimensions.
 func (a axes) rank() int { return a.spatial + 2 }
 
-// channel is the dimension of channels.
+// channel returns the index of the channel dimension.
 func (a axes) channel() int {
 	if a.first {
 		return 1
@@ -29,7 +29,7 @@ func (a axes) channel() int {
 	return a.spatial + 1
 }
 
-// space is spatial dimension i.
+// space returns the index of spatial dimension i.
 func (a axes) space(i int) int {
 	if a.first {
 		return i + 2
@@ -37,7 +37,7 @@ func (a axes) space(i int) int {
 	return i + 1
 }
 
-// shape puts dimensions in order.
+// shape returns a shape with the dimensions in order.
 func (a axes) shape(batch int64, spatial []int64, channels int64) tensor.Shape {
 	s := make(tensor.Shape, a.rank())
 	s[0], s[a.channel()] = batch, channels
@@ -47,8 +47,7 @@ func (a axes) shape(batch int64, spatial []int64, channels int64) tensor.Shape {
 	return s
 }
 
-// pick returns the elements of an attribute with one element per dimension that belong to the
-// spatial ones.
+// pick returns the spatial elements of an attribute that has one element per dimension.
 func (a axes) pick(all []int64) []int64 {
 	out := make([]int64, a.spatial)
 	for i := range out {
@@ -57,8 +56,8 @@ func (a axes) pick(all []int64) []int64 {
 	return out
 }
 
-// channelsLast returns t with a reference of its own and its channels in the last dimension; it
-// copies t if they are not.
+// channelsLast returns t with channels in the last dimension. The result is a new reference to t,
+// or a transposed copy.
 func (a axes) channelsLast(t *tensor.Tensor) (tensor.Tensor, error) {
 	if !a.first {
 		return t.Retain(), nil
@@ -71,8 +70,8 @@ func (a axes) channelsLast(t *tensor.Tensor) (tensor.Tensor, error) {
 	return out, err
 }
 
-// write calls f with a tensor of the dimensions of out, channels last, to be filled, which is out
-// itself where possible, and copies it to out.
+// write calls f with a channels-last tensor to fill, and then stores it in out. The tensor is out
+// itself where possible.
 func (a axes) write(out *tensor.Tensor, f func(y *tensor.Tensor) error) error {
 	if !a.first {
 		return f(out)
@@ -90,7 +89,7 @@ func (a axes) write(out *tensor.Tensor, f func(y *tensor.Tensor) error) error {
 	return nil
 }
 
-// toLast is the permutation that puts the channels last.
+// toLast returns the permutation that moves the channels to the end.
 func (a axes) toLast() []int {
 	perm := []int{0}
 	for i := range a.spatial {
@@ -107,19 +106,19 @@ func shapeOf(v strided.View) tensor.Shape {
 	return s
 }
 
-// The kinds of padding.
+// Kinds of padding.
 const (
 	paddingSame     = "SAME"
 	paddingValid    = "VALID"
 	paddingExplicit = "EXPLICIT"
 )
 
-// window is how a filter, or a pooling window, moves over a tensor.
+// window describes how a filter, or a pooling window, moves over a tensor.
 type window struct {
 	axes
-	stride, dilation []int64 // by spatial dimension
+	stride, dilation []int64 // indexed by spatial dimension
 	padding          string
-	// for explicit padding: what is added before and after each dimension of the tensor
+	// explicit padding before and after each dimension of the tensor
 	explicit []int64
 }
 
@@ -146,14 +145,14 @@ func (w *window) checkPadding() error {
 	return nil
 }
 
-// span is the motion of a window along one dimension.
+// span describes the movement of a window along one dimension.
 type span struct {
 	in, filter, out  int
 	stride, dilation int
 	before           int // padding before the first element
 }
 
-// span returns the motion along spatial dimension i.
+// span returns the span along spatial dimension i.
 func (w *window) span(i int, in, filter int64) (span, error) {
 	stride, dilation := w.stride[i], w.dilation[i]
 	if stride <= 0 {
@@ -182,19 +181,19 @@ func (w *window) span(i int, in, filter int64) (span, error) {
 	return span{int(in), int(filter), int(out), int(stride), int(dilation), int(before)}, nil
 }
 
-// motion is s as the vector code takes it.
+// motion converts s to the type of the vector code.
 func (s *span) motion() channelwise.Span {
 	return channelwise.Span{In: s.in, Window: s.filter, Out: s.out, Stride: s.stride, Dilation: s.dilation, Before: s.before}
 }
 
-// clip returns the range of window elements that lie within the input at output position o, and the
-// input position of the first of them.
+// clip returns the range of window elements that fall into the input at output position o, and the
+// input position of the first one.
 func (s *span) clip(o int) (lo, hi, at int) {
 	m := s.motion()
 	return m.Clip(o)
 }
 
-// outDim is the shape rule of span, for sizes that may be unknown.
+// outDim returns the output size along spatial dimension i. Unknown sizes are negative.
 func (w *window) outDim(i int, in, filter int64) (int64, error) {
 	stride, dilation := w.stride[i], w.dilation[i]
 	if stride <= 0 {

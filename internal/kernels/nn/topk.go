@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	const doc = "Finds the k largest values of each row, largest first, and their positions; of equal values the first come first."
+	const doc = "Returns the k largest values of each row, in descending order, and their indices. Equal values are ordered by index."
 	table := kernel.Table{
 		tensor.Float16:  topK(func(a, b tensor.Half) bool { return a.Float32() < b.Float32() }),
 		tensor.BFloat16: topK(func(a, b tensor.BFloat) bool { return a.Float32() < b.Float32() }),
@@ -86,7 +86,7 @@ func topK[T tensor.Elem](less func(a, b T) bool) kernel.New {
 	}
 }
 
-// indexLimits are the largest positions that the types of indices hold.
+// indexLimits holds the largest position that each index type can represent.
 var indexLimits = map[tensor.DType]int{tensor.Int16: math.MaxInt16, tensor.Int32: math.MaxInt32, tensor.Int64: math.MaxInt64}
 
 func computeTopK[T tensor.Elem](ctx *kernel.Context, k int64, less func(a, b T) bool) error {
@@ -145,8 +145,8 @@ func checkTopK(shape tensor.Shape, k int64, limit int) error {
 	return nil
 }
 
-// largest sets at to the positions of the largest values of a row, in order. It keeps the best so
-// far in a heap with the worst of them on top.
+// largest sets at to the positions of the largest values of a row, in order. It keeps the best
+// values found so far in a heap with the worst of them on top.
 func largest[T tensor.Elem](at []int64, row []T, less func(a, b T) bool) {
 	better := func(a, b int64) bool {
 		if less(row[b], row[a]) {
@@ -180,12 +180,13 @@ func largest[T tensor.Elem](at []int64, row []T, less func(a, b T) bool) {
 	})
 }
 
-// keyLen is how many elements sortByKeys takes: a position is the lower half of a key.
+// keyLen is the number of elements that sortByKeys supports: the lower half of a key holds a
+// position.
 const keyLen = 1 << 32
 
-// sortByKeys is largest for the commonest types, by sorting numbers that are in the order of the
-// elements and, of equal ones, of their positions. It reports whether it could. scratch has two
-// elements for each of the row.
+// sortByKeys is like largest, for the most common types. It sorts integer keys whose order is that
+// of the elements and, for equal elements, of their positions. It returns false if it does not
+// support the row. scratch has two elements for each element of the row.
 func sortByKeys[T tensor.Elem](at []int64, row []T, scratch []uint64) bool {
 	if uint64(len(row)) >= keyLen {
 		return false
@@ -197,8 +198,8 @@ func sortByKeys[T tensor.Elem](at []int64, row []T, scratch []uint64) bool {
 			if v != v {
 				return false
 			}
-			// Bits in the order of the numbers: positive ones above negative ones, which are turned
-			// around; no zero is negative.
+			// Order-preserving bits: positive numbers above negative ones, whose bits are inverted.
+			// Adding 0 turns -0 into 0.
 			b := math.Float32bits(v + 0)
 			b ^= uint32(int32(b)>>31) | 1<<31
 			keys[i] = uint64(^b)<<32 | uint64(i)
@@ -221,12 +222,12 @@ func sortByKeys[T tensor.Elem](at []int64, row []T, scratch []uint64) bool {
 	return true
 }
 
-// fewKeys are too few for the counts of sortUpper.
+// fewKeys is the number of keys below which the counting passes of sortUpper do not pay off.
 const fewKeys = 100
 
-// sortUpper sorts keys by their upper halves, of which equal ones keep their order, byte by byte
-// from the lowest on: no comparison is a branch that nobody can foresee. What it returns lies in
-// keys or in spare.
+// sortUpper sorts keys by their upper halves with a stable radix sort, byte by byte from the lowest
+// one. It avoids the unpredictable branches of comparisons. The result shares memory with keys or
+// spare.
 func sortUpper(keys, spare []uint64) []uint64 {
 	var counts [4][256]uint32
 	for _, k := range keys {
@@ -238,7 +239,7 @@ func sortUpper(keys, spare []uint64) []uint64 {
 	for i := range counts {
 		count, shift := &counts[i], 32+8*i
 		if count[byte(keys[0]>>shift)] == uint32(len(keys)) {
-			continue // all have the same byte
+			continue // all keys have the same byte
 		}
 		place := uint32(0)
 		for b, n := range count {
@@ -255,7 +256,7 @@ func sortUpper(keys, spare []uint64) []uint64 {
 	return keys
 }
 
-// sink restores the order of a heap in which only element i may be better than those below it.
+// sink restores the order of a heap in which only element i may be better than its children.
 func sink(heap []int64, i int, better func(a, b int64) bool) {
 	for {
 		child := 2*i + 1

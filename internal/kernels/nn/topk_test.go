@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestSortByKeys compares both ways to order a row, with elements that occur several times, zeros
-// of both signs and infinities.
+// TestSortByKeys compares the two ways to order a row that contains duplicates, zeros of both signs
+// and infinities.
 func TestSortByKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	floats, ints := make([]float32, 300), make([]int32, 300)
@@ -23,13 +23,13 @@ func TestSortByKeys(t *testing.T) {
 	}
 	floats[7], floats[9], floats[11] = float32(math.Inf(1)), float32(math.Inf(-1)), -math.SmallestNonzeroFloat32
 	ints[7], ints[9] = math.MaxInt32, math.MinInt32
-	for _, n := range []int{len(floats), fewKeys - 1} { // with both ways to sort keys
+	for _, n := range []int{len(floats), fewKeys - 1} { // radix sort, comparison sort
 		testSortByKeys(t, floats[:n], less)
 		testSortByKeys(t, ints[:n], less)
 	}
 	floats[3] = float32(math.NaN())
 	if sortByKeys(make([]int64, 5), floats, make([]uint64, 2*len(floats))) {
-		t.Error("a row with what is not a number was sorted")
+		t.Error("sorted a row that contains NaN")
 	}
 }
 

@@ -6,15 +6,15 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 )
 
-// volume is a convolution of volumes with channels last. It is computed as a sum, over the planes
-// of the filter, of convolutions of images: the planes of the volumes.
+// volume is a convolution of volumes with channels last. It is computed as a sum of 2-D
+// convolutions over the planes of the filter.
 type volume struct {
 	batch, inC, outC int
 	spans            [3]span // planes, rows, columns
 }
 
-// inPlane, outPlane and tap are the numbers of elements of a plane of the input, of the output and
-// of the filter.
+// inPlane, outPlane and tap return the numbers of elements of a plane of the input, the output and
+// the filter.
 func (v *volume) inPlane() int  { return v.spans[1].in * v.spans[2].in * v.inC }
 func (v *volume) outPlane() int { return v.spans[1].out * v.spans[2].out * v.outC }
 func (v *volume) tap() int      { return v.spans[1].filter * v.spans[2].filter * v.inC * v.outC }
@@ -33,9 +33,9 @@ func (v *volume) meets(f int) (lo, hi, at int) {
 	return lo, max(lo, hi), lo*s.stride + shift
 }
 
-// eachRun calls visit for runs of output planes, of a volume each, that plane f of the filter
-// meets: with the convolution of their images, and the numbers of the first input and output
-// planes. With a stride, a run is one plane.
+// eachRun calls visit for runs of consecutive output planes of one volume that plane f of the
+// filter meets. visit receives the 2-D convolution of the planes, and the numbers of the first
+// input and output planes. With a stride, each run is a single plane.
 func (v *volume) eachRun(f int, visit func(s *conv.Shape, in, out int)) {
 	lo, hi, at := v.meets(f)
 	step := hi - lo
@@ -51,9 +51,9 @@ func (v *volume) eachRun(f int, visit func(s *conv.Shape, in, out int)) {
 	}
 }
 
-// eachFilterPlane calls visit for the planes of the filter. The first one overwrites all of out,
-// the others add to it; if there is no plane that meets all of out, which all tells, out is
-// cleared.
+// eachFilterPlane calls visit for each plane of the filter. The first plane overwrites out and the
+// others add to it. all reports whether a plane meets all of out. If no plane does, out is cleared
+// first.
 func eachFilterPlane[T simd.Float](v *volume, out []T, all func(lo, hi, at int) bool, visit func(f int, add bool)) {
 	n, first := v.spans[0].filter, 0
 	for first < n && !all(v.meets(first)) {
@@ -77,7 +77,7 @@ func volumeForward[T simd.Float](v *volume, y, x, f []T) {
 	})
 }
 
-// volumePlain is volumeForward for integers.
+// volumePlain is like volumeForward, for integers.
 func volumePlain[T elementwise.Integer](v *volume, y, x, f []T) {
 	clear(y)
 	for tap := range v.spans[0].filter {
@@ -87,7 +87,8 @@ func volumePlain[T elementwise.Integer](v *volume, y, x, f []T) {
 	}
 }
 
-// volumeInputGrad computes the gradient x of the input from y, that of the output, and the filter.
+// volumeInputGrad computes x, the gradient of the input, from y, the gradient of the output, and
+// the filter.
 func volumeInputGrad[T simd.Float](v *volume, x, y, f []T) {
 	all := func(lo, hi, at int) bool { return v.spans[0].stride == 1 && at == 0 && hi-lo == v.spans[0].in }
 	eachFilterPlane(v, x, all, func(tap int, add bool) {
@@ -97,8 +98,8 @@ func volumeInputGrad[T simd.Float](v *volume, x, y, f []T) {
 	})
 }
 
-// volumeFilterGrad computes the gradient f of the filter from the input and y, the gradient of the
-// output.
+// volumeFilterGrad computes f, the gradient of the filter, from the input and y, the gradient of
+// the output.
 func volumeFilterGrad[T simd.Float](v *volume, f, x, y []T) {
 	for tap := range v.spans[0].filter {
 		df, add := f[tap*v.tap():][:v.tap()], false
