@@ -12,16 +12,16 @@ import (
 )
 
 func init() {
-	adjust("AdjustContrastv2", "contrast_factor", "Moves pixels away from the mean of their channel in the image by a factor.",
+	adjust("AdjustContrastv2", "contrast_factor", "Adjusts the contrast of images: scales the difference of each pixel from the mean of its channel.",
 		contrastShape, adjustContrast)
-	adjust("AdjustHue", "delta", "Turns the hue of pixels by a fraction of the full circle.",
+	adjust("AdjustHue", "delta", "Adjusts the hue of images by delta, a fraction of the full color circle.",
 		imageShape, adjustColors("delta", hueAdder))
-	adjust("AdjustSaturation", "scale", "Multiplies the saturation of pixels.",
+	adjust("AdjustSaturation", "scale", "Adjusts the saturation of images by a factor.",
 		imageShape, adjustColors("scale", saturationScaler))
 }
 
-// adjust registers an operation on images with a scalar input. TensorFlow's CPU computes it for
-// float32 alone.
+// adjust registers an operation on images with a scalar input. TensorFlow's CPU kernels compute it
+// only for float32.
 func adjust(name, arg, doc string, shape opdef.ShapeFn, compute kernel.Func) {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -32,7 +32,7 @@ func adjust(name, arg, doc string, shape opdef.ShapeFn, compute kernel.Func) {
 	})
 }
 
-// imageShape is the rule of operations on any number of images that keep their shape.
+// imageShape is the shape function of operations on any number of images that keep their shape.
 func imageShape(c *opdef.ShapeContext) error {
 	in, err := opdef.WithRankAtLeast(c.In[0], 3)
 	c.Out[0] = in
@@ -69,7 +69,8 @@ func adjustContrast(ctx *kernel.Context) error {
 	return nil
 }
 
-// contrastBlock is about how many elements of the means are repeated: they stay in the first cache.
+// contrastBlock is the approximate number of elements of the repeated means. They fit into the L1
+// cache.
 const contrastBlock = 1024
 
 func contrast(z, x []float32, channels int, factor float32) {
@@ -84,8 +85,8 @@ func contrast(z, x []float32, channels int, factor float32) {
 	}
 }
 
-// channelMeans adds the pixels pairwise, in z, which keeps errors small. The result has room for
-// several pixels.
+// channelMeans returns the mean of each channel, repeated for several pixels. It adds the pixels
+// pairwise, in z, which keeps rounding errors small.
 func channelMeans(z, x []float32, channels int) []float32 {
 	n := len(x) / channels
 	for left := n; left > 1; x = z {
@@ -133,8 +134,7 @@ func hueAdder(delta float32) func(r, g, b float32) (float32, float32, float32) {
 	}
 }
 
-// turned returns the color of a hue, counted in sixths of the circle, whose channels lie between
-// low and high.
+// turned returns the color of a hue, in sixths of the circle, with channels between low and high.
 func turned(hue, low, high float32) (r, g, b float32) {
 	hue = float32(math.Mod(float64(hue), 6))
 	if hue < 0 {
@@ -165,7 +165,7 @@ func saturationScaler(scale float32) func(r, g, b float32) (float32, float32, fl
 	return func(r, g, b float32) (float32, float32, float32) {
 		h, s, v := toHSV(r, g, b)
 		chroma := min(1, max(0, s*scale)) * v
-		if h*6 >= 6 { // just below 0, and rounded up by a turn: TensorFlow has no color for that
+		if h*6 >= 6 { // a hue just below 0, rounded up by a full turn, has no color in TensorFlow
 			return v - chroma, v - chroma, v - chroma
 		}
 		return turned(h*6, v-chroma, v)

@@ -7,14 +7,14 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ResizeArea", Doc: "Resizes images; a pixel is the mean of the area that it covers.",
+		Name: "ResizeArea", Doc: "Resizes images to size using area interpolation: each output pixel is the mean of the area that it covers.",
 		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: float32"},
 		Attrs: []string{anyPixel, "align_corners: bool = false"}, Shape: resizeShape,
 	}, resize(area))
 }
 
-// span is the part of the input that an output pixel covers: pixels from start on, each to the
-// share that weights gives.
+// span is the part of the input that an output pixel covers: pixels from start on, with their
+// weights.
 type span struct {
 	start   int
 	weights []float32

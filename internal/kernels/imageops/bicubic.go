@@ -11,7 +11,7 @@ import (
 func init() {
 	attrs := []string{anyPixel, "align_corners: bool = false", "half_pixel_centers: bool = false"}
 	kernel.RegisterNew(opdef.Def{
-		Name: "ResizeBicubic", Doc: "Resizes images; a pixel is interpolated by cubic polynomials through the sixteen around it.",
+		Name: "ResizeBicubic", Doc: "Resizes images to size using bicubic interpolation of the sixteen nearest pixels.",
 		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: float32"}, Attrs: attrs, Shape: resizeShape,
 	}, resize(bicubic))
 	kernel.RegisterNew(opdef.Def{
@@ -21,11 +21,11 @@ func init() {
 	}, resizeGradient(addBicubic[float32], addBicubic[float64]))
 }
 
-// cubicSteps is the number of places between two pixels that weights are tabled for.
+// cubicSteps is the number of positions between two pixels in the table of weights.
 const cubicSteps = 1 << 10
 
-// cubicTable returns the weights of the nearer and the farther pixel on one side, alternately, for
-// each place between two pixels (Keys, "Cubic Convolution Interpolation for Digital Image
+// cubicTable returns, for each position between two pixels, the weights of the nearer and the
+// farther pixel on one side, alternately (Keys, "Cubic Convolution Interpolation for Digital Image
 // Processing", 1981, with parameter a).
 func cubicTable(a float64) []float32 {
 	table := make([]float32, 2*(cubicSteps+1))
@@ -43,14 +43,15 @@ var (
 	legacyCubic = sync.OnceValue(func() []float32 { return cubicTable(-0.75) })
 )
 
-// four is a place among four pixels.
+// four is a position among four pixels, with their weights.
 type four struct {
 	at     [4]int
 	weight [4]float32
 }
 
-// among returns the pixels around each output pixel. With aligned centers pixels outside of the
-// image have no weight and the others share it; otherwise those at the border stand for them.
+// among returns the four pixels around each output pixel. With half-pixel centers, pixels outside
+// of the image have no weight, and the remaining weights are normalized. Otherwise border pixels
+// are repeated.
 func (a axis) among() []four {
 	table := legacyCubic()
 	if a.centers {
@@ -78,10 +79,10 @@ func (a axis) among() []four {
 	return out
 }
 
-// smallestNormal is the smallest float32 with a full mantissa.
+// smallestNormal is the smallest normal float32.
 const smallestNormal = 0x1p-126
 
-// normalize makes the sum of the weights 1.
+// normalize scales the weights to the sum 1.
 func (f *four) normalize() {
 	sum := f.weight[0] + f.weight[1] + f.weight[2] + f.weight[3]
 	if float32(math.Abs(float64(sum))) < 1000*smallestNormal {

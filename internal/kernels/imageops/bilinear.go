@@ -9,7 +9,7 @@ import (
 func init() {
 	attrs := []string{"align_corners: bool = false", "half_pixel_centers: bool = false"}
 	kernel.RegisterNew(opdef.Def{
-		Name: "ResizeBilinear", Doc: "Resizes images; a pixel is interpolated linearly between the four around it.",
+		Name: "ResizeBilinear", Doc: "Resizes images to size using bilinear interpolation.",
 		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: float32"}, Shape: resizeShape,
 		Attrs: append([]string{
 			"T: {int8, uint8, int16, uint16, int32, int64, bfloat16, float16, float32, float64, bfloat16}",
@@ -22,7 +22,7 @@ func init() {
 	}, resizeGradient(addBilinear[float32], addBilinear[float64]))
 }
 
-// between is a place between two pixels: lerp is the share of the upper one.
+// between is a position between two pixels. lerp is the weight of the upper one.
 type between struct {
 	lower, upper int
 	lerp         float32

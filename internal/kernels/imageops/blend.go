@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// blender interpolates between pixels, first along rows and then between rows. It remembers the
-// last two rows, for outputs that follow each other are often made of the same ones.
+// blender interpolates between pixels, first along rows and then between rows. It keeps the last
+// two interpolated rows, because consecutive outputs often use the same ones.
 type blender struct {
 	places   []simd.Between // of the pixels of an output row
 	channels int
@@ -16,11 +16,11 @@ type blender struct {
 }
 
 type blended struct {
-	of     *float32 // the first element of the row
+	of     *float32 // first element of the source row; identifies it
 	pixels []float32
 }
 
-// blend sets out to the pixels at the given share of the way from row top to row bottom.
+// blend interpolates between rows top and bottom. share is the weight of bottom.
 func (b *blender) blend(out, top, bottom []float32, share float32) {
 	i := 0
 	if b.rows[1].of == &top[0] || b.rows[0].of == &bottom[0] && &top[0] != &bottom[0] {
@@ -34,7 +34,7 @@ func (b *blender) blend(out, top, bottom []float32, share float32) {
 	simd.Lerp(out, above, below, share)
 }
 
-// row returns the n elements at the places of a row, which are kept at i.
+// row returns the n interpolated elements of a row. They are cached in entry i.
 func (b *blender) row(i int, row []float32, n int) []float32 {
 	r := &b.rows[i]
 	if r.of != &row[0] {
@@ -44,13 +44,13 @@ func (b *blender) row(i int, row []float32, n int) []float32 {
 	return r.pixels
 }
 
-// move changes the places.
+// move sets the positions and drops the cached rows.
 func (b *blender) move(places []simd.Between) {
 	b.places = places
 	b.rows[0].of, b.rows[1].of = nil, nil
 }
 
-// blenders are those of one operation that nobody uses at the moment.
+// blenders is the free list of one operation.
 type blenders struct {
 	mu   sync.Mutex
 	idle []*blender

@@ -9,8 +9,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// bitmap is an uncompressed BMP file: rows from the bottom up unless topDown, each padded to a
-// multiple of 4 bytes, pixels of 1, 3 or 4 bytes in the order blue, green, red, opacity.
+// bitmap is an uncompressed BMP file. Rows are ordered from the bottom up unless topDown is set,
+// and each is padded to a multiple of 4 bytes. Pixels have 1, 3 or 4 bytes in the order blue,
+// green, red, alpha.
 type bitmap struct {
 	height, width, channels int
 	topDown                 bool

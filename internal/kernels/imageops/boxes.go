@@ -15,14 +15,14 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "DrawBoundingBoxes", Doc: "Draws the outlines of boxes, given by their corners from 0 to 1, on images.",
+			Name: "DrawBoundingBoxes", Doc: "Draws the outlines of boxes, given by normalized corner coordinates, on images.",
 			In: []string{"images: T", "boxes: float32"}, Out: []string{"output: T"}, Attrs: attrs, Shape: drawShape,
 		},
 		Kernels: kernel.ByType("T", table),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "DrawBoundingBoxesV2", Doc: "Draws the outlines of boxes on images, in the given colors by turns.",
+			Name: "DrawBoundingBoxesV2", Doc: "Draws the outlines of boxes on images, cycling through the given colors.",
 			In: []string{"images: T", "boxes: float32", "colors: float32"}, Out: []string{"output: T"}, Attrs: attrs,
 			Shape: imageShape,
 		},
@@ -50,14 +50,14 @@ func drawShape(c *opdef.ShapeContext) error {
 	return checkDim(boxes, 2, 4)
 }
 
-// palette are the colors of boxes by turns where none are given, each red, green, blue and opacity.
+// palette holds the default colors, used cyclically. Each is red, green, blue and alpha.
 var palette = [][]float32{
 	{1, 1, 0, 1}, {0, 0, 1, 1}, {1, 0, 0, 1}, {0, 1, 0, 1}, {0.5, 0, 0.5, 1},
 	{0.5, 0.5, 0, 1}, {0.5, 0, 0, 1}, {0, 0, 0.5, 1}, {0, 1, 1, 1}, {1, 0, 1, 1},
 }
 
-// boxColors returns the colors that input 2 gives, or those of the palette: white on images of one
-// channel.
+// boxColors returns the colors of input 2, or the default ones: white for images of one channel and
+// the palette otherwise.
 func boxColors(ctx *kernel.Context, depth int) ([][]float32, error) {
 	if ctx.NumInputs() == 3 {
 		colors := ctx.Input(2)
@@ -131,7 +131,7 @@ func drawBoxes[T tensor.Elem](of func(float32) T) kernel.Func {
 
 type canvas struct{ height, width int }
 
-// outline calls dot for the pixels on the outline of a box that lie on the canvas.
+// outline calls dot for the pixels of a box's outline that lie on the canvas.
 func (c canvas) outline(box []float32, dot func(y, x int)) {
 	top, bottom := pixelAt(box[0], c.height), pixelAt(box[2], c.height)
 	left, right := pixelAt(box[1], c.width), pixelAt(box[3], c.width)
@@ -150,8 +150,8 @@ func (c canvas) outline(box []float32, dot func(y, x int)) {
 	}
 }
 
-// pixelAt returns the pixel at a place from 0 to 1 of an axis; places far outside, and those that
-// are no number, are off the canvas.
+// pixelAt returns the pixel at a normalized coordinate of an axis. Coordinates far outside, and
+// NaN, are off the canvas.
 func pixelAt(place float32, size int) int {
 	const far = 1 << 40
 	at := place * float32(size-1)

@@ -14,14 +14,14 @@ func init() {
 	attrs := []string{"T: {float16, bfloat16, float32, float64} = float32"}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RGBToHSV", Doc: "Converts pixels from red, green, blue to hue, saturation, value, all from 0 to 1.",
+			Name: "RGBToHSV", Doc: "Converts images from RGB to HSV. All values are in [0,1].",
 			In: []string{"images: T"}, Out: []string{"output: T"}, Attrs: attrs, Shape: colorShape,
 		},
 		Kernels: kernel.ByType("T", convert(toHSV[float32], toHSV[float64])),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "HSVToRGB", Doc: "Converts pixels from hue, saturation, value to red, green, blue, all from 0 to 1.",
+			Name: "HSVToRGB", Doc: "Converts images from HSV to RGB. All values are in [0,1].",
 			In: []string{"images: T"}, Out: []string{"output: T"}, Attrs: attrs, Shape: colorShape,
 		},
 		Kernels: kernel.ByType("T", convert(toRGB[float32], toRGB[float64])),
@@ -42,7 +42,7 @@ func colorShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// convert returns the kernels of a conversion of one pixel; 16-bit types go through float32.
+// convert returns the kernels of a conversion of one pixel. 16-bit types are converted in float32.
 func convert(pixel32 func(a, b, c float32) (float32, float32, float32), pixel64 func(a, b, c float64) (float64, float64, float64)) kernel.Table {
 	short := kernel.Stateless(func(ctx *kernel.Context) error {
 		out, err := colorOutput(ctx)
@@ -86,7 +86,7 @@ func eachPixel[T float32 | float64](z, x []T, f func(a, b, c T) (T, T, T)) {
 	})
 }
 
-// toHSV returns the color of the hexcone model (Smith, "Color Gamut Transform Pairs", 1978).
+// toHSV converts a color by the hexcone model (Smith, "Color Gamut Transform Pairs", 1978).
 func toHSV[T float32 | float64](r, g, b T) (h, s, v T) {
 	v = max(r, g, b)
 	extent := v - min(r, g, b)

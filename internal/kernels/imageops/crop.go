@@ -14,7 +14,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "CropAndResize", Doc: "Cuts boxes, given by their corners from 0 to 1, out of images and resizes them to one size.",
+		Name: "CropAndResize", Doc: "Crops boxes, given by normalized corner coordinates, out of images and resizes them to a common size.",
 		In:  []string{"image: T", "boxes: float32", "box_ind: int32", "crop_size: int32"},
 		Out: []string{"crops: float32"},
 		Attrs: []string{
@@ -48,10 +48,10 @@ func cropShape(c *opdef.ShapeContext) error {
 	return sizedShape(c, n, 3, in.Dim(3))
 }
 
-// crops are boxes of images: each lies in the image that index names and has pixels at height times
-// width places.
+// crops describes boxes of images. index holds the image of each box, and height and width the size
+// of every crop.
 type crops struct {
-	boxes         []float32 // y1, x1, y2, x2 of each
+	boxes         []float32 // y1, x1, y2, x2 of each box
 	index         []int32
 	height, width int
 	image         tensor.Shape // [batch, height, width, depth]
@@ -59,8 +59,8 @@ type crops struct {
 
 func (c *crops) count() int { return len(c.index) }
 
-// place returns where pixel i of the n of a crop from lo to hi lies in an axis of the image, and
-// whether it lies inside.
+// place returns the position, along an axis of the image, of pixel i of a crop with n pixels from
+// lo to hi, and whether it is inside the image.
 func place(i, n, size int, lo, hi float32) (at float32, inside bool) {
 	last := float32(size - 1)
 	if n > 1 {
@@ -79,13 +79,13 @@ func (c *crops) x(box, i int) (float32, bool) {
 	return place(i, c.width, int(c.image[2]), c.boxes[box*4+1], c.boxes[box*4+3])
 }
 
-// pixel returns the first element of a pixel of the image that a box lies in.
+// pixel returns the index of the first element of a pixel in the image of a box.
 func (c *crops) pixel(box, y, x int) int {
 	return ((int(c.index[box])*int(c.image[1])+y)*int(c.image[2]) + x) * int(c.image[3])
 }
 
-// corners are the pixels around a place of an image, by their first elements, and the shares of the
-// lower and the right ones.
+// corners holds the four pixels around a position of an image, as indices of their first elements.
+// y is the weight of the bottom pixels and x that of the right ones.
 type corners struct {
 	topLeft, topRight, bottomLeft, bottomRight int
 	x, y                                       float32
@@ -100,7 +100,7 @@ func (c *crops) corners(box int, y, x float32) corners {
 	}
 }
 
-// newCrops checks boxes and the numbers of their images. Without boxes their shapes do not matter.
+// newCrops checks the boxes and their image indices. If there are no boxes, it accepts any shapes.
 func newCrops(boxes, index *tensor.Tensor, height, width int, image tensor.Shape) (*crops, error) {
 	c := &crops{height: height, width: width, image: image}
 	if boxes.NumElements() == 0 && index.NumElements() == 0 {
@@ -120,7 +120,7 @@ func newCrops(boxes, index *tensor.Tensor, height, width int, image tensor.Shape
 	return c, nil
 }
 
-// check checks that every box lies in some image.
+// check checks that the image of every box exists.
 func (c *crops) check() error {
 	for _, b := range c.index {
 		if b < 0 || int64(b) >= c.image[0] {
@@ -218,12 +218,12 @@ func fill(z []float32, v float32) {
 	}
 }
 
-// cutter fills rows of crops with pixels that are interpolated.
+// cutter fills rows of crops with interpolated pixels.
 type cutter struct {
 	*crops
 	blender
-	box         int // whose columns these are:
-	first, last int // those from first up to last lie inside the image
+	box         int // box that the columns belong to
+	first, last int // columns [first, last) lie inside the image
 	outside     float32
 }
 
@@ -244,8 +244,8 @@ func (c *cutter) row(out, in []float32, box, y int) {
 	fill(out[c.last*c.channels:], c.outside)
 }
 
-// enter finds the columns of a box. Places in the image only rise or only fall, so that those
-// inside lie together.
+// enter computes the columns of a box. Positions in the image are monotonic, so the columns inside
+// of it are adjacent.
 func (c *cutter) enter(box int) {
 	c.box, c.first, c.last = box, 0, 0
 	places := c.places[:0]
@@ -265,8 +265,8 @@ func (c *cutter) enter(box int) {
 	c.move(places)
 }
 
-// cropGradImageShape is the rule of CropAndResizeGradImage, whose last input is the shape of its
-// output.
+// cropGradImageShape is the shape function of CropAndResizeGradImage, whose last input holds the
+// shape of its output.
 func cropGradImageShape(c *opdef.ShapeContext) error {
 	s, err := shapefn.Input(c, 3)
 	if err != nil {

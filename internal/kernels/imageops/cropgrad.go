@@ -39,7 +39,7 @@ func checkCropGrads(grads *tensor.Tensor) error {
 	return nil
 }
 
-// gradCrops checks the boxes of a gradient, whose image is not yet known.
+// gradCrops checks the boxes of a gradient. The shape of the image is not yet known.
 func gradCrops(grads, boxes, index *tensor.Tensor) (*crops, error) {
 	c, err := newCrops(boxes, index, grads.Dim(1), grads.Dim(2), nil)
 	if err != nil {
@@ -127,8 +127,8 @@ func addCrops[T float32 | float64](c *crops, sums []T, grads []float32, nearest 
 	})
 }
 
-// each calls f for every pixel of a crop that lies inside of its image, with its place there and
-// its gradients.
+// each calls f for every pixel of a crop that lies inside its image. f receives the position in the
+// image and the gradients of the pixel.
 func (c *crops) each(grads []float32, f func(box, y, x int, atY, atX float32, grads []float32)) {
 	depth := int(c.image[3])
 	for box := range c.count() {
@@ -190,8 +190,8 @@ func cropGradBoxes(ctx *kernel.Context) error {
 	return nil
 }
 
-// shares returns how far pixel i of the n of a crop moves in an axis of the image when the crop's
-// start or end does.
+// shares returns the derivatives of the position of pixel i in the image with respect to the start
+// and the end of a crop of n pixels.
 func shares(i, n, size int) (start, end float32) {
 	last := float32(size - 1)
 	if n == 1 {

@@ -18,7 +18,7 @@ func init() {
 	for _, def := range []opdef.Def{
 		{Name: "DecodeJpeg", Doc: "Decodes a JPEG image.", In: contents, Out: []string{"image: uint8"}, Attrs: jpegAttrs, Shape: decodeShape},
 		{
-			Name: "DecodeAndCropJpeg", Doc: "Decodes a part of a JPEG image: from y, x on, of a height and a width.",
+			Name: "DecodeAndCropJpeg", Doc: "Decodes and crops a JPEG image to the window [y, x, height, width].",
 			In: []string{"contents: string", "crop_window: int32"}, Out: []string{"image: uint8"}, Attrs: jpegAttrs, Shape: decodeCropShape,
 		},
 		{
@@ -31,7 +31,7 @@ func init() {
 			Attrs: []string{"channels: int = 0"}, Shape: decodeShape,
 		},
 		{
-			Name: "DecodeImage", Doc: "Decodes an image of any of the formats BMP, GIF, JPEG, PNG and WebP.",
+			Name: "DecodeImage", Doc: "Decodes a BMP, GIF, JPEG, PNG or WebP image, depending on its contents.",
 			In: contents, Out: []string{"image: dtype"},
 			Attrs: []string{"channels: int = 0", "dtype: {uint8, uint16, float32} = uint8", "expand_animations: bool = true"},
 			Shape: decodeShape,
@@ -82,13 +82,13 @@ func decodeGIFShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// decoder is a node that decodes images. It takes any format that fits its output, whatever its
-// name says, as TensorFlow's do.
+// decoder is the kernel of an operation that decodes images. Like TensorFlow's kernels, it accepts
+// any format that fits its output, independent of the name of the operation.
 type decoder struct {
 	op       string
-	channels int // of the output; 0 for those of the file
+	channels int // channels of the output; 0 for those of the file
 	dtype    tensor.DType
-	expand   bool // all frames of an animation
+	expand   bool // decode all frames of an animation
 	jpeg     jpegOptions
 }
 
@@ -122,7 +122,7 @@ func newDecoder(c *kernel.Construction) (kernel.Kernel, error) {
 	return kernel.Func(d.compute), nil
 }
 
-// formats are the decoders of file formats by the bytes that files begin with.
+// formats lists the file formats and the bytes that their files begin with.
 var formats = []struct {
 	magic  string
 	decode func(d *decoder, ctx *kernel.Context, data string) error
@@ -156,7 +156,8 @@ func (d *decoder) compute(ctx *kernel.Context) error {
 	return status.InvalidArgumentf("Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required.")
 }
 
-// refuse says why the node cannot take a format, which a better operation would.
+// refuse returns an error if the operation does not support a format. better names the operation to
+// use instead.
 func (d *decoder) refuse(format, better string) error {
 	switch d.op {
 	case "DecodeBmp":
@@ -169,7 +170,7 @@ func (d *decoder) refuse(format, better string) error {
 	return nil
 }
 
-// output makes the output from pixels of 8 bits, widened to the type of the node.
+// output creates the output from 8-bit pixels, converted to the element type of the kernel.
 func (d *decoder) output(ctx *kernel.Context, shape tensor.Shape, pix []uint8) error {
 	if d.op == "DecodeGif" && len(shape) == 3 {
 		shape = append(tensor.Shape{1}, shape...)

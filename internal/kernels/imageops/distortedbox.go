@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	const doc = "Draws a box at random, for crops of an image, which covers enough of one of the given boxes."
+	const doc = "Generates a random box for cropping an image, which covers a minimum share of one of the given boxes."
 	boxAttrs := []string{
 		"aspect_ratio_range: list(float) = [0.75, 1.3300000429153442]", "area_range: list(float) = [0.05000000074505806, 1.0]",
 		"max_attempts: int = 100", "use_image_if_no_bounding_boxes: bool = false",
@@ -29,7 +29,7 @@ func init() {
 	stateful("SampleDistortedBoundingBox", in, []string{"min_object_covered: float = 0.10000000149011612"})
 	stateful("SampleDistortedBoundingBoxV2", append(in[:2:2], "min_object_covered: float32"), nil)
 	kernel.RegisterNew(opdef.Def{
-		Name: "StatelessSampleDistortedBoundingBox", Doc: doc + " The seed alone decides which.",
+		Name: "StatelessSampleDistortedBoundingBox", Doc: doc + " The result depends only on the inputs and the seed.",
 		In: append(in[:2:2], "min_object_covered: float32", "seed: Tseed"), Out: out,
 		Attrs: append([]string{types, "Tseed: {int32, int64}"}, boxAttrs...), Shape: distortedShape,
 	}, newDistortedBox)
@@ -68,12 +68,12 @@ func distortedShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// distortedBox draws boxes whose aspect ratio and share of the image's area lie in given ranges.
+// distortedBox draws boxes with an aspect ratio and a relative area in given ranges.
 type distortedBox struct {
-	covered      float32 // the share of one of the given boxes that a drawn one must have in it
+	covered      float32 // minimum share of one of the given boxes that a drawn box must cover
 	aspect, area [2]float32
 	attempts     int
-	wholeImage   bool // stands in for boxes that are not given
+	wholeImage   bool // use the whole image if there are no boxes
 	source       *philox.Source
 }
 
@@ -119,7 +119,7 @@ func (r rect) intersect(s rect) rect {
 	return t
 }
 
-// Compute implements kernel.Kernel.
+// Compute implements [kernel.Kernel].
 func (d *distortedBox) Compute(ctx *kernel.Context) error {
 	image, err := imageSize(ctx.Input(0))
 	if err != nil {
@@ -210,7 +210,7 @@ func (d *distortedBox) boxes(in *tensor.Tensor, image rect) ([]rect, error) {
 	return boxes, nil
 }
 
-// covers reports whether r has enough of one of the boxes in it.
+// covers reports whether r covers at least the given share of one of the boxes.
 func covers(r rect, boxes []rect, share float32) bool {
 	if r.area() < 1 {
 		return false
@@ -223,8 +223,9 @@ func covers(r rect, boxes []rect, share float32) bool {
 	return false
 }
 
-// draw draws a box with the given ratio of width to height: its height first, between those of the
-// smallest and the largest area, then its place. It returns false if none fits.
+// draw draws a box with the given ratio of width to height: first its height, which must lie
+// between those of the smallest and the largest area, then its position. It returns false if no box
+// fits.
 func (d *distortedBox) draw(words *philox.Words, image rect, aspect float32) (rect, bool) {
 	if image.x1 <= 0 || image.y1 <= 0 || d.area[0] > d.area[1] {
 		return rect{}, false
@@ -246,7 +247,7 @@ func (d *distortedBox) draw(words *philox.Words, image rect, aspect float32) (re
 		height += int(words.Below(uint32(tallest - height + 1)))
 	}
 	width := widthOf(height)
-	// Rounding may have moved the area beyond its bounds by a row.
+	// Rounding may have moved the area out of its bounds, by one row.
 	if float32(width*height) < least {
 		height++
 		width = widthOf(height)
@@ -274,8 +275,8 @@ func nearestInt(x float32) int { return int(math.RoundToEven(float64(x))) }
 
 func sqrt32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-// write makes the outputs: where the box begins and its size, for Slice, and its corners as shares
-// of the image.
+// write sets the outputs: begin and size of the box, for Slice, and its corners in normalized
+// coordinates.
 func write(ctx *kernel.Context, box, image rect) error {
 	for i, v := range [2][3]int64{{int64(box.y0), int64(box.x0), 0}, {int64(box.y1 - box.y0), int64(box.x1 - box.x0), -1}} {
 		out, err := ctx.Allocate(i, tensor.Shape{3})

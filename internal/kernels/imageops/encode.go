@@ -18,7 +18,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "EncodePng", Doc: "Encodes images of 8 or 16 bits as PNG.",
+		Name: "EncodePng", Doc: "Encodes images with 8 or 16 bits per sample as PNG.",
 		In: []string{"image: T"}, Out: []string{"contents: string"},
 		Attrs: []string{"compression: int = -1", "T: {uint8, uint16} = uint8"},
 		Shape: func(c *opdef.ShapeContext) error {
@@ -73,7 +73,7 @@ func newEncodePNG(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// encodePNG encodes samples of one or two bytes.
+// encodePNG encodes an image with samples of bytesPer bytes, one or two.
 func encodePNG(pix []byte, height, width, channels, bytesPer, level int) (string, error) {
 	var data bytes.Buffer
 	z, err := zlib.NewWriterLevel(&data, level)
@@ -85,9 +85,9 @@ func encodePNG(pix []byte, height, width, channels, bytesPer, level int) (string
 	for y := range height {
 		copy(row, pix[y*size:])
 		for i := 0; bytesPer == 2 && i < size; i += 2 {
-			row[i], row[i+1] = row[i+1], row[i] // samples are stored with the high byte first
+			row[i], row[i+1] = row[i+1], row[i] // samples are big-endian
 		}
-		_, _ = z.Write(filter.line(row, above)) // it writes to memory
+		_, _ = z.Write(filter.line(row, above)) // writing to memory cannot fail
 		above, row = row, above
 	}
 	z.Close()
@@ -100,11 +100,11 @@ func encodePNG(pix []byte, height, width, channels, bytesPer, level int) (string
 	return string(appendChunk(out, "IEND", nil)), nil
 }
 
-// pngFilter makes the lines of a PNG file of rows: their differences from what neighbours predict.
-// Of the five predictions each row has that which leaves the least, as libpng does.
+// pngFilter computes the filtered lines of a PNG file: the differences of a row from a prediction.
+// As libpng does, it chooses for each row the prediction with the smallest differences.
 type pngFilter struct {
-	step int // bytes of a pixel
-	// by prediction: nothing, the pixel to the left, the row above, their mean, Paeth's choice
+	step int // bytes per pixel
+	// indexed by prediction: none, left pixel, row above, average of both, Paeth
 	lines [5][]byte
 }
 
@@ -127,7 +127,7 @@ func (f *pngFilter) line(row, above []byte) []byte {
 		up := above[i]
 		for k, d := range [len(f.lines)]byte{v, v - left, v - up, v - byte((int(left)+int(up))/2), v - paeth(left, up, corner)} {
 			f.lines[k][1+i] = d
-			sums[k] += int(min(d, -d)) // the distance from 0 of the difference as a signed number
+			sums[k] += int(min(d, -d)) // absolute value of the difference as a signed number
 		}
 	}
 	best := 0
@@ -139,7 +139,7 @@ func (f *pngFilter) line(row, above []byte) []byte {
 	return f.lines[best]
 }
 
-// paeth returns that of three neighbours which is nearest to left + up - corner.
+// paeth returns the neighbour that is nearest to left + up - corner.
 func paeth(left, up, corner byte) byte {
 	p := int(left) + int(up) - int(corner)
 	a, b, c := distance(p, int(left)), distance(p, int(up)), distance(p, int(corner))

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestRowsOfPNG encodes ramps and noise, which ask for each of the predictions, and reads them
-// back.
+// TestRowsOfPNG encodes ramps and noise, which use all predictions, and decodes them.
 func TestRowsOfPNG(t *testing.T) {
 	const height, width, channels = 200, 256, 3
 	ramp, noise := make([]byte, 0, height*width*channels), make([]byte, height*width*channels)
@@ -20,7 +19,7 @@ func TestRowsOfPNG(t *testing.T) {
 	for i := range noise {
 		state = state*1664525 + 1013904223
 		noise[i] = byte(state >> 24)
-		if i/channels/width > height/2 { // smooth below
+		if i/channels/width > height/2 { // smooth lower half
 			noise[i] /= 32
 		}
 	}
@@ -29,7 +28,7 @@ func TestRowsOfPNG(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const most = 1150 // TensorFlow's own bound for this ramp
+		const most = 1150 // the size limit in TensorFlow's test of this ramp
 		if name == "ramp" && len(text) > most {
 			t.Errorf("a ramp takes %d bytes, want at most %d", len(text), most)
 		}

@@ -19,7 +19,7 @@ func init() {
 		return err
 	}
 	kernel.RegisterNew(opdef.Def{
-		Name: "EncodeJpeg", Doc: "Encodes an image as JPEG, its colors at half the resolution if chroma_downsampling.",
+		Name: "EncodeJpeg", Doc: "Encodes an image as JPEG, with colors at half the resolution if chroma_downsampling is true.",
 		In: []string{"image: uint8"}, Out: []string{"contents: string"},
 		Attrs: []string{
 			"format: {'', 'grayscale', 'rgb'} = ''", "quality: int = 95", "progressive: bool = false",
@@ -29,7 +29,7 @@ func init() {
 		Shape: shape,
 	}, newEncodeJPEG)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "EncodeJpegVariableQuality", Doc: "Encodes an image as JPEG with the quality that an input gives.",
+		Name: "EncodeJpegVariableQuality", Doc: "Encodes an image as JPEG with the given quality.",
 		In: []string{"images: uint8", "quality: int32"}, Out: []string{"contents: string"}, Shape: shape,
 	}, encodeVariableQuality)
 }
@@ -121,7 +121,7 @@ func checkChannels(in *tensor.Tensor) error {
 
 func errEncoding() error { return status.Internalf("JPEG encoding failed") }
 
-// encodeJPEG encodes input 0, of 1 or 3 channels.
+// encodeJPEG encodes input 0, which has 1 or 3 channels.
 func encodeJPEG(ctx *kernel.Context, o jpeg.Options) error {
 	in := ctx.Input(0)
 	height, width := in.Dim(0), in.Dim(1)
@@ -134,10 +134,10 @@ func encodeJPEG(ctx *kernel.Context, o jpeg.Options) error {
 
 const perInch, perCentimeter = 1, 2
 
-// density returns the segment that tells the density of pixels (JFIF 1.1).
+// density returns the segment with the pixel density (JFIF 1.1).
 func density(unit byte, x, y int) string {
 	body := append([]byte("JFIF\x00\x01\x01"), unit)
 	body = binary.BigEndian.AppendUint16(body, uint16(x))
 	body = binary.BigEndian.AppendUint16(body, uint16(y))
-	return jpeg.Segment(0xe0, append(body, 0, 0)) // no small picture
+	return jpeg.Segment(0xe0, append(body, 0, 0)) // no thumbnail
 }

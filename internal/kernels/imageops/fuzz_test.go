@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// FuzzDecode feeds files to the decoder: whatever they hold, it answers with an image or with
-// InvalidArgument.
+// FuzzDecode passes arbitrary files to the decoder. It must return an image or an InvalidArgument
+// error.
 func FuzzDecode(f *testing.F) {
 	for _, file := range []string{"testdata/decode.txt", "testdata/webp.txt"} {
 		cases, err := kerneltest.ReadCases(file)
@@ -34,7 +34,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestPNGRoundTrip checks that what is encoded is decoded to the same pixels.
+// TestPNGRoundTrip checks that decoding an encoded image returns the same pixels.
 func TestPNGRoundTrip(t *testing.T) {
 	env := kerneltest.NewEnv()
 	for channels := int64(1); channels <= 4; channels++ {

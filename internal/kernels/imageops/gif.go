@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// gifPixels returns the number of pixels in all frames of a GIF file and of the largest one, from
-// the headers of its blocks.
+// gifPixels returns the number of pixels in all frames of a GIF file, and in its largest frame,
+// from the headers of its blocks.
 func gifPixels(data string) (all, largest int) {
 	const header = 13
 	table := func(flags byte) int {
@@ -62,7 +62,7 @@ func (d *decoder) decodeGIF(ctx *kernel.Context, data string) error {
 	invalid := func(why string) error {
 		return status.InvalidArgumentf("Invalid GIF data (size %d), %s", len(data), why)
 	}
-	// LZW makes at most 4096 pixels of one code of 12 bits.
+	// LZW expands one code of 12 bits to at most 4096 pixels.
 	const expansion = 4096
 	if all, largest := gifPixels(data); all*3 >= maxPixels || largest > len(data)*expansion {
 		return invalid("failed to slurp gif file: Image is defective, decoding aborted")
@@ -108,7 +108,7 @@ func (d *decoder) outputFrames(ctx *kernel.Context, frames []*image.Paletted) er
 	return d.output(ctx, shape, pix)
 }
 
-// drawFrame draws a frame on those before it: what is transparent shows them, or black.
+// drawFrame draws a frame over the preceding ones. Transparent pixels leave them visible, or black.
 func drawFrame(pix []uint8, f *image.Paletted, height, width int) {
 	r := f.Rect.Intersect(image.Rect(0, 0, width, height))
 	for y := r.Min.Y; y < r.Max.Y; y++ {

@@ -14,7 +14,7 @@ import (
 func init() {
 	for _, name := range []string{"ExtractGlimpse", "ExtractGlimpseV2"} {
 		kernel.RegisterNew(opdef.Def{
-			Name: name, Doc: "Cuts a window of one size out of each image, at its own place; what lies outside is noise.",
+			Name: name, Doc: "Extracts from each image a window of the given size at its own offset. Parts of the window outside of the image are filled with noise.",
 			In: []string{"input: float32", "size: int32", "offsets: float32"}, Out: []string{"glimpse: float32"},
 			Attrs: []string{
 				"centered: bool = true", "normalized: bool = true", "uniform_noise: bool = true", "noise: string = 'uniform'",
@@ -46,8 +46,8 @@ func glimpseShape(c *opdef.ShapeContext) error {
 	return sizedShape(c, batch, 1, in.Dim(3))
 }
 
-// glimpses is a node of ExtractGlimpse. Its first version moved windows by half their size whatever
-// the attributes say.
+// glimpses is the kernel of ExtractGlimpse. The first version of the operation always shifts
+// windows by half their size.
 type glimpses struct {
 	first, centered, normalized bool
 	noise                       func(out, image []float32, channels int)
@@ -111,13 +111,13 @@ func (g *glimpses) compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// window is one axis of a glimpse: n elements from position from of the image go to position to;
-// the window has size elements, the image length.
+// window is one axis of a glimpse: n elements at position from of the image go to position to of
+// the window. The window has size elements and the image has length elements.
 type window struct{ from, to, n, size, length int }
 
 func (w window) inside() bool { return w.from+w.size < w.length && w.to == 0 && w.n == w.size }
 
-// window returns where a window of the given size lies on an axis.
+// window returns the position of a window of the given size along an axis.
 func (g *glimpses) window(offset float32, length, size int) window {
 	const far = 1 << 40 // beyond any image
 	x, half := offset, float32(size)/2
@@ -177,7 +177,8 @@ func uniformNoise(out, image []float32, _ int) {
 	}
 }
 
-// gaussianNoise has the mean and the deviation of each channel and stays within its bounds.
+// gaussianNoise fills out with noise that has the mean and the standard deviation of each channel
+// of the image, clamped to the range of its pixels.
 func gaussianNoise(out, image []float32, channels int) {
 	n := float64(len(image) / channels)
 	for c := range channels {

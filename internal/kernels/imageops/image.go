@@ -1,8 +1,8 @@
-// Package imageops holds the operations on images: resizing, cropping, colours, boxes and codecs.
+// Package imageops implements the image operations: resizing, cropping, colors, boxes and codecs.
 //
-// An image is a tensor [height, width, channels], a batch of images [batch, height, width,
-// channels]. Operations that interpolate compute in float32 whatever the type of the pixels, as
-// TensorFlow does, so that they widen their input once and exist once.
+// An image is a tensor [height, width, channels], and a batch of images [batch, height, width,
+// channels]. As in TensorFlow, operations that interpolate compute in float32 for every pixel type:
+// they convert their input once and share one implementation.
 package imageops
 
 import (
@@ -13,8 +13,8 @@ import (
 // checkDim checks dimension i of a shape of known rank.
 func checkDim(s shapefn.Shape, i int, want int64) error { return shapefn.CheckDim(s.Dim(i), want) }
 
-// sizedShape is the rule of operations whose output is [batch, height, width, channels] with height
-// and width given by an input.
+// sizedShape sets the output shape to [batch, height, width, channels], where an input holds height
+// and width.
 func sizedShape(c *opdef.ShapeContext, batch int64, sizeInput int, channels int64) error {
 	size, err := opdef.WithRank(c.In[sizeInput], 1)
 	if err != nil {
@@ -31,7 +31,7 @@ func sizedShape(c *opdef.ShapeContext, batch int64, sizeInput int, channels int6
 	return nil
 }
 
-// secondShape is the rule of gradients, whose output is like the second input.
+// secondShape is the shape function of gradients whose output has the shape of input 1.
 func secondShape(c *opdef.ShapeContext) error {
 	c.Out[0] = c.In[1]
 	return nil

@@ -13,7 +13,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ExtractJpegShape", Doc: "Reads the height, width and channels of a JPEG image from its header.",
+		Name: "ExtractJpegShape", Doc: "Extracts the shape [height, width, channels] of a JPEG-encoded image from its header.",
 		In: []string{"contents: string"}, Out: []string{"image_shape: output_type"},
 		Attrs: []string{"output_type: {int32, int64} = int32"},
 		Shape: func(c *opdef.ShapeContext) error {
@@ -24,20 +24,21 @@ func init() {
 	}, extractJPEGShape)
 }
 
-// jpegOptions are how a JPEG image is decoded: made smaller by ratio, colors interpolated between
-// their samples if fancy.
+// jpegOptions describes how a JPEG image is decoded: reduced by ratio, and with interpolated chroma
+// samples if fancy is set.
 type jpegOptions struct {
 	ratio int
 	fancy bool
 }
 
-// maxPixels bounds what is decoded, in elements, before memory is taken for it.
+// maxPixels bounds the number of decoded elements. It is checked before memory is allocated.
 const maxPixels = 1 << 29
 
-// header is the start of frame of a JPEG file.
+// header holds the start of frame of a JPEG file.
 type header struct{ height, width, channels int }
 
-// jpegHeader finds the start of frame: it follows segments of a marker and a length.
+// jpegHeader finds the start of frame. It follows segments that consist of a marker, a length and a
+// body.
 func jpegHeader(data string) (header, bool) {
 	for at := 2; at+4 <= len(data); {
 		marker := data[at+1]
@@ -47,7 +48,7 @@ func jpegHeader(data string) (header, bool) {
 		case marker == 0xff: // padding
 			at++
 			continue
-		case marker == 0x01 || marker >= 0xd0 && marker <= 0xd7: // no length
+		case marker == 0x01 || marker >= 0xd0 && marker <= 0xd7: // markers without length
 			at += 2
 			continue
 		}
@@ -108,7 +109,8 @@ func (d *decoder) decodeJPEG(ctx *kernel.Context, data string) error {
 	return d.output(ctx, tensor.Shape{int64(p.height), int64(p.width), int64(p.channels)}, p.pix)
 }
 
-// cropWindow returns the y, x, height and width of input 1; nil if there is none.
+// cropWindow returns the values y, x, height and width of input 1, or nil if there is no such
+// input.
 func cropWindow(ctx *kernel.Context) ([]int32, error) {
 	if ctx.NumInputs() < 2 {
 		return nil, nil
@@ -123,7 +125,7 @@ func cropWindow(ctx *kernel.Context) ([]int32, error) {
 	return tensor.Values[int32](in), nil
 }
 
-// picture holds pixels of 8 bits in rows.
+// picture holds rows of 8-bit pixels.
 type picture struct {
 	height, width, channels int
 	pix                     []uint8
@@ -134,7 +136,7 @@ func (p *picture) row(x, y int) []uint8 {
 	return p.pix[(y*p.width+x)*p.channels : (y+1)*p.width*p.channels]
 }
 
-// readJPEG decodes an image to 1 or 3 channels, or those that it has.
+// readJPEG decodes an image to 1 or 3 channels, or to its own number of channels if channels is 0.
 func readJPEG(data string, channels int, options jpegOptions) (*picture, bool) {
 	h, ok := jpegHeader(data)
 	if !ok || h.height*h.width*h.channels/(options.ratio*options.ratio) >= maxPixels || h.height*h.width >= maxPixels {
@@ -196,7 +198,7 @@ func jpegPixels(img image.Image, channels int, fancy bool) []uint8 {
 	return out
 }
 
-// shrink returns the picture with squares of ratio by ratio pixels replaced by their means.
+// shrink returns the picture with each square of ratio by ratio pixels replaced by its mean.
 func (p *picture) shrink(ratio int) *picture {
 	if ratio == 1 {
 		return p
@@ -218,7 +220,8 @@ func (p *picture) shrink(ratio int) *picture {
 	return out
 }
 
-// crop cuts the window y, x, height, width out of the picture, which must contain it.
+// crop returns the window [y, x, height, width] of the picture. It reports false if the picture
+// does not contain the window.
 func (p *picture) crop(window []int32) (*picture, bool) {
 	y, x, height, width := int(window[0]), int(window[1]), int(window[2]), int(window[3])
 	if y < 0 || x < 0 || height <= 0 || width <= 0 || y+height > p.height || x+width > p.width {

@@ -12,12 +12,12 @@ import (
 func init() {
 	attrs := []string{anyPixel, "align_corners: bool = false", "half_pixel_centers: bool = false"}
 	kernel.RegisterNew(opdef.Def{
-		Name: "ResizeNearestNeighbor", Doc: "Resizes images; a pixel is the nearest one of the original.",
+		Name: "ResizeNearestNeighbor", Doc: "Resizes images to size using nearest neighbor interpolation.",
 		In: []string{"images: T", "size: int32"}, Out: []string{"resized_images: T"}, Attrs: attrs, Shape: resizeShape,
 	}, newNearest)
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "ResizeNearestNeighborGrad", Doc: "Computes the gradient of ResizeNearestNeighbor; size is that of the original images.",
+			Name: "ResizeNearestNeighborGrad", Doc: "Computes the gradient of ResizeNearestNeighbor. size is the size of the original images.",
 			In: []string{"grads: T", "size: int32"}, Out: []string{"output: T"},
 			Attrs: append([]string{"T: {uint8, int8, int32, float16, float32, float64, bfloat16}"}, attrs[1:]...),
 			Shape: resizeShape,
@@ -37,7 +37,7 @@ func addTo[T number](z, x, y []T) {
 	}
 }
 
-// nearest returns the input pixel for each output pixel.
+// nearest returns the index of the input pixel of each output pixel.
 func (a axis) nearest(corners bool) []int {
 	at := make([]int, a.out)
 	for i := range at {

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	const doc = "Selects boxes, best scores first, that overlap little with those selected before."
+	const doc = "Computes non-maximum suppression: selects boxes in descending order of score and drops those that overlap too much with a selected box."
 	boxes := []string{"boxes: T", "scores: T", "max_output_size: int32"}
 	typed := []string{"T: {float16, float32} = float32", "T_threshold: {float16, float32} = float32"}
 	pad := "pad_to_max_output_size: bool = false"
@@ -77,7 +77,7 @@ func suppressionShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// newSuppression makes the kernel of all versions: later ones have more inputs and outputs.
+// newSuppression creates the kernel of every version. Later versions have more inputs and outputs.
 func newSuppression(c *kernel.Construction) (kernel.Kernel, error) {
 	overlaps, rounded := c.Op.Name == "NonMaxSuppressionWithOverlaps", asFloat
 	if c.Inputs[0] == tensor.Float16 {
@@ -135,7 +135,7 @@ func (s *suppression) readScalars(ctx *kernel.Context, overlaps, v3 bool) error 
 	return nil
 }
 
-// readBoxes reads the first two inputs: boxes or how much they overlap, and scores.
+// readBoxes reads the first two inputs: boxes or their pairwise overlaps, and scores.
 func (s *suppression) readBoxes(ctx *kernel.Context, overlaps bool) error {
 	boxes, scores := ctx.Input(0), ctx.Input(1)
 	switch {

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "CombinedNonMaxSuppression", Doc: "Selects boxes of each class apart and keeps those with the best scores of all.",
+		Name: "CombinedNonMaxSuppression", Doc: "Computes non-maximum suppression for each class separately and returns the boxes with the highest scores of all classes.",
 		In: []string{
 			"boxes: float32", "scores: float32", "max_output_size_per_class: int32", "max_total_size: int32",
 			"iou_threshold: float32", "score_threshold: float32",
@@ -67,11 +67,11 @@ func combinedShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// combined is one run of CombinedNonMaxSuppression.
+// combined holds the inputs of CombinedNonMaxSuppression.
 type combined struct {
 	perClass, total      int
 	threshold, least     float32
-	n, classes, variants int // boxes of an image; variants is 1 or a box for each class
+	n, classes, variants int // n boxes per image; variants is 1 or classes
 }
 
 func (c *combined) read(ctx *kernel.Context) error {
@@ -126,7 +126,7 @@ type detection struct {
 	box   []float32
 }
 
-// detect returns the boxes of an image that are selected, best scores first.
+// detect returns the selected boxes of an image in descending order of score.
 func (c *combined) detect(boxes, scores []float32) []detection {
 	var found []detection
 	for class := range c.classes {
@@ -136,7 +136,7 @@ func (c *combined) detect(boxes, scores []float32) []detection {
 			similarity: func(i, j int) float32 {
 				similar := overlap(at(i), at(j))
 				if math.IsNaN(float64(similar)) {
-					return 0 // nothing is passed over for it
+					return 0 // NaN prunes no box
 				}
 				return similar
 			},

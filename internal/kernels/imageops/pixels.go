@@ -12,7 +12,8 @@ type number interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// pixels returns the elements of a numeric tensor as float32; those of a float32 tensor are shared.
+// pixels returns the elements of a numeric tensor as float32. For a float32 tensor they share its
+// memory.
 func pixels(t *tensor.Tensor) []float32 {
 	switch t.DType() {
 	case tensor.Float32:
@@ -36,7 +37,7 @@ func pixels(t *tensor.Tensor) []float32 {
 	case tensor.Int64:
 		return converted[float32](tensor.Values[int64](t))
 	}
-	panic(fmt.Sprintf("image: no pixels of type %v", t.DType()))
+	panic(fmt.Sprintf("imageops: unsupported pixel type %v", t.DType()))
 }
 
 func converted[To, From number](src []From) []To {
@@ -47,7 +48,7 @@ func converted[To, From number](src []From) []To {
 	return dst
 }
 
-// via returns the elements of src as a loop converts them.
+// via converts the elements of src to float32.
 func via[From number](convert func(dst []float32, src []From), src []From) []float32 {
 	dst := make([]float32, len(src))
 	convert(dst, src)
@@ -60,8 +61,8 @@ func widened[H elementwise.Short](src []H) []float32 {
 	return dst
 }
 
-// scratch returns float32 elements that become those of t, of a floating type, when they are handed
-// to store: the elements of t themselves if it is a float32 tensor. They are cleared.
+// scratch returns zeroed float32 elements for a floating-point tensor t. For a float32 tensor they
+// are the elements of t. Pass them to store when they are complete.
 func scratch(t *tensor.Tensor) []float32 {
 	if t.DType() != tensor.Float32 {
 		return make([]float32, t.NumElements())
@@ -71,7 +72,7 @@ func scratch(t *tensor.Tensor) []float32 {
 	return v
 }
 
-// store makes the elements of t those of vals, which scratch returned for it.
+// store converts vals, which scratch returned for t, to the elements of t.
 func store(t *tensor.Tensor, vals []float32) {
 	switch t.DType() {
 	case tensor.Float16:

@@ -13,15 +13,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// pngHeader is what a PNG file says of its pixels.
+// pngHeader describes the pixels of a PNG file.
 type pngHeader struct {
 	width, height   uint32
-	depth           uint8 // bits of a sample
-	color           uint8 // bits: 1 palette, 2 color, 4 opacity
-	hasTransparency bool  // of single colors
+	depth           uint8 // bits per sample
+	color           uint8 // flags: 1 palette, 2 color, 4 alpha
+	hasTransparency bool  // has a tRNS chunk: transparent colors
 }
 
-// parsePNG reads the chunks before the pixels.
+// parsePNG reads the chunks that precede the pixels.
 func parsePNG(data string) (h pngHeader, ok bool) {
 	const signature, overhead = 8, 12
 	for at := signature; at+overhead <= len(data); {
@@ -84,7 +84,7 @@ func (d *decoder) decodePNG(ctx *kernel.Context, data string) error {
 	if channels == 0 {
 		channels = h.channels()
 	}
-	// Deflate makes at most 1032 bytes of one: more pixels than that allows are not in the file.
+	// Deflate expands a byte to at most 1032 bytes, which bounds the number of pixels.
 	const expansion = 1032
 	if width*height/8 > int64(len(data))*expansion {
 		return status.InvalidArgumentf("Invalid PNG data, size %d", len(data))
@@ -105,7 +105,7 @@ func (d *decoder) decodePNG(ctx *kernel.Context, data string) error {
 	return nil
 }
 
-// fill sets out to the pixels of an image, whose samples it widens or narrows to the type of out.
+// fill sets out to the pixels of an image, with samples converted to the type of out.
 func (h *pngHeader) fill(out *tensor.Tensor, img image.Image, channels int) {
 	at := 0
 	h.samples(img, channels, func(v uint16) {
@@ -121,8 +121,8 @@ func (h *pngHeader) fill(out *tensor.Tensor, img image.Image, channels int) {
 	})
 }
 
-// samples calls put for the samples of all pixels in order, as 16 bits. Pixels without opacity have
-// that of the largest sample of the file's depth, as libpng has it.
+// samples calls put with the samples of all pixels in order, as 16 bits. As in libpng, pixels
+// without alpha are opaque: their alpha is the largest sample of the file's bit depth.
 func (h *pngHeader) samples(img image.Image, channels int, put func(uint16)) {
 	opaque := uint16(min(1<<h.depth-1, math.MaxUint8)) * 0x101
 	if h.depth == 16 {
@@ -150,8 +150,8 @@ func (h *pngHeader) samples(img image.Image, channels int, put func(uint16)) {
 	}
 }
 
-// gray returns the brightness of a color with the weights of ITU-R BT.601, in the depth of the
-// file: rounded for 16 bits, cut off for fewer, as libpng has it.
+// gray returns the luma of a color with the weights of ITU-R BT.601, in the bit depth of the file.
+// As in libpng, it is rounded for 16 bits and truncated for fewer.
 func (h *pngHeader) gray(c color.NRGBA64) uint16 {
 	if c.R == c.G && c.G == c.B {
 		return c.R
@@ -163,7 +163,7 @@ func (h *pngHeader) gray(c color.NRGBA64) uint16 {
 	return uint16(weigh(c.R>>8, c.G>>8, c.B>>8)>>15) * 0x101
 }
 
-// straight returns a pixel whose color is not multiplied by its opacity.
+// straight returns a pixel with non-premultiplied alpha.
 func straight(img image.Image, x, y int) color.NRGBA64 {
 	switch c := img.At(x, y).(type) {
 	case color.NRGBA64:

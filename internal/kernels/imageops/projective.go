@@ -28,10 +28,10 @@ func init() {
 			}),
 		})
 	}
-	const doc = "Gives images of the given height and width whose pixel (x, y) is that of images at " +
+	const doc = "Computes a projective transform of images. Output pixel (x, y) is the input pixel at " +
 		"((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]"
-	project("ImageProjectiveTransformV2", doc+"; places outside are 0, or what fill_mode says.", in)
-	project("ImageProjectiveTransformV3", doc+"; places outside are fill_value, or what fill_mode says.", append(in[:3:3], "fill_value: float32"))
+	project("ImageProjectiveTransformV2", doc+". Points outside of the image are 0, or follow fill_mode.", in)
+	project("ImageProjectiveTransformV3", doc+". Points outside of the image are fill_value, or follow fill_mode.", append(in[:3:3], "fill_value: float32"))
 }
 
 func projectiveShape(c *opdef.ShapeContext) error {
@@ -42,7 +42,7 @@ func projectiveShape(c *opdef.ShapeContext) error {
 	return sizedShape(c, images.Dim(0), 2, images.Dim(3))
 }
 
-// conversion is how elements become float32 and back.
+// conversion converts elements to float32 and back.
 type conversion[T any] struct {
 	to   func(T) float32
 	from func(float32) T
@@ -52,7 +52,7 @@ func fromNumber[T number]() conversion[T] {
 	return conversion[T]{func(v T) float32 { return float32(v) }, func(x float32) T { return T(x) }}
 }
 
-// border maps a coordinate to one inside an axis of n pixels.
+// border maps a coordinate into an axis of n pixels.
 type border func(x float32, n int) float32
 
 var borders = map[string]border{
@@ -64,7 +64,7 @@ var borders = map[string]border{
 
 func clamp(x float32, n int) float32 { return max(0, min(x, float32(n-1))) }
 
-// reflect continues abcd as dcba|abcd|dcba.
+// reflect extends abcd as dcba|abcd|dcba.
 func reflect(x float32, n int) float32 {
 	if n <= 1 {
 		return 0
@@ -87,7 +87,7 @@ func reflect(x float32, n int) float32 {
 	return clamp(x, n)
 }
 
-// wrap continues abcd as abcd|abcd|abcd.
+// wrap extends abcd as abcd|abcd|abcd.
 func wrap(x float32, n int) float32 {
 	if n <= 1 {
 		return 0
@@ -125,7 +125,7 @@ type projective[T tensor.Elem] struct {
 	border   border
 }
 
-// Compute implements kernel.Kernel.
+// Compute implements [kernel.Kernel].
 func (p *projective[T]) Compute(ctx *kernel.Context) error {
 	images, transforms, size := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 	switch {
@@ -170,7 +170,7 @@ func (p *projective[T]) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// source is one image to read from.
+// source is an input image.
 type source[T any] struct {
 	x                    []T
 	height, width, depth int
@@ -208,7 +208,7 @@ func (p *projective[T]) row(z []T, s source[T], t []float32, y int) {
 	}
 }
 
-// pixelOf returns a coordinate as an integer; those far outside any image are -1.
+// pixelOf converts a coordinate to an integer. Coordinates far outside of any image become -1.
 func pixelOf(x float64) int {
 	if !(x > -1 && x < math.MaxInt32) {
 		return -1
@@ -216,7 +216,7 @@ func pixelOf(x float64) int {
 	return int(x)
 }
 
-// between interpolates along x, then y.
+// between interpolates along x, then along y.
 func (p *projective[T]) between(s *source[T], y, x float32, channel int) T {
 	top, left := float32(math.Floor(float64(y))), float32(math.Floor(float64(x)))
 	bottom, right := top+1, left+1

@@ -13,7 +13,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "QuantizedResizeBilinear",
-			Doc:  "Resizes images of integers that stand for numbers of a range; a pixel is interpolated linearly between the four around it.",
+			Doc:  "Resizes quantized images to size using quantized bilinear interpolation.",
 			In:   []string{"images: T", "size: int32", "min: float32", "max: float32"},
 			Out:  []string{"resized_images: T", "out_min: float32", "out_max: float32"},
 			Attrs: []string{
@@ -29,7 +29,7 @@ func init() {
 	})
 }
 
-// newQuantizedResize returns the constructor of a kernel whose elements f interpolates.
+// newQuantizedResize returns the constructor of a kernel that interpolates with f.
 func newQuantizedResize(f func(r *resizing, in, out *tensor.Tensor)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a := alignmentOf(c.Attrs)
@@ -63,8 +63,8 @@ func interpolatedFloats(r *resizing, in, out *tensor.Tensor) {
 	r.rows(tensor.Values[float32](in), tensor.Values[float32](out), bilinear(r))
 }
 
-// interpolated returns the function that interpolates integers in fixed-point arithmetic, in which
-// shares have so many bits.
+// interpolated returns a function that interpolates integers in fixed-point arithmetic. Weights
+// have the given number of bits.
 func interpolated[T tensor.QU8 | tensor.QI32](bits int) func(r *resizing, in, out *tensor.Tensor) {
 	one := 1 << bits
 	mix := func(a, b T, share int) int {
@@ -90,7 +90,8 @@ func interpolated[T tensor.QU8 | tensor.QI32](bits int) func(r *resizing, in, ou
 	}
 }
 
-// betweenFixed is a place between two pixels: share, of the upper one, has a binary point.
+// betweenFixed is a position between two pixels. share is the weight of the upper one, in fixed
+// point.
 type betweenFixed struct{ lower, upper, share int }
 
 func (a axis) fixed(bits int) []betweenFixed {

@@ -20,8 +20,9 @@ func resizeShape(c *opdef.ShapeContext) error {
 	return sizedShape(c, in.Dim(0), 1, in.Dim(3))
 }
 
-// alignment says which places of the two images lie on each other: their corners, the centers of
-// their corner pixels, or (corners and centers both false) the upper left centers alone.
+// alignment describes which points of the input and the output coincide: their corners
+// (align_corners), the centers of half-pixel coordinates (half_pixel_centers), or, if both are
+// false, the upper left pixels only.
 type alignment struct{ corners, centers bool }
 
 func alignmentOf(attrs opdef.Attrs) alignment {
@@ -35,8 +36,8 @@ func (a alignment) check() error {
 	return nil
 }
 
-// axis is one dimension of a resized image: in pixels there and out pixels here, which are scale
-// apart there.
+// axis is one dimension of a resized image. in and out are its sizes, and scale is the distance
+// between two output pixels in the input.
 type axis struct {
 	in, out int
 	scale   float32
@@ -51,7 +52,7 @@ func (a alignment) axis(in, out int) axis {
 	return x
 }
 
-// at returns where output pixel i lies in the input.
+// at returns the position of output pixel i in the input.
 func (a axis) at(i int) float32 {
 	if a.centers {
 		return (float32(i)+0.5)*a.scale - 0.5
@@ -61,7 +62,8 @@ func (a axis) at(i int) float32 {
 
 func (a axis) clamp(i int) int { return min(a.in-1, max(0, i)) }
 
-// resizing is a batch of images that is resized, or in a gradient the resizing that it belongs to.
+// resizing describes the resizing of a batch of images. In a gradient, it describes the forward
+// operation.
 type resizing struct {
 	batch, channels int
 	y, x            axis
@@ -74,7 +76,8 @@ func (r *resizing) outShape() tensor.Shape {
 	return tensor.Shape{int64(r.batch), int64(r.y.out), int64(r.x.out), int64(r.channels)}
 }
 
-// rows runs f for all output rows, several at a time: in are the pixels of the row's image.
+// rows calls f for all output rows, on several cores. The argument in of f holds the pixels of the
+// row's image.
 func (r *resizing) rows(in, out []float32, f func(y int, in, out []float32)) {
 	image, width := r.y.in*r.inRow(), r.outRow()
 	parallel.For(r.batch*r.y.out, max(1, 1<<14/max(width, 1)), func(lo, hi int) {
@@ -85,7 +88,7 @@ func (r *resizing) rows(in, out []float32, f func(y int, in, out []float32)) {
 	})
 }
 
-// newResizing checks the inputs of an operation that resizes: images and size.
+// newResizing checks the inputs images and size of a resizing operation.
 func newResizing(ctx *kernel.Context, a alignment) (*resizing, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -111,7 +114,7 @@ func newResizing(ctx *kernel.Context, a alignment) (*resizing, error) {
 	return &resizing{batch: in.Dim(0), channels: in.Dim(3), y: a.axis(in.Dim(1), height), x: a.axis(in.Dim(2), width)}, nil
 }
 
-// sizeInput returns a height and a width that an input gives.
+// sizeInput returns the height and the width that an input holds.
 func sizeInput(size *tensor.Tensor) (height, width int, err error) {
 	switch {
 	case size.Rank() != 1:
@@ -124,7 +127,7 @@ func sizeInput(size *tensor.Tensor) (height, width int, err error) {
 }
 
 // newResizingGradient checks the inputs of a gradient: the gradient of the resized images, and the
-// original ones.
+// original images.
 func newResizingGradient(ctx *kernel.Context, a alignment) (*resizing, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -152,8 +155,8 @@ func (r *resizing) inShape() tensor.Shape {
 	return tensor.Shape{int64(r.batch), int64(r.y.in), int64(r.x.in), int64(r.channels)}
 }
 
-// resize returns the constructor of an operation that interpolates; f fills an output row y from
-// the pixels of an image.
+// resize returns the constructor of an interpolating kernel. f fills output row y from the pixels
+// of an image.
 func resize(prepare func(r *resizing) func(y int, in, out []float32)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a := alignmentOf(c.Attrs)
@@ -172,8 +175,8 @@ func resize(prepare func(r *resizing) func(y int, in, out []float32)) kernel.New
 	}
 }
 
-// resizeGradient returns the constructor of a gradient; add and add64, which is the same for
-// float64, add the gradient of one resized image to that of the original.
+// resizeGradient returns the constructor of a gradient kernel. add adds the gradient of one resized
+// image to that of the original. add64 does the same in float64.
 func resizeGradient(add func(r *resizing, original, resized []float32), add64 func(r *resizing, original []float64, resized []float32)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		a := alignmentOf(c.Attrs)

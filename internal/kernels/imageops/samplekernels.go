@@ -2,14 +2,14 @@ package imageops
 
 import "math"
 
-// samplingKernel is the weight that a pixel has by its distance from the place that is sampled, 0
-// from radius on.
+// samplingKernel weights a pixel by its distance from the sampling point. The weight is 0 from
+// radius on.
 type samplingKernel struct {
 	radius float32
 	weight func(x float32) float32
 }
 
-// samplingKernels are the kernels of ScaleAndTranslate by name; the cubic ones are those of Keys
+// samplingKernels maps names to the kernels of ScaleAndTranslate. The cubic ones are those of Keys
 // (1981) and of Mitchell and Netravali ("Reconstruction Filters in Computer Graphics", 1988).
 var samplingKernels = map[string]samplingKernel{
 	"lanczos1": lanczos(1), "lanczos3": lanczos(3), "lanczos5": lanczos(5),
@@ -64,8 +64,8 @@ func lanczos(radius float32) samplingKernel {
 	}}
 }
 
-// sample returns the pixels that each of out places is made of, where an axis of in pixels is
-// scaled and then moved.
+// sample returns the input pixels of each of out output pixels, where an axis of in pixels is
+// scaled and then translated.
 func (k samplingKernel) sample(in, out int, scale, translate float32, antialias bool) []span {
 	inverse := 1 / scale
 	width := float32(1)
@@ -85,8 +85,8 @@ func (k samplingKernel) sample(in, out int, scale, translate float32, antialias 
 	return spans
 }
 
-// span weighs pixels lo to hi by their distance from a place; the weights have the sum 1 unless
-// they are all but zero.
+// span weights pixels lo to hi by their distance from a point. The weights have the sum 1 unless
+// they are almost 0.
 func (k samplingKernel) span(lo, hi int, at, width float32) span {
 	s := span{start: lo, weights: make([]float32, max(hi-lo, 0))}
 	var sum float32
@@ -105,7 +105,7 @@ func (k samplingKernel) span(lo, hi int, at, width float32) span {
 	return s
 }
 
-// transposed returns, for each of in pixels, the places that it is part of.
+// transposed returns, for each of in pixels, the output pixels that use it.
 func transposed(spans []span, in int) []span {
 	out := make([]span, in)
 	for x, s := range spans {

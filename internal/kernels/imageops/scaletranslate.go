@@ -13,7 +13,7 @@ import (
 func init() {
 	attrs := []string{"kernel_type: string = 'lanczos3'", "antialias: bool = true"}
 	kernel.RegisterNew(opdef.Def{
-		Name: "ScaleAndTranslate", Doc: "Scales and then moves images, sampled with a kernel of the given type.",
+		Name: "ScaleAndTranslate", Doc: "Scales and translates images, resampling them with a kernel of the given type.",
 		In:  []string{"images: T", "size: int32", "scale: float32", "translation: float32"},
 		Out: []string{"resized_images: float32"},
 		Attrs: append([]string{
@@ -28,7 +28,7 @@ func init() {
 	}, newSampling(scaleAndTranslateGrad))
 }
 
-// sampler is a node of ScaleAndTranslate or its gradient.
+// sampler is the kernel of ScaleAndTranslate and of its gradient.
 type sampler struct {
 	kernel    samplingKernel
 	antialias bool
@@ -46,7 +46,7 @@ func newSampling(compute func(s *sampler, ctx *kernel.Context) error) kernel.New
 	}
 }
 
-// spans samples rows and columns as the inputs scale and translation say.
+// spans samples rows and columns as the inputs scale and translation specify.
 func (s *sampler) spans(ctx *kernel.Context, inHeight, inWidth, outHeight, outWidth int) (rows, columns []span, err error) {
 	scale, err := pair(ctx.Input(2))
 	if err != nil {
@@ -139,8 +139,8 @@ func scaleAndTranslateGrad(s *sampler, ctx *kernel.Context) error {
 	return nil
 }
 
-// gather makes each output pixel of the input rows and columns of its spans. in holds images of the
-// given height, width and channels.
+// gather computes each output pixel from the input rows and columns of its spans. in holds images
+// of the given height, width and channels.
 func gather(out, in []float32, rows, columns []span, height, width, channels int) {
 	rowLen, outLen := width*channels, len(columns)*channels
 	parallel.For(len(out)/max(outLen, 1), 1, func(lo, hi int) {

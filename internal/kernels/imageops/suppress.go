@@ -7,28 +7,28 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// suppression selects boxes, best scores first, and passes over those that are too similar to one
-// selected before, or, with sigma above 0, lowers their scores instead (Bodla et al., "Soft-NMS",
+// suppression selects boxes in descending order of score. It skips boxes that are too similar to a
+// selected one. If sigma is above 0, it lowers their scores instead (Bodla et al., "Soft-NMS",
 // 2017).
 type suppression struct {
 	scores     []float32
 	similarity func(i, j int) float32
-	limit      int // most boxes to select
+	limit      int // maximum number of boxes to select
 	threshold  float32
-	least      float32 // scores must be above it
+	least      float32 // scores must be greater
 	sigma      float32
-	// rounded rounds to the type that is computed in.
+	// rounded rounds to the precision of the computation.
 	rounded func(float32) float32
 }
 
-// candidate is a box that may yet be selected; those selected before seen have lowered its score
-// already.
+// candidate is a box that may still be selected. Its score accounts for the first seen of the
+// selected boxes.
 type candidate struct {
 	box, seen int
 	score     float32
 }
 
-// candidates is a heap with the best score on top, of equal ones the first box.
+// candidates is a heap with the best score on top. Equal scores are ordered by box.
 type candidates []candidate
 
 func (c candidates) Len() int      { return len(c) }
@@ -45,7 +45,7 @@ func (c *candidates) Pop() any {
 	return last
 }
 
-// run returns the boxes that are selected and their scores.
+// run returns the selected boxes and their scores.
 func (s *suppression) run() (boxes []int32, scores []float32) {
 	var queue candidates
 	for i, score := range s.scores {
@@ -70,8 +70,8 @@ func (s *suppression) run() (boxes []int32, scores []float32) {
 	return boxes, scores
 }
 
-// lower lowers the score of a candidate for the selected boxes that it has not seen, and reports
-// false if it is too similar to one of them.
+// lower lowers the score of a candidate for the selected boxes that it does not account for yet. It
+// reports false if the candidate is too similar to one of them.
 func (s *suppression) lower(c *candidate, selected []int32) bool {
 	for j := len(selected) - 1; j >= c.seen; j-- {
 		similar := s.rounded(s.similarity(c.box, int(selected[j])))
@@ -79,7 +79,7 @@ func (s *suppression) lower(c *candidate, selected []int32) bool {
 			if similar > s.threshold {
 				return false
 			}
-			if math.IsNaN(float64(similar)) { // what is not within the threshold has no score
+			if math.IsNaN(float64(similar)) { // counts as above the threshold
 				if c.score = s.rounded(c.score * 0); c.score <= s.least {
 					break
 				}
@@ -97,8 +97,8 @@ func (s *suppression) lower(c *candidate, selected []int32) bool {
 	return true
 }
 
-// overlap returns the area that two boxes share, as a part of the area that they cover together. A
-// box has two opposite corners, y and x each.
+// overlap returns the intersection over union of two boxes. A box has two opposite corners, y and x
+// each.
 func overlap(a, b []float32) float32 {
 	top, bottom := minOf(a[0], a[2]), maxOf(a[0], a[2])
 	left, right := minOf(a[1], a[3]), maxOf(a[1], a[3])
@@ -112,7 +112,8 @@ func overlap(a, b []float32) float32 {
 	return both / (area + area2 - both)
 }
 
-// minOf and maxOf are C++'s min and max: of a number and NaN, what comes first.
+// minOf and maxOf behave like std::min and std::max: if an argument is NaN, they return the first
+// one.
 func minOf(a, b float32) float32 {
 	if b < a {
 		return b

@@ -12,7 +12,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "DecodeWebP", Doc: "Decodes the frames of a WebP image; an animation must be asked for with 4 channels, or with 0 for those of the file.",
+		Name: "DecodeWebP", Doc: "Decodes the frames of a WebP image. An animation requires channels to be 4, or 0 for the channels of the file.",
 		In: []string{"contents: string"}, Out: []string{"image: dtype"}, Attrs: []string{"channels: int = 0", "dtype: {uint8} = uint8"},
 		Shape: func(c *opdef.ShapeContext) error {
 			err := decodeShape(c)
@@ -28,21 +28,21 @@ func init() {
 
 const (
 	riffMagic, webpMagic = "RIFF", "WEBP"
-	riffHead             = 12 // "RIFF", the size of the rest, "WEBP"
-	chunkHead            = 8  // four letters, the size of the body
+	riffHead             = 12 // "RIFF", remaining size, "WEBP"
+	chunkHead            = 8  // four characters, size of the body
 )
 
 func isWebP(data string) bool {
 	return len(data) > riffHead && strings.HasPrefix(data, riffMagic) && data[8:riffHead] == webpMagic
 }
 
-// chunk is a part of a file of the family RIFF.
+// chunk is a part of a RIFF file.
 type chunk struct {
 	id, body string
-	whole    bool // else the file ends before the body does
+	whole    bool // the file contains the whole body
 }
 
-// nextChunk takes a chunk off data.
+// nextChunk splits the first chunk off data.
 func nextChunk(data string) (c chunk, rest string, ok bool) {
 	if len(data) < chunkHead {
 		return c, "", false
@@ -52,7 +52,7 @@ func nextChunk(data string) (c chunk, rest string, ok bool) {
 	rest = data[chunkHead:]
 	c.whole = size <= len(rest)
 	c.body = rest[:min(size, len(rest))]
-	return c, rest[min(size+size%2, len(rest)):], true // bodies of odd sizes are followed by a byte
+	return c, rest[min(size+size%2, len(rest)):], true // bodies of odd size are padded by a byte
 }
 
 func (c chunk) String() string {
@@ -60,16 +60,16 @@ func (c chunk) String() string {
 	return string(head) + c.body + "\x00"[:len(c.body)%2]
 }
 
-// webpFile is what the head of a WebP file tells.
+// webpFile describes the header of a WebP file.
 type webpFile struct {
 	width, height   int
 	alpha, animated bool
-	whole           bool        // nothing is missing at the end
-	picture         webpPicture // if it is not animated
-	rest            string      // the chunks of an animation
+	whole           bool        // the file is not truncated
+	picture         webpPicture // the picture, unless animated
+	rest            string      // chunks of an animation
 }
 
-// channels returns how many the decoded image has.
+// channels returns the number of channels of the decoded image.
 func (f *webpFile) channels() int {
 	if f.alpha || f.animated {
 		return 4
@@ -78,11 +78,11 @@ func (f *webpFile) channels() int {
 }
 
 const (
-	webpAnimated = 1 << 1 // flags of VP8X
+	webpAnimated = 1 << 1 // flag of VP8X
 	webpAlpha    = 1 << 4
 )
 
-// uint24 reads 3 bytes, the lowest first.
+// uint24 decodes a little-endian integer of 3 bytes.
 func uint24(s string) int { return int(s[0]) | int(s[1])<<8 | int(s[2])<<16 }
 
 func readWebP(data string) (f webpFile, ok bool) {
@@ -104,7 +104,7 @@ func readWebP(data string) (f webpFile, ok bool) {
 		}
 	}
 	f.picture, ok = readPicture(f.rest, f.width > 0)
-	if !ok && f.width > 0 && !f.picture.image.whole { // what is missing is not part of the head
+	if !ok && f.width > 0 && !f.picture.image.whole { // a truncated picture
 		return f, true
 	}
 	if !ok || f.width > 0 && (f.width != f.picture.width || f.height != f.picture.height) {

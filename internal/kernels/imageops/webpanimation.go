@@ -13,12 +13,12 @@ import (
 type webpFrame struct {
 	webpPicture
 	x, y int
-	// it is blended with what was there; its place is transparent after it was shown
+	// blend the frame with the canvas; clear its area after it was shown
 	blend, vanish bool
 }
 
-// readFrame reads the body of a chunk ANMF: 3 bytes for each of half of x and y, width and height
-// less one, and how long it is shown; then flags, and the chunks of the picture.
+// readFrame reads the body of an ANMF chunk: x/2, y/2, width-1, height-1 and duration with 3 bytes
+// each, a byte of flags, and the chunks of the picture.
 func readFrame(body string) (f webpFrame, ok bool) {
 	const head, vanish, replace = 16, 1, 2
 	if len(body) < head {
@@ -32,8 +32,8 @@ func readFrame(body string) (f webpFrame, ok bool) {
 	return f, f.width == 1+uint24(body[6:]) && f.height == 1+uint24(body[9:])
 }
 
-// frames returns those of an animation; a frame that is not whole or leaves the canvas makes the
-// whole file invalid.
+// frames returns the frames of an animation. It reports false if a frame is truncated or exceeds
+// the canvas.
 func (f *webpFile) frames() (all []webpFrame, ok bool) {
 	for rest := f.rest; rest != ""; {
 		var c chunk
@@ -78,18 +78,18 @@ func (d *decoder) decodeWebPAnimation(ctx *kernel.Context, f *webpFile) error {
 	return d.output(ctx, shape, pix)
 }
 
-// animation draws frames one over the other.
+// animation renders the frames of an animation onto a canvas.
 type animation struct {
 	width, height int
-	last          []uint8    // the canvas after the last frame, without it if it vanishes
-	before        *webpFrame // nil at first
-	fresh         bool       // that frame needed none before it
+	last          []uint8    // canvas after the last frame, with its area cleared if it vanishes
+	before        *webpFrame // previous frame; nil at first
+	fresh         bool       // whether the previous frame did not depend on earlier ones
 }
 
-// whole reports whether a frame covers the canvas.
+// whole reports whether a frame covers the whole canvas.
 func (a *animation) whole(f *webpFrame) bool { return f.width == a.width && f.height == a.height }
 
-// next sets pix to the canvas with the next frame.
+// next sets pix to the canvas with the next frame drawn.
 func (a *animation) next(pix []uint8, f *webpFrame) bool {
 	fresh := a.before == nil || (!f.alpha || !f.blend) && a.whole(f) || a.before.vanish && (a.whole(a.before) || a.fresh)
 	if !fresh {
@@ -113,8 +113,7 @@ func (a *animation) next(pix []uint8, f *webpFrame) bool {
 	return true
 }
 
-// blend puts what was on the canvas under the pixels of the frame, except where a frame has
-// vanished.
+// blend draws the frame over the previous canvas, except where the previous frame vanished.
 func (a *animation) blend(to *picture, f *webpFrame) {
 	under := *to
 	under.pix = a.last
@@ -132,7 +131,7 @@ func (f *webpFrame) covers(x, y int) bool {
 	return x >= f.x && x < f.x+f.width && y >= f.y && y < f.y+f.height
 }
 
-// blendPixel puts a pixel under another, with the roundings of libwebp.
+// blendPixel blends a pixel over another one, with the rounding of libwebp.
 func blendPixel(top, below []uint8) {
 	alpha := uint32(top[3])
 	switch alpha {

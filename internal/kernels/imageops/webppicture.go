@@ -9,16 +9,16 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// webpPicture is one picture of a WebP file, compressed: chunk "VP8 " (lossy), with ALPH if it has
-// opacities, or VP8L.
+// webpPicture is a single picture of a WebP file: a VP8 chunk (lossy), with an ALPH chunk if it has
+// alpha, or a VP8L chunk.
 type webpPicture struct {
 	width, height int
-	alpha         bool // it has opacities
+	alpha         bool // the picture has an alpha channel
 	alph, image   chunk
 }
 
-// readPicture finds the picture among chunks; the first must be the image unless others are
-// allowed.
+// readPicture finds the picture among chunks. Unless others are permitted, the first chunk must be
+// the image.
 func readPicture(chunks string, others bool) (p webpPicture, ok bool) {
 	for {
 		var c chunk
@@ -30,7 +30,7 @@ func readPicture(chunks string, others bool) (p webpPicture, ok bool) {
 			p.alph, p.alpha = c, true
 		case c.id == "VP8 ":
 			p.image = c
-			const key, start = 1, "\x9d\x01\x2a" // the bit is 0 in frames that stand for themselves
+			const key, start = 1, "\x9d\x01\x2a" // the bit is 0 in key frames
 			if len(b) < 10 || b[0]&key != 0 || b[3:6] != start {
 				return p, false
 			}
@@ -51,7 +51,7 @@ func readPicture(chunks string, others bool) (p webpPicture, ok bool) {
 	}
 }
 
-// file returns a WebP file of the picture alone.
+// file returns a WebP file with only this picture.
 func (p *webpPicture) file() string {
 	body := webpMagic + p.image.String()
 	if p.image.id == "VP8 " && p.alpha {
@@ -62,7 +62,7 @@ func (p *webpPicture) file() string {
 	return chunk{id: riffMagic, body: body}.String()
 }
 
-// draw puts the picture into the canvas at x, y, where it must have room.
+// draw draws the picture at x, y of the canvas, which must contain it.
 func (p *webpPicture) draw(to *picture, x, y int) bool {
 	if !p.image.whole || p.alpha && p.alph.id != "" && !p.alph.whole {
 		return false
@@ -89,7 +89,7 @@ func (p *webpPicture) draw(to *picture, x, y int) bool {
 	return true
 }
 
-// drawWebP converts a lossy picture; alpha are its opacities, nil if it is opaque.
+// drawWebP converts a lossy picture. alpha holds its alpha values, or is nil if it is opaque.
 func drawWebP(to *picture, x, y int, img *image.YCbCr, alpha []uint8, stride int) {
 	size := img.Rect.Size()
 	blue := plane{pix: img.Cb, stride: img.CStride, width: (size.X + 1) / 2, height: (size.Y + 1) / 2, across: 2, down: 2}
@@ -114,8 +114,8 @@ func drawWebP(to *picture, x, y int, img *image.YCbCr, alpha []uint8, stride int
 	}
 }
 
-// expandWebP sets out to the samples for row y of the pixels: 9, 3, 3 and 1 parts of the four
-// nearest, with the roundings of libwebp.
+// expandWebP sets out to the samples for row y of the pixels. It weights the four nearest samples
+// by 9, 3, 3 and 1 sixteenths, with the rounding of libwebp.
 func (p *plane) expandWebP(out []uint8, y int) {
 	near, far := p.row(y/2), p.row(y/2-1+2*(y%2))
 	for x := range out {
@@ -131,7 +131,8 @@ func (p *plane) expandWebP(out []uint8, y int) {
 	}
 }
 
-// videoRGB converts with the fractions of libwebp (ITU-R BT.601, brightness of 16 to 235).
+// videoRGB converts with the fractions of libwebp (ITU-R BT.601, limited range: luma from 16 to
+// 235).
 func videoRGB(y, cb, cr int) (r, g, b uint8) {
 	part := func(v, by int) int { return v * by >> 8 }
 	clamp := func(v int) uint8 { return uint8(min(max(v>>6, 0), math.MaxUint8)) }

@@ -2,14 +2,14 @@ package imageops
 
 import "image"
 
-// plane is the samples of one color, fewer than the pixels by the given factors.
+// plane holds the samples of one color component, subsampled by the given factors.
 type plane struct {
 	pix                   []uint8
 	stride, width, height int
 	across, down          int
 }
 
-// factors are how many pixels, across and down, share one sample of color.
+// factors holds the number of pixels, across and down, that share a chroma sample.
 var factors = map[image.YCbCrSubsampleRatio][2]int{
 	image.YCbCrSubsampleRatio444: {1, 1}, image.YCbCrSubsampleRatio422: {2, 1}, image.YCbCrSubsampleRatio420: {2, 2},
 	image.YCbCrSubsampleRatio440: {1, 2}, image.YCbCrSubsampleRatio411: {4, 1}, image.YCbCrSubsampleRatio410: {4, 2},
@@ -19,8 +19,8 @@ func (p *plane) row(y int) []uint8 {
 	return p.pix[min(max(y, 0), p.height-1)*p.stride:][:p.width]
 }
 
-// expand sets out to the samples for row y of the pixels. Fancy samples lie on the line between the
-// two nearest ones, a quarter of the way, with the roundings of libjpeg.
+// expand sets out to the samples for row y of the pixels. If fancy is set, it interpolates between
+// the two nearest samples with weights of 3/4 and 1/4, with the rounding of libjpeg.
 func (p *plane) expand(out []uint8, y int, fancy bool) {
 	near := p.row(y / p.down)
 	if !fancy || p.across > 2 || p.across == 2 && p.width <= 2 {
@@ -57,7 +57,7 @@ func (p *plane) expand(out []uint8, y int, fancy bool) {
 	}
 }
 
-// ycbcrPixels appends the pixels of an image, brightness alone for one channel.
+// ycbcrPixels appends the pixels of an image. For one channel, it appends the luma only.
 func ycbcrPixels(out []uint8, img *image.YCbCr, channels int, fancy bool) []uint8 {
 	size, f := img.Rect.Size(), factors[img.SubsampleRatio]
 	if f == [2]int{} {

@@ -1,3 +1,3 @@
-// Package quantize has operations that round numbers to few steps of a range, or represent them so:
-// what trains models for fixed-point arithmetic.
+// Package quantize implements the operations that round numbers to the steps of a range, or
+// represent them as quantized integers. Quantization-aware training uses the former.
 package quantize

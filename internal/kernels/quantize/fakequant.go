@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	const doc = "Rounds numbers to the steps of a range, in which 0 is a step."
+	const doc = "Fake-quantizes inputs: rounds them to the quantization steps of the range [min, max], adjusted such that 0 is a step."
 	attrs := []string{"num_bits: int = 8", "narrow_range: bool = false"}
 	rangeAttrs := append([]string{"min: float = -6.0", "max: float = 6.0"}, attrs...)
 	gradOut := []string{"backprops_wrt_input: float32", "backprop_wrt_min: float32", "backprop_wrt_max: float32"}
@@ -28,14 +28,14 @@ func init() {
 		{"FakeQuantWithMinMaxVars", doc, []string{"inputs: float32", "min: float32", "max: float32"}, []string{"outputs: float32"}, attrs, varsShape, fakeQuant{}},
 		{"FakeQuantWithMinMaxVarsGradient", "", []string{"gradients: float32", "inputs: float32", "min: float32", "max: float32"}, gradOut, attrs,
 			varsGradShape, fakeQuant{grad: true}},
-		{"FakeQuantWithMinMaxVarsPerChannel", doc + " Each channel, the last dimension, has a range of its own.",
+		{"FakeQuantWithMinMaxVarsPerChannel", doc + " Each channel, along the last dimension, has its own range.",
 			[]string{"inputs: float32", "min: float32", "max: float32"}, []string{"outputs: float32"}, attrs, channelsShape, fakeQuant{perChannel: true}},
 		{"FakeQuantWithMinMaxVarsPerChannelGradient", "", []string{"gradients: float32", "inputs: float32", "min: float32", "max: float32"},
 			gradOut, attrs, channelsGradShape, fakeQuant{perChannel: true, grad: true}},
 	} {
 		text := f.doc
 		if f.kind.grad {
-			text = "Computes the gradient of " + f.name[:len(f.name)-len("Gradient")] + ", which is that of its output where the input is in the range."
+			text = "Computes the gradient of " + f.name[:len(f.name)-len("Gradient")] + ": the gradient of its output where the input is in the range, and 0 elsewhere."
 		}
 		kernel.RegisterNew(opdef.Def{
 			Name: f.name, Doc: text, In: f.in, Out: f.out, Attrs: f.attrs, Shape: f.shape,
@@ -100,9 +100,9 @@ func channelsGradShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// fakeQuant is one of the operations.
+// fakeQuant selects one of the operations.
 type fakeQuant struct {
-	fixed      bool // attributes give the range, not inputs
+	fixed      bool // the range is given by attributes instead of inputs
 	perChannel bool
 	grad       bool
 }
@@ -141,7 +141,7 @@ func (f fakeQuant) newKernel(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// rows calls f with every position of a tensor and the number of its channel.
+// rows calls f with each index of a tensor and its channel.
 func rows(n, channels int, f func(at, channel int)) {
 	if n == 0 {
 		return
@@ -216,7 +216,7 @@ func (f fakeQuant) gradient(ctx *kernel.Context, ranges []span) error {
 		if ranges[c].empty {
 			continue
 		}
-		isBelow, isAbove := 0.0, 0.0 // by which a gradient that is not finite is NaN
+		isBelow, isAbove := 0.0, 0.0 // factors; 0 turns a non-finite gradient into NaN
 		switch {
 		case v < ranges[c].lo:
 			isBelow = 1
@@ -238,14 +238,14 @@ func (f fakeQuant) gradient(ctx *kernel.Context, ranges []span) error {
 	return nil
 }
 
-// steps are the numbers of the steps of a range.
+// steps holds the numbers of the first and the last step of a range.
 type steps struct{ first, last float32 }
 
-// span is a range, moved so that 0 is one of its steps.
+// span is a range, adjusted such that 0 is one of its steps.
 type span struct {
 	lo, hi         float32
-	scale, inverse float32 // the length of a step, and how many steps 1 is
-	zero           float32 // number of the step that is 0
+	scale, inverse float32 // length of a step, and its reciprocal
+	zero           float32 // number of the step of value 0
 	empty          bool
 }
 
@@ -268,7 +268,8 @@ func (s steps) span(lo, hi float32) span {
 	return r
 }
 
-// round returns the step that is closest to v. divides chooses between two formulas of TensorFlow.
+// round returns the value of the step closest to v. divides selects one of the two formulas that
+// TensorFlow uses.
 func (r *span) round(v float32, divides bool) float32 {
 	if r.empty {
 		return 0

@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RequantizePerChannel", Doc: "Represents integers, each channel of which has a range of its own, by shorter ones in one range.",
+			Name: "RequantizePerChannel", Doc: "Requantizes input, whose channels have their own ranges, to a narrower type with one range.",
 			In:    []string{"input: T", "input_min: float32", "input_max: float32", "requested_output_min: float32", "requested_output_max: float32"},
 			Out:   []string{"output: out_type", "output_min: float32", "output_max: float32"},
 			Attrs: []string{"T: " + quantize.Types + " = qint32", "out_type: " + quantize.Types + " = quint8"}, Shape: requantizeChannelsShape,
@@ -26,7 +26,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RequantizationRangePerChannel", Doc: "Computes the range that integers take up, of which each channel has a range of its own.",
+			Name: "RequantizationRangePerChannel", Doc: "Computes the requantization range of input, whose channels have their own ranges.",
 			In: []string{"input: T", "input_min: float32", "input_max: float32"}, Out: []string{"output_min: float32", "output_max: float32"},
 			Attrs: []string{"T: " + quantize.Types + " = qint32", "clip_value_max: float"}, Shape: channelsRangeShape,
 		},
@@ -44,7 +44,7 @@ func channelsRangeShape(c *opdef.ShapeContext) error {
 	return shapefn.CheckRanks(c, 1, 1, 1)
 }
 
-// reach returns, for each channel, the larger limit of its range without sign.
+// reach returns the larger absolute limit of each channel's range.
 func reach(ctx *kernel.Context) []float32 {
 	lo, hi := tensor.Values[float32](ctx.Input(1)), tensor.Values[float32](ctx.Input(2))
 	out := make([]float32, len(lo))

@@ -16,7 +16,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "QuantizeV2",
-			Doc:  "Represents numbers of a range by integers. Further outputs are the range that the integers stand for.",
+			Doc:  "Quantizes a float tensor to integers over a range. Also returns the range that the quantized values represent.",
 			In:   []string{"input: float32", "min_range: float32", "max_range: float32"},
 			Out:  []string{"output: T", "output_min: float32", "output_max: float32"},
 			Attrs: []string{"T: " + quantize.Types, modeAttr, "round_mode: {'HALF_AWAY_FROM_ZERO', 'HALF_TO_EVEN'} = 'HALF_AWAY_FROM_ZERO'",
@@ -36,7 +36,7 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Dequantize", Doc: "Returns the numbers that integers stand for in a range, as QuantizeV2 makes them.",
+			Name: "Dequantize", Doc: "Dequantizes a tensor that QuantizeV2 quantized.",
 			In: []string{"input: T", "min_range: float32", "max_range: float32"}, Out: []string{"output: dtype"},
 			Attrs: []string{"T: " + quantize.Types, modeAttr, "narrow_range: bool = false", "axis: int = -1", "dtype: {bfloat16, float32} = float32"},
 			Shape: dequantizeShape,
@@ -55,8 +55,8 @@ func quantizeShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// rangeShape checks the shapes of inputs 1 and 2, which give the range of input 0 or of its parts
-// along an axis.
+// rangeShape checks the shapes of inputs 1 and 2, the range of input 0. With an axis, they hold one
+// range per slice.
 func rangeShape(c *opdef.ShapeContext, axis int) (tensor.PartialShape, error) {
 	rank := 1
 	if axis == -1 {
@@ -96,9 +96,9 @@ type integer interface {
 	tensor.QI8 | tensor.QU8 | tensor.QI16 | tensor.QU16 | tensor.QI32
 }
 
-// The ways to lay integers out over a range.
+// Modes of mapping a range to integers.
 const (
-	minCombined = "MIN_COMBINED" // the limits of the range are the least and the greatest integer
+	minCombined = "MIN_COMBINED" // the limits of the range are the smallest and the largest integer
 	minFirst    = "MIN_FIRST"    // the same, with 0 moved to an integer
 	scaled      = "SCALED"       // 0 is the integer 0
 )
@@ -107,9 +107,9 @@ const (
 type codec struct {
 	mode        string
 	first, last float32
-	narrow      bool // without the least integer
+	narrow      bool // excludes the smallest integer
 	halfToEven  bool
-	least       float32 // of the length of a range, relative to its limits
+	least       float32 // minimum length of a range, relative to its limits
 }
 
 func newQuantize[T integer](first, last float32) kernel.New {
@@ -161,7 +161,7 @@ func newQuantize[T integer](first, last float32) kernel.New {
 	}
 }
 
-// checkSlices checks the inputs of QuantizeV2 and returns how many ranges there are.
+// checkSlices checks the inputs of QuantizeV2 and returns the number of ranges.
 func checkSlices(ctx *kernel.Context, axis int) (int, error) {
 	in, names := ctx.Input(0), [...]string{"min_range", "max_range"}
 	if axis < 0 {
@@ -190,8 +190,8 @@ func checkSlices(ctx *kernel.Context, axis int) (int, error) {
 	return in.Dim(axis), nil
 }
 
-// encoder returns the function from numbers to integers for a range, and the range that the
-// integers stand for.
+// encoder returns the function that quantizes numbers of a range, and the range that the quantized
+// values represent.
 func (q *codec) encoder(lo, hi float32) (encode func(float32) float32, outLo, outHi float32) {
 	long := max(1, abs(lo), abs(hi)) * q.least
 	lo = min(0, lo)
@@ -202,7 +202,7 @@ func (q *codec) encoder(lo, hi float32) (encode func(float32) float32, outLo, ou
 		return encode, lo, hi
 	case minCombined:
 		scale := float32((float64(q.last) - float64(q.first)) / float64(hi-lo))
-		if q.last == math.MaxInt32 { // not a float32
+		if q.last == math.MaxInt32 { // not representable as float32
 			scale = float32((math.MaxInt32 - math.MinInt32) / float64(hi-lo))
 		}
 		half := q.half()
@@ -222,7 +222,7 @@ func (q *codec) encoder(lo, hi float32) (encode func(float32) float32, outLo, ou
 		fromHi = q.last / hi
 	}
 	scale := min(fromLo, fromHi)
-	// 1 of a range below 0: TensorFlow counts it as zero
+	// TensorFlow flushes a denormal limit to zero
 	if lo = first / scale; abs(lo) < leastNormal {
 		lo = 0
 	}
@@ -236,7 +236,7 @@ func (q *codec) encoder(lo, hi float32) (encode func(float32) float32, outLo, ou
 	}, lo, hi
 }
 
-// half is half the number of integers if they are signed.
+// half returns half the number of integers for signed types, and 0 for unsigned ones.
 func (q *codec) half() float32 {
 	if q.first == 0 {
 		return 0
@@ -244,7 +244,7 @@ func (q *codec) half() float32 {
 	return -q.first
 }
 
-// least0 is the least integer that is used if 0 stands for 0.
+// least0 returns the smallest integer in use if 0 is mapped to 0.
 func (q *codec) least0() float32 {
 	if q.narrow {
 		return q.first + 1
@@ -252,7 +252,7 @@ func (q *codec) least0() float32 {
 	return q.first
 }
 
-// steps is the number of steps between the integers.
+// steps returns the number of steps between the smallest and the largest integer.
 func (q *codec) steps() float64 {
 	if q.last == math.MaxInt32 {
 		return math.MaxUint32
@@ -260,7 +260,7 @@ func (q *codec) steps() float64 {
 	return float64(q.last) - float64(q.first)
 }
 
-// minFirst is the encoder of the mode of that name.
+// minFirst returns the encoder of mode MIN_FIRST.
 func (q *codec) minFirst(lo, hi float32) func(float32) float32 {
 	var scale float32
 	if lo != hi {
@@ -271,7 +271,7 @@ func (q *codec) minFirst(lo, hi float32) func(float32) float32 {
 	return func(v float32) float32 { return min(max(round(float32(v*scale))-offset, q.first), most) }
 }
 
-// leastNormal is the least float32 that is not denormal.
+// leastNormal is the smallest normal float32.
 const leastNormal = 0x1p-126
 
 func clamp(v, lo, hi float32) float32 {
@@ -330,7 +330,7 @@ func newDequantize[T integer](first, last float32) kernel.New {
 	}
 }
 
-// decoder returns the function from integers to numbers for a range.
+// decoder returns the function that dequantizes integers to numbers of a range.
 func (q *codec) decoder(lo, hi float32) func(float32) float32 {
 	switch q.mode {
 	case minCombined:

@@ -22,14 +22,14 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizeDownAndShrinkRange", Doc: "Represents integers by shorter ones, in the range that they take up.",
+			Name: "QuantizeDownAndShrinkRange", Doc: "Converts quantized input to a narrower type, over the range of the actual values.",
 			In: in, Out: out, Attrs: attrs, Shape: quantize.Shape(first, 1),
 		},
 		Kernels: []kernel.Impl{{Types: pair(tensor.QUint8), New: kernel.Stateless(shrinkRange)}},
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Requantize", Doc: "Represents integers by shorter ones, in the given range.",
+			Name: "Requantize", Doc: "Converts quantized input to a narrower type, over the given range.",
 			In: append(slices.Clip(in), "requested_output_min: float32", "requested_output_max: float32"), Out: out, Attrs: attrs,
 			Shape: quantize.Shape(first, 1),
 		},
@@ -40,14 +40,14 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RequantizationRange", Doc: "Computes the range that integers take up.",
+			Name: "RequantizationRange", Doc: "Computes the range of the actual values of a quantized tensor.",
 			In: in, Out: out[1:], Attrs: attrs[:1], Shape: usedRangeShape,
 		},
 		Kernels: kernel.ForTypes("Tinput", kernel.Stateless(requantizationRange), tensor.QInt32),
 	})
 }
 
-// first is the shape rule of operations whose first output is like their first input.
+// first is the shape function of operations whose first output has the shape of their first input.
 func first(c *opdef.ShapeContext) error {
 	c.Out[0] = c.In[0]
 	return nil
@@ -58,7 +58,7 @@ func usedRangeShape(c *opdef.ShapeContext) error {
 	return shapefn.CheckRanks(c, 1, 0, 0)
 }
 
-// used returns the range, with 0 in it, that integers take up of another.
+// used returns the range of the values of q, extended to include 0. r is the range of their type.
 func used(q []tensor.QI32, r quantize.Range) quantize.Range {
 	lo, hi := tensor.QI32(math.MaxInt32), tensor.QI32(math.MinInt32)
 	for _, v := range q {
@@ -67,7 +67,7 @@ func used(q []tensor.QI32, r quantize.Range) quantize.Range {
 	return quantize.Range{Min: min(0, quantize.Int32.Value(int64(lo), r)), Max: quantize.Int32.Value(int64(hi), r)}
 }
 
-// narrow writes integers of one range as those of another to the output.
+// narrow converts integers of range from to integers of range to.
 func narrow(out *tensor.Tensor, q []tensor.QI32, from, to quantize.Range) {
 	z, f := tensor.Values[tensor.QU8](out), quantize.Narrow(from, to)
 	parallel.For(len(z), 10_000, func(lo, hi int) {
@@ -129,7 +129,7 @@ func requantize(narrow func(*tensor.Tensor, []tensor.QI32, quantize.Range, quant
 	}
 }
 
-// number is how messages write a number.
+// number formats a number as TensorFlow's messages do.
 func number(v float32) string { return tensor.FormatFloat(float64(v), 32) }
 
 func requantizationRange(ctx *kernel.Context) error {

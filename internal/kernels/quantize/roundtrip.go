@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	const doc = "Rounds numbers to the steps that integers of num_bits bits can tell apart in a range. "
+	const doc = "Quantizes then dequantizes a tensor: rounds it to the steps of num_bits-bit integers over a range. "
 	const types = "T: {bfloat16, float16, float32, float64}"
 	limits := []string{"input: T", "input_min: T", "input_max: T"}
 	attrs := []string{
@@ -36,7 +36,7 @@ func init() {
 		{"QuantizeAndDequantizeV4", limits, attrs, axisShape(0), readV2},
 	} {
 		kernel.Register(kernel.Op{
-			Def: opdef.Def{Name: op.name, Doc: doc + "The range is that of the input or given.", In: op.in, Out: []string{"output: T"}, Attrs: op.attrs, Shape: op.shape},
+			Def: opdef.Def{Name: op.name, Doc: doc + "The range is given, or that of the input.", In: op.in, Out: []string{"output: T"}, Attrs: op.attrs, Shape: op.shape},
 			Kernels: kernel.ByType("T", kernel.Table{
 				tensor.Float32: newRoundTrip[float32](op.read, math.MaxFloat32), tensor.Float64: newRoundTrip[float64](op.read, math.MaxFloat64),
 			}),
@@ -44,7 +44,7 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizeAndDequantizeV4Grad", Doc: "Computes the gradient of QuantizeAndDequantizeV4, which is that of its output where the input is in the range.",
+			Name: "QuantizeAndDequantizeV4Grad", Doc: "Computes the gradient of QuantizeAndDequantizeV4: the gradient of its output where the input is in the range, and 0 elsewhere.",
 			In:  []string{"gradients: T", "input: T", "input_min: T", "input_max: T"},
 			Out: []string{"input_backprop: T", "input_min_backprop: T", "input_max_backprop: T"}, Attrs: []string{types, "axis: int = -1"},
 			Shape: axisShape(1),
@@ -53,7 +53,7 @@ func init() {
 	})
 }
 
-// axisShape is the rule for input i and the limits of its range, which follow it.
+// axisShape returns the shape function for input i, which is followed by the limits of its range.
 func axisShape(i int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		axis, rank := c.Attrs.Int("axis"), 1
@@ -102,9 +102,9 @@ type roundTrip struct {
 	signed, given bool
 	narrow        bool
 	halfUp        bool
-	bits          int // as an attribute
+	bits          int // value of the attribute num_bits
 	axis          int
-	lo, hi        float32 // of version 1
+	lo, hi        float32 // attributes of version 1
 }
 
 func readV1(c *kernel.Construction) roundTrip {
@@ -187,7 +187,7 @@ func newRoundTrip[T simd.Float](read func(*kernel.Construction) roundTrip, large
 	}
 }
 
-// checkAxis returns the axis along which ranges differ, -1 if there is one range.
+// checkAxis returns the axis of the ranges, or -1 for a single range.
 func (r *roundTrip) checkAxis(rank int) (int, error) {
 	switch {
 	case r.version == 3 && (r.axis < -rank || r.axis >= rank):
@@ -208,7 +208,7 @@ func innerSize(s tensor.Shape, axis int) int {
 	return int(s[axis+1:].NumElements())
 }
 
-// eachOf calls f with the positions of a channel.
+// eachOf calls f with the indices of a channel's elements.
 func eachOf(n, depth, inner, channel int, f func(at int)) {
 	for first := channel * inner; first < n; first += depth * inner {
 		for at := first; at < first+inner; at++ {
@@ -269,7 +269,7 @@ func (r *roundTrip) checkLimits(ctx *kernel.Context, depth int) error {
 	return nil
 }
 
-// grid is the steps of a range.
+// grid holds the steps of a range.
 type grid[T simd.Float] struct{ lo, hi, scale, inverse T }
 
 func newGrid[T simd.Float](lo, hi, largest T, bits int, signed, narrow bool) grid[T] {

@@ -10,14 +10,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Uniform quantization: an integer q stands for (q-zero)*scale, with one scale and zero for a
+// Uniform quantization: integer q represents (q-zero)*scale. A tensor has one scale and zero point,
+// or one of each for every channel along an axis.
 // tensor or for each channel of it along an axis.
 func init() {
 	params := []string{"scales: float32", "zero_points: int32"}
 	attrs := []string{"quantization_axis: int = -1", "quantization_min_val: int", "quantization_max_val: int"}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "UniformQuantize", Doc: "Represents numbers by integers that are scale apart, where zero is zero_points.",
+			Name: "UniformQuantize", Doc: "Performs uniform quantization: converts x to integers round(x / scale) + zero_point.",
 			In: append([]string{"input: Tin"}, params...), Out: []string{"output: Tout"},
 			Attrs: append([]string{"Tin: {float32}", "Tout: {qint8, quint8, qint32}"}, attrs...), Shape: opdef.SameShape,
 		},
@@ -28,7 +29,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "UniformDequantize", Doc: "Returns the numbers that integers stand for which are scale apart, where zero is zero_points.",
+			Name: "UniformDequantize", Doc: "Performs uniform dequantization: converts integers q to (q - zero_point) * scale.",
 			In: append([]string{"input: Tin"}, params...), Out: []string{"output: Tout"},
 			Attrs: append([]string{"Tin: {qint8, quint8, qint32}", "Tout: {float32}"}, attrs...), Shape: opdef.SameShape,
 		},
@@ -39,7 +40,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "UniformRequantize", Doc: "Represents the numbers that integers stand for by integers of another scale and zero.",
+			Name: "UniformRequantize", Doc: "Converts a uniformly quantized tensor to another scale and zero point.",
 			In: []string{
 				"input: Tin", "input_scales: float32", "input_zero_points: int32", "output_scales: float32", "output_zero_points: int32",
 			},
@@ -58,7 +59,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "UniformQuantizedClipByValue", Doc: "Limits integers that stand for numbers.",
+			Name: "UniformQuantizedClipByValue", Doc: "Clips a uniformly quantized tensor to the range [min, max].",
 			In: append([]string{"operand: T", "min: T", "max: T"}, params...), Out: []string{"output: T"},
 			Attrs: append([]string{"T: {qint32}"}, attrs...), Shape: opdef.SameShape,
 		},
@@ -70,11 +71,11 @@ func narrowing(from tensor.DType) []kernel.Constraint {
 	return []kernel.Constraint{kernel.OfType("Tin", from), kernel.OfType("Tout", tensor.QInt8)}
 }
 
-// channels are the parts of a tensor that have a scale and a zero each: the elements with one index
-// along an axis, or all.
+// channels describes the parts of a tensor that have their own scale and zero point: the slices
+// along an axis, or the whole tensor.
 type channels struct{ outer, n, inner int }
 
-// channelsOf checks that scales and zeros fit the data.
+// channelsOf checks that scales and zero points fit the data.
 func channelsOf(data, scales, zeros tensor.Shape, axis int) (channels, error) {
 	switch {
 	case !scales.Equal(zeros):
@@ -95,7 +96,7 @@ func channelsOf(data, scales, zeros tensor.Shape, axis int) (channels, error) {
 	return channels{int(data[:axis].NumElements()), int(data[axis]), int(data[axis+1:].NumElements())}, nil
 }
 
-// each calls f with every run of elements of one channel, several at a time.
+// each calls f with every run of elements of one channel, on several cores.
 func (c channels) each(f func(channel, lo, hi int)) {
 	parallel.For(c.outer*c.n, max(1, 10_000/max(c.inner, 1)), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -104,7 +105,7 @@ func (c channels) each(f func(channel, lo, hi int)) {
 	})
 }
 
-// at returns the scale or zero of a channel, of which there may be one for all.
+// at returns the scale or zero point of a channel. A single value applies to all channels.
 func at[T any](values []T, channel int) T {
 	if len(values) == 1 {
 		return values[0]
@@ -121,11 +122,11 @@ func allPositive(scales *tensor.Tensor) bool {
 	return true
 }
 
-// clampInt limits v to the range from lo to hi; hi counts if lo is above it, unless lo is above v
-// too.
+// clampInt limits v to the range from lo to hi. If lo > hi, it returns lo.
 func clampInt(v, lo, hi int32) int32 { return max(min(v, hi), lo) }
 
-// toInt32 converts as processors do: what int32 cannot hold becomes its least value.
+// toInt32 converts like the processor's instruction: values that int32 cannot represent become the
+// smallest int32.
 func toInt32(v float32) int32 {
 	if v >= -(1<<31) && v < 1<<31 {
 		return int32(v)
@@ -133,7 +134,7 @@ func toInt32(v float32) int32 {
 	return math.MinInt32
 }
 
-// affine returns the integer for a number.
+// affine returns the quantized value of a number.
 func affine(v, inverse float32, zero, lo, hi int32) int32 {
 	return clampInt(toInt32(float32(math.Floor(float64(float32(v*inverse)+0.5))))+zero, lo, hi)
 }
@@ -191,7 +192,7 @@ func newUniformDequantize[T tensor.QI8 | tensor.QU8 | tensor.QI32](c *kernel.Con
 	}), nil
 }
 
-// multiplier is a positive factor as an integer and a power of two.
+// multiplier is a positive factor in fixed point: an integer and a power of two.
 type multiplier struct {
 	factor int64
 	shift  int // from -31 to 30
@@ -223,8 +224,8 @@ func (m multiplier) times(x int32) int32 {
 	return int32(min(max(v, math.MinInt32), math.MaxInt32))
 }
 
-// newMultipliers returns, for each of n channels, the factor from one scale to another; there may
-// be one for all channels.
+// newMultipliers returns, for each of n channels, the factor that converts from one scale to
+// another. A single scale in to applies to all channels.
 func newMultipliers(n int, from func(channel int) float64, to []float32) ([]multiplier, error) {
 	out := make([]multiplier, n)
 	for i := range out {

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// uniformInputs are the inputs of operations on two uniformly quantized tensors, of type T.
+// uniformInputs returns the inputs of operations on two uniformly quantized tensors of type T.
 func uniformInputs(t string) []string {
 	return []string{
 		"lhs: " + t, "rhs: " + t, "lhs_scales: float32", "lhs_zero_points: int32", "rhs_scales: float32", "rhs_zero_points: int32",
@@ -17,7 +17,7 @@ func uniformInputs(t string) []string {
 	}
 }
 
-// uniformAttrs say how the named tensors are quantized.
+// uniformAttrs returns the attributes that describe the quantization of the named tensors.
 func uniformAttrs(names ...string) []string {
 	var out []string
 	for _, name := range names {
@@ -29,7 +29,7 @@ func uniformAttrs(names ...string) []string {
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "UniformQuantizedAdd", Doc: "Adds numbers that integers stand for, with broadcasting.",
+			Name: "UniformQuantizedAdd", Doc: "Performs quantized add of lhs and rhs, with broadcasting.",
 			In: uniformInputs("T"), Out: []string{"output: T"}, Attrs: append(uniformAttrs("lhs", "rhs", "output"), "T: {qint32}"),
 			Shape: opdef.BroadcastShape,
 		},
@@ -55,7 +55,7 @@ func newUniformAdd(c *kernel.Construction) (kernel.Kernel, error) {
 	return k, nil
 }
 
-// Compute implements kernel.Kernel.
+// Compute implements [kernel.Kernel].
 func (k *uniformAdd) Compute(ctx *kernel.Context) error {
 	shape, parts, err := k.check(ctx)
 	if err != nil {
@@ -110,14 +110,14 @@ func (k *uniformAdd) check(ctx *kernel.Context) (shape tensor.Shape, parts [3]ch
 	return shape, parts, nil
 }
 
-// term is one side of a sum.
-type term struct{ at func(i int) int32 } // for element i of the sum, with the scale of the output
+// term is one operand of a sum.
+type term struct{ at func(i int) int32 } // operand of element i, in the output scale
 
 func (k *uniformAdd) term(ctx *kernel.Context, side int, shape tensor.Shape, parts [3]channels, scales []float32) (term, error) {
 	in := ctx.Input(side)
 	x, own := tensor.Values[tensor.QI32](in), tensor.Values[float32](ctx.Input(2+2*side))
 	zeros, mine, sum := tensor.Values[int32](ctx.Input(3+2*side)), parts[side], parts[2]
-	// The channel of the sum decides if it has several; the side's own one is 0 where it is
+	// Index by the channel of the sum if it has several. The operand's own channel is 0 if it is
 	// broadcast.
 	n := mine.n
 	if sum.n > 1 {

@@ -17,7 +17,7 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "UniformQuantizedConvolution", Doc: "Convolves integers that stand for numbers, in any number of dimensions.",
+			Name: "UniformQuantizedConvolution", Doc: "Performs quantized convolution of lhs and rhs, in any number of dimensions.",
 			In: uniformInputs("Tin"), Out: []string{"output: Tout"},
 			Attrs: append(append([]string{"Tin: {qint8}", "Tout: {qint32}"}, attrs...), uniformAttrs("lhs", "rhs", "output")...),
 			Shape: convolutionShape,
@@ -27,7 +27,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "UniformQuantizedConvolutionHybrid",
-			Doc:  "Convolves numbers, which are quantized image by image, with integers that stand for numbers.",
+			Doc:  "Performs hybrid convolution of float lhs and quantized rhs. Quantizes each image of lhs dynamically.",
 			In:   []string{"lhs: Tlhs", "rhs: Trhs", "rhs_scales: float32", "rhs_zero_points: int32"}, Out: []string{"output: Tout"},
 			Attrs: append(append([]string{"Tlhs: {float32}", "Trhs: {qint8}", "Tout: {float32}"}, attrs...), uniformAttrs("rhs")...),
 			Shape: convolutionShape,
@@ -36,7 +36,7 @@ func init() {
 	})
 }
 
-// checkChannelAxis checks the axis of the channels of a tensor, which is called dimension in
+// checkChannelAxis checks the channel axis of a tensor. dimension is the name of that dimension in
 // errors.
 func checkChannelAxis(name, dimension string, axis int, want int64) error {
 	if axis != -1 && int64(axis) != want {
@@ -45,8 +45,8 @@ func checkChannelAxis(name, dimension string, axis int, want int64) error {
 	return nil
 }
 
-// fitted checks the kernel of a convolution, whose scales are input i, and returns the convolution
-// for its inputs.
+// fitted returns the convolution for the inputs of a kernel, after checking rhs, whose scales are
+// input i.
 func (c *convolution) fitted(ctx *kernel.Context, i, axis int) (*convolution, tensor.Shape, error) {
 	lhs, rhs := ctx.Input(0).Shape(), ctx.Input(1).Shape()
 	conv, err := c.fit(lhs, rhs)
@@ -161,13 +161,13 @@ func (c *convolution) dynamicBatch(x []float32, shape tensor.Shape) (q []tensor.
 	return q, scales, zeros
 }
 
-// sweep runs a convolution over inputs of known shapes.
+// sweep is a convolution of inputs of known shapes.
 type sweep struct {
 	*convolution
 	lhs, rhs, out tensor.Shape
 }
 
-// ordered returns sizes and steps of the dimensions of a shape in the order that dims gives.
+// ordered returns the sizes and the strides of the dimensions of a shape, in the order of dims.
 func ordered(shape tensor.Shape, dims []int64) (sizes, steps []int) {
 	sizes, steps = make([]int, len(dims)), make([]int, len(dims))
 	for i, d := range dims {
@@ -176,14 +176,14 @@ func ordered(shape tensor.Shape, dims []int64) (sizes, steps []int) {
 	return sizes, steps
 }
 
-// run calls store with every output: where it goes, its image in the input, its feature, and the
-// sum of the products without zeros.
+// run calls store with every output: its index, its image in the input, its feature, and the sum of
+// the products of values minus their zero points.
 func (s *sweep) run(x, y []tensor.QI8, zero func(batch int) int32, zeros []int32, store func(to, batch, feature int, sum int32)) {
 	_, in := ordered(s.lhs, s.in)
 	windowSizes, window := ordered(s.rhs, s.kernel)
 	outSizes, out := ordered(s.out, s.convolution.out)
 	taps, places := product(windowSizes[2:]), product(outSizes[2:])
-	// Features of the output per group of features, and per group of the batch.
+	// output features per feature group, and per batch group
 	perGroup, perBatch := outSizes[1]/int(s.featureGroups), outSizes[1]/int(s.batchGroups)
 	inputs := windowSizes[1]
 	parallel.For(places, max(1, 10_000/max(1, taps*inputs*outSizes[0]*outSizes[1])), func(lo, hi int) {
@@ -200,7 +200,7 @@ func (s *sweep) run(x, y []tensor.QI8, zero func(batch int) int32, zeros []int32
 				for f := range outSizes[1] {
 					batch := f/perBatch*outSizes[0] + b
 					z, kz := zero(batch), at(zeros, f)
-					// what is read beyond the edges is zero, if int8 holds it
+					// padding is the zero point, wrapped to int8
 					outside := int32(tensor.QI8(z)) - z
 					var sum int32
 					for i := range inputs {
@@ -228,8 +228,7 @@ func product(sizes []int) int {
 	return n
 }
 
-// offset returns where the element of the given number, in dimensions of the given sizes, is with
-// the given steps.
+// offset returns the offset of element i of dimensions with the given sizes and strides.
 func offset(i int, sizes, steps []int) int {
 	at := 0
 	for d, size := range slices.Backward(sizes) {
@@ -239,7 +238,8 @@ func offset(i int, sizes, steps []int) int {
 	return at
 }
 
-// source returns where an output reads for a tap of the kernel, or -1 where there is no element.
+// source returns the offset of the input element that an output reads for a filter element, or -1
+// if it reads padding or a dilation gap.
 func (s *sweep) source(place, tap int, outSizes, windowSizes, steps []int) int {
 	at := 0
 	for d, size := range slices.Backward(outSizes) {

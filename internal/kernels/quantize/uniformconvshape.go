@@ -13,15 +13,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// convolution is a convolution in any number of dimensions, as its attributes describe it.
+// convolution holds the attributes of a convolution in any number of dimensions.
 type convolution struct {
-	strides, dilations, kernelDilations []int64 // empty for ones
+	strides, dilations, kernelDilations []int64 // empty means all ones
 	padding                             string
 	pads                                []int64 // before and after each spatial dimension
 	batchGroups, featureGroups          int64
 
-	// The dimensions of both inputs and the output: batch and feature, or of the kernel output and
-	// input feature, and the spatial ones; nil for this order.
+	// Dimension orders of the inputs and the output: batch and feature (for the filter output and
+	// input feature), followed by the spatial dimensions. nil means this order.
 	in, kernel, out []int64
 }
 
@@ -41,8 +41,8 @@ func newConvolution(attrs opdef.Attrs) (*convolution, error) {
 	return c, c.readDimensions([]byte(attrs.String("dimension_numbers")))
 }
 
-// readDimensions reads a message UniformQuantizedConvolutionDimensionNumbersAttr, whose fields are
-// integers and lists of them.
+// readDimensions decodes a message UniformQuantizedConvolutionDimensionNumbersAttr. Its fields are
+// integers and lists of integers.
 func (c *convolution) readDimensions(b []byte) error {
 	const fields = 9
 	var numbers [fields + 1][]int64
@@ -75,7 +75,7 @@ func (c *convolution) readDimensions(b []byte) error {
 	if len(numbers[3]) == 0 {
 		return nil
 	}
-	one := func(field int) int64 { // the last value counts, and 0 if there is none
+	one := func(field int) int64 { // the last value counts; 0 if the field is absent
 		if n := len(numbers[field]); n > 0 {
 			return numbers[field][n-1]
 		}
@@ -87,8 +87,7 @@ func (c *convolution) readDimensions(b []byte) error {
 	return nil
 }
 
-// fit returns the convolution with all that inputs of the given shapes leave open, after checking
-// them.
+// fit checks the shapes of the inputs and returns the convolution with all defaults filled in.
 func (c convolution) fit(lhs, rhs tensor.Shape) (*convolution, error) {
 	rank := len(lhs)
 	switch {
@@ -178,7 +177,7 @@ func (c *convolution) checkGroups(lhs, rhs tensor.Shape) error {
 	return nil
 }
 
-// dilated returns the size of a dimension with so many steps from one element to the next.
+// dilated returns the dilated size of a dimension.
 func dilated(size, dilation int64) int64 {
 	if size == 0 {
 		return 0

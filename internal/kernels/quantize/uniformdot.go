@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "UniformQuantizedDot", Doc: "Multiplies matrices of integers that stand for numbers.",
+			Name: "UniformQuantizedDot", Doc: "Performs quantized matrix multiplication of lhs and rhs.",
 			In: uniformInputs("Tin"), Out: []string{"output: Tout"},
 			Attrs: append([]string{"Tin: {qint8}", "Tout: {qint32}"}, uniformAttrs("lhs", "rhs", "output")...), Shape: dotShape,
 		},
@@ -23,7 +23,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "UniformQuantizedDotHybrid",
-			Doc:  "Multiplies a matrix of numbers, which are quantized row by row, by one of integers that stand for numbers.",
+			Doc:  "Performs hybrid matrix multiplication of float lhs and quantized rhs. Quantizes each row of lhs dynamically.",
 			In:   []string{"lhs: Tlhs", "rhs: Trhs", "rhs_scales: float32", "rhs_zero_points: int32"}, Out: []string{"output: Tout"},
 			Attrs: append([]string{"Tlhs: {float32}", "Trhs: {qint8}", "Tout: {float32}"}, uniformAttrs("rhs")...), Shape: dotShape,
 		},
@@ -31,8 +31,8 @@ func init() {
 	})
 }
 
-// dotShape is the rule of products of matrices, of which the second and the product may have
-// channels.
+// dotShape is the shape function of matrix products. rhs and the output may be quantized per
+// channel.
 func dotShape(c *opdef.ShapeContext) error {
 	if err := shapefn.CheckRanks(c, 0, 2, 2); err != nil {
 		return err
@@ -54,9 +54,9 @@ func dotShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// quantizations checks the ranks of the scales and zeros behind two factors, and returns where
-// those begin that may be of channels. The first factor has none in a hybrid operation, and else is
-// quantized as one.
+// quantizations checks the ranks of the scales and zero points that follow the operands. It returns
+// the index of the first one that may be per channel. In a hybrid operation lhs has none, and
+// otherwise it is quantized per tensor.
 func quantizations(c *opdef.ShapeContext) (first int, err error) {
 	first = 2
 	if len(c.In) > 4 {
@@ -82,7 +82,8 @@ func checkRanksAtMost(c *opdef.ShapeContext, first int, ranks ...int) error {
 	return nil
 }
 
-// checkScales checks that inputs i and i+1, scales and zeros, fit so many channels.
+// checkScales checks that inputs i and i+1, scales and zero points, fit the given number of
+// channels.
 func checkScales(c *opdef.ShapeContext, channels int64, i int) error {
 	scales, zeros := c.In[i], c.In[i+1]
 	switch {
@@ -120,7 +121,7 @@ func dotShapeOf(lhs, rhs tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{lhs[0], rhs[1]}, nil
 }
 
-// axisOf returns the axis of the channels of scales, which is the given one if there are several.
+// axisOf returns the given quantization axis if there are several scales, and -1 otherwise.
 func axisOf(scales *tensor.Tensor, axis int) int {
 	if scales.Rank() == 0 {
 		return -1
@@ -138,7 +139,7 @@ func checkPositive(ctx *kernel.Context, inputs map[int]string) error {
 	return nil
 }
 
-// checkOne checks that inputs 2 and 3 are one scale and one zero.
+// checkOne checks that inputs 2 and 3 are a single scale and zero point.
 func checkOne(ctx *kernel.Context) error {
 	if s, z := ctx.Input(2), ctx.Input(3); s.Rank() != 0 || z.Rank() != 0 {
 		return status.InvalidArgumentf("lhs scales/zero_points must be all scalar tensors. Given: %v%v", s.Shape(), z.Shape())
@@ -146,14 +147,15 @@ func checkOne(ctx *kernel.Context) error {
 	return nil
 }
 
-// outcome turns sums of products of integers into the integers of an output.
+// outcome requantizes sums of products to the output.
 type outcome struct {
 	multipliers []multiplier
 	zeros       []int32
 	lo, hi      int32
 }
 
-// newOutcome reads inputs 2 to 7, as uniformInputs has them; the output has n channels if any.
+// newOutcome reads inputs 2 to 7, in the order of uniformInputs. The output has n channels if rhs
+// is quantized per channel.
 func newOutcome(ctx *kernel.Context, n int, lo, hi int32) (outcome, error) {
 	lhs, rhs := float64(tensor.Value[float32](ctx.Input(2))), tensor.Values[float32](ctx.Input(4))
 	if len(rhs) == 1 {
@@ -215,7 +217,8 @@ func newUniformDot(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// dot multiplies matrices, without the zero of each row of the first and each column of the second.
+// dot multiplies matrices after subtracting the zero point of each row of x and of each column of
+// y.
 func dot(x, y []tensor.QI8, rows, columns int, zero func(row int) int32, zeros []int32, store func(row, column int, sum int32)) {
 	depth := len(y) / max(columns, 1)
 	parallel.For(rows, max(1, 10_000/max(1, depth*columns)), func(lo, hi int) {
@@ -235,7 +238,7 @@ func dot(x, y []tensor.QI8, rows, columns int, zero func(row int) int32, zeros [
 	})
 }
 
-// dynamic quantizes numbers to the whole range of int8, by their own least and greatest one.
+// dynamic quantizes numbers to the whole range of int8, based on their minimum and maximum.
 func dynamic(z []tensor.QI8, x []float32) (scale float32, zero int32) {
 	const first, last = math.MinInt8, math.MaxInt8
 	var least, most float32
@@ -252,7 +255,7 @@ func dynamic(z []tensor.QI8, x []float32) (scale float32, zero int32) {
 		clear(z)
 		return 1, 0
 	}
-	// Of the zeros that follow from both ends, that with the smaller error.
+	// choose the zero point with the smaller error, derived from either end of the range
 	fromLeast, fromMost := first-lo/float64(scale), last-hi/float64(scale)
 	exact := fromMost
 	if -first+math.Abs(lo/float64(scale)) < last+math.Abs(hi/float64(scale)) {
