@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	const doc = "Draws how many of counts trials succeed, each with probability probs (by inversion where few do, Hörmann's BTRS otherwise)."
+	const doc = "Outputs random values from the binomial distributions with parameters counts and probs. Uses inversion if few successes are expected, and Hörmann's BTRS algorithm otherwise."
 	types := "{float16, float32, float64, int32, int64}"
 	attrs := []string{"T: " + types + " = float64", "dtype: " + types + " = int64"}
 	for _, op := range []struct {
@@ -84,7 +84,7 @@ func newBinomial[T tensor.Elem](o newOrigin, as result[T]) kernel.New {
 	}
 }
 
-// reservedForBinomial is for how many samples the variable of a generator moves on.
+// reservedForBinomial returns the number of samples by which a generator variable advances.
 func reservedForBinomial(o *origin, params, perParam int) int {
 	if o.shape == 0 {
 		return params * perParam
@@ -119,8 +119,8 @@ func rounding(dtype tensor.DType) func(float64) float64 {
 	}
 }
 
-// binomial draws the number of successes in n trials with probability p; products that choose the
-// algorithm are rounded.
+// binomial draws the number of successes in n trials with probability p. Products that select the
+// algorithm are rounded by round.
 func binomial(g philox.Generator, sample int, n, p float64, round func(float64) float64) float64 {
 	switch {
 	case n <= 0 || p <= 0:
@@ -135,7 +135,7 @@ func binomial(g philox.Generator, sample int, n, p float64, round func(float64) 
 	return math.NaN()
 }
 
-// fewSuccesses is binomial for p up to 1/2.
+// fewSuccesses is binomial for p <= 1/2.
 func fewSuccesses(g philox.Generator, sample int, n, p float64, round func(float64) float64) float64 {
 	if round(n*p) >= 10 {
 		return binomialRejection(at(g, sample, perSample), n, p)
@@ -143,7 +143,7 @@ func fewSuccesses(g philox.Generator, sample int, n, p float64, round func(float
 	return binomialInversion(at(g, sample, 42), n, p)
 }
 
-// binomialInversion adds up how many trials each success takes.
+// binomialInversion draws by inversion: it sums the number of trials up to each success.
 func binomialInversion(g *philox.Generator, n, p float64) float64 {
 	var uniforms pair
 	trials, successes := 0.0, 0.0
@@ -156,8 +156,8 @@ func binomialInversion(g *philox.Generator, n, p float64) float64 {
 	}
 }
 
-// binomialRejection is the algorithm BTRS of Hörmann, "The generation of binomial random variates",
-// 1993.
+// binomialRejection draws by the algorithm BTRS (Hörmann, "The generation of binomial random
+// variates", 1993).
 func binomialRejection(g *philox.Generator, n, p float64) float64 {
 	var uniforms pair
 	deviation := math.Sqrt(n * p * (1 - p))
@@ -188,7 +188,7 @@ func binomialRejection(g *philox.Generator, n, p float64) float64 {
 	}
 }
 
-// stirlingTails are the differences between ln k! and Stirling's approximation, for k up to 9.
+// stirlingTails holds the differences between ln k! and Stirling's approximation, for k up to 9.
 var stirlingTails = [...]float64{
 	0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
 	0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,

@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	const doc = "Draws num_sampled classes to compare the true ones with, %s. Further outputs are how often each true and each drawn class is expected among them."
+	const doc = "Generates labels for candidate sampling: num_sampled classes, %s. Also returns the expected number of occurrences of each true and each sampled class among them."
 	sizes := []string{"num_true: int >= 1", "num_sampled: int >= 1", "unique: bool"}
 	withRange := with(sizes, "range_max: int >= 1")
 	for _, op := range []struct {
@@ -22,12 +22,12 @@ func init() {
 		attrs     []string
 		classes   func(opdef.Attrs) (*classes, error)
 	}{
-		{"AllCandidateSampler", "which are all there are", sizes, allClasses},
-		{"UniformCandidateSampler", "each with the same probability", withRange, uniformClasses},
-		{"LogUniformCandidateSampler", "small numbers more often, in Zipf's manner", withRange, logUniformClasses},
-		{"LearnedUnigramCandidateSampler", "in proportion to how often they have been true so far", withRange, learnedClasses},
-		{"ThreadUnsafeUnigramCandidateSampler", "in proportion to how often they have been true so far", withRange, learnedClasses},
-		{"FixedUnigramCandidateSampler", "in proportion to weights that are given or read from the last column of a file", with(withRange,
+		{"AllCandidateSampler", "namely all classes", sizes, allClasses},
+		{"UniformCandidateSampler", "drawn from a uniform distribution", withRange, uniformClasses},
+		{"LogUniformCandidateSampler", "drawn from a log-uniform distribution", withRange, logUniformClasses},
+		{"LearnedUnigramCandidateSampler", "drawn from a unigram distribution learned from the true classes so far", withRange, learnedClasses},
+		{"ThreadUnsafeUnigramCandidateSampler", "drawn from a unigram distribution learned from the true classes so far", withRange, learnedClasses},
+		{"FixedUnigramCandidateSampler", "drawn from a unigram distribution with weights that are given or read from the last column of a file", with(withRange,
 			"vocab_file: string = ''", "distortion: float = 1", "num_reserved_ids: int = 0", "num_shards: int >= 1 = 1",
 			"shard: int >= 0 = 0", "unigrams: list(float) = []"), weightedClasses},
 	} {
@@ -51,13 +51,13 @@ func candidatesShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// classes are the numbers from 0 to below n, with probabilities.
+// classes is a distribution over the classes 0 to n-1.
 type classes struct {
 	n           int64
-	draw        func(*philox.Words) int64 // nil if all are taken
+	draw        func(*philox.Words) int64 // nil if all classes are taken
 	probability func(class int64) float32
-	// session calls f, and then learn where that is not nil, while no other session can change the
-	// probabilities.
+	// session calls f, and then learn unless it is nil. No other session changes the probabilities
+	// during the call.
 	session func(f func())
 	learn   func(seen []int64)
 }
@@ -92,7 +92,7 @@ func newCandidates(newClasses func(opdef.Attrs) (*classes, error)) kernel.New {
 					return status.InvalidArgumentf("`true_candidate` out of range [0, %d), received %d", from.n, class)
 				}
 			}
-			const perCandidate = 2048 // words that TensorFlow sets aside
+			const perCandidate = 2048 // words that TensorFlow reserves
 			d := draw{from, philox.NewWords(source.TakeWords(perCandidate * n)), tensor.Values[int64](sampled)}
 			from.session(func() {
 				var tries int
@@ -122,14 +122,14 @@ func (c *classes) check(in *tensor.Tensor, perRow, n int, unique bool) error {
 	return nil
 }
 
-// draw is one draw of classes.
+// draw is a draw of classes.
 type draw struct {
 	from  *classes
 	words *philox.Words
 	out   []int64
 }
 
-// run fills the output and returns how many classes were drawn for it.
+// run fills the output and returns the number of classes that were drawn for it.
 func (d *draw) run(ctx context.Context, unique bool) (tries int, err error) {
 	switch {
 	case d.from.draw == nil:
@@ -161,8 +161,8 @@ func (d *draw) run(ctx context.Context, unique bool) (tries int, err error) {
 	return tries, nil
 }
 
-// expect sets counts to how often classes are expected among those that were drawn in so many
-// tries.
+// expect sets counts to the expected number of occurrences of classes among those drawn in the
+// given number of tries.
 func (d *draw) expect(counts []float32, classes []int64, tries int) {
 	for i, class := range classes {
 		switch p := d.from.probability(class); {
@@ -179,7 +179,7 @@ func (d *draw) expect(counts []float32, classes []int64, tries int) {
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "ComputeAccidentalHits",
-		Doc:  "Finds the true classes that are among the sampled ones: the row of each, where among the samples it is, and the lowest number as a weight to mask it.",
+		Doc:  "Computes the positions of sampled classes that match a true class: the row of each match, its index among the samples, and the lowest float as a weight that masks it.",
 		In:   []string{"true_classes: int64", "sampled_candidates: int64"}, Out: []string{"indices: int32", "ids: int64", "weights: float32"},
 		Attrs: with([]string{"num_true: int"}, seedAttrs...),
 		Shape: func(c *opdef.ShapeContext) error {

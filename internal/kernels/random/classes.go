@@ -37,7 +37,7 @@ func logUniformClasses(attrs opdef.Attrs) (*classes, error) {
 	}, nil
 }
 
-// checkRange checks the number of classes whose weights are kept.
+// checkRange checks the number of classes with weights.
 func checkRange(n int64) error {
 	const limit = 1 << 28
 	if n > limit {
@@ -46,7 +46,7 @@ func checkRange(n int64) error {
 	return nil
 }
 
-// learnedClasses have weights that begin as 1 and grow with every true class.
+// learnedClasses returns classes with weights that start at 1 and grow with every true class.
 func learnedClasses(attrs opdef.Attrs) (*classes, error) {
 	n := int64(attrs.Int("range_max"))
 	if err := checkRange(n); err != nil {
@@ -70,7 +70,7 @@ func learnedClasses(attrs opdef.Attrs) (*classes, error) {
 	}, nil
 }
 
-// weightTree holds weights as the leaves of a binary tree whose inner nodes are sums. The root is
+// weightTree holds weights as the leaves of a binary tree with sums in its inner nodes. The root is
 // sums[1], and the children of sums[i] are sums[2*i] and sums[2*i+1].
 type weightTree struct {
 	leaves int
@@ -102,8 +102,8 @@ func (t *weightTree) increment(i int) {
 	}
 }
 
-// find returns the first leaf up to which the weights sum to more than v, which is less than the
-// total.
+// find returns the first leaf at which the prefix sum of the weights exceeds v. v must be less than
+// the total.
 func (t *weightTree) find(v int32) int {
 	i := 1
 	for i < t.leaves {
@@ -115,7 +115,7 @@ func (t *weightTree) find(v int32) int {
 	return i - t.leaves
 }
 
-// weightedClasses have weights that attributes or a file give.
+// weightedClasses returns classes with weights from attributes or from a file.
 func weightedClasses(attrs opdef.Attrs) (*classes, error) {
 	file, given := attrs.String("vocab_file"), attrs.Floats("unigrams")
 	switch {
@@ -158,25 +158,26 @@ func weightedClasses(attrs opdef.Attrs) (*classes, error) {
 	}, nil
 }
 
-// shardOfWords gathers the weights of the words that fall to one of several shards, in turns.
+// shardOfWords collects the weights of the words of one shard. Words are assigned to shards
+// round-robin.
 type shardOfWords struct {
 	count, shard int64
 	distortion   float32
-	n            int64 // the number of weights that there must be
-	next         int64 // number of the next word
-	size         int64 // of the shard so far
+	n            int64 // required number of weights
+	next         int64 // index of the next word
+	size         int64 // words in the shard so far
 	weights      []float32
 	total        float32
 }
 
-// put takes the weight of the shard's next word. Of too many only the number is kept.
+// put adds the weight of the shard's next word. It only counts words beyond the first n.
 func (s *shardOfWords) put(w float32) {
 	if s.size++; s.size <= s.n {
 		s.weights = append(s.weights, w)
 	}
 }
 
-// reserve leaves room for words without weight.
+// reserve adds words with zero weight.
 func (s *shardOfWords) reserve(words int64) {
 	if words <= 0 || s.shard >= s.count {
 		return
@@ -187,7 +188,7 @@ func (s *shardOfWords) reserve(words int64) {
 	s.next = n // as TensorFlow counts
 }
 
-// ours says whether the next word belongs to the shard, and goes on.
+// ours reports whether the next word belongs to the shard, and advances to the word after it.
 func (s *shardOfWords) ours() bool {
 	ours := s.next%s.count == s.shard
 	s.next++
@@ -202,7 +203,7 @@ func (s *shardOfWords) add(w float32) {
 	}
 }
 
-// read takes the weights in the last columns of a file.
+// read adds the weights in the last column of a file.
 func (s *shardOfWords) read(file string) error {
 	text, err := fileio.Read(file)
 	if err != nil {
@@ -225,8 +226,8 @@ func (s *shardOfWords) read(file string) error {
 	return nil
 }
 
-// aliasTable draws numbers of given probabilities by Vose's method: each has a share of its own
-// row, and another number has the rest of the row.
+// aliasTable draws numbers with given probabilities by Vose's alias method. Row i is shared by
+// number i, with probability share[i], and by number alias[i].
 type aliasTable struct {
 	share []float32
 	alias []int64
@@ -239,7 +240,7 @@ func newAliasTable(weights []float32) *aliasTable {
 	for _, w := range weights {
 		sum += float64(w)
 	}
-	p := make([]float64, n) // of each number, in rows
+	p := make([]float64, n) // indexed by number; 1 is the size of a row
 	var high, low []int
 	sort := func(i int) {
 		if p[i] < 1 {

@@ -1,6 +1,5 @@
-// Package random has the operations that draw random numbers.
+// Package random implements the operations that draw random numbers.
 //
-// With the same seeds they give the numbers that TensorFlow gives on a CPU, in the same order over
-// the calls of a node. A node whose seeds are both zero is seeded by chance when its kernel is
-// made.
+// With the same seeds they return the same numbers as TensorFlow on a CPU, in the same order over
+// the calls of a node. A node with two zero seeds gets a random seed when its kernel is created.
 package random

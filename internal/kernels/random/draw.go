@@ -12,7 +12,7 @@ import (
 
 const floatTypes = "{float16, bfloat16, float32, float64}"
 
-// Attributes and inputs that operations of one origin share.
+// Attributes and inputs that are shared by the operations of an origin.
 var (
 	seedAttrs     = []string{"seed: int = 0", "seed2: int = 0"}
 	bySeedAttrs   = []string{"T: {int32, int64} = int32", "Tseed: {int32, int64} = int64"}
@@ -37,15 +37,15 @@ func init() {
 	}{
 		{
 			"RandomUniform", "StatelessRandomUniform", "StatelessRandomUniformV2", "StatefulUniform",
-			"Draws numbers uniformly distributed over [0, 1).", uniformTable,
+			"Outputs random values from a uniform distribution over [0, 1).", uniformTable,
 		},
 		{
 			"RandomStandardNormal", "StatelessRandomNormal", "StatelessRandomNormalV2", "StatefulStandardNormalV2",
-			"Draws numbers from the normal distribution with mean 0 and deviation 1.", normalTable,
+			"Outputs random values from a normal distribution with mean 0 and standard deviation 1.", normalTable,
 		},
 		{
 			"TruncatedNormal", "StatelessTruncatedNormal", "StatelessTruncatedNormalV2", "StatefulTruncatedNormal",
-			"Draws numbers from the standard normal distribution, again where one is beyond two deviations.", truncatedTable,
+			"Outputs random values from a truncated normal distribution: values beyond two standard deviations are drawn again.", truncatedTable,
 		},
 	} {
 		dtype := "dtype: " + floatTypes
@@ -61,11 +61,11 @@ func init() {
 	registerDrawn(drawn{
 		"StatefulStandardNormal", []string{"resource: resource", "shape: shape_dtype"},
 		[]string{"dtype: type = float32", byShapeTypeIn}, byTaggedVariable, true, shapeOfInput(1),
-	}, "Draws numbers from the standard normal distribution, with a generator that a variable holds.", normalTable(byTaggedVariable))
+	}, "Outputs random values from a normal distribution. The generator is held by a variable.", normalTable(byTaggedVariable))
 }
 
-// originDoc says where numbers come from, for operations that have no seeds of their own.
-var originDoc = map[bool]string{false: " The generator is given by inputs."}
+// originDoc describes the source of the generator, for operations without seeds of their own.
+var originDoc = map[bool]string{false: " The generator is determined by inputs."}
 
 func registerDrawn(op drawn, doc string, table kernel.Table) {
 	kernel.Register(kernel.Op{
@@ -99,12 +99,13 @@ func truncatedTable(o newOrigin) kernel.Table {
 	}
 }
 
-// drawing returns the kernel that fills a tensor with samples of a distribution.
+// drawing returns a kernel that fills a tensor with samples of a distribution.
 func drawing[T tensor.Elem](o newOrigin, dist *philox.Distribution[T]) kernel.New {
 	return sampling(o, noCheck, func(*kernel.Context, *origin) (*philox.Distribution[T], error) { return dist, nil })
 }
 
-// sampling is drawing for a distribution that inputs determine. early runs before anything else.
+// sampling is like drawing, for a distribution that depends on inputs. early runs before anything
+// else.
 func sampling[T tensor.Elem](o newOrigin, early func(*kernel.Context) error,
 	dist func(*kernel.Context, *origin) (*philox.Distribution[T], error)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
@@ -130,7 +131,7 @@ func sampling[T tensor.Elem](o newOrigin, early func(*kernel.Context) error,
 	}
 }
 
-// allocate makes output 0, after all checks of the origin.
+// allocate creates output 0, after all checks of the origin.
 func (o *origin) allocate(ctx *kernel.Context) (*tensor.Tensor, error) {
 	shape, err := o.outputShape(ctx)
 	if err != nil {
@@ -139,7 +140,7 @@ func (o *origin) allocate(ctx *kernel.Context) (*tensor.Tensor, error) {
 	return ctx.Allocate(0, shape)
 }
 
-// outputShape returns the shape that an input gives, after all checks of the origin.
+// outputShape returns the output shape, which an input holds, after all checks of the origin.
 func (o *origin) outputShape(ctx *kernel.Context) (tensor.Shape, error) {
 	if o.late {
 		shape, err := shapeInput(ctx, o.shape)
@@ -154,7 +155,7 @@ func (o *origin) outputShape(ctx *kernel.Context) (tensor.Shape, error) {
 	return shapeInput(ctx, o.shape)
 }
 
-// shapeOfInput returns the rule of operations whose output has the shape that input i gives.
+// shapeOfInput returns the shape function of operations whose output shape is the value of input i.
 func shapeOfInput(i int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		s, err := shapefn.Input(c, i)
@@ -163,7 +164,7 @@ func shapeOfInput(i int) opdef.ShapeFn {
 	}
 }
 
-// seedShape is the rule for a seed of two numbers.
+// seedShape checks that input i is a seed of two numbers.
 func seedShape(c *opdef.ShapeContext, i int) error {
 	seed, err := opdef.WithRank(c.In[i], 1)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	const doc = "Draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000)."
+	const doc = "Outputs random values from the gamma distributions with shape parameters alpha and scale 1 (Marsaglia and Tsang, 2000)."
 	for _, op := range []struct {
 		name      string
 		in, attrs []string
@@ -73,7 +73,7 @@ func gamma(g *philox.Generator, alpha float64) float64 {
 	}
 	d := alpha - 1.0/3
 	if alpha < 1 {
-		d = alpha + 2.0/3 // draws for alpha+1, which a power of another number corrects
+		d = alpha + 2.0/3 // for alpha+1, corrected by a power of a uniform number
 	}
 	if !(d > 0) {
 		return math.NaN()

@@ -13,7 +13,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "RandomIndexShuffle",
-			Doc:  "Returns where an index lies in a permutation of 0 to max_index that the seed chooses, without making the permutation.",
+			Doc:  "Returns the position of index in a permutation of [0, ..., max_index] determined by the seed, without creating the permutation.",
 			In:   []string{"index: dtype", "seed: Tseed", "max_index: dtype"}, Out: []string{"output: dtype"},
 			Attrs: []string{"rounds: int = 4", "dtype: {int32, uint32, int64, uint64}", "Tseed: {int32, uint32, int64, uint64}"},
 			Shape: indexShuffleShape,

@@ -9,7 +9,7 @@ import (
 func init() {
 	in, attrs := []string{"seed: Tseed"}, []string{"Tseed: {int32, int64} = int64"}
 	kernel.RegisterFunc(opdef.Def{
-		Name: "StatelessRandomGetKeyCounterAlg", Doc: "Makes a key and a counter of a seed, and says which algorithm they are for.",
+		Name: "StatelessRandomGetKeyCounterAlg", Doc: "Scrambles a seed into a key and a counter, and returns the algorithm that they are for.",
 		In: in, Out: []string{"key: uint64", "counter: uint64", "alg: int32"}, Attrs: attrs, Shape: keyCounterShape,
 	}, func(ctx *kernel.Context) error {
 		if err := keyCounter(ctx); err != nil {
@@ -19,11 +19,11 @@ func init() {
 		return nil
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "StatelessRandomGetKeyCounter", Doc: "Makes a key and a counter of a seed.",
+		Name: "StatelessRandomGetKeyCounter", Doc: "Scrambles a seed into a key and a counter.",
 		In: in, Out: []string{"key: uint64", "counter: uint64"}, Attrs: attrs, Shape: keyCounterShape,
 	}, keyCounter)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "StatelessRandomGetAlg", Doc: "Says which algorithm generators of the device use: 1, Philox.",
+		Name: "StatelessRandomGetAlg", Doc: "Returns the algorithm of the device's random number generators: 1, Philox.",
 		Out: []string{"alg: int32"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		ctx.SetOutput(0, tensor.Scalar[int32](algPhilox))

@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	const doc = "Draws classes with probabilities whose logarithms, up to a constant per row, are the logits."
+	const doc = "Draws samples from a multinomial distribution. The logits are unnormalized log probabilities of the classes, one row per distribution."
 	floats := []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -49,7 +49,7 @@ func multinomialShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// bySeedLast is bySeed for operations whose seed is input 2.
+// bySeedLast is like bySeed, for operations whose seed is input 2.
 func bySeedLast(*kernel.Construction) origin {
 	return origin{check: func(ctx *kernel.Context) error { return checkSeed(ctx.Input(2)) },
 		begin: func(ctx *kernel.Context, _ int) (philox.Generator, error) { return fromSeed(ctx.Input(2)) }}
@@ -90,7 +90,7 @@ func newMultinomial(o newOrigin) kernel.New {
 	}
 }
 
-// multinomial draws n classes for each row of logits, one row after the other.
+// multinomial draws n classes for each row of logits, row by row.
 func multinomial(words *philox.Words, logits []float64, classes, n int) []int64 {
 	var out []int64
 	cumulated := make([]float64, classes)
@@ -104,8 +104,8 @@ func multinomial(words *philox.Words, logits []float64, classes, n int) []int64 
 	return out
 }
 
-// cumulate sets sums to the sums of the probabilities up to each class, times a constant, and
-// returns the last. Classes whose logits are not finite have none.
+// cumulate sets sums to the cumulative probabilities of the classes, scaled by a constant, and
+// returns their total. Classes with non-finite logits have probability 0.
 func cumulate(sums, logits []float64) float64 {
 	largest := math.Inf(-1)
 	for _, v := range logits {

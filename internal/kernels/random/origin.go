@@ -9,23 +9,23 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// origin is where an operation gets its generator from, which also says how its inputs begin.
+// origin describes how an operation obtains its generator, and which of its inputs that takes.
 type origin struct {
-	shape int                             // the input that gives the shape of the output
-	args  int                             // the first input that does not belong to the origin
-	check func(ctx *kernel.Context) error // runs before the generator is asked for
-	late  bool                            // the check follows that of the shape
-	// begin returns the generator for an output of n elements, of which there is at least one
-	// unless the generator is seeded.
+	shape int                             // index of the input that holds the shape of the output
+	args  int                             // index of the first input after those of the origin
+	check func(ctx *kernel.Context) error // runs before begin
+	late  bool                            // whether check follows the check of the shape
+	// begin returns the generator for an output of n elements. n is positive unless the generator
+	// is seeded.
 	begin func(ctx *kernel.Context, n int) (philox.Generator, error)
 }
 
-// newOrigin makes the origin of a node.
+// newOrigin creates the origin of a node.
 type newOrigin func(c *kernel.Construction) origin
 
 func noCheck(*kernel.Context) error { return nil }
 
-// perSample is the number of outputs that TensorFlow sets aside for each element of a tensor.
+// perSample is the number of outputs that TensorFlow reserves for each element of a tensor.
 const perSample = 256
 
 // sourceOf returns the stream of a node with attributes seed and seed2.
@@ -33,7 +33,7 @@ func sourceOf(attrs opdef.Attrs) *philox.Source {
 	return philox.NewSource(attrs.Int("seed"), attrs.Int("seed2"))
 }
 
-// seeded is a stream of the node's own: inputs begin with the shape.
+// seeded is an origin with a stream per node. The first input is the shape.
 func seeded(c *kernel.Construction) origin {
 	source := sourceOf(c.Attrs)
 	return origin{shape: 0, args: 1, check: noCheck, begin: func(_ *kernel.Context, n int) (philox.Generator, error) {
@@ -41,22 +41,22 @@ func seeded(c *kernel.Construction) origin {
 	}}
 }
 
-// bySeed is a stream that an input of two numbers chooses: inputs begin with the shape and the
-// seed.
+// bySeed is an origin whose stream is selected by an input of two numbers. The first inputs are the
+// shape and the seed.
 func bySeed(*kernel.Construction) origin {
 	return origin{shape: 0, args: 2, late: true, check: func(ctx *kernel.Context) error { return checkSeed(ctx.Input(1)) },
 		begin: func(ctx *kernel.Context, _ int) (philox.Generator, error) { return fromSeed(ctx.Input(1)) }}
 }
 
-// byKey is a place in a stream: inputs begin with the shape, the key, the counter and the
-// algorithm.
+// byKey is an origin that starts at a position in a stream. The first inputs are the shape, the
+// key, the counter and the algorithm.
 func byKey(*kernel.Construction) origin {
 	return origin{shape: 0, args: 4, check: func(ctx *kernel.Context) error { return checkKey(ctx, 1, 2) },
 		begin: func(ctx *kernel.Context, _ int) (philox.Generator, error) { return fromKey(ctx, 1) }}
 }
 
-// byVariable is a stream whose place is the value of a variable, which moves on: inputs begin with
-// the variable, the algorithm and the shape.
+// byVariable is an origin that takes its position in a stream from a variable and advances it. The
+// first inputs are the variable, the algorithm and the shape.
 func byVariable(*kernel.Construction) origin {
 	return origin{shape: 2, args: 3, check: func(ctx *kernel.Context) error {
 		_, err := algorithm(ctx, 1)
@@ -66,7 +66,7 @@ func byVariable(*kernel.Construction) origin {
 	}}
 }
 
-// byPhiloxVariable is byVariable for what knows no other algorithm.
+// byPhiloxVariable is like byVariable, for operations that support no other algorithm.
 func byPhiloxVariable(c *kernel.Construction) origin {
 	o := byVariable(c)
 	o.check = func(ctx *kernel.Context) error {
@@ -79,8 +79,8 @@ func byPhiloxVariable(c *kernel.Construction) origin {
 	return o
 }
 
-// byTaggedVariable is byVariable for a variable whose first element is the algorithm: inputs begin
-// with the variable and the shape.
+// byTaggedVariable is like byVariable, for a variable whose first element is the algorithm. The
+// first inputs are the variable and the shape.
 func byTaggedVariable(*kernel.Construction) origin {
 	return origin{shape: 1, args: 2, check: noCheck, begin: func(ctx *kernel.Context, n int) (philox.Generator, error) {
 		return advance(ctx, 1, uint64(n)*perSample)
@@ -94,7 +94,7 @@ func checkSeed(seed *tensor.Tensor) error {
 	return nil
 }
 
-// fromSeed mixes two numbers to a key and a counter.
+// fromSeed scrambles two numbers into a key and a counter.
 func fromSeed(seed *tensor.Tensor) (philox.Generator, error) {
 	if d := seed.DType(); d != tensor.Int32 && d != tensor.Int64 {
 		return philox.Generator{}, status.InvalidArgumentf("Invalid seed type: %v", d)
@@ -107,7 +107,7 @@ func fromSeed(seed *tensor.Tensor) (philox.Generator, error) {
 const (
 	algPhilox   = 1
 	algThreeFry = 2
-	algAuto     = 3 // leaves the choice to the device
+	algAuto     = 3 // the device chooses the algorithm
 )
 
 // scalarInput returns the value of input i, which must be a scalar.
@@ -119,8 +119,8 @@ func scalarInput(ctx *kernel.Context, i int) (int64, error) {
 	return intarg.Scalar(in), nil
 }
 
-// checkKey checks a key, a counter, of which so many words are read, and an algorithm, which are
-// inputs first, first+1 and first+2.
+// checkKey checks a key, a counter of at least the given number of words, and an algorithm. They
+// are inputs first, first+1 and first+2.
 func checkKey(ctx *kernel.Context, first int, words int64) error {
 	alg, err := scalarInput(ctx, first+2)
 	if err != nil {
@@ -134,7 +134,7 @@ func checkKey(ctx *kernel.Context, first int, words int64) error {
 		return status.InvalidArgumentf("key must have shape [1], not %v. (Note that batched keys are not supported yet.)", key)
 	}
 	least := alg
-	// TensorFlow reads what lies behind a counter that is too short
+	// TensorFlow reads past the end of a counter that is too short.
 	if alg == algPhilox && len(counter) == 1 && counter[0] > 0 {
 		least = words
 	}
@@ -145,7 +145,7 @@ func checkKey(ctx *kernel.Context, first int, words int64) error {
 	return nil
 }
 
-// fromKey returns the generator that inputs first and following give, after checkKey.
+// fromKey returns the generator for inputs first and following. Call checkKey first.
 func fromKey(ctx *kernel.Context, first int) (philox.Generator, error) {
 	if alg := intarg.Scalar(ctx.Input(first + 2)); alg != algPhilox && alg != algAuto {
 		return philox.Generator{}, status.InvalidArgumentf("Unsupported algorithm id: %d", alg)
@@ -154,7 +154,7 @@ func fromKey(ctx *kernel.Context, first int) (philox.Generator, error) {
 	return philox.At(tensor.Value[uint64](ctx.Input(first)), counter[0], counter[1]), nil
 }
 
-// algorithm returns the algorithm that input i names.
+// algorithm returns the algorithm in input i.
 func algorithm(ctx *kernel.Context, i int) (int64, error) {
 	alg, err := scalarInput(ctx, i)
 	if err != nil {

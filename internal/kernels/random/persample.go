@@ -13,16 +13,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Samples of the gamma, Poisson and binomial distributions take an unknown number of outputs each,
-// so each has its own place in the stream. A parameter tensor gives the distributions; the output
-// has samples of all of them, those of one distribution in the first dimensions.
+// A sample of the gamma, Poisson or binomial distribution consumes a varying number of outputs, so
+// each sample has its own position in the stream. A parameter tensor describes the distributions.
+// The output has samples of all of them, and its first dimensions are the samples of one
+// distribution.
 
-// sampleCost is the time that such a sample takes in nanoseconds.
+// sampleCost is the time per sample, in nanoseconds.
 const sampleCost = 150
 
-// eachSample calls draw for every sample of params distributions, perParam of each, with the number
-// of the distribution, the position of the sample in the output and its number, by which it has its
-// place in the stream.
+// eachSample calls draw for every sample: perParam samples of each of params distributions. param
+// is the index of the distribution, out the position of the sample in the output, and sample the
+// index that determines its position in the stream.
 func eachSample(params, perParam int, draw func(param, out, sample int)) {
 	parallel.For(params*perParam, 50_000/sampleCost, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -32,13 +33,13 @@ func eachSample(params, perParam int, draw func(param, out, sample int)) {
 	})
 }
 
-// at returns the place of a sample in a stream.
+// at returns a generator at the position of a sample in the stream.
 func at(g philox.Generator, sample int, stride uint64) *philox.Generator {
 	g.Skip(uint64(sample) * stride)
 	return &g
 }
 
-// pair reads numbers that come in twos, the second of each first, as TensorFlow's loops do.
+// pair reads numbers in pairs and returns the second one first, as TensorFlow's loops do.
 type pair struct {
 	vals [2]float64
 	left int
@@ -66,16 +67,16 @@ func (p *pair) normal(g *philox.Generator) float64 {
 	return p.vals[p.left]
 }
 
-// appendedShape is the rule of operations whose output has the shape that input 0 gives followed by
-// that of input 1.
+// appendedShape is the shape function of operations whose output shape is the value of input 0
+// followed by the shape of input 1.
 func appendedShape(c *opdef.ShapeContext) error {
 	s, err := shapefn.Input(c, 0)
 	c.SetAll(shapefn.Concat(s, c.In[1]))
 	return err
 }
 
-// allocateFor makes output 0 for parameters of the given shape: a seeded operation appends it to
-// the shape that is an input, others must have it at the end already.
+// allocateFor creates output 0 for parameters of the given shape. A seeded operation appends that
+// shape to its shape input. For other operations, the shape input must end with it.
 func (o *origin) allocateFor(ctx *kernel.Context, params tensor.Shape) (out *tensor.Tensor, perParam int, err error) {
 	shape, err := o.outputShape(ctx)
 	if err != nil {
@@ -95,7 +96,7 @@ func (o *origin) allocateFor(ctx *kernel.Context, params tensor.Shape) (out *ten
 	return out, out.NumElements() / int(params.NumElements()), nil
 }
 
-// checkEnd checks that a shape ends with that of parameters.
+// checkEnd checks that a shape ends with the shape of the parameters.
 func checkEnd(shape, params tensor.Shape) error {
 	if len(shape) < len(params) || !shape[len(shape)-len(params):].Equal(params) {
 		return status.InvalidArgumentf("Shape passed in must end with broadcasted shape.")
@@ -103,7 +104,7 @@ func checkEnd(shape, params tensor.Shape) error {
 	return nil
 }
 
-// sampledShape returns the shape that input i gives, which must end with that of parameters.
+// sampledShape returns the value of shape input i, which must end with the shape of the parameters.
 func sampledShape(ctx *kernel.Context, i int, params tensor.Shape) (tensor.Shape, error) {
 	if in := ctx.Input(i); in.Rank() != 1 {
 		return nil, status.InvalidArgumentf("Input shape should be a vector, got shape: %v", in.Shape())
@@ -115,7 +116,7 @@ func sampledShape(ctx *kernel.Context, i int, params tensor.Shape) (tensor.Shape
 	return shape, checkEnd(shape, params)
 }
 
-// numbers returns the elements of a tensor of numbers as float64.
+// numbers returns the elements of a numeric tensor as float64.
 func numbers(t *tensor.Tensor) []float64 {
 	out := make([]float64, t.NumElements())
 	switch t.DType() {

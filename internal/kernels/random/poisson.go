@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	const doc = "Draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise)."
+	const doc = "Outputs random values from the Poisson distributions with the given rates. Uses Knuth's algorithm for small rates, and Hörmann's transformed rejection otherwise."
 	types := "{float16, float32, float64, int32, int64}"
 	for _, op := range []struct {
 		name      string
@@ -65,11 +65,10 @@ func newPoisson[T tensor.Elem](o newOrigin, as result[T]) kernel.New {
 	}
 }
 
-// maxTries bounds how often a number is drawn again because its type cannot hold it.
+// maxTries bounds the draws of a number that its type can represent.
 const maxTries = 10_000
 
-// poisson draws from the Poisson distribution of the given mean a number that is not larger than
-// largest.
+// poisson draws a number of at most largest from the Poisson distribution with the given mean.
 func poisson(g *philox.Generator, rate, largest float64) float64 {
 	switch {
 	case rate != rate:

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestStreams compares successive calls of one node with TensorFlow's, to the bit but where a case
-// has a tolerance.
+// TestStreams compares successive calls of one node with recorded results of TensorFlow. They must
+// be equal to the bit unless a case has a tolerance.
 func TestStreams(t *testing.T) {
 	for _, file := range []string{"streams", "stateless", "distributions", "truncated", "candidates"} {
 		testStreams(t, file)
@@ -57,7 +57,7 @@ func TestErrorsAndShapes(t *testing.T) {
 		"testdata/truncated_errors.txt", "testdata/candidates_errors.txt", "testdata/stochasticcast.txt")
 }
 
-// TestLargeTensors compares checksums of tensors that several blocks make up.
+// TestLargeTensors compares checksums of tensors that consist of several blocks.
 func TestLargeTensors(t *testing.T) {
 	for _, tt := range []struct {
 		op    string
@@ -85,8 +85,7 @@ func TestLargeTensors(t *testing.T) {
 	}
 }
 
-// TestShortCounter checks that a counter is not read beyond its end, as TensorFlow does for a
-// counter of one word.
+// TestShortCounter checks that a counter of one word is rejected. TensorFlow reads past its end.
 func TestShortCounter(t *testing.T) {
 	_, err := kerneltest.Try("StatelessRandomUniformV2", opdef.Attrs{"dtype": tensor.Float32, "Tshape": tensor.Int32},
 		tensor.Vector[int32](2), tensor.Vector[uint64](5), tensor.Vector[uint64](3), tensor.Scalar[int32](algPhilox))
@@ -105,8 +104,8 @@ func TestUnseeded(t *testing.T) {
 	}
 }
 
-// TestConcurrentCalls checks that calls at the same time take different parts of the stream, and
-// together all of it.
+// TestConcurrentCalls checks that concurrent calls take disjoint parts of the stream, and together
+// cover it.
 func TestConcurrentCalls(t *testing.T) {
 	attrs := opdef.Attrs{"dtype": tensor.Float32, "T": tensor.Int32, "seed": int64(3), "seed2": int64(4)}
 	const calls = 16

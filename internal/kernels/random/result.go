@@ -6,14 +6,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// result says how samples become elements of a type.
+// result describes the conversion of samples to an element type.
 type result[T tensor.Elem] struct {
 	of       func(v float64) T
 	largest  float64
-	infinity T // what stands for an infinite sample
+	infinity T // replaces infinite samples
 }
 
-// The types that samples can have.
+// Element types of samples.
 var (
 	asHalf    = result[tensor.Half]{func(v float64) tensor.Half { return tensor.HalfOf(float32(v)) }, 65504, 0x7c00}
 	asBFloat  = result[tensor.BFloat]{func(v float64) tensor.BFloat { return tensor.BFloatOf(float32(v)) }, 0x1.fep127, 0x7f80}
@@ -23,7 +23,7 @@ var (
 	asInt64   = result[int64]{func(v float64) int64 { return toInt(v, math.MinInt64) }, math.MaxInt64, 0}
 )
 
-// toInt truncates v. What is not a number becomes the lowest integer, as x86 processors have it.
+// toInt truncates v. It converts NaN to lowest, as x86 processors do.
 func toInt(v float64, lowest int64) int64 {
 	if v != v {
 		return lowest

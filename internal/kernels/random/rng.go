@@ -11,7 +11,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "RngSkip", Doc: "Moves the generator that a variable holds on by what delta samples take.",
+		Name: "RngSkip", Doc: "Advances the generator in a variable as if delta samples were drawn.",
 		In: []string{"resource: resource", "algorithm: int64", "delta: int64"}, Stateful: true,
 		Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 1, 0, 0) },
 	}, func(ctx *kernel.Context) error {
@@ -22,7 +22,7 @@ func init() {
 		return err
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "RngReadAndSkip", Doc: "Returns the counter and the key that a variable holds, and moves it on by what delta samples take.",
+		Name: "RngReadAndSkip", Doc: "Returns the counter and the key of the generator in a variable, and advances it as if delta samples were drawn.",
 		In: []string{"resource: resource", "alg: int32", "delta: uint64"}, Out: []string{"value: int64"}, Stateful: true,
 		Shape: func(c *opdef.ShapeContext) error {
 			c.SetAll(tensor.MakePartial(stateSize))
@@ -43,7 +43,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "NonDeterministicInts", Doc: "Draws integers by chance: no seed gives them again.",
+			Name: "NonDeterministicInts", Doc: "Outputs random integers that no seed can reproduce.",
 			In: []string{"shape: shape_dtype"}, Out: []string{"output: dtype"},
 			Attrs: []string{"dtype: type = int64", byShapeTypeIn}, Stateful: true, Shape: shapeOfInput(0),
 		},

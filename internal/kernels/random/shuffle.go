@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	const doc = "Puts the rows of the first dimension in an order drawn by chance."
+	const doc = "Randomly shuffles a tensor along its first dimension."
 	kernel.RegisterNew(opdef.Def{
 		Name: "RandomShuffle", Doc: doc, In: []string{"value: T"}, Out: []string{"output: T"},
 		Attrs: with(seedAttrs, "T: type"), Stateful: true, Shape: opdef.SameShape,

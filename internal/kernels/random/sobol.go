@@ -19,7 +19,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "SobolSample",
-			Doc:  "Gives num_results points of the Sobol sequence of dim dimensions, at most 1111, after skip and the origin.",
+			Doc:  "Generates num_results points of the Sobol sequence, after skipping the origin and skip points. dim is at most 1111.",
 			In:   []string{"dim: int32", "num_results: int32", "skip: int32"}, Out: []string{"samples: dtype"},
 			Attrs: []string{"dtype: {float32, float64} = float32"}, Shape: sobolShape,
 		},
@@ -43,8 +43,9 @@ func sobolShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// sobolData has, for each dimension from the second on, the coefficients of a primitive polynomial
-// as the bits of a number, and the first direction numbers, as many as its degree.
+// sobolData has a line for each dimension from the second on. It holds the coefficients of a
+// primitive polynomial, as the bits of a number, followed by as many initial direction numbers as
+// its degree.
 //
 //go:embed sobol.txt
 var sobolData string
@@ -59,7 +60,7 @@ var sobolLines = sync.OnceValue(func() []string {
 	return lines
 })
 
-// directions returns n direction numbers of a dimension, the first of them as its lowest bit.
+// directions returns n direction numbers of a dimension. Number k has k+1 bits.
 func directions(dim, n int) []uint32 {
 	m := make([]uint32, n)
 	if dim == 0 {
@@ -70,7 +71,7 @@ func directions(dim, n int) []uint32 {
 	}
 	fields := strings.Fields(sobolLines()[dim-1])
 	number := func(i int) uint32 {
-		v, _ := strconv.ParseUint(fields[i], 10, 32) // our own data
+		v, _ := strconv.ParseUint(fields[i], 10, 32) // embedded data is valid
 		return uint32(v)
 	}
 	polynomial, degree := number(0), len(fields)-1
@@ -130,7 +131,7 @@ func sobolSample[T float32 | float64](ctx *kernel.Context) error {
 		}
 		for i := range n {
 			z[i*dim+j] = T(point) * scale
-			// The Gray codes of neighbours differ in the lowest bit that is zero.
+			// Consecutive Gray codes differ in the lowest zero bit of the counter.
 			if k := bits.TrailingZeros(^uint(skip + i + 1)); k < digits {
 				point ^= m[k]
 			}

@@ -8,11 +8,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// stateSize is the number of elements of a variable that holds a generator: the counter in two, and
-// the key.
+// stateSize is the number of elements of a variable that holds a generator: two for the counter and
+// one for the key.
 const stateSize = 3
 
-// variable returns the variable behind the handle that is input 0.
+// variable returns the variable of the handle in input 0.
 func variable(ctx *kernel.Context) (*kernel.Variable, error) {
 	h := tensor.Value[*tensor.Handle](ctx.Input(0))
 	if h == nil {
@@ -36,8 +36,8 @@ func checkState(t *tensor.Tensor) error {
 	return nil
 }
 
-// advance returns the generator that the variable of input 0 holds behind tag elements, the first
-// of which is the algorithm, and moves the variable n outputs on.
+// advance returns the generator in the variable of input 0 and advances the variable by n outputs.
+// The generator follows tag elements, which begin with the algorithm.
 func advance(ctx *kernel.Context, tag int, n uint64) (g philox.Generator, err error) {
 	alg := int64(algPhilox)
 	if tag == 0 {
@@ -83,7 +83,7 @@ func advance(ctx *kernel.Context, tag int, n uint64) (g philox.Generator, err er
 	return g, err
 }
 
-// shapeInput returns the shape that input i gives.
+// shapeInput returns the shape that input i holds.
 func shapeInput(ctx *kernel.Context, i int) (tensor.Shape, error) {
 	in := ctx.Input(i)
 	if in.Rank() != 1 || in.DType() != tensor.Int32 && in.DType() != tensor.Int64 {

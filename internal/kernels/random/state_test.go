@@ -25,7 +25,7 @@ func newStateful(state tensor.Tensor) *stateful {
 	return s
 }
 
-// run gives an operation the handle of the variable as its first input.
+// run runs an operation with the handle of the variable as its first input.
 func (s *stateful) run(op string, attrs opdef.Attrs, inputs ...tensor.Tensor) ([]tensor.Tensor, error) {
 	handle := tensor.Scalar(&tensor.Handle{Device: s.env.Device.Name, Resource: s.variable})
 	node, err := s.env.Make(op, attrs)
@@ -35,7 +35,8 @@ func (s *stateful) run(op string, attrs opdef.Attrs, inputs ...tensor.Tensor) ([
 	return node.Run(append([]tensor.Tensor{handle}, inputs...)...)
 }
 
-// TestStateful compares what is drawn, and the variable after each draw, with TensorFlow's.
+// TestStateful compares samples, and the variable after each draw, with recorded results of
+// TensorFlow.
 func TestStateful(t *testing.T) {
 	s := newStateful(tensor.Vector[int64](5, 7, 123456789))
 	shape, alg := tensor.Vector[int32](3), tensor.Scalar[int64](algPhilox)
@@ -138,7 +139,8 @@ func TestStatefulBinomial(t *testing.T) {
 	}
 }
 
-// TestBinomialKnowsOneAlgorithm asks for others, even of no numbers.
+// TestBinomialKnowsOneAlgorithm checks that other algorithms are rejected, even if no numbers are
+// drawn.
 func TestBinomialKnowsOneAlgorithm(t *testing.T) {
 	attrs := opdef.Attrs{"S": tensor.Int32, "T": tensor.Float32, "dtype": tensor.Float32}
 	for _, alg := range []int64{algThreeFry, algAuto, 7} {

@@ -15,8 +15,8 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "StochasticCastToInt",
-			Doc: "Rounds numbers up or down at random: the nearer an integer is, the more likely it is taken. What the integers cannot hold " +
-				"becomes their least or greatest, and what is no number 0.",
+			Doc: "Stochastically casts a tensor to integers: rounds up or down at random, to the nearer integer with the higher probability. Values out of range " +
+				"become the smallest or the largest integer, and NaN becomes 0.",
 			In: []string{"input: Tin", "key: uint64", "counter: uint64", "alg: int32"}, Out: []string{"output: Tout"},
 			Attrs: []string{"Tin: {float16, bfloat16, float32, float64}", "Tout: {int8, int16, int32}"}, Shape: stochasticShape,
 		},
@@ -37,16 +37,16 @@ func stochasticShape(c *opdef.ShapeContext) error {
 	return shapefn.CheckDim(c.In[1].Dim(0), 1)
 }
 
-// rounder computes with numbers of type T as numbers of 64 bits.
+// rounder rounds numbers of type T. It computes in float64.
 type rounder[T tensor.Elem] struct {
 	value func(T) float64
 	round func(float64) float64 // to the precision of T
-	// the numbers from 0 to 1 that an output of the generator makes
+	// converts an output of the generator to numbers from 0 to 1
 	unit  func(words *[4]uint32) [4]float64
-	units int // how many they are
-	// lanes is how many elements TensorFlow rounds at once to int32, in groups of eight: they share
-	// the numbers of one output, in turn. Elements that are left, and those that become other
-	// integers, take the first number of an output each, if they need it.
+	units int // count of those numbers
+	// lanes is the number of elements that TensorFlow rounds to int32 at once, in groups of eight.
+	// They take the numbers of one output in turn. Remaining elements, and those cast to other
+	// types, each take the first number of an output if they need one.
 	lanes int
 }
 
@@ -84,7 +84,7 @@ var (
 	}
 )
 
-// stochastically rounds v by a number from 0 to 1.
+// stochastically rounds v using a number from 0 to 1.
 func (r *rounder[T]) stochastically(v, unit float64) float64 {
 	if v < 0 {
 		return math.Floor(r.round(v + unit))
@@ -116,7 +116,8 @@ func stochastic[T tensor.Elem, I int8 | int16 | int32](r rounder[T]) kernel.Impl
 			if err != nil {
 				return err
 			}
-			// The counter is the key and the key the counter's upper half, as in TensorFlow.
+			// As in TensorFlow, the key is the counter and the counter's first word is the upper
+			// half of the key.
 			gen := philox.New(tensor.Values[uint64](ctx.Input(2))[0], tensor.Value[uint64](ctx.Input(1)))
 			x, z := tensor.Values[T](ctx.Input(0)), tensor.Values[I](out)
 			at := 0
@@ -142,7 +143,7 @@ func stochastic[T tensor.Elem, I int8 | int16 | int32](r rounder[T]) kernel.Impl
 	}
 }
 
-// limited rounds v, by the number that unit returns if it needs one.
+// limited rounds v and clamps it. It calls unit only if it needs a random number.
 func (r *rounder[T]) limited(v, least, most float64, unit func() float64) float64 {
 	switch {
 	case v != v:
@@ -157,7 +158,7 @@ func (r *rounder[T]) limited(v, least, most float64, unit func() float64) float6
 	return r.stochastically(v, unit())
 }
 
-// narrow converts as processors do, by way of int32.
+// narrow converts through int32, as processors do.
 func narrow[I int8 | int16 | int32](v float64) I {
 	whole := int32(math.MinInt32)
 	if v >= -(1<<31) && v < 1<<31 {

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	const doc = "Draws numbers from normal distributions of given means and deviations, cut to the intervals from minvals to maxvals."
+	const doc = "Outputs random values from normal distributions with the given means and standard deviations, truncated to [minvals, maxvals]."
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "ParameterizedTruncatedNormal", Doc: doc,
@@ -66,7 +66,7 @@ func statelessCutNormalShape(c *opdef.ShapeContext) error {
 	return shapeOfInput(0)(c)
 }
 
-// steps are the operations of a type, on float64: each rounds its result.
+// steps holds the operations of a type, computed in float64. Each of them rounds its result.
 type steps[T tensor.Elem] struct {
 	round           func(float64) float64
 	log             func(float64) float64 // of a number in [0, 1)
@@ -90,7 +90,7 @@ var (
 	}
 )
 
-// batchOfCutNormal is the number of samples that ParameterizedTruncatedNormal makes together if all
+// batchOfCutNormal is the number of samples that ParameterizedTruncatedNormal draws together if all
 // have one distribution.
 const batchOfCutNormal = 100
 
@@ -133,7 +133,7 @@ func newCutNormal[T tensor.Elem](st *steps[T]) kernel.New {
 	}
 }
 
-// allocateCutNormal makes the output of ParameterizedTruncatedNormal.
+// allocateCutNormal creates the output of ParameterizedTruncatedNormal.
 func allocateCutNormal(ctx *kernel.Context) (*tensor.Tensor, error) {
 	in := ctx.Input(0)
 	if in.Rank() != 1 {
@@ -160,7 +160,7 @@ func allocateCutNormal(ctx *kernel.Context) (*tensor.Tensor, error) {
 
 var paramNames = [...]string{"means", "stddevs", "minvals", "maxvals"}
 
-// oneDistribution says whether all samples have one distribution, as TensorFlow sees it.
+// oneDistribution reports whether TensorFlow considers all samples to have one distribution.
 func oneDistribution(ctx *kernel.Context) bool {
 	one := func(i int) bool { return ctx.Input(i).NumElements() == 1 }
 	return one(1) && one(2) && ctx.Input(3).Rank() == 0 && ctx.Input(4).Rank() == 0
@@ -213,7 +213,7 @@ func newStatelessCutNormal[T tensor.Elem](st *steps[T]) kernel.New {
 	})
 }
 
-// broadcastParams returns the shape of inputs 2 to 5, broadcast.
+// broadcastParams returns the broadcast shape of inputs 2 to 5.
 func broadcastParams(ctx *kernel.Context) (tensor.Shape, error) {
 	shape := ctx.Input(2).Shape()
 	for i := 3; i < 6; i++ {
@@ -226,19 +226,19 @@ func broadcastParams(ctx *kernel.Context) (tensor.Shape, error) {
 	return shape, nil
 }
 
-// proposal draws numbers of which some are samples.
+// proposal draws candidates for rejection sampling.
 type proposal struct {
 	name string
-	// draw draws some numbers, counts them, and tells which are samples.
+	// draw returns n candidates and whether each is accepted.
 	draw        func(g *philox.Generator) (vals [4]float64, accepted [4]bool, n int)
-	maxRejected int // in a row
+	maxRejected int // consecutive rejections
 }
 
-// maxRejected bounds how many numbers in a row are no samples.
+// maxRejected bounds the number of consecutive rejections.
 const maxRejected = 1000
 
-// cutNormal sets n elements of z, which are step apart from position lo on, to samples of the
-// distribution with the given mean, deviation and interval.
+// cutNormal sets n elements of z, from position lo on with distance step, to samples of the
+// distribution. params are its mean, standard deviation, minimum and maximum.
 func (st *steps[T]) cutNormal(g *philox.Generator, params [4]float64, z []T, lo, step, n int) error {
 	finite := func(v float64) bool { return !math.IsInf(v, 0) && v == v }
 	mean, deviation, lower, upper := params[0], params[1], params[2], params[3]
@@ -266,10 +266,11 @@ func (st *steps[T]) cutNormal(g *philox.Generator, params [4]float64, z []T, lo,
 	return nil
 }
 
-// proposal chooses how to draw from the standard normal distribution between lower and upper
+// proposal selects the algorithm for the standard normal distribution truncated to [lower, upper]
 // (Robert, "Simulation of truncated normal variables", 1995).
 func (st *steps[T]) proposal(lower, upper float64) proposal {
-	// how many deviations the interval must reach on one side for samples not to be rejected often
+	// standard deviations that the interval must extend to one side for plain rejection to be
+	// efficient
 	const inside = 1.3
 	r := st.round
 	root := r(math.Sqrt(r(r(lower*lower) + 4)))
@@ -286,7 +287,7 @@ func (st *steps[T]) proposal(lower, upper float64) proposal {
 	}
 }
 
-// group returns the samples that the next output of the generator makes.
+// group returns the samples of the generator's next output.
 func (st *steps[T]) group(g *philox.Generator, d *philox.Distribution[T]) (vals [4]float64) {
 	var out [4]T
 	d.Fill(*g, out[:d.Group])

@@ -9,8 +9,8 @@ import (
 )
 
 func init() {
-	const doc = "Draws integers uniformly distributed over [minval, maxval)."
-	const fullDoc = "Draws integers uniformly distributed over all values of their type."
+	const doc = "Outputs random integers from a uniform distribution over [minval, maxval)."
+	const fullDoc = "Outputs random integers from a uniform distribution over all values of the type."
 	bounds := []string{"minval: dtype", "maxval: dtype"}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -63,7 +63,8 @@ func init() {
 	}
 }
 
-// rangeShape returns a rule that also checks that the bounds, inputs i and i+1, are scalars.
+// rangeShape returns a shape function that also checks that the bounds, inputs i and i+1, are
+// scalars.
 func rangeShape(i int, rest opdef.ShapeFn) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		for j, name := range []string{"minval", "maxval"} {
@@ -81,7 +82,7 @@ func rangeTable(o newOrigin, early bool) kernel.Table {
 	}
 }
 
-// newRange returns the kernel that draws from a range; between makes the distribution.
+// newRange returns a kernel that draws from a range. between returns the distribution.
 func newRange[T int32 | int64](o newOrigin, early bool, between func(lo, hi T) *philox.Distribution[T]) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		first := o(c).args
