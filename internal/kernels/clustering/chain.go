@@ -11,7 +11,7 @@ import (
 func init() {
 	kernel.RegisterFunc(opdef.Def{
 		Name: "KMC2ChainInitialization",
-		Doc: "Chooses a point by a Markov chain over all of them, of which the distances to the centers so far are given " +
+		Doc: "Returns the index of a point sampled by a Markov chain. distances are the distances of the points to the nearest center so far " +
 			"(Bachem et al., Approximate K-Means++ in Sublinear Time, AAAI 2016).",
 		In: []string{"distances: float32", "seed: int64"}, Out: []string{"index: int64"}, Shape: opdef.ScalarShape,
 	}, chain)

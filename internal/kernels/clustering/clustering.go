@@ -1,6 +1,5 @@
-// Package clustering holds the operations that k-means clustering is made of: the choice of first
-// centers among points, by k-means++ and by a Markov chain, and the search for the centers that are
-// nearest to points.
+// Package clustering implements the operations of k-means clustering: the choice of initial centers
+// by k-means++ and by a Markov chain, and the nearest-center search.
 package clustering
 
 import (
@@ -13,10 +12,10 @@ import (
 type points struct {
 	coords    []float32
 	n, dims   int
-	halfNorms []float32 // half of the squared norms: with them distances cost an inner product
+	halfNorms []float32 // half of the squared norms; a distance then costs one inner product
 }
 
-// inputPoints returns the points that are input i.
+// inputPoints returns the points in input i.
 func inputPoints(ctx *kernel.Context, i int, name string) (*points, error) {
 	t := ctx.Input(i)
 	if t.Rank() != 2 {
@@ -41,7 +40,7 @@ func dot(x, y []float32) (sum float32) {
 	return sum
 }
 
-// scalar returns the number that is input i.
+// scalar returns the number in input i.
 func scalar(ctx *kernel.Context, i int, name string) (int64, error) {
 	t := ctx.Input(i)
 	if t.Rank() != 0 {

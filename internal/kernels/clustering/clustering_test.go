@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestRecorded compares with what TensorFlow did with the same operations.
+// TestRecorded compares kernels with recorded results of TensorFlow.
 func TestRecorded(t *testing.T) { kerneltest.RunCases(t, "testdata/clustering.txt") }
 
 // TestBlocks compares a search over several blocks of points and centers with one that computes
@@ -21,7 +21,7 @@ func TestBlocks(t *testing.T) {
 	matrix := func(rows int) ([]float32, tensor.Tensor) {
 		all := make([]float32, rows*dims)
 		for i := range all {
-			// whole numbers have exact distances, and many that are equal
+			// whole numbers have exact distances and many ties
 			all[i] = float32(random.IntN(9))
 		}
 		out, err := tensor.FromSlice(tensor.Shape{int64(rows), dims}, all)
@@ -52,7 +52,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestEqualPoints chooses centers among points that are all in one place.
+// TestEqualPoints chooses centers among identical points.
 func TestEqualPoints(t *testing.T) {
 	for _, v := range []float32{0, 1, 0.1, 1e20} {
 		points, err := tensor.FromSlice(tensor.Shape{4, 2}, []float32{v, v, v, v, v, v, v, v})

@@ -14,15 +14,15 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "NearestNeighbors", Doc: "Gives the k centers nearest to each point, the nearest first, and their squared distances.",
+		Name: "NearestNeighbors", Doc: "Returns the indices and squared distances of the k centers nearest to each point, in ascending order of distance.",
 		In:    []string{"points: float32", "centers: float32", "k: int64"},
 		Out:   []string{"nearest_center_indices: int64", "nearest_center_distances: float32"},
 		Shape: opdef.UnknownShape,
 	}, nearestNeighbors)
 }
 
-// Inner products are computed for so many points and centers at a time, which bounds the memory
-// that they take.
+// Numbers of points and centers whose inner products are computed at a time. They bound the memory
+// for the products.
 const (
 	pointBlock  = 256
 	centerBlock = 1024
@@ -69,7 +69,7 @@ func nearestNeighbors(ctx *kernel.Context) error {
 	return nil
 }
 
-// search is a search for the nearest centers and where its results go.
+// search is a nearest-center search and the destination of its results.
 type search struct {
 	points, centers *points
 	k               int
@@ -108,19 +108,20 @@ func (s *search) give(i int, nearest []candidate) {
 	}
 }
 
-// candidate is a center that may be among the nearest. Its distance lacks what is the same for all.
+// candidate is a center that may be among the nearest. Its distance omits the term that all
+// candidates share.
 type candidate struct {
 	distance float32
 	center   int
 }
 
-// candidates are those for one point: the nearest of those before, and some since then.
+// candidates holds the candidates of one point.
 type candidates struct {
 	all []candidate
-	cut bool // the first k are the nearest of those before, in order
+	cut bool // the first k are the nearest so far, in order
 }
 
-// add looks at centers from a first one on.
+// add considers centers first and following.
 func (c *candidates) add(products, halfNorms []float32, first, k int) {
 	for i, norm := range halfNorms {
 		d := norm - products[i]
@@ -134,7 +135,7 @@ func (c *candidates) add(products, halfNorms []float32, first, k int) {
 	}
 }
 
-// nearest drops all but the nearest k and returns them.
+// nearest drops all but the nearest k candidates and returns these.
 func (c *candidates) nearest(k int) []candidate {
 	slices.SortFunc(c.all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.center, b.center))

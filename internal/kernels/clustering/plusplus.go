@@ -15,8 +15,8 @@ import (
 func init() {
 	kernel.RegisterFunc(opdef.Def{
 		Name: "KmeansPlusPlusInitialization",
-		Doc: "Chooses points as first centers, each with a probability in proportion to its squared distance from those before it " +
-			"(Arthur and Vassilvitskii, k-means++, SODA 2007); the best of 1 + num_retries_per_sample draws is taken.",
+		Doc: "Selects points as initial centers by the k-means++ algorithm: the probability of a point is proportional to its squared distance from the nearest selected one " +
+			"(Arthur and Vassilvitskii, k-means++, SODA 2007). Takes the best of 1 + num_retries_per_sample draws.",
 		In:  []string{"points: float32", "num_to_sample: int64", "seed: int64", "num_retries_per_sample: int64"},
 		Out: []string{"samples: float32"}, Shape: opdef.UnknownShape,
 	}, plusPlus)
@@ -59,13 +59,13 @@ func plusPlus(ctx *kernel.Context) error {
 	return nil
 }
 
-// sampling is a choice of centers on its way.
+// sampling is the state of selecting centers.
 type sampling struct {
 	*points
 	random  *philox.Words
 	chosen  map[int]bool
 	nearest []float32 // half of the squared distance of each point from the nearest center
-	sums    []float32 // of nearest, up to and with each point
+	sums    []float32 // prefix sums of nearest, inclusive
 }
 
 func newSampling(p *points, seed int64) *sampling {
@@ -79,7 +79,7 @@ func newSampling(p *points, seed int64) *sampling {
 	return s
 }
 
-// choose returns the next center: of some draws that which leaves points the nearest to centers.
+// choose returns the next center: the draw that minimizes the sum of the distances.
 func (s *sampling) choose(draws int64) int {
 	sum := float32(0)
 	for i, d := range s.nearest {
@@ -104,8 +104,8 @@ func (s *sampling) choose(draws int64) int {
 	return best
 }
 
-// maxMisses is how many draws in a row may be points that have been chosen, which rounding alone
-// makes likely.
+// maxMisses bounds consecutive draws of points that are already selected. Only rounding makes such
+// draws possible.
 const maxMisses = 1000
 
 func (s *sampling) draw() int {
@@ -116,7 +116,7 @@ func (s *sampling) draw() int {
 		limit := s.random.Unit32() * s.sums[s.n-1]
 		i := sort.Search(s.n, func(i int) bool { return s.sums[i] > limit })
 		if i == s.n {
-			return s.n - 1 // all points are where centers are
+			return s.n - 1 // all points coincide with centers
 		}
 		if !s.chosen[i] {
 			return i
@@ -130,7 +130,7 @@ func (s *sampling) draw() int {
 	return s.n - 1
 }
 
-// with returns the distances from the nearest center after point i has become one.
+// with returns the distances from the nearest center if point i becomes one.
 func (s *sampling) with(i int) []float32 {
 	out, center := make([]float32, s.n), s.at(i)
 	parallel.For(s.n, max(1, 8192/max(1, s.dims)), func(lo, hi int) {

@@ -17,13 +17,13 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "AudioSpectrogram",
-		Doc: "Computes how loud each frequency is in windows of samples [samples, channels]: [channels, windows, frequencies], where " +
-			"the frequencies are spread evenly from 0 to half the sample rate.",
+		Doc: "Computes the spectrogram [channels, windows, frequencies] of audio samples [samples, channels]. " +
+			"The frequencies are spread evenly from 0 to half the sample rate.",
 		In: []string{"input: float32"}, Out: []string{"spectrogram: float32"},
 		Attrs: []string{"window_size: int", "stride: int", "magnitude_squared: bool = false"}, Shape: spectrogramShape,
 	}, newSpectrogram)
 	kernel.RegisterNew(opdef.Def{
-		Name: "Mfcc", Doc: "Computes mel-frequency cepstral coefficients, by which speech is recognized, of a squared spectrogram.",
+		Name: "Mfcc", Doc: "Computes mel-frequency cepstral coefficients, which speech recognition uses, of a squared spectrogram.",
 		In: []string{"spectrogram: float32", "sample_rate: int32"}, Out: []string{"output: float32"},
 		Attrs: []string{
 			"upper_frequency_limit: float = 4000", "lower_frequency_limit: float = 20", "filterbank_channel_count: int = 40",
@@ -44,13 +44,13 @@ func init() {
 	}, newMfcc)
 }
 
-// frequencies returns the number of frequencies that a window has: its transform is as long as the
-// next power of two.
+// frequencies returns the number of frequencies of a window, whose length is padded to a power of
+// two.
 func frequencies(window int) int { return 1 + fftLength(window)/2 }
 
 func fftLength(window int) int { return 1 << bits.Len(uint(window-1)) }
 
-// windows returns how many windows a number of samples has.
+// windows returns the number of windows in the given number of samples.
 func windows(samples, window, stride int) int {
 	if samples < window {
 		return 0
@@ -168,10 +168,10 @@ func newMfcc(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// mostWeights bounds the memory that attributes can ask for.
+// mostWeights bounds the memory that attribute values can allocate.
 const mostWeights = 1 << 26
 
-// cosines returns the matrix of the discrete cosine transform, with rows of n.
+// cosines returns the matrix of the discrete cosine transform, with rows of n elements.
 func cosines(rows, n int) []float64 {
 	m := make([]float64, rows*n)
 	for i := range rows {
@@ -182,12 +182,12 @@ func cosines(rows, n int) []float64 {
 	return m
 }
 
-// melBank sums the magnitudes of frequencies in bands, which are triangles that overlap by half and
-// are equally wide on the mel scale.
+// melBank sums the magnitudes of frequencies in bands. Bands are triangles that overlap by half and
+// have the same width on the mel scale.
 type melBank struct {
-	first, last int       // the frequencies that are part of a band
-	band        []int     // on whose falling side a frequency is; -1 before the center of the first
-	weight      []float64 // there; the rest belongs to the next band
+	first, last int       // range of frequencies that belong to bands
+	band        []int     // band whose falling edge covers a frequency; -1 before the first center
+	weight      []float64 // weight in that band; the rest belongs to the next band
 	bands       int
 }
 
@@ -218,7 +218,7 @@ func newMelBank(width int, rate float64, bands int, low, high float64) *melBank 
 	return b
 }
 
-// sum reports whether there are all frequencies that belong to bands.
+// sum computes the bands. It reports false if squared lacks frequencies that belong to bands.
 func (b *melBank) sum(bands []float64, squared []float32) bool {
 	if len(squared) <= b.last {
 		return false

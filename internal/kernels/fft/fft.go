@@ -1,8 +1,8 @@
-// Package fft holds the discrete Fourier transforms of one, two and three dimensions, and what
-// audio is described by.
+// Package fft implements the discrete Fourier transforms of one, two and three dimensions, and the
+// spectral analysis of audio.
 //
-// The transforms are computed in complex128 along one dimension after another, by mixed-radix plans
-// of package fourier, and rounded once.
+// Transforms are computed in complex128 along one dimension after another, with the mixed-radix
+// transforms of package fourier, and rounded once.
 package fft
 
 import (
@@ -23,11 +23,11 @@ func init() {
 			suffix, over = fmt.Sprintf("%dD", rank), fmt.Sprintf("the last %d dimensions", rank)
 		}
 		forward, inverse := transform{rank: rank}, transform{rank: rank, inverse: true}
-		complexToComplex("FFT"+suffix, "The discrete Fourier transform over "+over+".", forward)
-		complexToComplex("IFFT"+suffix, "The inverse discrete Fourier transform over "+over+".", inverse)
-		withReal("RFFT"+suffix, "The discrete Fourier transform of fft_length real numbers over "+over+": fft_length/2+1 components of the last.",
+		complexToComplex("FFT"+suffix, "Computes the discrete Fourier transform over "+over+".", forward)
+		complexToComplex("IFFT"+suffix, "Computes the inverse discrete Fourier transform over "+over+".", inverse)
+		withReal("RFFT"+suffix, "Computes the discrete Fourier transform of fft_length real numbers over "+over+". Returns fft_length/2+1 components of the last one.",
 			"input: Treal", "output: Tcomplex", forward)
-		withReal("IRFFT"+suffix, "The inverse discrete Fourier transform over "+over+", whose result is fft_length real numbers.",
+		withReal("IRFFT"+suffix, "Computes the inverse discrete Fourier transform over "+over+" that results in fft_length real numbers.",
 			"input: Tcomplex", "output: Treal", inverse)
 	}
 }
@@ -69,7 +69,8 @@ func withReal(name, doc, in, out string, t transform) {
 	})
 }
 
-// fitting makes kernels for real numbers whose complex type is the given one.
+// fitting returns the constructor of kernels for real numbers. It rejects a Tcomplex other than
+// want.
 func fitting(want tensor.DType, compute func(*kernel.Context) error) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		if got := c.Attrs.Type("Tcomplex"); got != want {
@@ -79,7 +80,7 @@ func fitting(want tensor.DType, compute func(*kernel.Context) error) kernel.New 
 	}
 }
 
-// realShape is the shape rule of transforms from and to real numbers.
+// realShape is the shape function of transforms from and to real numbers.
 func (t transform) realShape(c *opdef.ShapeContext) error {
 	s, err := opdef.WithRankAtLeast(c.In[0], t.rank)
 	if err != nil {
@@ -107,7 +108,7 @@ func (t transform) realShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// run computes a transform; withLength means that input 1 holds the lengths.
+// run computes a transform. If withLength is set, input 1 holds the lengths.
 func run[T, U number](t transform, withLength bool) func(*kernel.Context) error {
 	return func(ctx *kernel.Context) error {
 		in := ctx.Input(0)
@@ -145,7 +146,7 @@ func run[T, U number](t transform, withLength bool) func(*kernel.Context) error 
 	}
 }
 
-// lengths returns input 1 after checking it.
+// lengths checks and returns the lengths in input 1.
 func (t transform) lengths(in tensor.Shape, length *tensor.Tensor) ([]int, error) {
 	if length.Rank() != 1 || length.Dim(0) != t.rank {
 		return nil, status.InvalidArgumentf("fft_length must have shape [%d]", t.rank)

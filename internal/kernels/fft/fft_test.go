@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 )
 
-// TestRecorded compares kernels and shape rules with what TensorFlow computed for the same inputs.
+// TestRecorded compares kernels and shape functions with recorded results of TensorFlow.
 func TestRecorded(t *testing.T) {
 	kerneltest.RunCases(t, "testdata/fft.txt", "testdata/audio.txt")
 }

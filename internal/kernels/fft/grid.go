@@ -10,14 +10,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// transform is a kind of transform.
+// transform describes a transform: its number of dimensions and its direction.
 type transform struct {
 	rank    int
 	inverse bool
 }
 
-// outSize returns the size of dimension i of rank of the output of a transform from or to n real
-// numbers.
+// outSize returns the output size along dimension i of a transform from or to n real numbers.
 func (t transform) outSize(i, n int) int {
 	if !t.inverse && i == t.rank-1 && n != 0 {
 		return n/2 + 1
@@ -33,8 +32,8 @@ type number interface {
 type grid struct {
 	batch int
 	dims  []int
-	in    []int // the sizes of the input's dimensions, of which the first dims are read
-	half  bool  // the last dimension of the input has only the components up to the middle
+	in    []int // input sizes; only the first dims[i] elements of dimension i are read
+	half  bool  // the last input dimension only has the non-redundant components
 	x     []complex128
 }
 
@@ -74,8 +73,8 @@ func load[T number](g grid, in []T) {
 	}
 }
 
-// transform applies the transform along every dimension. The components that a real result implies
-// are filled in before the last one.
+// transform applies the transform along every dimension. If half is set, it restores the redundant
+// components before the last one.
 func (g grid) transform(inverse bool) {
 	stride := 1
 	strides := make([]int, len(g.dims))
@@ -91,7 +90,7 @@ func (g grid) transform(inverse bool) {
 	}
 }
 
-// mirror completes rows of the components of real numbers: component n-k is the conjugate of
+// mirror restores the redundant components of real results: component n-k is the conjugate of
 // component k.
 func (g grid) mirror() {
 	n := g.dims[len(g.dims)-1]
@@ -106,13 +105,13 @@ func (g grid) mirror() {
 	}
 }
 
-// along transforms all lines of n elements that are stride apart.
+// along transforms all lines of n elements with the given stride.
 func (g grid) along(n, stride int, inverse bool) {
 	if n == 1 {
 		return
 	}
 	parallel.For(len(g.x)/n, max(1, elementwise.Grain(20)/n), func(lo, hi int) {
-		plan := fourier.NewCmplxFFT(n) // has scratch of its own
+		plan := fourier.NewCmplxFFT(n) // not shared: it contains scratch memory
 		line := make([]complex128, n)
 		for i := lo; i < hi; i++ {
 			at := i/stride*stride*n + i%stride
@@ -161,7 +160,8 @@ func widen[T number](dst []complex128, src []T) {
 	}
 }
 
-// narrow rounds the first elements of src; real results have no imaginary part but rounding.
+// narrow rounds the first elements of src. For real results it drops the imaginary part, which
+// consists of rounding errors.
 func narrow[T number](dst []T, src []complex128) {
 	switch dst := any(dst).(type) {
 	case []float32:

@@ -8,12 +8,12 @@ import (
 )
 
 func init() {
-	register("Cholesky", "Factors positive definite matrices as L*L^H; only the lower triangles are read.",
+	register("Cholesky", "Computes the Cholesky decomposition L*L^H of positive definite matrices. Reads only the lower triangles.",
 		[]string{"input: T"}, []string{"output: T"}, []string{anyTypes}, squareShape, table(choleskyOp[float64](), choleskyOp[complex128](), full...))
-	register("BatchCholesky", "Is Cholesky for real matrices.", []string{"input: T"}, []string{"output: T"}, []string{realTypes},
+	register("BatchCholesky", "Computes Cholesky for real matrices.", []string{"input: T"}, []string{"output: T"}, []string{realTypes},
 		squareShape, table(choleskyOp[float64](), choleskyOp[complex128](), single...))
 	grad := family[float64]{choleskyGradSize, choleskyGrad}
-	register("CholeskyGrad", "Computes the gradient of Cholesky from its result and the gradient of that.",
+	register("CholeskyGrad", "Computes the gradient of Cholesky from its output and the gradient of the output.",
 		[]string{"l: T", "grad: T"}, []string{"output: T"}, []string{"T: {float16, float32, float64}"}, squareShape,
 		table(grad, family[complex128]{}, single...))
 	register("BatchCholeskyGrad", "Is CholeskyGrad.", []string{"l: T", "grad: T"}, []string{"output: T"}, []string{"T: {float32, float64}"},
@@ -24,7 +24,7 @@ func choleskyOp[S scalar]() family[S] {
 	return family[S]{alike, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
 		l, ok := cholesky(in[0])
 		if !ok {
-			// The answer that programs look for, rather than an error.
+			// TensorFlow programs expect NaN here instead of an error.
 			l.fill(math.NaN())
 			l = lowerPart(l)
 		}
@@ -32,7 +32,7 @@ func choleskyOp[S scalar]() family[S] {
 	}}
 }
 
-// cholesky returns the lower factor of a, and false if a is not positive definite.
+// cholesky returns the lower factor of a. It returns false if a is not positive definite.
 func cholesky[S scalar](a matrix[S]) (matrix[S], bool) {
 	l := newMatrix[S](a.rows, a.rows)
 	for i := range a.rows {
@@ -62,8 +62,8 @@ func choleskyGradSize(_ *kernel.Construction, in []size) ([][]int64, error) {
 	return [][]int64{{int64(in[0].rows), int64(in[0].cols)}}, nil
 }
 
-// choleskyGrad computes L^-H * sym(L^H * grad) * L^-1, where sym halves the diagonal of the lower
-// triangle and mirrors it, and halves the result (Murray, Differentiation of the Cholesky
+// choleskyGrad computes L^-H * sym(L^H * grad) * L^-1. sym halves the diagonal of the lower
+// triangle, mirrors the triangle, and halves the result (Murray, Differentiation of the Cholesky
 // decomposition, 2016).
 func choleskyGrad(_ *kernel.Construction, in []matrix[float64]) ([][]float64, error) {
 	l := lowerPart(in[0])

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	register("SelfAdjointEigV2", "Computes the eigenvalues of Hermitian matrices in ascending order, and their vectors; only the lower triangles are read.",
+	register("SelfAdjointEigV2", "Computes the eigenvalues, in ascending order, and the eigenvectors of Hermitian matrices. Reads only the lower triangles.",
 		[]string{"input: T"}, []string{"e: T", "v: T"}, []string{"compute_v: bool = true", anyTypes}, eigShape,
 		table(selfAdjointEig[float64](), selfAdjointEig[complex128](), full...))
 }
@@ -55,9 +55,9 @@ func selfAdjointEig[S scalar]() family[S] {
 	}}
 }
 
-// hermitianEig returns the eigenvalues of the Hermitian matrix with a's lower triangle in ascending
-// order and, in columns, unit vectors to them (cyclic Jacobi). All are NaN if the triangle is not
-// finite.
+// hermitianEig returns the eigenvalues, in ascending order, of the Hermitian matrix with a's lower
+// triangle, and unit eigenvectors in the columns of a matrix. It uses the cyclic Jacobi method. If
+// the triangle is not finite, all values are NaN.
 func hermitianEig[S scalar](a matrix[S]) ([]float64, matrix[S]) {
 	a = lowerPart(a)
 	n := a.rows
@@ -71,7 +71,7 @@ func hermitianEig[S scalar](a matrix[S]) ([]float64, matrix[S]) {
 			a.set(j, i, conj(a.at(i, j)))
 		}
 	}
-	v := identity[S](n) // rows are conjugates of vectors
+	v := identity[S](n) // rows are conjugates of eigenvectors
 	for range 60 {
 		rotated := false
 		for p := range n {
@@ -96,8 +96,8 @@ func hermitianEig[S scalar](a matrix[S]) ([]float64, matrix[S]) {
 	return e, sorted.adjoint()
 }
 
-// annihilate makes element (p, q) of a zero by a rotation on both sides, and applies it to the rows
-// of v. It returns false if the element is negligible.
+// annihilate zeroes element (p, q) of a by a two-sided rotation, and applies the rotation to the
+// rows of v. It returns false if the element is negligible.
 func annihilate[S scalar](a, v matrix[S], p, q int) bool {
 	g := a.at(p, q)
 	size, x, y := abs(g), re(a.at(p, p)), re(a.at(q, q))

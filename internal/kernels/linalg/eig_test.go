@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// testDecompositions checks A*V = V*diag(e) with unitary V, and A = U*diag(s)*V^H, which are unique
-// only up to phases.
+// testDecompositions checks that A*V = V*diag(e) with unitary V, and A = U*diag(s)*V^H. These are
+// unique only up to phases.
 func testDecompositions[S scalar](t *testing.T, draw func() S) {
 	for _, n := range []int{1, 2, 3, 7, 20} {
 		a := newMatrix[S](n, n)

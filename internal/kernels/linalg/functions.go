@@ -10,15 +10,15 @@ import (
 
 func init() {
 	in, out := []string{"input: T"}, []string{"output: T"}
-	register("MatrixSquareRoot", "Computes the principal square roots of square matrices; NaN where there is none.",
+	register("MatrixSquareRoot", "Computes the principal square roots of square matrices. The result is NaN if there is none.",
 		in, out, []string{anyTypes}, squareShape, table(function[float64](squareRoot), function[complex128](squareRoot), full...))
-	register("MatrixLogarithm", "Computes the principal logarithms of square matrices; NaN where there is none.",
+	register("MatrixLogarithm", "Computes the principal logarithms of square matrices. The result is NaN if there is none.",
 		in, out, []string{"T: {complex64, complex128}"}, squareShape,
 		table(family[float64]{}, function[complex128](logarithm), tensor.Complex64, tensor.Complex128))
 }
 
-// function is an operation that applies a function of matrices: f is given the upper triangular
-// Schur factor, and returns false if there is no value.
+// function returns an operation that applies a function of matrices. f computes the function of an
+// upper triangular Schur factor. It returns false if the function has no value.
 func function[S scalar](f func(t matrix[complex128]) (matrix[complex128], bool)) family[S] {
 	return family[S]{alike, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
 		wide := newMatrix[complex128](in[0].rows, in[0].rows)
@@ -61,7 +61,7 @@ func toComplex[S scalar](x S) complex128 {
 	return complex(any(x).(float64), 0)
 }
 
-// fromComplex returns x as an S, without its imaginary part if S has none.
+// fromComplex returns x as an S. If S is real, it drops the imaginary part.
 func fromComplex[S scalar](x complex128) S {
 	if s, ok := any(x).(S); ok {
 		return s
@@ -89,7 +89,7 @@ func squareRoot(t matrix[complex128]) (matrix[complex128], bool) {
 	return r, r.finite()
 }
 
-// gauss7 are the nodes and weights of Gauss and Legendre's rule of degree 7 on [0, 1].
+// gauss7 holds the nodes and weights of the 7-point Gauss-Legendre rule on [0, 1].
 var gauss7 = [7][2]float64{
 	{0.0254460438286207377369052, 0.0647424830844348466353057},
 	{0.1292344072003027800680676, 0.1398526957446383339507339},
@@ -100,11 +100,11 @@ var gauss7 = [7][2]float64{
 	{0.9745539561713792622630948, 0.0647424830844348466353057},
 }
 
-// logarithm returns the principal logarithm of an upper triangular matrix: of its root close to the
-// identity, by the Padé approximant in partial fractions (Higham, Evaluating Padé approximants of
-// the matrix logarithm, 2001).
+// logarithm returns the principal logarithm of an upper triangular matrix. It takes square roots
+// until the matrix is close to the identity, and then evaluates the Padé approximant in partial
+// fractions (Higham, Evaluating Padé approximants of the matrix logarithm, 2001).
 func logarithm(t matrix[complex128]) (matrix[complex128], bool) {
-	const closeTo1 = 0.26 // where the approximant of degree 7 is exact to float64
+	const closeTo1 = 0.26 // distance at which the approximant of degree 7 has float64 precision
 	n, root, roots := t.rows, t.clone(), 0
 	for distance(root) > closeTo1 {
 		var ok bool
@@ -136,12 +136,12 @@ func logarithm(t matrix[complex128]) (matrix[complex128], bool) {
 		log.a[i] *= complex(math.Ldexp(1, roots), 0)
 	}
 	for i := range n {
-		log.set(i, i, cmplx.Log(t.at(i, i))) // exact, and most of the value
+		log.set(i, i, cmplx.Log(t.at(i, i))) // exact, and the dominant part
 	}
 	return log, true
 }
 
-// distance returns the 1-norm of m less the identity.
+// distance returns the 1-norm of m minus the identity.
 func distance(m matrix[complex128]) float64 {
 	most := 0.0
 	for j := range m.cols {

@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Eig", Doc: "Computes the eigenvalues of square matrices and unit vectors to them, in columns.",
+			Name: "Eig", Doc: "Computes the eigenvalues of square matrices, and unit eigenvectors in columns.",
 			In: []string{"input: T"}, Out: []string{"e: Tout", "v: Tout"},
 			Attrs: []string{"compute_v: bool = true", "T: {float32, float64, complex64, complex128}", "Tout: {complex64, complex128}"},
 			Shape: eigShape,
@@ -82,7 +82,7 @@ func newEig[T, C tensor.Elem, S scalar](in element[T, S], out element[C, complex
 	}
 }
 
-// bySize sorts eigenvalues, and the vectors in the rows, by absolute value.
+// bySize sorts eigenvalues, and the corresponding rows of vectors, by absolute value.
 func bySize(values []complex128, vectors matrix[complex128]) {
 	for i := range values {
 		least := i
@@ -98,9 +98,8 @@ func bySize(values []complex128, vectors matrix[complex128]) {
 	}
 }
 
-// paired gives the eigenvalues of a real matrix, and the vectors in the rows, the form that
-// arithmetic in real numbers gives them: real, or in conjugate pairs of which the one with the
-// positive imaginary part comes first.
+// paired arranges the eigenvalues of a real matrix, and the corresponding rows of vectors, as real
+// arithmetic returns them: real, or in conjugate pairs with the positive imaginary part first.
 func paired(values []complex128, vectors matrix[complex128]) {
 	size := 0.0
 	for _, x := range values {
@@ -119,7 +118,7 @@ func paired(values []complex128, vectors matrix[complex128]) {
 			}
 		}
 		if partner == len(values) {
-			continue // rounding has moved one of a pair onto the axis
+			continue // rounding has moved the other one onto the real axis
 		}
 		values[i+1], values[partner] = values[partner], values[i+1]
 		vectors.swapRows(i+1, partner)
@@ -135,7 +134,7 @@ func paired(values []complex128, vectors matrix[complex128]) {
 	}
 }
 
-// makeReal turns a vector by the phase of its largest element, keeping that element's side.
+// makeReal divides a vector by the phase of its largest element, up to the sign.
 func makeReal(v []complex128) {
 	largest := complex128(0)
 	for _, x := range v {

@@ -13,8 +13,8 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "MatrixSolveLs",
-			Doc: "Solves systems of linear equations by least squares with a penalty of l2_regularizer on the square of the solution's " +
-				"norm: by Cholesky's factors of the normal equations if fast, else, without the penalty, with the smallest norm.",
+			Doc: "Solves linear least-squares problems with a penalty of l2_regularizer on the squared norm of the solution, by a " +
+				"Cholesky decomposition of the normal equations if fast is true. Otherwise returns the minimum-norm solution without a penalty.",
 			In: []string{"matrix: T", "rhs: T", "l2_regularizer: float64"}, Out: []string{"output: T"},
 			Attrs: []string{anyTypes, "fast: bool = true"},
 			Shape: func(c *opdef.ShapeContext) error { return solveShape(c, false) },
@@ -32,7 +32,7 @@ func newLeastSquares[T tensor.Elem, S scalar](e element[T, S]) kernel.New {
 			r := ctx.Input(2)
 			outs := func(_ *kernel.Construction, in []size) ([][]int64, error) { return rectangular(in) }
 			return runStack(ctx, c, e, 2, family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
-				// Where there are no matrices, nothing is asked of the regularizer.
+				// Without matrices the regularizer is not checked.
 				if r.Rank() != 0 {
 					return nil, status.InvalidArgumentf("l2_regularizer must be scalar, got shape %v", r.Shape())
 				}
@@ -77,7 +77,7 @@ func leastSquares[S scalar](a, b matrix[S], penalty float64, fast bool) (matrix[
 	return x, nil
 }
 
-// illConditioned reports whether a Cholesky factor has a pivot that is rounding only.
+// illConditioned reports whether a Cholesky factor has a pivot of the size of rounding errors.
 func illConditioned[S scalar](l matrix[S]) bool {
 	lo, hi := math.Inf(1), 0.0
 	for i := range l.rows {
@@ -87,8 +87,8 @@ func illConditioned[S scalar](l matrix[S]) bool {
 	return lo*lo <= 0x1p-51*hi*hi
 }
 
-// smallest returns the solution of the smallest norm, from the singular values that are more than
-// rounding.
+// smallest returns the minimum-norm solution. It ignores singular values of the size of rounding
+// errors.
 func smallest[S scalar](a, b matrix[S]) matrix[S] {
 	p := min(a.rows, a.cols)
 	s, u, v := svd(a, p, p)

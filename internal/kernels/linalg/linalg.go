@@ -1,9 +1,9 @@
-// Package linalg holds the operations of linear algebra on stacks of matrices in the last two
-// dimensions, for real and complex elements alike.
+// Package linalg implements the linear algebra operations on stacks of real or complex matrices,
+// which are the last two dimensions of a tensor.
 //
-// The factorizations are written once, over both, in the precision of float64: inputs are widened
-// to complex128 or float64, results rounded once. Signs and orders are those of TensorFlow's
-// kernels where programs can see them.
+// One generic implementation of each factorization covers both real and complex matrices. It
+// computes in complex128 or float64: inputs are widened, and results rounded once. Signs and orders
+// that programs can observe are those of TensorFlow's kernels.
 package linalg
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// scalar are the types that algorithms compute with.
+// scalar is the constraint of the types that algorithms compute with.
 type scalar interface{ float64 | complex128 }
 
 // conj returns the conjugate of x.
@@ -142,7 +142,7 @@ func swap[S scalar](a, b []S) {
 	}
 }
 
-// element relates a type of elements to the scalar that it is computed in.
+// element describes the conversion between an element type and the scalar type that computes it.
 type element[T any, S scalar] struct {
 	widen  func(T) S
 	narrow func(S) T
@@ -172,8 +172,8 @@ var (
 	c128 = element[complex128, complex128]{func(v complex128) complex128 { return v }, func(x complex128) complex128 { return x }}
 )
 
-// family is an operation on stacks: how the shapes of the matrices of the outputs follow from those
-// of the inputs, and what is computed for one matrix of each input.
+// family is an operation on stacks of matrices. It computes the shapes of the output matrices from
+// those of the input matrices, and the outputs for one matrix of each input.
 type family[S scalar] struct {
 	outs    func(c *kernel.Construction, in []size) ([][]int64, error)
 	compute func(c *kernel.Construction, in []matrix[S]) ([][]S, error)
@@ -182,8 +182,8 @@ type family[S scalar] struct {
 // size is the size of a matrix.
 type size struct{ rows, cols int }
 
-// table returns the kernels of an operation for the given types from its forms over real and
-// complex numbers.
+// table returns the kernels of an operation for the given types, from its real and its complex
+// implementation.
 func table(real family[float64], complex family[complex128], types ...tensor.DType) kernel.Table {
 	all := kernel.Table{
 		tensor.Float16: stacked(f16, real), tensor.BFloat16: stacked(bf16, real), tensor.Float32: stacked(f32, real),
@@ -199,7 +199,7 @@ func table(real family[float64], complex family[complex128], types ...tensor.DTy
 var (
 	single = []tensor.DType{tensor.Float32, tensor.Float64}
 	full   = append(single[:2:2], tensor.Complex64, tensor.Complex128)
-	// withHalf is what inverses and QR factors have.
+	// inverses and QR factors also support float16
 	withHalf = append(full[:4:4], tensor.Float16)
 )
 
@@ -209,7 +209,7 @@ func stacked[T tensor.Elem, S scalar](e element[T, S], f family[S]) kernel.New {
 	}
 }
 
-// runStack runs f on the stacks that the first n inputs are.
+// runStack runs f on the stacks of matrices that are the first n inputs.
 func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Construction, e element[T, S], n int, f family[S]) error {
 	batch, sizes, err := analyze(ctx, n)
 	if err != nil {
@@ -228,7 +228,7 @@ func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Constructi
 		}
 		outs[i] = tensor.Values[T](out)
 	}
-	// Outputs that were not asked for are scalars.
+	// Outputs that are not computed are scalars.
 	for i := len(dims); i < ctx.NumOutputs(); i++ {
 		if _, err := ctx.AllocateZeros(i, tensor.Shape{}); err != nil {
 			return err
@@ -247,8 +247,7 @@ func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Constructi
 	})
 }
 
-// analyze returns the batch dimensions, which all inputs share, and the size of the matrices of
-// each.
+// analyze returns the batch dimensions, which all inputs share, and the matrix size of each input.
 func analyze(ctx *kernel.Context, n int) (tensor.Shape, []size, error) {
 	var batch tensor.Shape
 	sizes := make([]size, n)
@@ -269,8 +268,8 @@ func analyze(ctx *kernel.Context, n int) (tensor.Shape, []size, error) {
 	return batch, sizes, nil
 }
 
-// each calls f for the matrices of a stack, on several cores where they are large enough, and
-// returns the error of the first that fails.
+// each calls f for the matrices of a stack, on several cores if they are large enough. It returns
+// the error of the first matrix that fails.
 func each(n int, sizes []size, f func(i int) error) error {
 	work := 1
 	for _, s := range sizes {
@@ -298,12 +297,13 @@ func square(in []size) error {
 	return nil
 }
 
-// alike is the output of an operation on one square matrix whose result has its shape.
+// alike returns the output size of an operation on one square matrix whose output has the same
+// size.
 func alike(_ *kernel.Construction, in []size) ([][]int64, error) {
 	return [][]int64{{int64(in[0].rows), int64(in[0].cols)}}, square(in)
 }
 
-// solution is the output of an operation that solves systems with a square matrix.
+// solution returns the output size of an operation that solves systems with a square matrix.
 func solution(_ *kernel.Construction, in []size) ([][]int64, error) {
 	if in[0].rows != in[0].cols {
 		return nil, status.InvalidArgumentf("First input (lhs) must be a square matrix.")
@@ -318,7 +318,7 @@ func rectangular(in []size) ([][]int64, error) {
 	return [][]int64{{int64(in[0].cols), int64(in[1].cols)}}, nil
 }
 
-// squares returns the shape of s as a stack of square matrices.
+// squares checks that s is a stack of square matrices and returns it.
 func squares(s shapefn.Shape) (shapefn.Shape, error) {
 	s, err := opdef.WithRankAtLeast(s, 2)
 	if err != nil || !s.RankKnown() {
@@ -336,7 +336,7 @@ func squareShape(c *opdef.ShapeContext) (err error) {
 	return err
 }
 
-// register adds an operation with one type attribute T.
+// register registers an operation with one type attribute T.
 func register(name, doc string, in, out, attrs []string, shape opdef.ShapeFn, t kernel.Table) {
 	kernel.Register(kernel.Op{
 		Def:     opdef.Def{Name: name, Doc: doc, In: in, Out: out, Attrs: attrs, Shape: shape},

@@ -18,12 +18,12 @@ func init() {
 		func(c *opdef.ShapeContext) error { return solveShape(c, true) }, table(solver[float64](), solver[complex128](), full...))
 	register("MatrixDeterminant", "Computes the determinants of square matrices.", []string{"input: T"}, []string{"output: T"},
 		[]string{"T: {float16, float32, float64, complex64, complex128}"}, determinantShape, table(determinant[float64](), determinant[complex128](), full...))
-	register("LogMatrixDeterminant", "Computes sign and logarithm of the absolute value of the determinants of square matrices.",
+	register("LogMatrixDeterminant", "Computes the sign and the log of the absolute value of the determinants of square matrices.",
 		[]string{"input: T"}, []string{"sign: T", "log_abs_determinant: T"},
 		[]string{"T: {float16, float32, float64, complex64, complex128}"}, determinantShape, table(logDeterminant[float64](), logDeterminant[complex128](), full...))
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Lu", Doc: "Factors square matrices as P*A = L*U, by rows with partial pivoting; L and U share one matrix.",
+			Name: "Lu", Doc: "Computes the LU decomposition P*A = L*U of square matrices, with partial pivoting of rows. L and U are packed into one matrix.",
 			In: []string{"input: T"}, Out: []string{"lu: T", "p: output_idx_type"},
 			Attrs: []string{anyTypes, "output_idx_type: {int32, int64} = int32"}, Shape: luShape,
 		},
@@ -50,8 +50,8 @@ func luShape(c *opdef.ShapeContext) (err error) {
 	return err
 }
 
-// solveShape is the shape rule of operations that solve systems whose matrices and right sides are
-// stacked alike.
+// solveShape is the shape function of operations that solve systems. Matrices and right-hand sides
+// must have the same batch dimensions.
 func solveShape(c *opdef.ShapeContext, isSquare bool) (err error) {
 	lhs, err := opdef.WithRankAtLeast(c.In[0], 2)
 	if isSquare {
@@ -82,14 +82,14 @@ func solveShape(c *opdef.ShapeContext, isSquare bool) (err error) {
 	return nil
 }
 
-// factored is P*A = L*U: row i of the factors was row perm[i] of A, and L has ones on its diagonal.
+// factored is P*A = L*U. Row i of the factors was row perm[i] of A, and L has a unit diagonal.
 type factored[S scalar] struct {
 	lu   matrix[S]
 	perm []int
-	odd  bool // the permutation is
+	odd  bool // whether the permutation is odd
 }
 
-// factor overwrites a with its factors.
+// factor overwrites a with its LU factors.
 func factor[S scalar](a matrix[S]) factored[S] {
 	f := factored[S]{lu: a, perm: make([]int, a.rows)}
 	for i := range f.perm {
@@ -141,8 +141,8 @@ func (f factored[S]) solve(b matrix[S]) matrix[S] {
 	return x
 }
 
-// substitute overwrites x with the solution of a triangular system; unit means ones on the
-// diagonal.
+// substitute overwrites x with the solution of a triangular system. unit means that the diagonal
+// consists of ones.
 func substitute[S scalar](a, x matrix[S], lower, unit bool) {
 	for step := range a.rows {
 		i, lo, hi := step, 0, step
@@ -206,8 +206,8 @@ func logDeterminant[S scalar]() family[S] {
 	}}
 }
 
-// determinant returns the sign, of absolute value 1, and the logarithm of the absolute value of the
-// determinant.
+// determinant returns the sign of the determinant, with absolute value 1, and the logarithm of its
+// absolute value.
 func (f factored[S]) determinant() (sign S, log float64) {
 	sign = 1
 	if f.odd {
@@ -225,7 +225,7 @@ func (f factored[S]) determinant() (sign S, log float64) {
 	return sign, log
 }
 
-// direction returns x divided by its absolute value.
+// direction returns x divided by size, its absolute value.
 func direction[S scalar](x S, size float64) S {
 	if math.IsInf(size, 1) && !isComplex[S]() {
 		return of[S](math.Copysign(1, re(x)))

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	register("Qr", "Factors matrices as A = Q*R with Q unitary and R upper triangular.", []string{"input: T"}, []string{"q: T", "r: T"},
+	register("Qr", "Computes the QR decomposition A = Q*R of matrices, with Q unitary and R upper triangular.", []string{"input: T"}, []string{"q: T", "r: T"},
 		[]string{"full_matrices: bool = false", anyTypes}, qrShape, table(qrOp[float64](), qrOp[complex128](), withHalf...))
 }
 
@@ -48,14 +48,14 @@ func qrOp[S scalar]() family[S] {
 	}}
 }
 
-// reflector is I - tau*v*v^H with v = (0, …, 0, 1, tail), whose first element not zero is number k.
+// reflector is I - tau*v*v^H with v = (0, …, 0, 1, tail). The 1 is element k.
 type reflector[S scalar] struct {
 	tail []S
 	tau  S
 	k    int
 }
 
-// leastNormal returns the least number of a type that is not denormal.
+// leastNormal returns the smallest normal number of a type.
 func leastNormal(t tensor.DType) float64 {
 	switch t {
 	case tensor.Float16:
@@ -66,9 +66,10 @@ func leastNormal(t tensor.DType) float64 {
 	return 0x1p-1022
 }
 
-// newReflector returns the reflector that takes column k of a, from row k on, to (beta, 0, …, 0)
-// with real beta of the sign opposite to the real part of a's element, as Eigen and LAPACK have it.
-// It leaves the column as it is if the sum of squares of what would become 0 is not above least.
+// newReflector returns the reflector that maps column k of a, from row from on, to (beta, 0, …, 0).
+// As in Eigen and LAPACK, beta is real and has the opposite sign of the real part of the first
+// element. If the sum of squares of the other elements is at most least, the reflector leaves the
+// column unchanged.
 func newReflector[S scalar](a matrix[S], k, from int, least float64) (reflector[S], S) {
 	h := reflector[S]{tail: make([]S, a.rows-from-1), k: from}
 	norm := 0.0
@@ -93,8 +94,8 @@ func newReflector[S scalar](a matrix[S], k, from int, least float64) (reflector[
 	return h, beta
 }
 
-// apply overwrites columns lo and on of a with the product of the reflector, with tau or its
-// conjugate, and a.
+// apply overwrites columns lo and following of a with the product of the reflector and a. tau is
+// the reflector's tau or its conjugate.
 func (h reflector[S]) apply(a matrix[S], tau S, lo int) {
 	sum := append([]S(nil), a.row(h.k)[lo:]...)
 	for i, v := range h.tail {
@@ -106,7 +107,7 @@ func (h reflector[S]) apply(a matrix[S], tau S, lo int) {
 	}
 }
 
-// qr returns Q with p columns and R with p rows; it overwrites a.
+// qr returns Q with p columns and R with p rows. It overwrites a.
 func qr[S scalar](a matrix[S], p int, least float64) (q, r matrix[S]) {
 	var all []reflector[S]
 	for k := range min(a.rows, a.cols) {

@@ -10,8 +10,8 @@ import (
 // schurForm is A = U*T*U^H with U unitary and T upper triangular.
 type schurForm struct{ t, u matrix[complex128] }
 
-// schur returns the Schur form of a square matrix by QR steps on its Hessenberg form, and false
-// when a is not finite or the steps do not converge. It overwrites a.
+// schur returns the Schur form of a square matrix, by QR steps on its Hessenberg form. It returns
+// false if a is not finite or the steps do not converge. It overwrites a.
 func schur(a matrix[complex128]) (schurForm, bool) {
 	f := schurForm{t: a, u: identity[complex128](a.rows)}
 	if !a.finite() {
@@ -38,7 +38,7 @@ func schur(a matrix[complex128]) (schurForm, bool) {
 	return f, true
 }
 
-// reduce makes t zero below its first subdiagonal.
+// reduce zeroes t below its first subdiagonal.
 func (f schurForm) reduce() {
 	for k := range f.t.rows - 1 {
 		h, beta := newReflector(f.t, k, k+1, leastNormal(tensor.Complex128))
@@ -68,7 +68,7 @@ func (h reflector[S]) applyAdjointRight(a matrix[S]) {
 	}
 }
 
-// deflates makes subdiagonal element (i, i-1) zero if it is negligible.
+// deflates zeroes subdiagonal element (i, i-1) if it is negligible, and reports whether it did.
 func (f schurForm) deflates(i int) bool {
 	const epsilon = 0x1p-52
 	size := func(x complex128) float64 { return math.Abs(real(x)) + math.Abs(imag(x)) }
@@ -79,8 +79,8 @@ func (f schurForm) deflates(i int) bool {
 	return true
 }
 
-// shift returns the eigenvalue of the two by two block that ends at hi which is closer to the last
-// element, or another number after tries without success.
+// shift returns the eigenvalue of the 2×2 block that ends at hi which is closer to the last
+// element. After repeated tries without success it returns another number.
 func (f schurForm) shift(hi, tries int) complex128 {
 	if (tries == 10 || tries == 20) && hi > 1 {
 		return complex(math.Abs(real(f.t.at(hi, hi-1)))+math.Abs(real(f.t.at(hi-1, hi-2))), 0)
@@ -95,8 +95,8 @@ func (f schurForm) shift(hi, tries int) complex128 {
 	return two
 }
 
-// step is one QR step on rows lo to hi: rotations chase the element that the shift brings in down
-// the diagonal.
+// step performs one QR step on rows lo to hi. Rotations chase the bulge that the shift introduces
+// down the diagonal.
 func (f schurForm) step(lo, hi int, shift complex128) {
 	x, y := f.t.at(lo, lo)-shift, f.t.at(lo+1, lo)
 	for k := lo; k < hi; k++ {
@@ -157,7 +157,7 @@ func (f schurForm) vectors() matrix[complex128] {
 	if norm == 0 {
 		norm = 1
 	}
-	rows := newMatrix[complex128](n, n) // row k is the vector of eigenvalue k of t
+	rows := newMatrix[complex128](n, n) // row k is the eigenvector of diagonal element k of t
 	for k := n - 1; k >= 0; k-- {
 		v := rows.row(k)
 		v[k] = 1

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSchur checks the form and the eigenvectors against their definitions, on matrices of many
-// kinds.
+// TestSchur checks the Schur form and the eigenvectors against their definitions, on various kinds
+// of matrices.
 func TestSchur(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	kinds := map[string]func(i, j int) complex128{

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	register("Svd", "Factors matrices as A = U*diag(S)*V^H with S in descending order.", []string{"input: T"}, []string{"s: T", "u: T", "v: T"},
+	register("Svd", "Computes the singular value decomposition A = U*diag(S)*V^H of matrices, with S in descending order.", []string{"input: T"}, []string{"s: T", "u: T", "v: T"},
 		[]string{"compute_uv: bool = true", "full_matrices: bool = false", anyTypes}, svdShape, table(svdOp[float64](), svdOp[complex128](), full...))
 }
 
@@ -71,7 +71,7 @@ func svdOp[S scalar]() family[S] {
 }
 
 // svd returns the singular values in descending order and the given numbers of left and right
-// singular vectors. All are NaN if the matrix is not finite.
+// singular vectors. If the matrix is not finite, all values are NaN.
 func svd[S scalar](a matrix[S], left, right int) (s []float64, u, v matrix[S]) {
 	if a.rows < a.cols {
 		s, v, u = svd(a.adjoint(), right, left)
@@ -83,8 +83,8 @@ func svd[S scalar](a matrix[S], left, right int) (s []float64, u, v matrix[S]) {
 		}
 		return slices.Repeat([]float64{math.NaN()}, a.cols), matrix[S]{nan(a.rows * left), a.rows, left}, matrix[S]{nan(a.cols * right), a.cols, right}
 	}
-	// Rows of w are columns of A; orthogonalize makes them orthogonal and collects the rotations in
-	// the rows of z.
+	// The rows of w are the conjugated columns of a. orthogonalize makes them orthogonal and
+	// accumulates the rotations in the rows of z.
 	w, z := a.adjoint(), identity[S](a.cols)
 	orthogonalize(w, z)
 	order := make([]int, a.cols)
@@ -113,8 +113,8 @@ func svd[S scalar](a matrix[S], left, right int) (s []float64, u, v matrix[S]) {
 	return s, basis.adjoint(), vectors.adjoint()
 }
 
-// orthogonalize rotates pairs of rows of w until all are orthogonal, and those of z with them
-// (Hestenes, one-sided Jacobi).
+// orthogonalize rotates pairs of rows of w until all are orthogonal, and the rows of z with them
+// (one-sided Jacobi method of Hestenes).
 func orthogonalize[S scalar](w, z matrix[S]) {
 	for range 60 {
 		rotated := false
@@ -127,7 +127,7 @@ func orthogonalize[S scalar](w, z matrix[S]) {
 					continue
 				}
 				rotated = true
-				// g = size*phase; the phase is moved into row q, so that the rotation is real.
+				// g = size*phase. Multiplying row q by the phase makes the rotation real.
 				phase := g / of[S](size)
 				zeta := (b - a) * (b + a) / (2 * size)
 				t := math.Copysign(1, zeta) / (math.Abs(zeta) + math.Hypot(1, zeta))
@@ -142,8 +142,8 @@ func orthogonalize[S scalar](w, z matrix[S]) {
 	}
 }
 
-// rotate replaces x and y by c*x - s*phase'*y and s*phase*x + c*y, where phase' is the conjugate
-// that makes them orthogonal.
+// rotate replaces x and y by c*x - s*phase'*y and s*phase*x + c*y, where phase' is the conjugate of
+// phase.
 func rotate[S scalar](x, y []S, c, s float64, phase S) {
 	for i := range x {
 		a, b := x[i], y[i]*phase
@@ -175,7 +175,7 @@ func norm[S scalar](x []S) float64 {
 	return size * math.Sqrt(sum)
 }
 
-// complete replaces rows that are zero by unit vectors orthogonal to all others.
+// complete replaces zero rows by unit vectors that are orthogonal to all other rows.
 func complete[S scalar](m matrix[S]) {
 	next := 0
 	for i := range m.rows {
@@ -185,7 +185,7 @@ func complete[S scalar](m matrix[S]) {
 		for ; next < m.cols; next++ {
 			v := make([]S, m.cols)
 			v[next] = 1
-			for range 2 { // once more against the loss of orthogonality
+			for range 2 { // the second pass restores lost orthogonality
 				for j := range m.rows {
 					axpy(v, -dot(v, m.row(j)), m.row(j))
 				}

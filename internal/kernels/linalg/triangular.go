@@ -14,12 +14,12 @@ import (
 func init() {
 	in, out := []string{"matrix: T", "rhs: T"}, []string{"output: T"}
 	attrs := []string{"lower: bool = true", "adjoint: bool = false"}
-	register("MatrixTriangularSolve", "Solves systems of linear equations with triangular matrices; the other half is not read.", in, out,
+	register("MatrixTriangularSolve", "Solves systems of linear equations with triangular matrices. Does not read the other triangle.", in, out,
 		append(slices.Clone(attrs), "T: {bfloat16, float64, float32, float16, complex64, complex128}"), triangularShape, kernel.Table{
 			tensor.Float16: newTriangular(f16, false), tensor.BFloat16: newTriangular(bf16, false), tensor.Float32: newTriangular(f32, false),
 			tensor.Float64: newTriangular(f64, false), tensor.Complex64: newTriangular(c64, false), tensor.Complex128: newTriangular(c128, false),
 		})
-	register("BandedTriangularSolve", "Solves systems with triangular matrices given by their diagonals.", in, out,
+	register("BandedTriangularSolve", "Solves systems of linear equations with banded triangular matrices, given by their diagonals.", in, out,
 		append(slices.Clone(attrs), anyTypes), bandedShape, kernel.Table{
 			tensor.Float32: newTriangular(f32, true), tensor.Float64: newTriangular(f64, true),
 			tensor.Complex64: newTriangular(c64, true), tensor.Complex128: newTriangular(c128, true),
@@ -130,7 +130,7 @@ func checkTriangular(a, b tensor.Shape, banded bool) (tensor.Shape, error) {
 	return batch, nil
 }
 
-// checkInner checks that matrices and right sides have as many rows.
+// checkInner checks that matrices and right-hand sides have the same number of rows.
 func checkInner(a, b tensor.Shape, lower, adjoint bool) error {
 	n, rows := a[len(a)-1], b[len(b)-2]
 	if n == rows {
@@ -140,8 +140,9 @@ func checkInner(a, b tensor.Shape, lower, adjoint bool) error {
 	return status.InvalidArgumentf("In[0] mismatch In[1] shape: %d vs. %d: %v %v %d %d", n, rows, a, b, flag[lower], flag[adjoint])
 }
 
-// fromBands returns the triangular matrix with the given diagonals: the main one first and
-// right-aligned below it for a lower one, last and left-aligned above it for an upper one.
+// fromBands returns the triangular matrix with the given diagonals. For a lower matrix, the main
+// diagonal is first and diagonals are right-aligned. For an upper matrix, it is last and they are
+// left-aligned.
 func fromBands[S scalar](bands matrix[S], lower bool) matrix[S] {
 	m := newMatrix[S](bands.cols, bands.cols)
 	for d := range bands.rows {

@@ -11,7 +11,7 @@ import (
 
 func init() {
 	types := "T: {float64, float32, complex64, complex128}"
-	register("TridiagonalSolve", "Solves systems with tridiagonal matrices, given by their super-, main and subdiagonals.",
+	register("TridiagonalSolve", "Solves systems of linear equations with tridiagonal matrices, given by their super-, main and subdiagonals.",
 		[]string{"diagonals: T", "rhs: T"}, []string{"output: T"},
 		[]string{"partial_pivoting: bool = true", "perturb_singular: bool = false", types}, tridiagonalShape,
 		table(tridiagonalSolve[float64](), tridiagonalSolve[complex128](), full...))
@@ -92,11 +92,11 @@ func tridiagonalSolve[S scalar]() family[S] {
 	}}
 }
 
-// eliminate overwrites x with the solution of the system and the diagonals with what is left of
-// them. It returns false if a pivot is zero.
+// eliminate overwrites x with the solution of the system, and the diagonals with intermediate
+// results. It returns false if a pivot is zero.
 func eliminate[S scalar](super, main, sub []S, x matrix[S], pivoting bool) bool {
 	n := len(main)
-	second := make([]S, n) // the diagonal above super, which exchanged rows fill
+	second := make([]S, n) // second superdiagonal, which row exchanges fill
 	for i := range n - 1 {
 		if pivoting && abs(sub[i+1]) > abs(main[i]) {
 			x.swapRows(i, i+1)

@@ -6,12 +6,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// perturbing solves tridiagonal systems that may be singular, as LAPACK's xLAGTF and xLAGTS do: a
-// pivot that is too small to divide by is made larger. What comes of a singular system depends on
-// the rounding of every step, so that each is rounded as the type of the elements rounds it.
+// perturbing solves tridiagonal systems that may be singular, as LAPACK's xLAGTF and xLAGTS do: it
+// enlarges pivots that are too small to divide by. The result for a singular system depends on the
+// rounding of every step, so each step is rounded to the element type.
 type perturbing[S scalar] struct {
 	single     bool
-	eps, least float64 // the distance from 1 to the next number, and the least normal number
+	eps, least float64 // distance from 1 to the next number, and smallest normal number
 }
 
 func perturbingFor[S scalar](dtype tensor.DType) perturbing[S] {
@@ -48,13 +48,13 @@ func (p perturbing[S]) times(x, y S) S { return p.round(x * y) }
 // minus returns x - f*y.
 func (p perturbing[S]) minus(x, f, y S) S { return p.round(x - p.times(f, y)) }
 
-// solve overwrites x with the solution of the system and the diagonals with what is left of them.
+// solve overwrites x with the solution of the system, and the diagonals with intermediate results.
 func (p perturbing[S]) solve(super, main, sub []S, x matrix[S]) {
 	n := len(main)
 	if n == 0 {
 		return
 	}
-	second := make([]S, n) // the diagonal above super, which exchanged rows fill
+	second := make([]S, n) // second superdiagonal, which row exchanges fill
 	tolerance := p.real(p.eps * p.eliminate(super, main, second, sub, x))
 	for i := n - 1; i >= 0; i-- {
 		row, pivot := x.row(i), main[i]
@@ -73,8 +73,9 @@ func (p perturbing[S]) solve(super, main, sub []S, x matrix[S]) {
 	}
 }
 
-// eliminate makes main, super and second the upper triangle of a factorization with exchanged rows,
-// does with x what it does with the matrix, and returns the largest absolute value in the triangle.
+// eliminate replaces main, super and second by the upper triangle of a factorization with row
+// exchanges, and applies the same steps to x. It returns the largest absolute value in the
+// triangle.
 func (p perturbing[S]) eliminate(super, main, second, sub []S, x matrix[S]) float64 {
 	n := len(main)
 	if n == 1 {
@@ -87,7 +88,7 @@ func (p perturbing[S]) eliminate(super, main, second, sub []S, x matrix[S]) floa
 		}
 	}
 	count(super[0])
-	scale := p.real(p.abs(main[0]) + p.abs(super[0])) // of the row that is to be subtracted
+	scale := p.real(p.abs(main[0]) + p.abs(super[0])) // of the row to subtract
 	for k := range n - 1 {
 		nextScale := p.real(p.abs(sub[k+1]) + p.abs(main[k+1]))
 		if k < n-2 {
@@ -130,13 +131,13 @@ func (p perturbing[S]) eliminate(super, main, second, sub []S, x matrix[S]) floa
 	return largest
 }
 
-// perturb returns a pivot by which row can be divided. One below the normal numbers is 0.
+// perturb returns a pivot that row can be divided by. It treats denormal pivots as 0.
 func (p perturbing[S]) perturb(by float64, pivot S, row []S) S {
 	size, largest, limit := p.abs(pivot), 0.0, p.real(1/p.least)
 	for _, x := range row {
 		largest = max(largest, p.abs(x))
 	}
-	by = math.Copysign(max(by, p.least), re(pivot)) // or else it would not grow
+	by = math.Copysign(max(by, p.least), re(pivot)) // a smaller perturbation would not grow
 	for size < 1 && (size < p.least || largest > p.real(size*limit)) {
 		pivot = p.round(pivot + of[S](by))
 		size = p.abs(pivot)

@@ -14,17 +14,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// compositeName is TensorFlow's name of variants that hold a composite tensor.
+// compositeName is TensorFlow's type name of variants that hold a composite tensor.
 const compositeName = "CompositeTensorVariant"
 
 func init() {
 	attrs := []string{"metadata: string", "Tcomponents: list(type) >= 0"}
 	kernel.RegisterNew(opdef.Def{
-		Name: "CompositeTensorVariantFromComponents", Doc: "Makes a variant that holds the tensors which a ragged, sparse or other composite tensor consists of.",
+		Name: "CompositeTensorVariantFromComponents", Doc: "Encodes the components of a ragged, sparse or other composite tensor in a variant.",
 		In: []string{"components: Tcomponents"}, Out: []string{"encoded: variant"}, Attrs: attrs, Shape: opdef.ScalarShape,
 	}, newFromComponents)
 	kernel.RegisterNew(opdef.Def{
-		Name: "CompositeTensorVariantToComponents", Doc: "Gives the tensors that a variant made of a composite tensor holds.",
+		Name: "CompositeTensorVariantToComponents", Doc: "Decodes the components of a composite tensor from a variant.",
 		In: []string{"encoded: variant"}, Out: []string{"components: Tcomponents"}, Attrs: attrs, Shape: opdef.UnknownShape,
 	}, newToComponents)
 	tensor.RegisterVariant(compositeName, func(v tensor.EncodedVariant) (any, error) {
@@ -36,11 +36,11 @@ func init() {
 	})
 }
 
-// composite is a composite tensor inside a variant. It owns references to its parts and is never
-// modified.
+// composite is a composite tensor in a variant. It owns references to its components and is
+// immutable.
 type composite struct {
 	class      pb.TypeSpecProto_TypeSpecClass
-	metadata   []byte // a CompositeTensorVariantMetadata
+	metadata   []byte // serialized CompositeTensorVariantMetadata
 	components []tensor.Tensor
 }
 
@@ -67,7 +67,7 @@ func typeSpecClass(metadata []byte) (pb.TypeSpecProto_TypeSpecClass, bool) {
 	return spec.GetTypeSpecClass(), true
 }
 
-// EncodeVariant returns the form in which the tensor travels.
+// EncodeVariant returns the wire form of the tensor.
 func (c *composite) EncodeVariant() (tensor.EncodedVariant, error) {
 	v := tensor.EncodedVariant{TypeName: compositeName, Metadata: c.metadata}
 	for i := range c.components {
@@ -76,7 +76,7 @@ func (c *composite) EncodeVariant() (tensor.EncodedVariant, error) {
 	return v, nil
 }
 
-// String describes the tensor as TensorFlow does in errors.
+// String formats the tensor as TensorFlow's errors do.
 func (c *composite) String() string {
 	parts := make([]string, len(c.components))
 	for i := range parts {

@@ -30,7 +30,7 @@ func TestComposite(t *testing.T) {
 	ragged := attrs(pb.TypeSpecProto_RAGGED_TENSOR_SPEC, tensor.Int64, tensor.String)
 	made := kerneltest.Run(t, "CompositeTensorVariantFromComponents", ragged, parts...)[0]
 
-	// Once as it is, and once as it comes from another process.
+	// Decode both the local variant and one that came over the wire.
 	encoded, err := tensor.Value[tensor.VariantValue](&made).Encode()
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RaggedCross", Doc: "Makes the combinations of the values of features in each row, as text or as hashes.",
+			Name: "RaggedCross", Doc: "Generates feature crosses: the combinations of the feature values in each row, as strings or hashes.",
 			In: []string{"ragged_values: ragged_values_types", "ragged_row_splits: ragged_splits_types", "sparse_indices: Nsparse * int64",
 				"sparse_values: sparse_values_types", "sparse_shape: Nsparse * int64", "dense_inputs: dense_types"},
 			Out: []string{"output_values: out_values_type", "output_row_splits: out_row_splits_type"},
@@ -34,7 +34,7 @@ func init() {
 	})
 }
 
-// crossCounts are the numbers of inputs of each kind.
+// crossCounts holds the number of inputs of each kind.
 type crossCounts struct{ ragged, sparse, dense int }
 
 func newCrossCounts(attrs opdef.Attrs) (n crossCounts, err error) {

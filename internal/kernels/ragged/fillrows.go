@@ -16,7 +16,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RaggedFillEmptyRows", Doc: "Puts a default into every row that has no value. Rows are given by the row of each value.",
+			Name: "RaggedFillEmptyRows", Doc: "Fills empty rows of a ragged tensor with a default value. Rows are given by the row of each value.",
 			In:    []string{"value_rowids: int64", "values: T", "nrows: int64", "default_value: T"},
 			Out:   []string{"output_value_rowids: int64", "output_values: T", "empty_row_indicator: bool", "reverse_index_map: int64"},
 			Attrs: []string{"T: type"},
@@ -68,7 +68,7 @@ func fillRows(ctx *kernel.Context) error {
 	if nrows == 0 {
 		return fillNoRows(ctx, len(rowids))
 	}
-	start := make([]int64, nrows+1) // of each row in the result
+	start := make([]int64, nrows+1) // first value of each row in the result
 	for i, row := range rowids {
 		if row < 0 || row >= nrows {
 			return status.InvalidArgumentf("indices(%d, 0) is invalid: %d >= %d", i, row, nrows)
@@ -83,8 +83,8 @@ func fillRows(ctx *kernel.Context) error {
 	return putFilled(ctx, rowids, start)
 }
 
-// fillNoRows makes the outputs for a tensor without rows. TensorFlow gives the row ids a second
-// dimension.
+// fillNoRows sets the outputs for a tensor without rows. As in TensorFlow, the row ids have a
+// second dimension.
 func fillNoRows(ctx *kernel.Context, values int) error {
 	if values != 0 {
 		return status.InvalidArgumentf("Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = %d", values)
@@ -99,7 +99,7 @@ func fillNoRows(ctx *kernel.Context, values int) error {
 	return err
 }
 
-// putFilled makes outputs 0, 1 and 3 the filled tensor and where each value is in it.
+// putFilled sets outputs 0, 1 and 3: the filled tensor and the index map of its values.
 func putFilled(ctx *kernel.Context, rowids, start []int64) error {
 	n := start[len(start)-1]
 	ids, from := make([]int64, n), make([]int64, n)

@@ -15,7 +15,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RaggedTensorFromVariant", Doc: "Takes ragged tensors out of variants and stacks them.",
+			Name: "RaggedTensorFromVariant", Doc: "Decodes ragged tensors from variants and stacks them.",
 			In:    []string{"encoded_ragged: variant"},
 			Out:   []string{"output_nested_splits: output_ragged_rank * Tsplits", "output_dense_values: Tvalues"},
 			Attrs: []string{"input_ragged_rank: int >= -1", "output_ragged_rank: int >= 0", "Tvalues: type", "Tsplits: {int32, int64} = int64"},
@@ -35,7 +35,7 @@ func init() {
 	})
 }
 
-// stack is what is put together from variants.
+// stack assembles the outputs from ragged tensors in variants.
 type stack struct {
 	ctx      *kernel.Context
 	in, out  int // ragged ranks of the variants and of the result
@@ -70,7 +70,8 @@ func newFromVariant(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// setRanks infers the ragged rank of the variants, which have rank dimensions, if it is not given.
+// setRanks infers the ragged rank of the variants if it is not given. rank is the rank of the
+// tensor of variants.
 func (s *stack) setRanks(rank int) error {
 	if s.in == -1 {
 		s.in = s.out - rank
@@ -118,7 +119,7 @@ func (s *stack) check(i int, v tensor.VariantValue) (*Tensor, error) {
 	return r, nil
 }
 
-// single makes the outputs the only ragged tensor.
+// single sets the outputs to the only ragged tensor.
 func (s *stack) single() error {
 	r := s.elements[0]
 	for i := range r.splits {
@@ -128,7 +129,7 @@ func (s *stack) single() error {
 	return nil
 }
 
-// stackRagged makes the outputs the stack of all tensors in the dimensions of the input.
+// stackRagged sets the outputs to the stack of all tensors, with the outer dimensions dims.
 func (s *stack) stackRagged(dims tensor.Shape) error {
 	next := 0
 	for _, outer := range outerSplits(dims) {
@@ -137,7 +138,7 @@ func (s *stack) stackRagged(dims tensor.Shape) error {
 		}
 		next++
 	}
-	// The splits of the tensors into their rows, and then their own ones, each after the other.
+	// The splits of the tensors into rows, followed by their own splits, concatenated.
 	rows := []int64{0}
 	for _, r := range s.elements {
 		n := 0
@@ -167,9 +168,9 @@ func (s *stack) stackRagged(dims tensor.Shape) error {
 	return s.concatValues()
 }
 
-// concatValues makes the last output the values of all tensors one after the other.
+// concatValues sets the last output to the concatenated values of all tensors.
 func (s *stack) concatValues() error {
-	if len(s.elements) == 0 { // nothing is known of the shape of values
+	if len(s.elements) == 0 { // the shape of the values is unknown
 		_, err := s.ctx.Allocate(s.out, tensor.Shape{0})
 		return err
 	}
@@ -189,8 +190,8 @@ func (s *stack) concatValues() error {
 	return s.putValues(slices.Concat(tensor.Shape{n}, first[1:]))
 }
 
-// stackValues makes the last output the values of all tensors, which have no rows, in a new first
-// dimension.
+// stackValues sets the last output to the values of all tensors, which have no rows, stacked along
+// new dimensions.
 func (s *stack) stackValues(dims tensor.Shape) error {
 	if len(s.elements) == 0 {
 		_, err := s.ctx.Allocate(0, tensor.Shape{0})

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// FuzzPartitions checks that no row splits, row ids or shapes break the conversions and the
-// gathering, and that these fail only as TensorFlow's do.
+// FuzzPartitions checks that arbitrary row splits, row ids and shapes do not crash the conversions
+// and RaggedGather, and that these fail only with expected errors.
 func FuzzPartitions(f *testing.F) {
 	node := func(op string, attrs opdef.Attrs) *kerneltest.Node {
 		n, err := kerneltest.NewEnv().Make(op, attrs)

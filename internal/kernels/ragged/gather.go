@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RaggedGather", Doc: "Gathers rows of a ragged tensor by their numbers.",
+			Name: "RaggedGather", Doc: "Gathers rows of a ragged tensor according to indices.",
 			In:  []string{"params_nested_splits: PARAMS_RAGGED_RANK * Tsplits", "params_dense_values: Tvalues", "indices: Tindices"},
 			Out: []string{"output_nested_splits: OUTPUT_RAGGED_RANK * Tsplits", "output_dense_values: Tvalues"},
 			Attrs: []string{"Tvalues: type", "Tindices: {int32, int64}", "Tsplits: {int32, int64} = int64", "PARAMS_RAGGED_RANK: int >= 1",
@@ -50,7 +50,7 @@ func gatherShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// checkNested checks that nested row splits do not point past what they split.
+// checkNested checks that nested row splits do not exceed the number of items that they split.
 func checkNested(splits [][]int64, values int) error {
 	for i, s := range splits {
 		last := int64(values)
@@ -96,7 +96,7 @@ func newGather(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// gatherRows makes outputs the rows of a ragged tensor with the given numbers.
+// gatherRows sets the outputs to the rows of a ragged tensor with the given indices.
 func gatherRows(ctx *kernel.Context, splits [][]int64, values, indices *tensor.Tensor) error {
 	outer := outerSplits(indices.Shape())
 	out := make([][]int64, len(splits))
@@ -118,7 +118,7 @@ func gatherRows(ctx *kernel.Context, splits [][]int64, values, indices *tensor.T
 		}
 	}
 	if indices.Rank() == 0 {
-		out = out[1:] // the row itself, whose splits hold one row
+		out = out[1:] // the row itself has trivial splits
 	}
 	for i, s := range slices.Concat(outer, out) {
 		if err := putInts(ctx, i, s); err != nil {
@@ -132,7 +132,7 @@ func gatherRows(ctx *kernel.Context, splits [][]int64, values, indices *tensor.T
 	return err
 }
 
-// outerSplits returns the row splits of all dimensions of a shape but the last.
+// outerSplits returns the row splits of all dimensions of a shape except the last.
 func outerSplits(shape tensor.Shape) (out [][]int64) {
 	rows := int64(1)
 	for d := range len(shape) - 1 {

@@ -1,6 +1,8 @@
-// Package ragged holds the operations on ragged tensors: values in one dimension more than a row of
-// vectors of row splits says, the outermost first, each of which gives where its rows begin in the
-// next, or in the values, and at its end their number.
+// Package ragged implements the operations on ragged tensors.
+//
+// A ragged tensor consists of values and a list of row-splits vectors, the outermost first. Each
+// vector holds the start of every row in the next one, or in the values, and ends with the total
+// number of items.
 package ragged
 
 import (
@@ -11,10 +13,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// movable are the types of values that operations which only move them take.
+// movable lists the value types supported by operations that only move values.
 var movable = typeset.Join(typeset.Common, typeset.Quantized)
 
-// inputs returns n inputs from the given one on.
+// inputs returns n inputs, starting with the given one.
 func inputs(ctx *kernel.Context, first, n int) []*tensor.Tensor {
 	out := make([]*tensor.Tensor, n)
 	for i := range out {
@@ -23,7 +25,7 @@ func inputs(ctx *kernel.Context, first, n int) []*tensor.Tensor {
 	return out
 }
 
-// nested returns the row splits that are the first n inputs.
+// nested returns the row splits in the first n inputs.
 func nested(ctx *kernel.Context, n int) [][]int64 {
 	out := make([][]int64, n)
 	for i := range out {
@@ -32,7 +34,8 @@ func nested(ctx *kernel.Context, n int) [][]int64 {
 	return out
 }
 
-// checkSplits checks row splits; count, if not negative, is the number of values that they split.
+// checkSplits checks row splits. count is the number of values that they split, or negative if
+// unknown.
 func checkSplits(t *tensor.Tensor, count int) error {
 	if t.Rank() != 1 {
 		return status.InvalidArgumentf("Invalid ragged splits: ragged splits must be rank 1 but is rank %d", t.Rank())
@@ -56,7 +59,7 @@ func checkSplits(t *tensor.Tensor, count int) error {
 	return nil
 }
 
-// putInts makes output i a vector of integers.
+// putInts sets output i to a vector of integers.
 func putInts(ctx *kernel.Context, i int, vals []int64) error {
 	out, err := ctx.Allocate(i, tensor.Shape{int64(len(vals))})
 	if err == nil {
@@ -65,7 +68,7 @@ func putInts(ctx *kernel.Context, i int, vals []int64) error {
 	return err
 }
 
-// copyElements sets elements of dst from at on to elements lo to hi of src, and returns their
+// copyElements copies elements lo to hi of src to dst, starting at index at, and returns their
 // number.
 func copyElements(dst *tensor.Tensor, at int, src *tensor.Tensor, lo, hi int) int {
 	switch dst.DType() {
@@ -80,10 +83,11 @@ func copyElements(dst *tensor.Tensor, at int, src *tensor.Tensor, lo, hi int) in
 	return copy(dst.Bytes()[at*size:], src.Bytes()[lo*size:hi*size]) / size
 }
 
-// gather sets row i of dst, of width elements, to row from[i] of src, where that is not negative.
+// gather sets row i of dst, of width elements, to row from[i] of src. It skips rows with negative
+// from[i].
 func gather(dst, src *tensor.Tensor, from []int64, width int) {
 	for i := 0; i < len(from); {
-		n := 1 // rows that lie together in both
+		n := 1 // adjacent rows in both tensors
 		for from[i] >= 0 && i+n < len(from) && from[i+n] == from[i]+int64(n) {
 			n++
 		}
@@ -94,7 +98,7 @@ func gather(dst, src *tensor.Tensor, from []int64, width int) {
 	}
 }
 
-// repeat sets dst to as many copies of src as it has room for.
+// repeat fills dst with copies of src.
 func repeat(dst, src *tensor.Tensor) {
 	done := copyElements(dst, 0, src, 0, min(src.NumElements(), dst.NumElements()))
 	for done > 0 && done < dst.NumElements() {

@@ -13,7 +13,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RaggedRange", Doc: "Makes a ragged tensor whose rows are ranges of numbers.",
+			Name: "RaggedRange", Doc: "Returns a ragged tensor whose rows are ranges of numbers.",
 			In:    []string{"starts: T", "limits: T", "deltas: T"},
 			Out:   []string{"rt_nested_splits: Tsplits", "rt_dense_values: T"},
 			Attrs: []string{"T: {bfloat16, float32, float64, int32, int64} = int32", "Tsplits: {int32, int64} = int64"},
@@ -54,7 +54,7 @@ type number interface {
 	int32 | int64 | float32 | float64
 }
 
-// intSteps returns the number of steps of a range whose limit lies in the direction of delta.
+// intSteps returns the number of steps of a range whose limit is in the direction of delta.
 func intSteps[T int32 | int64](start, limit, delta T, most int64) (int64, bool) {
 	span, step := uint64(int64(limit))-uint64(int64(start)), uint64(int64(delta))
 	if delta < 0 {
@@ -72,7 +72,7 @@ func floatSteps[T float32 | float64](start, limit, delta T, most int64) (int64, 
 	return int64(n), n <= float64(most) && n < math.MaxInt64
 }
 
-// broadcast returns element i, or the only one if there is one alone.
+// broadcast returns element i of t, or its only element.
 func broadcast[T number](t *tensor.Tensor, i int) T {
 	if t.Rank() == 0 {
 		i = 0
@@ -80,7 +80,7 @@ func broadcast[T number](t *tensor.Tensor, i int) T {
 	return tensor.Values[T](t)[i]
 }
 
-// rangeRows returns the number of ranges that inputs describe.
+// rangeRows returns the number of ranges that the inputs describe.
 func rangeRows(ctx *kernel.Context) (int, error) {
 	n := -1
 	for i, name := range []string{"starts", "limits", "deltas"} {

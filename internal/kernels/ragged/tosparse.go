@@ -12,7 +12,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "RaggedTensorToSparse", Doc: "Converts a ragged tensor to a sparse one.",
+		Name: "RaggedTensorToSparse", Doc: "Converts a ragged tensor to a sparse tensor.",
 		In:    []string{"rt_nested_splits: RAGGED_RANK * Tsplits", "rt_dense_values: T"},
 		Out:   []string{"sparse_indices: int64", "sparse_values: T", "sparse_dense_shape: int64"},
 		Attrs: []string{"RAGGED_RANK: int >= 1", "T: type", "Tsplits: {int32, int64} = int64"},
@@ -101,15 +101,15 @@ func toSparse(ctx *kernel.Context, n int) error {
 	return nil
 }
 
-// indexWriter writes the indices of all values, in their order.
+// indexWriter writes the indices of all values in order.
 type indexWriter struct {
 	splits [][]int64
-	inner  tensor.Shape // of a value
+	inner  tensor.Shape // shape of a value
 	out    []int64
-	at     []int64 // the index so far
+	at     []int64 // current index
 }
 
-// write writes those of row i of level d of the splits.
+// write writes the indices of row i of level d.
 func (w *indexWriter) write(d int, i int64) {
 	for child := w.splits[d][i]; child < w.splits[d][i+1]; child++ {
 		w.at[d+1] = child - w.splits[d][i]

@@ -15,7 +15,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RaggedTensorToTensor", Doc: "Converts a ragged tensor to a dense one: rows are cut, or filled up with a default.",
+			Name: "RaggedTensorToTensor", Doc: "Converts a ragged tensor to a dense tensor. Truncates rows, or pads them with a default value.",
 			In:    []string{"shape: Tshape", "values: T", "default_value: T", "row_partition_tensors: num_row_partition_tensors * Tindex"},
 			Out:   []string{"result: T"},
 			Attrs: []string{"T: type", "Tindex: {int64, int32}", "Tshape: {int64, int32}", "num_row_partition_tensors: int >= 1", "row_partition_types: list(string)"},
@@ -25,15 +25,14 @@ func init() {
 	})
 }
 
-// Kinds of row partitions that this operation takes: the number of rows, the row of each value, and
-// where rows begin.
+// Supported kinds of row partitions: number of rows, row of each value, and starts of rows.
 const (
 	firstDimSize = "FIRST_DIM_SIZE"
 	valueRowIDs  = "VALUE_ROWIDS"
 	rowSplits    = "ROW_SPLITS"
 )
 
-// partitionKinds are those that TensorFlow knows.
+// partitionKinds lists all kinds of TensorFlow.
 var partitionKinds = []string{firstDimSize, valueRowIDs, "ROW_LENGTHS", rowSplits, "ROW_LIMITS", "ROW_STARTS"}
 
 func checkKinds(attrs opdef.Attrs) ([]string, error) {
@@ -65,7 +64,7 @@ func checkKinds(attrs opdef.Attrs) ([]string, error) {
 	return kinds, nil
 }
 
-// raggedRank is the number of partitions that split, of those of the given kinds.
+// raggedRank returns the number of ragged dimensions for partitions of the given kinds.
 func raggedRank(kinds []string) int {
 	if kinds[0] == firstDimSize {
 		return len(kinds) - 1
@@ -121,8 +120,8 @@ func checkDefault(fill, values shapefn.Shape) error {
 	return nil
 }
 
-// denseShape returns the shape of the result as far as a shape that is asked for and that of the
-// values say.
+// denseShape returns the shape of the result, as far as the requested shape and the shape of the
+// values determine it.
 func denseShape(rank int, want, values shapefn.Shape) (shapefn.Shape, error) {
 	if !values.RankKnown() {
 		return want, nil
@@ -157,7 +156,7 @@ func newToTensor(c *kernel.Construction) (kernel.Kernel, error) {
 	return kernel.Func(func(ctx *kernel.Context) error { return toTensor(ctx, kinds) }), err
 }
 
-// partition is one level of rows: where they begin, or else the row of each value.
+// partition is one level of rows. It holds either row splits or the row of each value.
 type partition struct {
 	splits, rowids []int64
 }
@@ -181,7 +180,7 @@ func toTensor(ctx *kernel.Context, kinds []string) error {
 		return err
 	}
 	rows := dims[:len(levels)+1].NumElements()
-	from := make([]int64, rows) // of each row of the result, the value
+	from := make([]int64, rows) // index of the value of each result row
 	for i := range from {
 		from[i] = -1
 	}
@@ -217,7 +216,7 @@ func partitions(ctx *kernel.Context, kinds []string) (first int64, levels []part
 	return first, levels, nil
 }
 
-// width returns the most values that a row has.
+// width returns the largest number of values in a row.
 func (p partition) width() (most int64) {
 	for i := 1; i < len(p.splits); i++ {
 		most = max(most, p.splits[i]-p.splits[i-1])
@@ -272,8 +271,8 @@ func resultDims(ctx *kernel.Context, first int64, levels []partition) (tensor.Sh
 	return intarg.Shape(dims)
 }
 
-// positions returns for every value of the innermost level the row of the result that it becomes,
-// or -1 for one that is cut off. A row is an element of the dimensions up to the innermost level.
+// positions returns, for every value of the innermost level, its row in the result, or -1 if it is
+// truncated. A row is an element of the dimensions up to the innermost level.
 func positions(first int64, levels []partition, dims tensor.Shape) (at []int64, err error) {
 	outer := dims[1 : len(levels)+1].NumElements()
 	rows, parent := first, func(i int64) int64 {
@@ -298,8 +297,8 @@ func positions(first int64, levels []partition, dims tensor.Shape) (at []int64, 
 	return at, nil
 }
 
-// spread finds the positions of the values of a level from where its rows begin. Values are step
-// apart, and a row has width of them.
+// spread returns the positions of the values of a level with row splits. Consecutive values of a
+// row are step apart, and at most width of them fit.
 func (p partition) spread(rows int64, parent func(int64) int64, step, width int64) ([]int64, error) {
 	if n := int64(len(p.splits) - 1); n > rows {
 		return nil, status.InvalidArgumentf("Row partition size is greater than output size: %d > %d", n, rows)
@@ -318,7 +317,7 @@ func (p partition) spread(rows int64, parent func(int64) int64, step, width int6
 	return at, nil
 }
 
-// assign finds the positions of the values of a level from the row of each.
+// assign returns the positions of the values of a level with row ids.
 func (p partition) assign(rows int64, parent func(int64) int64, step, width int64) ([]int64, error) {
 	at := make([]int64, len(p.rowids))
 	column := int64(0)
@@ -344,8 +343,8 @@ func (p partition) assign(rows int64, parent func(int64) int64, step, width int6
 	return at, nil
 }
 
-// putDense sets row i of out to value from[i], or to the default, broadcast to a value of the given
-// shape, if it is negative.
+// putDense sets row i of out to value from[i]. If from[i] is negative, it sets the row to the
+// default, broadcast to elem, the shape of a value.
 func putDense(out, values, fill *tensor.Tensor, elem tensor.Shape, from []int64) error {
 	width := int(elem.NumElements())
 	if slices.Contains(from, -1) {

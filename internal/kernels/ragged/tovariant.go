@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RaggedTensorToVariant", Doc: "Puts a ragged tensor into a variant, or each of its rows into one.",
+			Name: "RaggedTensorToVariant", Doc: "Encodes a ragged tensor, or each of its rows, in a variant.",
 			In:    []string{"rt_nested_splits: RAGGED_RANK * Tsplits", "rt_dense_values: Tvalues"},
 			Out:   []string{"encoded_ragged: variant"},
 			Attrs: []string{"RAGGED_RANK: int >= 0", "Tvalues: type", "Tsplits: {int32, int64} = int64", "batched_input: bool"},
@@ -81,7 +81,7 @@ func newToVariant(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// putRows makes output 0 a vector of the rows of a ragged tensor, which share its values.
+// putRows sets output 0 to a vector of the rows of a ragged tensor, which share its values.
 func putRows(ctx *kernel.Context, n int) error {
 	values, splits := ctx.Input(n), nested(ctx, n)
 	rows := 0
@@ -123,7 +123,7 @@ func putRows(ctx *kernel.Context, n int) error {
 	return nil
 }
 
-// shifted returns row splits that begin at 0.
+// shifted returns row splits shifted to start at 0.
 func shifted(splits []int64, dtype tensor.DType) (tensor.Tensor, error) {
 	vals := slices.Clone(splits)
 	for i := range vals {
@@ -163,8 +163,8 @@ func toVariantGrad(ctx *kernel.Context) error {
 	return joinRows(out, variants, intarg.Values(rowSplits))
 }
 
-// joinRows sets the elements of out, which are zero, to the values of ragged tensors one after the
-// other. A variant that holds nothing stands for a row of zeros.
+// joinRows sets the elements of out, which are zero, to the concatenated values of ragged tensors.
+// An empty variant represents a row of zeros.
 func joinRows(out *tensor.Tensor, variants []tensor.VariantValue, splits []int64) error {
 	each := int64(1)
 	if out.Rank() > 0 {

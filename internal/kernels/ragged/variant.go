@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// typeName is TensorFlow's name of variants that hold a ragged tensor.
+// typeName is TensorFlow's type name of variants that hold a ragged tensor.
 const typeName = "RaggedTensorVariant"
 
 func init() {
@@ -23,14 +23,13 @@ func init() {
 	})
 }
 
-// Tensor is a ragged tensor inside a variant. It owns references to its parts and is never
-// modified.
+// Tensor is a ragged tensor in a variant. It owns references to its components and is immutable.
 type Tensor struct {
 	splits []tensor.Tensor // row splits, the outermost first
 	values tensor.Tensor
 }
 
-// EncodeVariant returns the form in which the tensor travels: the row splits and then the values.
+// EncodeVariant returns the wire form of the tensor: the row splits, followed by the values.
 func (r *Tensor) EncodeVariant() (tensor.EncodedVariant, error) {
 	v := tensor.EncodedVariant{TypeName: typeName}
 	for i := range r.splits {
@@ -40,7 +39,7 @@ func (r *Tensor) EncodeVariant() (tensor.EncodedVariant, error) {
 	return v, nil
 }
 
-// String describes the tensor as TensorFlow does in errors.
+// String formats the tensor as TensorFlow's errors do.
 func (r *Tensor) String() string {
 	splits := "invalid"
 	if n := len(r.splits); n > 0 {

@@ -29,7 +29,7 @@ func mustTensor(t *testing.T, v any) tensor.Tensor {
 	return out
 }
 
-// toVariants returns the rows of a ragged tensor, or all of it, in variants.
+// toVariants returns a ragged tensor, or each of its rows if batched, in variants.
 func toVariants(t *testing.T, batched bool, parts ...tensor.Tensor) (tensor.Tensor, error) {
 	t.Helper()
 	outs, err := run(t, "RaggedTensorToVariant", opdef.Attrs{
@@ -48,7 +48,7 @@ func fromVariants(t *testing.T, in, out int, values tensor.DType, v tensor.Tenso
 	}, v)
 }
 
-// TestVariantsKeepRows takes ragged tensors through variants, and the variants over the wire.
+// TestVariantsKeepRows converts ragged tensors to variants and back, also over the wire.
 func TestVariantsKeepRows(t *testing.T) {
 	long := func(v ...int64) tensor.Tensor { return tensor.Vector(v...) }
 	for _, tt := range []struct {
@@ -88,7 +88,7 @@ func TestVariantsKeepRows(t *testing.T) {
 	}
 }
 
-// overWire replaces every variant by what it is after it has travelled.
+// overWire replaces every variant by its encoded and decoded copy.
 func overWire(t *testing.T, v tensor.Tensor) {
 	t.Helper()
 	for i, e := range tensor.Values[tensor.VariantValue](&v) {
@@ -132,7 +132,7 @@ func TestVariantsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestGradientOfVariants puts gradients of rows together; a row without one has zeros.
+// TestGradientOfVariants combines gradients of rows. A row without gradient is zero.
 func TestGradientOfVariants(t *testing.T) {
 	splits := tensor.Vector[int64](0, 2, 2, 3)
 	rows, err := toVariants(t, true, splits, tensor.Vector[float32](1, 2, 3))
@@ -174,6 +174,6 @@ func TestSumsOfVariants(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.AddVariant(tensor.Value[tensor.VariantValue](&other).Value); err == nil {
-		t.Error("rows of other lengths were added")
+		t.Error("added rows of different lengths")
 	}
 }

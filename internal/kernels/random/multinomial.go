@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	const doc = "Draws samples from a multinomial distribution. The logits are unnormalized log probabilities of the classes, one row per distribution."
+	const doc = "Draws classes from categorical distributions. The logits are unnormalized log probabilities of the classes, one row per distribution."
 	floats := []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{

@@ -1,6 +1,6 @@
-// Package rnn has recurrent cells that compute all their gates at once: LSTM, over one step or a
-// sequence, and GRU, with the operations that compute their gradients. Elements of 16 bits are
-// computed as float32 and rounded at the end.
+// Package rnn implements recurrent cells that compute all gates in one operation: LSTM, for one
+// step or a sequence, and GRU, and their gradients. 16-bit elements are computed in float32 and
+// rounded at the end.
 package rnn
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// elements are the inputs and outputs of a kernel as float32, whatever their type.
+// elements holds the inputs and outputs of a kernel as float32, independent of their type.
 type elements struct {
 	ctx    *kernel.Context
-	narrow []func() // round outputs to the type that they have
+	narrow []func() // round outputs to their type
 }
 
 // in returns the elements of input i.
@@ -44,21 +44,21 @@ func (e *elements) out(i int, shape tensor.Shape) ([]float32, error) {
 	return wide, nil
 }
 
-// finish completes the outputs.
+// finish stores the outputs.
 func (e *elements) finish() {
 	for _, f := range e.narrow {
 		f()
 	}
 }
 
-// expected is what a kernel expects of an input.
+// expected describes a valid input of a kernel.
 type expected struct {
 	input, rank int
-	text        string // of the error for another rank, which stands at the place of a #
+	text        string // error message for another rank; # is replaced by the rank
 	dims        []expectedDim
 }
 
-// expectedDim is the size that a dimension must have, with the words for both.
+// expectedDim is the required size of a dimension. name and want describe the two sizes in errors.
 type expectedDim struct {
 	dim        int
 	name, want string

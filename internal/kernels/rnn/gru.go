@@ -13,11 +13,11 @@ var gruIn = []string{"x: T", "h_prev: T", "w_ru: T", "w_c: T", "b_ru: T", "b_c: 
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "GRUBlockCell", Doc: "Computes one step of a layer of GRU cells: their gates r and u, what they would become, c, and what they become, h.",
+		Name: "GRUBlockCell", Doc: "Computes one time step of a layer of GRU cells: the gates r and u, the candidate c, and the new state h.",
 		In: gruIn, Out: []string{"r: T", "u: T", "c: T", "h: T"}, Attrs: []string{"T: {float}"}, Shape: gruShape,
 	}, gruCell)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "GRUBlockCellGrad", Doc: "Computes the gradient of GRUBlockCell by its inputs, the cells before, and its gates before their functions.",
+		Name: "GRUBlockCellGrad", Doc: "Computes the gradients of GRUBlockCell with respect to the input, the previous state, and the pre-activation gates.",
 		In:    append(append([]string{}, gruIn...), "r: T", "u: T", "c: T", "d_h: T"),
 		Out:   []string{"d_x: T", "d_h_prev: T", "d_c_bar: T", "d_r_bar_u_bar: T"},
 		Attrs: []string{"T: {float}"}, Shape: gruGradShape,
@@ -47,14 +47,14 @@ func gruGradShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// gru is a layer of cells with its weights: of both gates, and of the new values.
+// gru is a layer of GRU cells with its weights: those of both gates and those of the candidate.
 type gru struct {
 	batch, input, cells int
 	wRU, wC, bRU, bC    []float32
 }
 
-// newGRU takes the inputs, which it checks; more are those after the first six, with the words for
-// them in errors.
+// newGRU checks the inputs and returns the layer. more describes the inputs after the first six in
+// errors.
 func newGRU(ctx *kernel.Context, more ...[2]string) (*gru, error) {
 	rank := func(input, rank int, name string, dims ...expectedDim) expected {
 		return expected{input: input, rank: rank, text: "Rank of " + name + " must be " + string(rune('0'+rank)) + ", got #", dims: dims}
@@ -85,7 +85,7 @@ func newGRU(ctx *kernel.Context, more ...[2]string) (*gru, error) {
 	return g, nil
 }
 
-// sums computes x and h times their weights, plus biases.
+// sums computes x and h times their weights, plus the bias.
 func (g *gru) sums(out, x, h, w, bias []float32) {
 	n := len(bias)
 	c := gemm.Dense(out, g.batch, n)
@@ -148,7 +148,7 @@ func gruCellGrad(ctx *kernel.Context) error {
 	}
 	dx, dhPrev, dc, dru := out[0], out[1], out[2], out[3]
 	hPrev, r, u, c, dh := e.in(1), e.in(6), e.in(7), e.in(8), e.in(9)
-	dReset := make([]float32, g.batch*n) // of the cells after the gate r
+	dReset := make([]float32, g.batch*n) // gradient of r*h
 	g.rows(func(row, lo, hi int) {
 		du := dru[row*2*n+n:]
 		for k := lo; k < hi; k++ {
@@ -170,7 +170,7 @@ func gruCellGrad(ctx *kernel.Context) error {
 	return nil
 }
 
-// back sets out to beta times itself plus gradients of width n times the transpose of weights.
+// back sets out to beta*out plus gradients of width n times the transposed weights.
 func (g *gru) back(out, d, w []float32, n int, beta float32) {
 	cols := len(w) / max(1, n)
 	gemm.Mul(gemm.Dense(out, g.batch, cols), gemm.Dense(d, g.batch, n), gemm.Dense(w, cols, n).T(), gemm.Options[float32]{Beta: beta})

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// layout says where, of four, the gates of the new cell values and of forgetting are in weights and
-// biases. That of the input is always first and that of the output last.
+// layout is the order of the four gates in weights and biases: the positions of the new cell values
+// and of the forget gate. The input gate is always first and the output gate last.
 type layout struct{ cell, forget int }
 
 var (
@@ -15,29 +15,28 @@ var (
 	ifco = layout{cell: 2, forget: 1}
 )
 
-// lstm is a layer of cells with its weights.
+// lstm is a layer of LSTM cells with its weights.
 type lstm struct {
 	layout
 	batch, input, cells int
 	peephole            bool
 	forgetBias, clip    float32
-	// w has a row for every input and then for every cell, with four gates each
+	// a row for every input, then for every cell, of four gates each
 	w, b          []float32
-	wci, wcf, wco []float32 // of the peepholes
+	wci, wcf, wco []float32 // peephole weights
 }
 
-// gates are the values that a step leaves behind: of its gates, its cells before and after tanh,
-// and its outputs.
+// gates holds the results of steps: the gates, the cell states before and after tanh, and the
+// outputs.
 type gates struct{ i, cs, f, o, ci, co, h []float32 }
 
-// step returns the part of gates of many steps that belongs to one; n is the number of elements of
-// a step.
+// step returns the gates of step t. n is the number of elements of a step.
 func (g *gates) step(t, n int) gates {
 	at := func(v []float32) []float32 { return v[t*n : (t+1)*n] }
 	return gates{at(g.i), at(g.cs), at(g.f), at(g.o), at(g.ci), at(g.co), at(g.h)}
 }
 
-// weights returns the weights of the inputs, or of the cells.
+// weights returns the weights of the cells or of the inputs.
 func (l *lstm) weights(ofCells bool) gemm.Matrix[float32] {
 	if ofCells {
 		return gemm.Dense(l.w[l.input*4*l.cells:], l.cells, 4*l.cells)
@@ -45,14 +44,15 @@ func (l *lstm) weights(ofCells bool) gemm.Matrix[float32] {
 	return gemm.Dense(l.w, l.input, 4*l.cells)
 }
 
-// fromInputs sets sums, of one step or of many, to what the inputs and the biases contribute to the
+// fromInputs sets sums, for one or more steps, to the contributions of the inputs and biases to the
 // gates.
 func (l *lstm) fromInputs(sums, x []float32) {
 	rows := len(sums) / max(1, 4*l.cells)
 	gemm.Mul(gemm.Dense(sums, rows, 4*l.cells), gemm.Dense(x, rows, l.input), l.weights(false), gemm.Options[float32]{Bias: l.b})
 }
 
-// forward computes a step from the values of the step before and what the inputs contribute.
+// forward computes a step from the results of the previous step and the contributions of the
+// inputs.
 func (l *lstm) forward(sums, csPrev, hPrev []float32, out gates) {
 	n := l.cells
 	gemm.Mul(gemm.Dense(sums, l.batch, 4*n), gemm.Dense(hPrev, l.batch, n), l.weights(true), gemm.Options[float32]{Beta: 1})
@@ -79,7 +79,7 @@ func (l *lstm) forwardRow(sums, csPrev []float32, out gates) {
 	simd.Mul(out.h, out.o, out.co)
 }
 
-// gate sets dst to the values of a gate, which sees the cells cs through its peephole.
+// gate sets dst to the values of a gate, which sees the cell states cs through its peephole.
 func (l *lstm) gate(dst, sums, cs, peep []float32, bias float32) {
 	simd.AddScalar(dst, sums, bias)
 	if l.peephole {
@@ -90,11 +90,11 @@ func (l *lstm) gate(dst, sums, cs, peep []float32, bias float32) {
 	simd.Sigmoid(dst, dst)
 }
 
-// peepGrads are sums of the gradients of the weights of peepholes.
+// peepGrads accumulates the gradients of the peephole weights.
 type peepGrads struct{ wci, wcf, wco []float32 }
 
-// backward computes, from the gradients of the cells and outputs of a step, those of its gates
-// before their functions, and of the cells of the step before. It adds to those of peepholes.
+// backward computes the gradients of the pre-activation gates and of the previous cell states, from
+// the gradients of the cell states and outputs of a step. It adds to the peephole gradients.
 func (l *lstm) backward(at gates, csPrev, csGrad, hGrad, dGates, csPrevGrad []float32, peep peepGrads) {
 	n := l.cells
 	parallel.For(l.batch, max(1, 1000/max(1, n)), func(lo, hi int) {
@@ -116,7 +116,7 @@ func (l *lstm) backward(at gates, csPrev, csGrad, hGrad, dGates, csPrevGrad []fl
 	}
 }
 
-// split returns the parts of a row of gates that see peepholes.
+// split returns the parts of a row that belong to the gates with peepholes.
 func (l *lstm) split(row []float32) (i, f, o []float32) {
 	n := l.cells
 	return row[:n], row[l.forget*n:][:n], row[3*n:]

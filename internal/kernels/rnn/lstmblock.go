@@ -19,7 +19,7 @@ func init() {
 		{"V2", []string{"cell_clip: float = 0.0"}, ifco},
 	} {
 		kernel.RegisterNew(opdef.Def{
-			Name: "BlockLSTM" + v.suffix, Doc: "Computes a layer of LSTM cells over the steps of sequences, of which it returns all gates, cells and outputs.",
+			Name: "BlockLSTM" + v.suffix, Doc: "Computes a layer of LSTM cells over all time steps. Returns the gates, cell states and outputs of every step.",
 			In: in, Out: gateOut, Attrs: append(v.attrs, "use_peephole: bool = false", "T: {half, float}"), Shape: blockShape,
 		}, v.layout.newBlock)
 		kernel.RegisterNew(opdef.Def{
@@ -59,13 +59,13 @@ func blockGradShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// sequence is a layer over steps.
+// sequence is a layer that runs over time steps.
 type sequence struct {
 	lstm
-	steps, run int // how many steps there are, and how many are run
+	steps, run int // total number of steps, and number of steps to run
 }
 
-// check reads the number of steps that are run.
+// check reads the number of steps to run.
 func (s *sequence) check(ctx *kernel.Context) error {
 	length := ctx.Input(0)
 	if length.Rank() != 0 {
@@ -99,7 +99,7 @@ func (layout layout) newBlock(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// inputs checks the inputs of BlockLSTM and takes the weights.
+// inputs checks the inputs of BlockLSTM and reads the weights.
 func (s *sequence) inputs(ctx *kernel.Context, e *elements) error {
 	dims := func(input, rank int, name string, dims ...expectedDim) expected {
 		return expected{input: input, rank: rank, text: name + " must be " + string(rune('0'+rank)) + "D", dims: dims}
@@ -130,7 +130,7 @@ func (s *sequence) inputs(ctx *kernel.Context, e *elements) error {
 	return nil
 }
 
-// compute runs the steps. What the inputs contribute is one product for all of them.
+// compute runs the steps. A single product computes the contributions of the inputs to all of them.
 func (s *sequence) compute(x, cs, h []float32, out gates) {
 	n, width := s.batch*s.cells, s.batch*4*s.cells
 	sums := make([]float32, s.run*width)

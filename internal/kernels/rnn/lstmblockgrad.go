@@ -26,7 +26,7 @@ func (layout layout) newBlockGrad(c *kernel.Construction) (kernel.Kernel, error)
 	}), nil
 }
 
-// gradInputs checks the inputs of BlockLSTMGrad and takes the weights.
+// gradInputs checks the inputs of BlockLSTMGrad and reads the weights.
 func (s *sequence) gradInputs(ctx *kernel.Context, e *elements) error {
 	rank := func(input int, rank int, name string) expected {
 		return expected{input: input, rank: rank, text: name + " must be rank " + string(rune('0'+rank)) + " but is rank #"}
@@ -63,7 +63,7 @@ func (s *sequence) gradInputs(ctx *kernel.Context, e *elements) error {
 	return nil
 }
 
-// blockGrads are the outputs of BlockLSTMGrad.
+// blockGrads holds the outputs of BlockLSTMGrad.
 type blockGrads struct {
 	x, csPrev, hPrev, w, b []float32
 	peep                   peepGrads
@@ -78,8 +78,8 @@ func (d *blockGrads) allocate(e *elements) (err error) {
 	return nil
 }
 
-// gradient goes backwards over the steps for the gradients of gates, of which those of inputs and
-// weights are products.
+// gradient runs backwards over the steps to compute the gradients of the gates. The gradients of
+// inputs and weights are products of these.
 func (s *sequence) gradient(e *elements, at gates, d *blockGrads) {
 	x, csPrev, hPrev, csGrad, hGrad := e.in(1), e.in(2), e.in(3), e.in(16), e.in(17)
 	n, width := s.batch*s.cells, s.batch*4*s.cells

@@ -15,20 +15,20 @@ var (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "LSTMBlockCell", Doc: "Computes one step of a layer of LSTM cells, of which it returns the gates, cells and outputs.",
+		Name: "LSTMBlockCell", Doc: "Computes one time step of a layer of LSTM cells. Returns the gates, cell states and outputs.",
 		In: cellIn, Out: gateOut,
 		Attrs: []string{"forget_bias: float = 1.0", "cell_clip: float = 3.0", "use_peephole: bool = false", "T: {half, float}"},
 		Shape: lstmCellShape,
 	}, newLSTMCell)
 	kernel.RegisterNew(opdef.Def{
-		Name: "LSTMBlockCellGrad", Doc: "Computes the gradient of LSTMBlockCell by its gates, the cells before, and the peepholes.",
+		Name: "LSTMBlockCellGrad", Doc: "Computes the gradients of LSTMBlockCell with respect to the gates, the previous cell states and the peephole weights.",
 		In:    append(append(append([]string{}, cellIn...), gateOut[:6]...), "cs_grad: T", "h_grad: T"),
 		Out:   []string{"cs_prev_grad: T", "dicfo: T", "wci_grad: T", "wcf_grad: T", "wco_grad: T"},
 		Attrs: []string{"use_peephole: bool", "T: {half, float}"}, Shape: lstmCellGradShape,
 	}, newLSTMCellGrad)
 }
 
-// cellShape returns the sizes of the batch and of the cells.
+// cellShape returns the batch size and the number of cells.
 func cellShape(c *opdef.ShapeContext) (batch, cells int64, err error) {
 	x, err := opdef.WithRank(c.In[0], 2)
 	if err != nil {
@@ -58,7 +58,7 @@ func lstmCellGradShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// newCell returns the layer of a step from its inputs, which it checks.
+// newCell checks the inputs and returns the layer for one step.
 func newCell(ctx *kernel.Context, e *elements, peephole bool) (*lstm, error) {
 	rank := func(input, rank int, name string) expected {
 		want := "2"
@@ -86,7 +86,7 @@ func newCell(ctx *kernel.Context, e *elements, peephole bool) (*lstm, error) {
 	return l, l.checkPeepholes("wci", "wcf", "wco")
 }
 
-// checkPeepholes checks that the weights of peepholes are as many as cells if they are used.
+// checkPeepholes checks that there is one peephole weight per cell if peepholes are used.
 func (l *lstm) checkPeepholes(names ...string) error {
 	for i, w := range [][]float32{l.wci, l.wcf, l.wco} {
 		if l.peephole && len(w) != l.cells {
@@ -120,7 +120,7 @@ func newLSTMCell(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// allocateGates makes the seven outputs.
+// allocateGates allocates the seven outputs.
 func allocateGates(e *elements, shape tensor.Shape) (out gates, err error) {
 	for i, v := range []*[]float32{&out.i, &out.cs, &out.f, &out.o, &out.ci, &out.co, &out.h} {
 		if *v, err = e.out(i, shape); err != nil {
@@ -154,15 +154,15 @@ func newLSTMCellGrad(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		at := gates{i: e.in(8), cs: e.in(9), f: e.in(10), o: e.in(11), ci: e.in(12), co: e.in(13)}
-		at.h = at.co // not needed
+		at.h = at.co // unused
 		l.backward(at, e.in(1), e.in(14), e.in(15), dGates, csPrevGrad, peep)
 		e.finish()
 		return nil
 	}), nil
 }
 
-// allocatePeepGrads makes outputs first to first+2, of the shapes of the weights that are inputs
-// from in on.
+// allocatePeepGrads allocates outputs first to first+2. They have the shapes of the weights in
+// inputs in to in+2.
 func allocatePeepGrads(e *elements, first, in int) (p peepGrads, err error) {
 	for i, v := range []*[]float32{&p.wci, &p.wcf, &p.wco} {
 		if *v, err = e.out(first+i, e.ctx.Input(in+i).Shape()); err != nil {
@@ -172,7 +172,7 @@ func allocatePeepGrads(e *elements, first, in int) (p peepGrads, err error) {
 	return p, nil
 }
 
-// checkGates checks the values of a step that its gradient is given, and the gradients.
+// checkGates checks the gates of a step and the gradients that the gradient operation receives.
 func (l *lstm) checkGates(ctx *kernel.Context) error {
 	for i, name := range []string{"i", "cs", "f", "o", "ci", "co", "cs_grad_tensor", "h_grad_tensor"} {
 		size := name + ".dim_size"
@@ -181,7 +181,7 @@ func (l *lstm) checkGates(ctx *kernel.Context) error {
 		}
 		second := size
 		if name == "f" {
-			second = "i.dim_size" // as TensorFlow has it
+			second = "i.dim_size" // as TensorFlow writes it
 		}
 		want := expected{input: 8 + i, rank: 2, text: name + " must be rank 2 but is rank #.", dims: []expectedDim{
 			{0, size + "(0)", "batch_size", l.batch}, {1, second + "(1)", "cell_size", l.cells},
