@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	const doc = "Draws num_sampled candidate classes, %s. Also returns the expected number of occurrences of each true and each sampled class among them."
+	const doc = "Returns num_sampled candidate classes, %s. Also returns the expected number of occurrences of each true and each sampled class among them."
 	sizes := []string{"num_true: int >= 1", "num_sampled: int >= 1", "unique: bool"}
 	withRange := with(sizes, "range_max: int >= 1")
 	for _, op := range []struct {
