@@ -241,7 +241,7 @@ func AddV2(s *Scope, x Output, y Output) Output {
 	return out(s.Add("AddV2", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// AdjustContrastv2 moves pixels away from the mean of their channel in the image by a factor.
+// AdjustContrastv2 adjusts the contrast of images: scales the difference of each pixel from the mean of its channel.
 //
 //	images          T        […,?,?,?]
 //	contrastFactor  float32  []
@@ -255,7 +255,7 @@ func AdjustContrastv2(s *Scope, images Output, contrastFactor Output) Output {
 	return out(s.Add("AdjustContrastv2", []Arg{One(images), One(contrastFactor)}, nil), 0)
 }
 
-// AdjustHue turns the hue of pixels by a fraction of the full circle.
+// AdjustHue adjusts the hue of images by delta, a fraction of the full color circle.
 //
 //	images  T  […,?,?,?]
 //	delta   float32
@@ -269,7 +269,7 @@ func AdjustHue(s *Scope, images Output, delta Output) Output {
 	return out(s.Add("AdjustHue", []Arg{One(images), One(delta)}, nil), 0)
 }
 
-// AdjustSaturation multiplies the saturation of pixels.
+// AdjustSaturation adjusts the saturation of images by a factor.
 //
 //	images  T  […,?,?,?]
 //	scale   float32
@@ -322,7 +322,7 @@ func AllCandidateSamplerSeed2(value int64) AllCandidateSamplerAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// AllCandidateSampler draws num_sampled classes to compare the true ones with, which are all there are. Further outputs are how often each true and each drawn class is expected among them.
+// AllCandidateSampler returns num_sampled candidate classes, namely all classes. Also returns the expected number of occurrences of each true and each sampled class among them.
 //
 //	trueClasses           int64
 //	→
@@ -1140,7 +1140,7 @@ func ApproxTopKAggregateToTopk(value bool) ApproxTopKAttr {
 	return func(a opdef.Attrs) { a["aggregate_to_topk"] = value }
 }
 
-// ApproxTopK finds the k largest, or without is_max_k smallest, values along a dimension and their positions. It is exact here; without aggregate_to_topk it returns as many values as an approximate search in parts would have to look at.
+// ApproxTopK returns the k largest values along a dimension, or the k smallest if is_max_k is false, and their positions. The result is exact. If aggregate_to_topk is false, it has as many values as the approximate search would pass to the aggregation.
 //
 //	input    T  […,?]
 //	→
@@ -1564,7 +1564,7 @@ func AudioSpectrogramMagnitudeSquared(value bool) AudioSpectrogramAttr {
 	return func(a opdef.Attrs) { a["magnitude_squared"] = value }
 }
 
-// AudioSpectrogram computes how loud each frequency is in windows of samples [samples, channels]: [channels, windows, frequencies], where the frequencies are spread evenly from 0 to half the sample rate.
+// AudioSpectrogram computes the spectrogram [channels, windows, frequencies] of audio samples [samples, channels]. The frequencies are spread evenly from 0 to half the sample rate.
 //
 //	input        float32
 //	→
@@ -1672,7 +1672,7 @@ func AvgPoolDataFormat(value string) AvgPoolAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// AvgPool takes the mean of each window of images, channel by channel; padding does not count.
+// AvgPool computes the average of each window of images, separately for each channel. Padding is not counted.
 //
 //	value   T  [?,?,?,?]
 //	→
@@ -1701,7 +1701,7 @@ func AvgPool3DDataFormat(value string) AvgPool3DAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// AvgPool3D takes the mean of each window of volumes, channel by channel; padding does not count.
+// AvgPool3D computes the average of each window of volumes, separately for each channel. Padding is not counted.
 //
 //	input   T  [?,?,?,?,?]
 //	→
@@ -1730,7 +1730,7 @@ func AvgPool3DGradDataFormat(value string) AvgPool3DGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// AvgPool3DGrad computes the gradient of AvgPool3D by its input.
+// AvgPool3DGrad computes the gradient of AvgPool3D with respect to its input.
 //
 //	origInputShape  int32  [?]
 //	grad            T
@@ -1760,7 +1760,7 @@ func AvgPoolGradDataFormat(value string) AvgPoolGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// AvgPoolGrad computes the gradient of AvgPool by its input.
+// AvgPoolGrad computes the gradient of AvgPool with respect to its input.
 //
 //	origInputShape  int32  [?]
 //	grad            T
@@ -1795,7 +1795,7 @@ func BandedTriangularSolveAdjoint(value bool) BandedTriangularSolveAttr {
 	return func(a opdef.Attrs) { a["adjoint"] = value }
 }
 
-// BandedTriangularSolve solves systems with triangular matrices given by their diagonals.
+// BandedTriangularSolve solves systems of linear equations with banded triangular matrices, given by their diagonals.
 //
 //	matrix  T  […,?,?]
 //	rhs     T  […,?,?]
@@ -1994,7 +1994,7 @@ func Batch(s *Scope, inTensors []Output, numBatchThreads int64, maxBatchSize int
 	return outArg(node, "batched_tensors"), firstOf(outArg(node, "batch_index")), firstOf(outArg(node, "id"))
 }
 
-// BatchCholesky is Cholesky for real matrices.
+// BatchCholesky computes Cholesky for real matrices.
 //
 //	input   T  […,?,?]
 //	→
@@ -2295,7 +2295,7 @@ func BatchMatMulV3(s *Scope, x Output, y Output, tout tensor.DType, optional ...
 	return out(s.Add("BatchMatMulV3", []Arg{One(x), One(y)}, attrs), 0)
 }
 
-// BatchNormWithGlobalNormalization normalizes each channel with the mean m and the variance v, then shifts it by beta; before that it is scaled by gamma if scale_after_normalization is set.
+// BatchNormWithGlobalNormalization applies batch normalization with the mean m and the variance v, then adds beta. Multiplies the normalized tensor by gamma first if scale_after_normalization is true.
 //
 //	t       T
 //	m       T
@@ -2553,7 +2553,7 @@ func BiasAddDataFormat(value string) BiasAddAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// BiasAdd adds a vector to the dimension of channels of value.
+// BiasAdd adds bias to value along the channel dimension.
 //
 //	value   T  […,?,?]
 //	bias    T  [?]
@@ -2580,7 +2580,7 @@ func BiasAddGradDataFormat(value string) BiasAddGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// BiasAddGrad sums a gradient over all dimensions but that of channels.
+// BiasAddGrad sums out_backprop over all dimensions except the channel dimension.
 //
 //	outBackprop  T  […,?,?]
 //	→
@@ -2598,7 +2598,7 @@ func BiasAddGrad(s *Scope, outBackprop Output, optional ...BiasAddGradAttr) Outp
 	return out(s.Add("BiasAddGrad", []Arg{One(outBackprop)}, attrs), 0)
 }
 
-// BiasAddV1 adds a vector to the dimension of channels of value.
+// BiasAddV1 adds bias to value along the channel dimension.
 //
 //	value   T  […,?,?]
 //	bias    T  [?]
@@ -2702,7 +2702,7 @@ func BlockLSTMUsePeephole(value bool) BlockLSTMAttr {
 	return func(a opdef.Attrs) { a["use_peephole"] = value }
 }
 
-// BlockLSTM computes a layer of LSTM cells over the steps of sequences, of which it returns all gates, cells and outputs.
+// BlockLSTM computes a layer of LSTM cells over all time steps. Returns the gates, cell states and outputs of every step.
 //
 //	seqLenMax  int64
 //	x          T  [?,?,?]
@@ -2827,7 +2827,7 @@ func BlockLSTMV2UsePeephole(value bool) BlockLSTMV2Attr {
 	return func(a opdef.Attrs) { a["use_peephole"] = value }
 }
 
-// BlockLSTMV2 computes a layer of LSTM cells over the steps of sequences, of which it returns all gates, cells and outputs.
+// BlockLSTMV2 computes a layer of LSTM cells over all time steps. Returns the gates, cell states and outputs of every step.
 //
 //	seqLenMax  int64
 //	x          T  [?,?,?]
@@ -3039,7 +3039,7 @@ func CTCBeamSearchDecoderMergeRepeated(value bool) CTCBeamSearchDecoderAttr {
 	return func(a opdef.Attrs) { a["merge_repeated"] = value }
 }
 
-// CTCBeamSearchDecoder finds the most likely sequences of labels by a search that keeps the best beginnings, as sparse matrices, with the logarithms of their probabilities. The last class stands for no label.
+// CTCBeamSearchDecoder decodes the logits by a beam search. Returns the most likely label sequences as sparse matrices, and their log probabilities. The last class is the blank.
 //
 //	inputs          T
 //	sequenceLength  int32
@@ -3076,7 +3076,7 @@ func CTCGreedyDecoderBlankIndex(value int64) CTCGreedyDecoderAttr {
 	return func(a opdef.Attrs) { a["blank_index"] = value }
 }
 
-// CTCGreedyDecoder takes the most likely class of each step, without blanks and with merge_repeated without repetitions, as a sparse matrix, with minus the sum of the logits.
+// CTCGreedyDecoder decodes the logits greedily: takes the most likely class of each step and removes blanks, and repetitions if merge_repeated is true. Returns a sparse matrix of labels, and minus the sum of the logits as log_probability.
 //
 //	inputs          T      [?,?,?]
 //	sequenceLength  int32  [?]
@@ -3116,7 +3116,7 @@ func CTCLossIgnoreLongerOutputsThanInputs(value bool) CTCLossAttr {
 	return func(a opdef.Attrs) { a["ignore_longer_outputs_than_inputs"] = value }
 }
 
-// CTCLoss computes the loss of connectionist temporal classification (Graves, 2006) and its gradient by the inputs, which are logits by step, sequence and class. The last class stands for no label.
+// CTCLoss computes the connectionist temporal classification loss (Graves, 2006) of each sequence and its gradient with respect to the inputs, which are logits of shape [steps, batch, classes]. The last class is the blank.
 //
 //	inputs          T      [?,?,?]
 //	labelsIndices   int64  [?,?]
@@ -3290,7 +3290,7 @@ func CheckNumericsV2(s *Scope, tensor_ Output, message string) Output {
 	return out(s.Add("CheckNumericsV2", []Arg{One(tensor_)}, attrs), 0)
 }
 
-// Cholesky factors positive definite matrices as L*L^H; only the lower triangles are read.
+// Cholesky computes the Cholesky decomposition L*L^H of positive definite matrices. Reads only the lower triangles.
 //
 //	input   T  […,?,?]
 //	→
@@ -3303,7 +3303,7 @@ func Cholesky(s *Scope, input Output) Output {
 	return out(s.Add("Cholesky", []Arg{One(input)}, nil), 0)
 }
 
-// CholeskyGrad computes the gradient of Cholesky from its result and the gradient of that.
+// CholeskyGrad computes the gradient of Cholesky from its output and the gradient of the output.
 //
 //	l       T  […,?,?]
 //	grad    T
@@ -3865,7 +3865,7 @@ func CombinedNonMaxSuppressionClipBoxes(value bool) CombinedNonMaxSuppressionAtt
 	return func(a opdef.Attrs) { a["clip_boxes"] = value }
 }
 
-// CombinedNonMaxSuppression selects boxes of each class apart and keeps those with the best scores of all.
+// CombinedNonMaxSuppression computes non-maximum suppression for each class separately and returns the boxes with the highest scores of all classes.
 //
 //	boxes                  float32  [?,?,?,?]
 //	scores                 float32  [?,?,?]
@@ -3940,7 +3940,7 @@ func ComplexAbs(s *Scope, x Output, optional ...ComplexAbsAttr) Output {
 	return out(s.Add("ComplexAbs", []Arg{One(x)}, attrs), 0)
 }
 
-// CompositeTensorVariantFromComponents makes a variant that holds the tensors which a ragged, sparse or other composite tensor consists of.
+// CompositeTensorVariantFromComponents encodes the components of a ragged, sparse or other composite tensor in a variant.
 //
 //	components  tensors of the types Tcomponents
 //	→
@@ -3955,7 +3955,7 @@ func CompositeTensorVariantFromComponents(s *Scope, components []Output, metadat
 	return out(s.Add("CompositeTensorVariantFromComponents", []Arg{Many(components)}, attrs), 0)
 }
 
-// CompositeTensorVariantToComponents gives the tensors that a variant made of a composite tensor holds.
+// CompositeTensorVariantToComponents decodes the components of a composite tensor from a variant.
 //
 //	encoded     variant
 //	→
@@ -3996,7 +3996,7 @@ func ComputeAccidentalHitsSeed2(value int64) ComputeAccidentalHitsAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// ComputeAccidentalHits finds the true classes that are among the sampled ones: the row of each, where among the samples it is, and the lowest number as a weight to mask it.
+// ComputeAccidentalHits computes the positions of sampled classes that match a true class: the row of each match, its index among the samples, and the lowest float as a weight that masks it.
 //
 //	trueClasses        int64    [?,?]
 //	sampledCandidates  int64    [?]
@@ -4202,7 +4202,7 @@ func ConvGroups(value int64) ConvAttr {
 	return func(a opdef.Attrs) { a["groups"] = value }
 }
 
-// Conv computes the convolution of images or volumes, by the rank of the filter. The first batch_dims dimensions of the input number them.
+// Conv computes an N-D convolution of 4-D or 5-D inputs, depending on the rank of the filter. The first batch_dims dimensions of the input are batch dimensions.
 //
 //	input   T
 //	filter  T
@@ -4246,7 +4246,7 @@ func Conv2DDilations(value []int64) Conv2DAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv2D computes the two-dimensional convolution of images and a filter [rows, columns, channels, outputs]. Where the filter has fewer channels than the images, these are cut in groups.
+// Conv2D computes a 2-D convolution given a 4-D input and a filter of shape [rows, columns, channels, outputs]. If the filter has fewer channels than the input, the channels are processed in groups.
 //
 //	input   T  [?,?,?,?]
 //	filter  T  [?,?,?,?]
@@ -4290,7 +4290,7 @@ func Conv2DBackpropFilterDilations(value []int64) Conv2DBackpropFilterAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv2DBackpropFilter computes the gradient of a convolution by its filter.
+// Conv2DBackpropFilter computes the gradient of a convolution with respect to the filter.
 //
 //	input        T
 //	filterSizes  int32  [?]
@@ -4335,7 +4335,7 @@ func Conv2DBackpropFilterV2Dilations(value []int64) Conv2DBackpropFilterV2Attr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv2DBackpropFilterV2 computes the gradient of a convolution by its filter.
+// Conv2DBackpropFilterV2 computes the gradient of a convolution with respect to the filter.
 //
 //	input        T
 //	filter       T  [?,?,?,?]
@@ -4380,7 +4380,7 @@ func Conv2DBackpropInputDilations(value []int64) Conv2DBackpropInputAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv2DBackpropInput computes the gradient of a convolution by its input.
+// Conv2DBackpropInput computes the gradient of a convolution with respect to the input.
 //
 //	inputSizes   int32  [?]
 //	filter       T      [?,?,?,?]
@@ -4425,7 +4425,7 @@ func Conv2DBackpropInputV2Dilations(value []int64) Conv2DBackpropInputV2Attr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv2DBackpropInputV2 computes the gradient of a convolution by its input.
+// Conv2DBackpropInputV2 computes the gradient of a convolution with respect to the input.
 //
 //	input        T  [?,?,?,?]
 //	filter       T
@@ -4460,7 +4460,7 @@ func Conv3DDilations(value []int64) Conv3DAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv3D computes the convolution of volumes and a filter [planes, rows, columns, channels, outputs].
+// Conv3D computes a 3-D convolution given a 5-D input and a filter of shape [planes, rows, columns, channels, outputs].
 //
 //	input   T  [?,?,?,?,?]
 //	filter  T  [?,?,?,?,?]
@@ -4489,7 +4489,7 @@ func Conv3DBackpropFilterDilations(value []int64) Conv3DBackpropFilterAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv3DBackpropFilter computes the gradient of Conv3D by its filter.
+// Conv3DBackpropFilter computes the gradient of Conv3D with respect to the filter.
 //
 //	input        T
 //	filter       T  [?,?,?,?,?]
@@ -4523,7 +4523,7 @@ func Conv3DBackpropFilterV2Dilations(value []int64) Conv3DBackpropFilterV2Attr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv3DBackpropFilterV2 computes the gradient of Conv3D by its filter.
+// Conv3DBackpropFilterV2 computes the gradient of Conv3D with respect to the filter.
 //
 //	input        T
 //	filterSizes  int32  [?]
@@ -4553,7 +4553,7 @@ func Conv3DBackpropInputDilations(value []int64) Conv3DBackpropInputAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv3DBackpropInput computes the gradient of Conv3D by its input.
+// Conv3DBackpropInput computes the gradient of Conv3D with respect to the input.
 //
 //	input        T  [?,?,?,?,?]
 //	filter       T
@@ -4587,7 +4587,7 @@ func Conv3DBackpropInputV2Dilations(value []int64) Conv3DBackpropInputV2Attr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// Conv3DBackpropInputV2 computes the gradient of Conv3D by its input.
+// Conv3DBackpropInputV2 computes the gradient of Conv3D with respect to the input.
 //
 //	inputSizes   Tshape  [?]
 //	filter       T
@@ -4735,7 +4735,7 @@ func CropAndResizeExtrapolationValue(value float32) CropAndResizeAttr {
 	return func(a opdef.Attrs) { a["extrapolation_value"] = value }
 }
 
-// CropAndResize cuts boxes, given by their corners from 0 to 1, out of images and resizes them to one size.
+// CropAndResize crops boxes, given by normalized corner coordinates, out of images and resizes them to a common size.
 //
 //	image     T        [?,?,?,?]
 //	boxes     float32  [?,?]
@@ -4937,7 +4937,7 @@ func DataFormatDimMapDstFormat(value string) DataFormatDimMapAttr {
 	return func(a opdef.Attrs) { a["dst_format"] = value }
 }
 
-// DataFormatDimMap translates numbers of dimensions from one data format to another.
+// DataFormatDimMap returns the dimension indices in the destination data format given those in the source data format.
 //
 //	x    T
 //	→
@@ -4967,7 +4967,7 @@ func DataFormatVecPermuteDstFormat(value string) DataFormatVecPermuteAttr {
 	return func(a opdef.Attrs) { a["dst_format"] = value }
 }
 
-// DataFormatVecPermute permutes a vector with one element, or one pair, per dimension from one data format to another.
+// DataFormatVecPermute permutes a vector with one element or one pair per dimension from the source data format to the destination data format.
 //
 //	x    T
 //	→
@@ -5468,7 +5468,7 @@ func DecodeAndCropJpegDctMethod(value string) DecodeAndCropJpegAttr {
 	return func(a opdef.Attrs) { a["dct_method"] = value }
 }
 
-// DecodeAndCropJpeg decodes a part of a JPEG image: from y, x on, of a height and a width.
+// DecodeAndCropJpeg decodes and crops a JPEG image to the window [y, x, height, width].
 //
 //	contents    string  []
 //	cropWindow  int32   [?]
@@ -5601,7 +5601,7 @@ func DecodeImageExpandAnimations(value bool) DecodeImageAttr {
 	return func(a opdef.Attrs) { a["expand_animations"] = value }
 }
 
-// DecodeImage decodes an image of any of the formats BMP, GIF, JPEG, PNG and WebP.
+// DecodeImage decodes a BMP, GIF, JPEG, PNG or WebP image, depending on its contents.
 //
 //	contents  string  []
 //	→
@@ -5834,7 +5834,7 @@ func DecodeWebPDtype(value tensor.DType) DecodeWebPAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// DecodeWebP decodes the frames of a WebP image; an animation must be asked for with 4 channels, or with 0 for those of the file.
+// DecodeWebP decodes the frames of a WebP image. An animation requires channels to be 4, or 0 for the channels of the file.
 //
 //	contents  string  []
 //	→
@@ -6118,7 +6118,7 @@ func DepthwiseConv2dNativeDilations(value []int64) DepthwiseConv2dNativeAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// DepthwiseConv2dNative convolves each channel of images with filters of its own [rows, columns, channels, outputs per channel].
+// DepthwiseConv2dNative computes a 2-D depthwise convolution given a 4-D input and a filter of shape [rows, columns, channels, outputs per channel].
 //
 //	input   T  [?,?,?,?]
 //	filter  T  [?,?,?,?]
@@ -6157,7 +6157,7 @@ func DepthwiseConv2dNativeBackpropFilterDilations(value []int64) DepthwiseConv2d
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// DepthwiseConv2dNativeBackpropFilter computes the gradient of DepthwiseConv2dNative by its filter.
+// DepthwiseConv2dNativeBackpropFilter computes the gradient of DepthwiseConv2dNative with respect to the filter.
 //
 //	input        T
 //	filterSizes  int32  [?]
@@ -6197,7 +6197,7 @@ func DepthwiseConv2dNativeBackpropInputDilations(value []int64) DepthwiseConv2dN
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// DepthwiseConv2dNativeBackpropInput computes the gradient of DepthwiseConv2dNative by its input.
+// DepthwiseConv2dNativeBackpropInput computes the gradient of DepthwiseConv2dNative with respect to the input.
 //
 //	inputSizes   int32  [?]
 //	filter       T
@@ -6242,7 +6242,7 @@ func DequantizeDtype(value tensor.DType) DequantizeAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// Dequantize returns the numbers that integers stand for in a range, as QuantizeV2 makes them.
+// Dequantize dequantizes a tensor that QuantizeV2 quantized.
 //
 //	input     T
 //	minRange  float32  []
@@ -6398,7 +6398,7 @@ func Digamma(s *Scope, x Output) Output {
 	return out(s.Add("Digamma", []Arg{One(x)}, nil), 0)
 }
 
-// Dilation2D takes the largest sum of input and filter in each window, channel by channel: grayscale dilation.
+// Dilation2D computes grayscale dilation: the maximum of the sums of input and filter in each window, separately for each channel.
 //
 //	input   T  [?,?,?,?]
 //	filter  T  [?,?,?]
@@ -6416,7 +6416,7 @@ func Dilation2D(s *Scope, input Output, filter Output, strides []int64, rates []
 	return out(s.Add("Dilation2D", []Arg{One(input), One(filter)}, attrs), 0)
 }
 
-// Dilation2DBackpropFilter computes the gradient of Dilation2D by its filter.
+// Dilation2DBackpropFilter computes the gradient of Dilation2D with respect to the filter.
 //
 //	input           T
 //	filter          T
@@ -6435,7 +6435,7 @@ func Dilation2DBackpropFilter(s *Scope, input Output, filter Output, outBackprop
 	return out(s.Add("Dilation2DBackpropFilter", []Arg{One(input), One(filter), One(outBackprop)}, attrs), 0)
 }
 
-// Dilation2DBackpropInput computes the gradient of Dilation2D by its input.
+// Dilation2DBackpropInput computes the gradient of Dilation2D with respect to the input.
 //
 //	input        T
 //	filter       T
@@ -6517,7 +6517,7 @@ func DivNoNan(s *Scope, x Output, y Output) Output {
 	return out(s.Add("DivNoNan", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// DrawBoundingBoxes draws the outlines of boxes, given by their corners from 0 to 1, on images.
+// DrawBoundingBoxes draws the outlines of boxes, given by normalized corner coordinates, on images.
 //
 //	images  T        [?,?,?,?]
 //	boxes   float32  [?,?,?]
@@ -6531,7 +6531,7 @@ func DrawBoundingBoxes(s *Scope, images Output, boxes Output) Output {
 	return out(s.Add("DrawBoundingBoxes", []Arg{One(images), One(boxes)}, nil), 0)
 }
 
-// DrawBoundingBoxesV2 draws the outlines of boxes on images, in the given colors by turns.
+// DrawBoundingBoxesV2 draws the outlines of boxes on images, cycling through the given colors.
 //
 //	images  T  […,?,?,?]
 //	boxes   float32
@@ -6663,7 +6663,7 @@ func EigComputeV(value bool) EigAttr {
 	return func(a opdef.Attrs) { a["compute_v"] = value }
 }
 
-// Eig computes the eigenvalues of square matrices and unit vectors to them, in columns.
+// Eig computes the eigenvalues of square matrices, and unit eigenvectors in columns.
 //
 //	input  T  […,?,?]
 //	→
@@ -6699,7 +6699,7 @@ func Einsum(s *Scope, inputs []Output, equation string) Output {
 	return out(s.Add("Einsum", []Arg{Many(inputs)}, attrs), 0)
 }
 
-// Elu computes features where they are not negative and exp(features)-1 elsewhere.
+// Elu computes the exponential linear function: features if features >= 0, exp(features) - 1 otherwise.
 //
 //	features     T
 //	→
@@ -6712,7 +6712,7 @@ func Elu(s *Scope, features Output) Output {
 	return out(s.Add("Elu", []Arg{One(features)}, nil), 0)
 }
 
-// EluGrad computes the gradient of Elu from that of its output and its outputs.
+// EluGrad computes the gradient of Elu from the gradient of its output and its outputs.
 //
 //	gradients  T
 //	outputs    T
@@ -6843,7 +6843,7 @@ func EncodeJpegXmpMetadata(value string) EncodeJpegAttr {
 	return func(a opdef.Attrs) { a["xmp_metadata"] = value }
 }
 
-// EncodeJpeg encodes an image as JPEG, its colors at half the resolution if chroma_downsampling.
+// EncodeJpeg encodes an image as JPEG, with colors at half the resolution if chroma_downsampling is true.
 //
 //	image     uint8   [?,?,?]
 //	→
@@ -6861,7 +6861,7 @@ func EncodeJpeg(s *Scope, image Output, optional ...EncodeJpegAttr) Output {
 	return out(s.Add("EncodeJpeg", []Arg{One(image)}, attrs), 0)
 }
 
-// EncodeJpegVariableQuality encodes an image as JPEG with the quality that an input gives.
+// EncodeJpegVariableQuality encodes an image as JPEG with the given quality.
 //
 //	images    uint8   [?,?,?]
 //	quality   int32
@@ -6879,7 +6879,7 @@ func EncodePngCompression(value int64) EncodePngAttr {
 	return func(a opdef.Attrs) { a["compression"] = value }
 }
 
-// EncodePng encodes images of 8 or 16 bits as PNG.
+// EncodePng encodes images with 8 or 16 bits per sample as PNG.
 //
 //	image     T  […,?,?,?]
 //	→
@@ -7796,7 +7796,7 @@ func ExtractGlimpseNoise(value string) ExtractGlimpseAttr {
 	return func(a opdef.Attrs) { a["noise"] = value }
 }
 
-// ExtractGlimpse cuts a window of one size out of each image, at its own place; what lies outside is noise.
+// ExtractGlimpse extracts from each image a window of the given size at its own offset. Parts of the window outside of the image are filled with noise.
 //
 //	input    float32  [?,?,?,?]
 //	size     int32    [?]
@@ -7834,7 +7834,7 @@ func ExtractGlimpseV2Noise(value string) ExtractGlimpseV2Attr {
 	return func(a opdef.Attrs) { a["noise"] = value }
 }
 
-// ExtractGlimpseV2 cuts a window of one size out of each image, at its own place; what lies outside is noise.
+// ExtractGlimpseV2 extracts from each image a window of the given size at its own offset. Parts of the window outside of the image are filled with noise.
 //
 //	input    float32  [?,?,?,?]
 //	size     int32    [?]
@@ -7875,7 +7875,7 @@ func ExtractJpegShapeOutputType(value tensor.DType) ExtractJpegShapeAttr {
 	return func(a opdef.Attrs) { a["output_type"] = value }
 }
 
-// ExtractJpegShape reads the height, width and channels of a JPEG image from its header.
+// ExtractJpegShape extracts the shape [height, width, channels] of a JPEG-encoded image from its header.
 //
 //	contents    string       []
 //	→
@@ -7909,7 +7909,7 @@ func ExtractVolumePatches(s *Scope, input Output, ksizes []int64, strides []int6
 	return out(s.Add("ExtractVolumePatches", []Arg{One(input)}, attrs), 0)
 }
 
-// FFT: The discrete Fourier transform over the last dimension.
+// FFT computes the discrete Fourier transform over the last dimension.
 //
 //	input   Tcomplex  […,?]
 //	→
@@ -7922,7 +7922,7 @@ func FFT(s *Scope, input Output) Output {
 	return out(s.Add("FFT", []Arg{One(input)}, nil), 0)
 }
 
-// FFT2D: The discrete Fourier transform over the last 2 dimensions.
+// FFT2D computes the discrete Fourier transform over the last 2 dimensions.
 //
 //	input   Tcomplex  […,?,?]
 //	→
@@ -7935,7 +7935,7 @@ func FFT2D(s *Scope, input Output) Output {
 	return out(s.Add("FFT2D", []Arg{One(input)}, nil), 0)
 }
 
-// FFT3D: The discrete Fourier transform over the last 3 dimensions.
+// FFT3D computes the discrete Fourier transform over the last 3 dimensions.
 //
 //	input   Tcomplex  […,?,?,?]
 //	→
@@ -8060,7 +8060,7 @@ func FakeQuantWithMinMaxArgsNarrowRange(value bool) FakeQuantWithMinMaxArgsAttr 
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxArgs rounds numbers to the steps of a range, in which 0 is a step.
+// FakeQuantWithMinMaxArgs: Fake-quantizes inputs: rounds them to the quantization steps of the range [min, max], adjusted such that 0 is a step.
 //
 //	inputs   float32
 //	→
@@ -8096,7 +8096,7 @@ func FakeQuantWithMinMaxArgsGradientNarrowRange(value bool) FakeQuantWithMinMaxA
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxArgsGradient computes the gradient of FakeQuantWithMinMaxArgs, which is that of its output where the input is in the range.
+// FakeQuantWithMinMaxArgsGradient computes the gradient of FakeQuantWithMinMaxArgs: the gradient of its output where the input is in the range, and 0 elsewhere.
 //
 //	gradients  float32
 //	inputs     float32
@@ -8123,7 +8123,7 @@ func FakeQuantWithMinMaxVarsNarrowRange(value bool) FakeQuantWithMinMaxVarsAttr 
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxVars rounds numbers to the steps of a range, in which 0 is a step.
+// FakeQuantWithMinMaxVars: Fake-quantizes inputs: rounds them to the quantization steps of the range [min, max], adjusted such that 0 is a step.
 //
 //	inputs   float32
 //	min      float32  []
@@ -8151,7 +8151,7 @@ func FakeQuantWithMinMaxVarsGradientNarrowRange(value bool) FakeQuantWithMinMaxV
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxVarsGradient computes the gradient of FakeQuantWithMinMaxVars, which is that of its output where the input is in the range.
+// FakeQuantWithMinMaxVarsGradient computes the gradient of FakeQuantWithMinMaxVars: the gradient of its output where the input is in the range, and 0 elsewhere.
 //
 //	gradients          float32
 //	inputs             float32
@@ -8183,7 +8183,7 @@ func FakeQuantWithMinMaxVarsPerChannelNarrowRange(value bool) FakeQuantWithMinMa
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxVarsPerChannel rounds numbers to the steps of a range, in which 0 is a step. Each channel, the last dimension, has a range of its own.
+// FakeQuantWithMinMaxVarsPerChannel: Fake-quantizes inputs: rounds them to the quantization steps of the range [min, max], adjusted such that 0 is a step. Each channel, along the last dimension, has its own range.
 //
 //	inputs   float32  […,?]
 //	min      float32  [?]
@@ -8211,7 +8211,7 @@ func FakeQuantWithMinMaxVarsPerChannelGradientNarrowRange(value bool) FakeQuantW
 	return func(a opdef.Attrs) { a["narrow_range"] = value }
 }
 
-// FakeQuantWithMinMaxVarsPerChannelGradient computes the gradient of FakeQuantWithMinMaxVarsPerChannel, which is that of its output where the input is in the range.
+// FakeQuantWithMinMaxVarsPerChannelGradient computes the gradient of FakeQuantWithMinMaxVarsPerChannel: the gradient of its output where the input is in the range, and 0 elsewhere.
 //
 //	gradients          float32
 //	inputs             float32
@@ -8508,7 +8508,7 @@ func FixedUnigramCandidateSamplerSeed2(value int64) FixedUnigramCandidateSampler
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// FixedUnigramCandidateSampler draws num_sampled classes to compare the true ones with, in proportion to weights that are given or read from the last column of a file. Further outputs are how often each true and each drawn class is expected among them.
+// FixedUnigramCandidateSampler returns num_sampled candidate classes, drawn from a unigram distribution with weights that are given or read from the last column of a file. Also returns the expected number of occurrences of each true and each sampled class among them.
 //
 //	trueClasses           int64
 //	→
@@ -8654,7 +8654,7 @@ func FractionalAvgPoolSeed2(value int64) FractionalAvgPoolAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// FractionalAvgPool takes the mean in windows of varying size, which cut rows and columns at places drawn by chance (Graham, "Fractional Max-Pooling", 2014). Also returns those places.
+// FractionalAvgPool performs fractional average pooling (Graham, "Fractional Max-Pooling", 2014): over windows of varying size with randomly drawn boundaries. Also returns the boundaries.
 //
 //	value               T
 //	→
@@ -8683,7 +8683,7 @@ func FractionalAvgPoolGradOverlapping(value bool) FractionalAvgPoolGradAttr {
 	return func(a opdef.Attrs) { a["overlapping"] = value }
 }
 
-// FractionalAvgPoolGrad computes the gradient of FractionalAvgPool by its input.
+// FractionalAvgPoolGrad computes the gradient of FractionalAvgPool with respect to its input.
 //
 //	origInputTensorShape  int64
 //	outBackprop           T
@@ -8731,7 +8731,7 @@ func FractionalMaxPoolSeed2(value int64) FractionalMaxPoolAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// FractionalMaxPool takes the largest value in windows of varying size, which cut rows and columns at places drawn by chance (Graham, "Fractional Max-Pooling", 2014). Also returns those places.
+// FractionalMaxPool performs fractional max pooling (Graham, "Fractional Max-Pooling", 2014): over windows of varying size with randomly drawn boundaries. Also returns the boundaries.
 //
 //	value               T
 //	→
@@ -8760,7 +8760,7 @@ func FractionalMaxPoolGradOverlapping(value bool) FractionalMaxPoolGradAttr {
 	return func(a opdef.Attrs) { a["overlapping"] = value }
 }
 
-// FractionalMaxPoolGrad computes the gradient of FractionalMaxPool by its input.
+// FractionalMaxPoolGrad computes the gradient of FractionalMaxPool with respect to its input.
 //
 //	origInput           T  [?,?,?,?]
 //	origOutput          T
@@ -8830,7 +8830,7 @@ func FusedBatchNormIsTraining(value bool) FusedBatchNormAttr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNorm normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+// FusedBatchNorm applies batch normalization (Ioffe and Szegedy, 2015): normalizes each channel to mean 0 and variance 1, then scales and shifts it. Uses the mean and variance of the batch if is_training is true, and the inputs mean and variance otherwise.
 //
 //	x              T  [?,?,?,?]
 //	scale          T  [?]
@@ -8875,7 +8875,7 @@ func FusedBatchNormGradIsTraining(value bool) FusedBatchNormGradAttr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNormGrad computes the gradients of batch normalization by its input, its scale and its offset.
+// FusedBatchNormGrad computes the gradients of batch normalization with respect to its input, scale and offset.
 //
 //	yBackprop       T  [?,?,?,?]
 //	x               T  [?,?,?,?]
@@ -8920,7 +8920,7 @@ func FusedBatchNormGradV2IsTraining(value bool) FusedBatchNormGradV2Attr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNormGradV2 computes the gradients of batch normalization by its input, its scale and its offset.
+// FusedBatchNormGradV2 computes the gradients of batch normalization with respect to its input, scale and offset.
 //
 //	yBackprop       T        [?,?,?,?]
 //	x               T        [?,?,?,?]
@@ -8966,7 +8966,7 @@ func FusedBatchNormGradV3IsTraining(value bool) FusedBatchNormGradV3Attr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNormGradV3 computes the gradients of batch normalization by its input, its scale and its offset.
+// FusedBatchNormGradV3 computes the gradients of batch normalization with respect to its input, scale and offset.
 //
 //	yBackprop       T        [?,?,?,?]
 //	x               T        [?,?,?,?]
@@ -9018,7 +9018,7 @@ func FusedBatchNormV2IsTraining(value bool) FusedBatchNormV2Attr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNormV2 normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+// FusedBatchNormV2 applies batch normalization (Ioffe and Szegedy, 2015): normalizes each channel to mean 0 and variance 1, then scales and shifts it. Uses the mean and variance of the batch if is_training is true, and the inputs mean and variance otherwise.
 //
 //	x              T  [?,?,?,?]
 //	scale          U  [?]
@@ -9069,7 +9069,7 @@ func FusedBatchNormV3IsTraining(value bool) FusedBatchNormV3Attr {
 	return func(a opdef.Attrs) { a["is_training"] = value }
 }
 
-// FusedBatchNormV3 normalizes each channel to mean 0 and variance 1, then scales and shifts it: batch normalization (Ioffe and Szegedy, 2015). In training with the mean and variance of the batch, otherwise with those given.
+// FusedBatchNormV3 applies batch normalization (Ioffe and Szegedy, 2015): normalizes each channel to mean 0 and variance 1, then scales and shifts it. Uses the mean and variance of the batch if is_training is true, and the inputs mean and variance otherwise.
 //
 //	x              T  [?,?,?,?]
 //	scale          U  [?]
@@ -9098,7 +9098,7 @@ func FusedBatchNormV3(s *Scope, x Output, scale Output, offset Output, mean Outp
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5)
 }
 
-// FusedPadConv2D is MirrorPad of images followed by Conv2D.
+// FusedPadConv2D computes Conv2D of the input padded by MirrorPad.
 //
 //	input     T      [?,?,?,?]
 //	paddings  int32  [?,?]
@@ -9125,7 +9125,7 @@ func FusedResizeAndPadConv2DResizeAlignCorners(value bool) FusedResizeAndPadConv
 	return func(a opdef.Attrs) { a["resize_align_corners"] = value }
 }
 
-// FusedResizeAndPadConv2D is ResizeBilinear of images followed by MirrorPad and Conv2D.
+// FusedResizeAndPadConv2D computes Conv2D of the input resized by ResizeBilinear and padded by MirrorPad.
 //
 //	input     T      [?,?,?,?]
 //	size      int32  [?]
@@ -9148,7 +9148,7 @@ func FusedResizeAndPadConv2D(s *Scope, input Output, size Output, paddings Outpu
 	return out(s.Add("FusedResizeAndPadConv2D", []Arg{One(input), One(size), One(paddings), One(filter)}, attrs), 0)
 }
 
-// GRUBlockCell computes one step of a layer of GRU cells: their gates r and u, what they would become, c, and what they become, h.
+// GRUBlockCell computes one time step of a layer of GRU cells: the gates r and u, the candidate c, and the new state h.
 //
 //	x      T  [?,?]
 //	hPrev  T  [?,?]
@@ -9170,7 +9170,7 @@ func GRUBlockCell(s *Scope, x Output, hPrev Output, wRu Output, wC Output, bRu O
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3)
 }
 
-// GRUBlockCellGrad computes the gradient of GRUBlockCell by its inputs, the cells before, and its gates before their functions.
+// GRUBlockCellGrad computes the gradients of GRUBlockCell with respect to the input, the previous state, and the pre-activation gates.
 //
 //	x          T  [?,?]
 //	hPrev      T  [?,?]
@@ -9558,7 +9558,7 @@ func GuaranteeConst(s *Scope, input Output) Output {
 	return out(s.Add("GuaranteeConst", []Arg{One(input)}, nil), 0)
 }
 
-// HSVToRGB converts pixels from hue, saturation, value to red, green, blue, all from 0 to 1.
+// HSVToRGB converts images from HSV to RGB. All values are in [0,1].
 //
 //	images  T  […,?]
 //	→
@@ -9694,7 +9694,7 @@ func HostConst(s *Scope, value tensor.Tensor, dtype tensor.DType) Output {
 	return out(s.Add("HostConst", nil, attrs), 0)
 }
 
-// IFFT: The inverse discrete Fourier transform over the last dimension.
+// IFFT computes the inverse discrete Fourier transform over the last dimension.
 //
 //	input   Tcomplex  […,?]
 //	→
@@ -9707,7 +9707,7 @@ func IFFT(s *Scope, input Output) Output {
 	return out(s.Add("IFFT", []Arg{One(input)}, nil), 0)
 }
 
-// IFFT2D: The inverse discrete Fourier transform over the last 2 dimensions.
+// IFFT2D computes the inverse discrete Fourier transform over the last 2 dimensions.
 //
 //	input   Tcomplex  […,?,?]
 //	→
@@ -9720,7 +9720,7 @@ func IFFT2D(s *Scope, input Output) Output {
 	return out(s.Add("IFFT2D", []Arg{One(input)}, nil), 0)
 }
 
-// IFFT3D: The inverse discrete Fourier transform over the last 3 dimensions.
+// IFFT3D computes the inverse discrete Fourier transform over the last 3 dimensions.
 //
 //	input   Tcomplex  […,?,?,?]
 //	→
@@ -9741,7 +9741,7 @@ func IRFFTTreal(value tensor.DType) IRFFTAttr {
 	return func(a opdef.Attrs) { a["Treal"] = value }
 }
 
-// IRFFT: The inverse discrete Fourier transform over the last dimension, whose result is fft_length real numbers.
+// IRFFT computes the inverse discrete Fourier transform over the last dimension that results in fft_length real numbers.
 //
 //	input      Tcomplex  […,?]
 //	fftLength  int32     [?]
@@ -9768,7 +9768,7 @@ func IRFFT2DTreal(value tensor.DType) IRFFT2DAttr {
 	return func(a opdef.Attrs) { a["Treal"] = value }
 }
 
-// IRFFT2D: The inverse discrete Fourier transform over the last 2 dimensions, whose result is fft_length real numbers.
+// IRFFT2D computes the inverse discrete Fourier transform over the last 2 dimensions that results in fft_length real numbers.
 //
 //	input      Tcomplex  […,?,?]
 //	fftLength  int32     [?]
@@ -9795,7 +9795,7 @@ func IRFFT3DTreal(value tensor.DType) IRFFT3DAttr {
 	return func(a opdef.Attrs) { a["Treal"] = value }
 }
 
-// IRFFT3D: The inverse discrete Fourier transform over the last 3 dimensions, whose result is fft_length real numbers.
+// IRFFT3D computes the inverse discrete Fourier transform over the last 3 dimensions that results in fft_length real numbers.
 //
 //	input      Tcomplex  […,?,?,?]
 //	fftLength  int32     [?]
@@ -10020,7 +10020,7 @@ func ImageProjectiveTransformV2FillMode(value string) ImageProjectiveTransformV2
 	return func(a opdef.Attrs) { a["fill_mode"] = value }
 }
 
-// ImageProjectiveTransformV2 gives images of the given height and width whose pixel (x, y) is that of images at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]; places outside are 0, or what fill_mode says.
+// ImageProjectiveTransformV2 computes a projective transform of images. Output pixel (x, y) is the input pixel at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]. Points outside of the image are 0, or follow fill_mode.
 //
 //	images             dtype  [?,?,?,?]
 //	transforms         float32
@@ -10048,7 +10048,7 @@ func ImageProjectiveTransformV3FillMode(value string) ImageProjectiveTransformV3
 	return func(a opdef.Attrs) { a["fill_mode"] = value }
 }
 
-// ImageProjectiveTransformV3 gives images of the given height and width whose pixel (x, y) is that of images at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]; places outside are fill_value, or what fill_mode says.
+// ImageProjectiveTransformV3 computes a projective transform of images. Output pixel (x, y) is the input pixel at ((a0*x + a1*y + a2)/k, (b0*x + b1*y + b2)/k), k = c0*x + c1*y + 1, for transforms [a0, a1, a2, b0, b1, b2, c0, c1]. Points outside of the image are fill_value, or follow fill_mode.
 //
 //	images             dtype  [?,?,?,?]
 //	transforms         float32
@@ -10122,7 +10122,7 @@ func ImportEvent(s *Scope, writer Output, event Output) *graph.Node {
 	return s.Add("ImportEvent", []Arg{One(writer), One(event)}, nil)
 }
 
-// InTopK says of each row whether the target class is among the k with the largest predictions; ties count as among them.
+// InTopK returns whether the targets are in the top K predictions of their row. Classes that tie with the K-th prediction are considered to be in the top K.
 //
 //	predictions  float32  [?,?]
 //	targets      T        [?]
@@ -10138,7 +10138,7 @@ func InTopK(s *Scope, predictions Output, targets Output, k int64) Output {
 	return out(s.Add("InTopK", []Arg{One(predictions), One(targets)}, attrs), 0)
 }
 
-// InTopKV2 says of each row whether the target class is among the k with the largest predictions; ties count as among them.
+// InTopKV2 returns whether the targets are in the top K predictions of their row. Classes that tie with the K-th prediction are considered to be in the top K.
 //
 //	predictions  float32  [?,?]
 //	targets      T        [?]
@@ -10481,7 +10481,7 @@ func IsotonicRegressionOutputDtype(value tensor.DType) IsotonicRegressionAttr {
 	return func(a opdef.Attrs) { a["output_dtype"] = value }
 }
 
-// IsotonicRegression finds the non-increasing row that is nearest to each row, by the sum of squares, and numbers the segments in which it is constant.
+// IsotonicRegression computes isotonic regression: returns the non-increasing row with the smallest squared distance to each input row, and the index of the constant segment of each element.
 //
 //	input     T
 //	→
@@ -10646,7 +10646,7 @@ func IteratorV2(s *Scope, sharedName string, container string, outputTypes []ten
 	return out(s.Add("IteratorV2", nil, attrs), 0)
 }
 
-// KMC2ChainInitialization chooses a point by a Markov chain over all of them, of which the distances to the centers so far are given (Bachem et al., Approximate K-Means++ in Sublinear Time, AAAI 2016).
+// KMC2ChainInitialization returns the index of a point sampled by a Markov chain. distances are the distances of the points to the nearest center so far (Bachem et al., Approximate K-Means++ in Sublinear Time, AAAI 2016).
 //
 //	distances  float32
 //	seed       int64
@@ -10672,7 +10672,7 @@ func KernelLabelRequired(s *Scope, input Output) Output {
 	return out(s.Add("KernelLabelRequired", []Arg{One(input)}, nil), 0)
 }
 
-// KmeansPlusPlusInitialization chooses points as first centers, each with a probability in proportion to its squared distance from those before it (Arthur and Vassilvitskii, k-means++, SODA 2007); the best of 1 + num_retries_per_sample draws is taken.
+// KmeansPlusPlusInitialization selects points as initial centers by the k-means++ algorithm: the probability of a point is proportional to its squared distance from the nearest selected one (Arthur and Vassilvitskii, k-means++, SODA 2007). Takes the best of 1 + num_retries_per_sample draws.
 //
 //	points               float32
 //	numToSample          int64
@@ -10684,7 +10684,7 @@ func KmeansPlusPlusInitialization(s *Scope, points Output, numToSample Output, s
 	return out(s.Add("KmeansPlusPlusInitialization", []Arg{One(points), One(numToSample), One(seed), One(numRetriesPerSample)}, nil), 0)
 }
 
-// L2Loss computes half of the sum of the squares of all elements.
+// L2Loss computes half the squared L2 norm of a tensor: sum(t ** 2) / 2.
 //
 //	t       T
 //	→
@@ -10720,7 +10720,7 @@ func LRNBeta(value float32) LRNAttr {
 	return func(a opdef.Attrs) { a["beta"] = value }
 }
 
-// LRN divides each value by (bias + alpha * the sum of squares over the channels within depth_radius)^beta: local response normalization (Krizhevsky et al., 2012).
+// LRN computes local response normalization (Krizhevsky et al., 2012): divides each value by (bias + alpha * sqr_sum) ** beta, where sqr_sum is the sum of squares over the channels within depth_radius.
 //
 //	input   T  [?,?,?,?]
 //	→
@@ -10760,7 +10760,7 @@ func LRNGradBeta(value float32) LRNGradAttr {
 	return func(a opdef.Attrs) { a["beta"] = value }
 }
 
-// LRNGrad computes the gradient of LRN by its input.
+// LRNGrad computes the gradient of LRN with respect to its input.
 //
 //	inputGrads   T  [?,?,?,?]
 //	inputImage   T  [?,?,?,?]
@@ -10797,7 +10797,7 @@ func LSTMBlockCellUsePeephole(value bool) LSTMBlockCellAttr {
 	return func(a opdef.Attrs) { a["use_peephole"] = value }
 }
 
-// LSTMBlockCell computes one step of a layer of LSTM cells, of which it returns the gates, cells and outputs.
+// LSTMBlockCell computes one time step of a layer of LSTM cells. Returns the gates, cell states and outputs.
 //
 //	x       T  [?,?]
 //	csPrev  T  [?,?]
@@ -10828,7 +10828,7 @@ func LSTMBlockCell(s *Scope, x Output, csPrev Output, hPrev Output, w Output, wc
 	return out(node, 0), out(node, 1), out(node, 2), out(node, 3), out(node, 4), out(node, 5), out(node, 6)
 }
 
-// LSTMBlockCellGrad computes the gradient of LSTMBlockCell by its gates, the cells before, and the peepholes.
+// LSTMBlockCellGrad computes the gradients of LSTMBlockCell with respect to the gates, the previous cell states and the peephole weights.
 //
 //	x           T
 //	csPrev      T
@@ -10887,7 +10887,7 @@ func LeakyReluAlpha(value float32) LeakyReluAttr {
 	return func(a opdef.Attrs) { a["alpha"] = value }
 }
 
-// LeakyRelu computes features where they are positive and alpha*features elsewhere.
+// LeakyRelu computes the leaky rectified linear function: features if features > 0, alpha * features otherwise.
 //
 //	features     T
 //	→
@@ -10912,7 +10912,7 @@ func LeakyReluGradAlpha(value float32) LeakyReluGradAttr {
 	return func(a opdef.Attrs) { a["alpha"] = value }
 }
 
-// LeakyReluGrad computes the gradient of LeakyRelu from that of its output and its features.
+// LeakyReluGrad computes the gradient of LeakyRelu from the gradient of its output and its features.
 //
 //	gradients  T
 //	features   T
@@ -10943,7 +10943,7 @@ func LearnedUnigramCandidateSamplerSeed2(value int64) LearnedUnigramCandidateSam
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// LearnedUnigramCandidateSampler draws num_sampled classes to compare the true ones with, in proportion to how often they have been true so far. Further outputs are how often each true and each drawn class is expected among them.
+// LearnedUnigramCandidateSampler returns num_sampled candidate classes, drawn from a unigram distribution learned from the true classes so far. Also returns the expected number of occurrences of each true and each sampled class among them.
 //
 //	trueClasses           int64
 //	→
@@ -11231,7 +11231,7 @@ func Log1p(s *Scope, x Output) Output {
 	return out(s.Add("Log1p", []Arg{One(x)}, nil), 0)
 }
 
-// LogMatrixDeterminant computes sign and logarithm of the absolute value of the determinants of square matrices.
+// LogMatrixDeterminant computes the sign and the log of the absolute value of the determinants of square matrices.
 //
 //	input              T  […,?,?]
 //	→
@@ -11246,7 +11246,7 @@ func LogMatrixDeterminant(s *Scope, input Output) (sign Output, logAbsDeterminan
 	return out(node, 0), out(node, 1)
 }
 
-// LogSoftmax computes logits minus the logarithm of the sum of exp(logits), over the last dimension.
+// LogSoftmax computes log softmax activations: logits - log(sum(exp(logits))) along the last dimension.
 //
 //	logits      T  […,?]
 //	→
@@ -11272,7 +11272,7 @@ func LogUniformCandidateSamplerSeed2(value int64) LogUniformCandidateSamplerAttr
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// LogUniformCandidateSampler draws num_sampled classes to compare the true ones with, small numbers more often, in Zipf's manner. Further outputs are how often each true and each drawn class is expected among them.
+// LogUniformCandidateSampler returns num_sampled candidate classes, drawn from a log-uniform distribution. Also returns the expected number of occurrences of each true and each sampled class among them.
 //
 //	trueClasses           int64
 //	→
@@ -11520,7 +11520,7 @@ func LuOutputIdxType(value tensor.DType) LuAttr {
 	return func(a opdef.Attrs) { a["output_idx_type"] = value }
 }
 
-// Lu factors square matrices as P*A = L*U, by rows with partial pivoting; L and U share one matrix.
+// Lu computes the LU decomposition P*A = L*U of square matrices, with partial pivoting of rows. L and U are packed into one matrix.
 //
 //	input  T  […,?,?]
 //	→
@@ -12165,7 +12165,7 @@ func MatrixInverse(s *Scope, input Output, optional ...MatrixInverseAttr) Output
 	return out(s.Add("MatrixInverse", []Arg{One(input)}, attrs), 0)
 }
 
-// MatrixLogarithm computes the principal logarithms of square matrices; NaN where there is none.
+// MatrixLogarithm computes the principal logarithms of square matrices. The result is NaN if there is none.
 //
 //	input   T  […,?,?]
 //	→
@@ -12269,7 +12269,7 @@ func MatrixSolveLsFast(value bool) MatrixSolveLsAttr {
 	return func(a opdef.Attrs) { a["fast"] = value }
 }
 
-// MatrixSolveLs solves systems of linear equations by least squares with a penalty of l2_regularizer on the square of the solution's norm: by Cholesky's factors of the normal equations if fast, else, without the penalty, with the smallest norm.
+// MatrixSolveLs solves linear least-squares problems with a penalty of l2_regularizer on the squared norm of the solution, by a Cholesky decomposition of the normal equations if fast is true. Otherwise returns the minimum-norm solution without a penalty.
 //
 //	matrix         T  […,?,?]
 //	rhs            T  […,?,?]
@@ -12288,7 +12288,7 @@ func MatrixSolveLs(s *Scope, matrix Output, rhs Output, l2Regularizer Output, op
 	return out(s.Add("MatrixSolveLs", []Arg{One(matrix), One(rhs), One(l2Regularizer)}, attrs), 0)
 }
 
-// MatrixSquareRoot computes the principal square roots of square matrices; NaN where there is none.
+// MatrixSquareRoot computes the principal square roots of square matrices. The result is NaN if there is none.
 //
 //	input   T  […,?,?]
 //	→
@@ -12314,7 +12314,7 @@ func MatrixTriangularSolveAdjoint(value bool) MatrixTriangularSolveAttr {
 	return func(a opdef.Attrs) { a["adjoint"] = value }
 }
 
-// MatrixTriangularSolve solves systems of linear equations with triangular matrices; the other half is not read.
+// MatrixTriangularSolve solves systems of linear equations with triangular matrices. Does not read the other triangle.
 //
 //	matrix  T  […,?,?]
 //	rhs     T  […,?,?]
@@ -12388,7 +12388,7 @@ func MaxPoolDataFormat(value string) MaxPoolAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPool takes the largest value in each window, channel by channel.
+// MaxPool computes the maximum of each window, separately for each channel.
 //
 //	input   T  [?,?,?,?]
 //	→
@@ -12417,7 +12417,7 @@ func MaxPool3DDataFormat(value string) MaxPool3DAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPool3D takes the largest value in each window of volumes, channel by channel.
+// MaxPool3D computes the maximum of each 3-D window, separately for each channel.
 //
 //	input   T  [?,?,?,?,?]
 //	→
@@ -12446,7 +12446,7 @@ func MaxPool3DGradDataFormat(value string) MaxPool3DGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPool3DGrad computes the gradient of max pooling by its input: each gradient goes to all values of its window that differ from the output by less than 0.00001.
+// MaxPool3DGrad computes the gradient of max pooling with respect to its input. Each gradient goes to all values of its window that differ from the output by less than 0.00001.
 //
 //	origInput   TInput  [?,?,?,?,?]
 //	origOutput  TInput
@@ -12478,7 +12478,7 @@ func MaxPool3DGradGradDataFormat(value string) MaxPool3DGradGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPool3DGradGrad computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window.
+// MaxPool3DGradGrad computes the second-order gradient of max pooling: the gradient at the first largest value of each window.
 //
 //	origInput   T  [?,?,?,?,?]
 //	origOutput  T  [?,?,?,?,?]
@@ -12514,7 +12514,7 @@ func MaxPoolGradDataFormat(value string) MaxPoolGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPoolGrad computes the gradient of max pooling by its input: each gradient goes to the first largest value of its window.
+// MaxPoolGrad computes the gradient of max pooling with respect to its input. Each gradient goes to the first largest value of its window.
 //
 //	origInput   T  [?,?,?,?]
 //	origOutput  T
@@ -12545,7 +12545,7 @@ func MaxPoolGradGradDataFormat(value string) MaxPoolGradGradAttr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPoolGradGrad computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window.
+// MaxPoolGradGrad computes the second-order gradient of max pooling: the gradient at the first largest value of each window.
 //
 //	origInput   T  [?,?,?,?]
 //	origOutput  T  [?,?,?,?]
@@ -12576,7 +12576,7 @@ func MaxPoolGradGradV2DataFormat(value string) MaxPoolGradGradV2Attr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPoolGradGradV2 computes the gradient of a max pooling's gradient by the gradient of the output: what lies at the first largest value of each window.
+// MaxPoolGradGradV2 computes the second-order gradient of max pooling: the gradient at the first largest value of each window.
 //
 //	origInput   T      [?,?,?,?]
 //	origOutput  T
@@ -12607,7 +12607,7 @@ func MaxPoolGradGradWithArgmaxIncludeBatchInIndex(value bool) MaxPoolGradGradWit
 	return func(a opdef.Attrs) { a["include_batch_in_index"] = value }
 }
 
-// MaxPoolGradGradWithArgmax takes the gradient at each position that MaxPoolWithArgmax found.
+// MaxPoolGradGradWithArgmax computes the second-order gradient of MaxPoolWithArgmax: gathers the gradient at the indices that it returned.
 //
 //	input   T        [?,?,?,?]
 //	grad    T
@@ -12638,7 +12638,7 @@ func MaxPoolGradV2DataFormat(value string) MaxPoolGradV2Attr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPoolGradV2 computes the gradient of max pooling by its input: each gradient goes to the first largest value of its window.
+// MaxPoolGradV2 computes the gradient of max pooling with respect to its input. Each gradient goes to the first largest value of its window.
 //
 //	origInput   T  [?,?,?,?]
 //	origOutput  T
@@ -12669,7 +12669,7 @@ func MaxPoolGradWithArgmaxIncludeBatchInIndex(value bool) MaxPoolGradWithArgmaxA
 	return func(a opdef.Attrs) { a["include_batch_in_index"] = value }
 }
 
-// MaxPoolGradWithArgmax computes the gradient of MaxPoolWithArgmax by its input from the positions that it found.
+// MaxPoolGradWithArgmax computes the gradient of MaxPoolWithArgmax with respect to its input, from the indices that it returned.
 //
 //	input   T  [?,?,?,?]
 //	grad    T
@@ -12700,7 +12700,7 @@ func MaxPoolV2DataFormat(value string) MaxPoolV2Attr {
 	return func(a opdef.Attrs) { a["data_format"] = value }
 }
 
-// MaxPoolV2: MaxPool with the size and the strides of windows as inputs.
+// MaxPoolV2 computes max pooling with the window size and the strides as inputs.
 //
 //	input    T      [?,?,?,?]
 //	ksize    int32  [?]
@@ -12734,7 +12734,7 @@ func MaxPoolWithArgmaxIncludeBatchInIndex(value bool) MaxPoolWithArgmaxAttr {
 	return func(a opdef.Attrs) { a["include_batch_in_index"] = value }
 }
 
-// MaxPoolWithArgmax takes the largest value in each window and its position: ((image * rows + row) * columns + column) * channels + channel, the image counted only if include_batch_in_index is set.
+// MaxPoolWithArgmax computes the maximum of each window and its index: ((b * height + y) * width + x) * channels + c if include_batch_in_index is true, (y * width + x) * channels + c otherwise.
 //
 //	input   T        [?,?,?,?]
 //	→
@@ -12875,7 +12875,7 @@ func MfccDctCoefficientCount(value int64) MfccAttr {
 	return func(a opdef.Attrs) { a["dct_coefficient_count"] = value }
 }
 
-// Mfcc computes mel-frequency cepstral coefficients, by which speech is recognized, of a squared spectrogram.
+// Mfcc computes mel-frequency cepstral coefficients, which speech recognition uses, of a squared spectrogram.
 //
 //	spectrogram  float32  [?,?,?]
 //	sampleRate   int32    []
@@ -13139,7 +13139,7 @@ func MultinomialOutputDtype(value tensor.DType) MultinomialAttr {
 	return func(a opdef.Attrs) { a["output_dtype"] = value }
 }
 
-// Multinomial draws classes with probabilities whose logarithms, up to a constant per row, are the logits.
+// Multinomial draws classes from categorical distributions. The logits are unnormalized log probabilities of the classes, one row per distribution.
 //
 //	logits      T             [?,?]
 //	numSamples  int32         []
@@ -13453,7 +13453,7 @@ func Ndtri(s *Scope, x Output) Output {
 	return out(s.Add("Ndtri", []Arg{One(x)}, nil), 0)
 }
 
-// NearestNeighbors gives the k centers nearest to each point, the nearest first, and their squared distances.
+// NearestNeighbors returns the indices and squared distances of the k centers nearest to each point, in ascending order of distance.
 //
 //	points                  float32
 //	centers                 float32
@@ -13519,7 +13519,7 @@ func NonDeterministicIntsDtype(value tensor.DType) NonDeterministicIntsAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// NonDeterministicInts draws integers by chance: no seed gives them again.
+// NonDeterministicInts outputs random integers that no seed can reproduce.
 //
 //	shape   shape_dtype  [?]
 //	→
@@ -13544,7 +13544,7 @@ func NonMaxSuppressionIouThreshold(value float32) NonMaxSuppressionAttr {
 	return func(a opdef.Attrs) { a["iou_threshold"] = value }
 }
 
-// NonMaxSuppression selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppression computes non-maximum suppression: selects boxes in descending order of score and drops those that overlap too much with a selected box.
 //
 //	boxes            float32  [?,?]
 //	scores           float32  [?]
@@ -13559,7 +13559,7 @@ func NonMaxSuppression(s *Scope, boxes Output, scores Output, maxOutputSize Outp
 	return out(s.Add("NonMaxSuppression", []Arg{One(boxes), One(scores), One(maxOutputSize)}, attrs), 0)
 }
 
-// NonMaxSuppressionV2 selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppressionV2 computes non-maximum suppression: selects boxes in descending order of score and drops those that overlap too much with a selected box.
 //
 //	boxes            T            [?,?]
 //	scores           T            [?]
@@ -13576,7 +13576,7 @@ func NonMaxSuppressionV2(s *Scope, boxes Output, scores Output, maxOutputSize Ou
 	return out(s.Add("NonMaxSuppressionV2", []Arg{One(boxes), One(scores), One(maxOutputSize), One(iouThreshold)}, nil), 0)
 }
 
-// NonMaxSuppressionV3 selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppressionV3 computes non-maximum suppression: selects boxes in descending order of score and drops those that overlap too much with a selected box.
 //
 //	boxes            T            [?,?]
 //	scores           T            [?]
@@ -13602,7 +13602,7 @@ func NonMaxSuppressionV4PadToMaxOutputSize(value bool) NonMaxSuppressionV4Attr {
 	return func(a opdef.Attrs) { a["pad_to_max_output_size"] = value }
 }
 
-// NonMaxSuppressionV4 selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppressionV4 computes non-maximum suppression: selects boxes in descending order of score and drops those that overlap too much with a selected box.
 //
 //	boxes            T            [?,?]
 //	scores           T            [?]
@@ -13634,7 +13634,7 @@ func NonMaxSuppressionV5PadToMaxOutputSize(value bool) NonMaxSuppressionV5Attr {
 	return func(a opdef.Attrs) { a["pad_to_max_output_size"] = value }
 }
 
-// NonMaxSuppressionV5 selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppressionV5 computes non-maximum suppression: selects boxes in descending order of score and drops those that overlap too much with a selected box.
 //
 //	boxes            T      [?,?]
 //	scores           T      [?]
@@ -13659,7 +13659,7 @@ func NonMaxSuppressionV5(s *Scope, boxes Output, scores Output, maxOutputSize Ou
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// NonMaxSuppressionWithOverlaps selects boxes, best scores first, that overlap little with those selected before.
+// NonMaxSuppressionWithOverlaps computes non-maximum suppression: selects boxes in descending order of score and drops those that overlap too much with a selected box.
 //
 //	overlaps          float32  [?,?]
 //	scores            float32  [?]
@@ -13721,7 +13721,7 @@ func NthElementReverse(value bool) NthElementAttr {
 	return func(a opdef.Attrs) { a["reverse"] = value }
 }
 
-// NthElement finds the element that has n smaller ones in its row, or n larger ones if reverse is set.
+// NthElement returns the n-th smallest value of each row, counted from 0, or the n-th largest if reverse is true.
 //
 //	input   T  […,?]
 //	n       int32
@@ -14779,7 +14779,7 @@ func ParameterizedTruncatedNormalSeed2(value int64) ParameterizedTruncatedNormal
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// ParameterizedTruncatedNormal draws numbers from normal distributions of given means and deviations, cut to the intervals from minvals to maxvals.
+// ParameterizedTruncatedNormal outputs random values from normal distributions with the given means and standard deviations, truncated to [minvals, maxvals].
 //
 //	shape    T  [?]
 //	means    dtype
@@ -15668,7 +15668,7 @@ func QrFullMatrices(value bool) QrAttr {
 	return func(a opdef.Attrs) { a["full_matrices"] = value }
 }
 
-// Qr factors matrices as A = Q*R with Q unitary and R upper triangular.
+// Qr computes the QR decomposition A = Q*R of matrices, with Q unitary and R upper triangular.
 //
 //	input  T  […,?,?]
 //	→
@@ -15715,7 +15715,7 @@ func QuantizeAndDequantizeInputMax(value float32) QuantizeAndDequantizeAttr {
 	return func(a opdef.Attrs) { a["input_max"] = value }
 }
 
-// QuantizeAndDequantize rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+// QuantizeAndDequantize quantizes then dequantizes a tensor: rounds it to the steps of num_bits-bit integers over a range. The range is given, or that of the input.
 //
 //	input   T
 //	→
@@ -15765,7 +15765,7 @@ func QuantizeAndDequantizeV2Axis(value int64) QuantizeAndDequantizeV2Attr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// QuantizeAndDequantizeV2 rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+// QuantizeAndDequantizeV2 quantizes then dequantizes a tensor: rounds it to the steps of num_bits-bit integers over a range. The range is given, or that of the input.
 //
 //	input     T
 //	inputMin  T  []
@@ -15808,7 +15808,7 @@ func QuantizeAndDequantizeV3Axis(value int64) QuantizeAndDequantizeV3Attr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// QuantizeAndDequantizeV3 rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+// QuantizeAndDequantizeV3 quantizes then dequantizes a tensor: rounds it to the steps of num_bits-bit integers over a range. The range is given, or that of the input.
 //
 //	input     T
 //	inputMin  T      []
@@ -15861,7 +15861,7 @@ func QuantizeAndDequantizeV4Axis(value int64) QuantizeAndDequantizeV4Attr {
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// QuantizeAndDequantizeV4 rounds numbers to the steps that integers of num_bits bits can tell apart in a range. The range is that of the input or given.
+// QuantizeAndDequantizeV4 quantizes then dequantizes a tensor: rounds it to the steps of num_bits-bit integers over a range. The range is given, or that of the input.
 //
 //	input     T
 //	inputMin  T  []
@@ -15889,7 +15889,7 @@ func QuantizeAndDequantizeV4GradAxis(value int64) QuantizeAndDequantizeV4GradAtt
 	return func(a opdef.Attrs) { a["axis"] = value }
 }
 
-// QuantizeAndDequantizeV4Grad computes the gradient of QuantizeAndDequantizeV4, which is that of its output where the input is in the range.
+// QuantizeAndDequantizeV4Grad computes the gradient of QuantizeAndDequantizeV4: the gradient of its output where the input is in the range, and 0 elsewhere.
 //
 //	gradients         T
 //	input             T
@@ -15912,7 +15912,7 @@ func QuantizeAndDequantizeV4Grad(s *Scope, gradients Output, input Output, input
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// QuantizeDownAndShrinkRange represents integers by shorter ones, in the range that they take up.
+// QuantizeDownAndShrinkRange converts quantized input to a narrower type, over the range of the actual values.
 //
 //	input      Tinput
 //	inputMin   float32  []
@@ -15960,7 +15960,7 @@ func QuantizeV2EnsureMinimumRange(value float32) QuantizeV2Attr {
 	return func(a opdef.Attrs) { a["ensure_minimum_range"] = value }
 }
 
-// QuantizeV2 represents numbers of a range by integers. Further outputs are the range that the integers stand for.
+// QuantizeV2 quantizes a float tensor to integers over a range. Also returns the range that the quantized values represent.
 //
 //	input      float32
 //	minRange   float32  []
@@ -16019,7 +16019,7 @@ func QuantizedAdd(s *Scope, x Output, y Output, minX Output, maxX Output, minY O
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// QuantizedAvgPool computes the averages of windows of numbers that integers stand for.
+// QuantizedAvgPool computes average pooling of a quantized tensor.
 //
 //	input      T        [?,?,?,?]
 //	minInput   float32  []
@@ -16041,7 +16041,7 @@ func QuantizedAvgPool(s *Scope, input Output, minInput Output, maxInput Output, 
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// QuantizedBatchNormWithGlobalNormalization normalizes each channel with the given mean and variance, for numbers that integers stand for.
+// QuantizedBatchNormWithGlobalNormalization computes batch normalization of a quantized tensor with the given mean and variance.
 //
 //	t          Tinput
 //	tMin       float32
@@ -16075,7 +16075,7 @@ func QuantizedBatchNormWithGlobalNormalization(s *Scope, t Output, tMin Output, 
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// QuantizedBiasAdd adds a vector to the dimension of channels, for numbers that integers stand for.
+// QuantizedBiasAdd adds a bias to a quantized tensor along the channel dimension.
 //
 //	input     T1       […,?,?]
 //	bias      T2       [?]
@@ -16132,7 +16132,7 @@ func QuantizedConv2DDilations(value []int64) QuantizedConv2DAttr {
 	return func(a opdef.Attrs) { a["dilations"] = value }
 }
 
-// QuantizedConv2D computes the two-dimensional convolution of images and a filter, of numbers that integers stand for.
+// QuantizedConv2D computes a 2-D convolution of a quantized input and a quantized filter.
 //
 //	input      Tinput    [?,?,?,?]
 //	filter     Tfilter   [?,?,?,?]
@@ -16189,7 +16189,7 @@ func QuantizedInstanceNormMinSeparation(value float32) QuantizedInstanceNormAttr
 	return func(a opdef.Attrs) { a["min_separation"] = value }
 }
 
-// QuantizedInstanceNorm normalizes each channel of each image to mean 0 and variance 1, of numbers that integers stand for.
+// QuantizedInstanceNorm computes instance normalization of a quantized tensor: normalizes each channel of each image to mean 0 and variance 1.
 //
 //	x     T        [?,?,?,?]
 //	xMin  float32  []
@@ -16262,7 +16262,7 @@ func QuantizedMatMul(s *Scope, a Output, b Output, minA Output, maxA Output, min
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// QuantizedMaxPool computes the greatest of windows of numbers that integers stand for.
+// QuantizedMaxPool computes max pooling of a quantized tensor.
 //
 //	input      T        [?,?,?,?]
 //	minInput   float32  []
@@ -16327,7 +16327,7 @@ func QuantizedReluOutType(value tensor.DType) QuantizedReluAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// QuantizedRelu computes max(features, 0) of numbers that integers stand for.
+// QuantizedRelu computes max(features, 0) of a quantized tensor.
 //
 //	features        Tinput
 //	minFeatures     float32   []
@@ -16358,7 +16358,7 @@ func QuantizedRelu6OutType(value tensor.DType) QuantizedRelu6Attr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// QuantizedRelu6 computes min(max(features, 0), 6) of numbers that integers stand for.
+// QuantizedRelu6 computes min(max(features, 0), 6) of a quantized tensor.
 //
 //	features        Tinput
 //	minFeatures     float32   []
@@ -16414,7 +16414,7 @@ func QuantizedResizeBilinearHalfPixelCenters(value bool) QuantizedResizeBilinear
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// QuantizedResizeBilinear resizes images of integers that stand for numbers of a range; a pixel is interpolated linearly between the four around it.
+// QuantizedResizeBilinear resizes quantized images to size using quantized bilinear interpolation.
 //
 //	images         T        [?,?,?,?]
 //	size           int32    [?]
@@ -16769,7 +16769,7 @@ func RFFTTcomplex(value tensor.DType) RFFTAttr {
 	return func(a opdef.Attrs) { a["Tcomplex"] = value }
 }
 
-// RFFT: The discrete Fourier transform of fft_length real numbers over the last dimension: fft_length/2+1 components of the last.
+// RFFT computes the discrete Fourier transform of fft_length real numbers over the last dimension. Returns fft_length/2+1 components of the last one.
 //
 //	input      Treal  […,?]
 //	fftLength  int32  [?]
@@ -16796,7 +16796,7 @@ func RFFT2DTcomplex(value tensor.DType) RFFT2DAttr {
 	return func(a opdef.Attrs) { a["Tcomplex"] = value }
 }
 
-// RFFT2D: The discrete Fourier transform of fft_length real numbers over the last 2 dimensions: fft_length/2+1 components of the last.
+// RFFT2D computes the discrete Fourier transform of fft_length real numbers over the last 2 dimensions. Returns fft_length/2+1 components of the last one.
 //
 //	input      Treal  […,?,?]
 //	fftLength  int32  [?]
@@ -16823,7 +16823,7 @@ func RFFT3DTcomplex(value tensor.DType) RFFT3DAttr {
 	return func(a opdef.Attrs) { a["Tcomplex"] = value }
 }
 
-// RFFT3D: The discrete Fourier transform of fft_length real numbers over the last 3 dimensions: fft_length/2+1 components of the last.
+// RFFT3D computes the discrete Fourier transform of fft_length real numbers over the last 3 dimensions. Returns fft_length/2+1 components of the last one.
 //
 //	input      Treal  […,?,?,?]
 //	fftLength  int32  [?]
@@ -16842,7 +16842,7 @@ func RFFT3D(s *Scope, input Output, fftLength Output, optional ...RFFT3DAttr) Ou
 	return out(s.Add("RFFT3D", []Arg{One(input), One(fftLength)}, attrs), 0)
 }
 
-// RGBToHSV converts pixels from red, green, blue to hue, saturation, value, all from 0 to 1.
+// RGBToHSV converts images from RGB to HSV. All values are in [0,1].
 //
 //	images  T  […,?]
 //	→
@@ -16921,7 +16921,7 @@ func RaggedCountSparseOutput(s *Scope, splits Output, values Output, weights Out
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// RaggedCross makes the combinations of the values of features in each row, as text or as hashes.
+// RaggedCross generates feature crosses: the combinations of the feature values in each row, as strings or hashes.
 //
 //	raggedValues     tensors of the types ragged_values_types
 //	raggedRowSplits  tensors of the types ragged_splits_types
@@ -16952,7 +16952,7 @@ func RaggedCross(s *Scope, raggedValues []Output, raggedRowSplits []Output, spar
 	return out(node, 0), out(node, 1)
 }
 
-// RaggedFillEmptyRows puts a default into every row that has no value. Rows are given by the row of each value.
+// RaggedFillEmptyRows fills empty rows of a ragged tensor with a default value. Rows are given by the row of each value.
 //
 //	valueRowids        int64  [?]
 //	values             T      [?]
@@ -16988,7 +16988,7 @@ func RaggedFillEmptyRowsGrad(s *Scope, reverseIndexMap Output, gradValues Output
 	return out(node, 0), out(node, 1)
 }
 
-// RaggedGather gathers rows of a ragged tensor by their numbers.
+// RaggedGather gathers rows of a ragged tensor according to indices.
 //
 //	paramsNestedSplits  PARAMS_RAGGED_RANK tensors of Tsplits
 //	paramsDenseValues   Tvalues
@@ -17018,7 +17018,7 @@ func RaggedRangeTsplits(value tensor.DType) RaggedRangeAttr {
 	return func(a opdef.Attrs) { a["Tsplits"] = value }
 }
 
-// RaggedRange makes a ragged tensor whose rows are ranges of numbers.
+// RaggedRange returns a ragged tensor whose rows are ranges of numbers.
 //
 //	starts          T
 //	limits          T
@@ -17048,7 +17048,7 @@ func RaggedTensorFromVariantTsplits(value tensor.DType) RaggedTensorFromVariantA
 	return func(a opdef.Attrs) { a["Tsplits"] = value }
 }
 
-// RaggedTensorFromVariant takes ragged tensors out of variants and stacks them.
+// RaggedTensorFromVariant decodes ragged tensors from variants and stacks them.
 //
 //	encodedRagged       variant
 //	→
@@ -17070,7 +17070,7 @@ func RaggedTensorFromVariant(s *Scope, encodedRagged Output, inputRaggedRank int
 	return outArg(node, "output_nested_splits"), firstOf(outArg(node, "output_dense_values"))
 }
 
-// RaggedTensorToSparse converts a ragged tensor to a sparse one.
+// RaggedTensorToSparse converts a ragged tensor to a sparse tensor.
 //
 //	rtNestedSplits    RAGGED_RANK tensors of Tsplits
 //	rtDenseValues     T
@@ -17089,7 +17089,7 @@ func RaggedTensorToSparse(s *Scope, rtNestedSplits []Output, rtDenseValues Outpu
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// RaggedTensorToTensor converts a ragged tensor to a dense one: rows are cut, or filled up with a default.
+// RaggedTensorToTensor converts a ragged tensor to a dense tensor. Truncates rows, or pads them with a default value.
 //
 //	shape                Tshape
 //	values               T
@@ -17110,7 +17110,7 @@ func RaggedTensorToTensor(s *Scope, shape Output, values Output, defaultValue Ou
 	return out(s.Add("RaggedTensorToTensor", []Arg{One(shape), One(values), One(defaultValue), Many(rowPartitionTensors)}, attrs), 0)
 }
 
-// RaggedTensorToVariant puts a ragged tensor into a variant, or each of its rows into one.
+// RaggedTensorToVariant encodes a ragged tensor, or each of its rows, in a variant.
 //
 //	rtNestedSplits  RAGGED_RANK tensors of Tsplits
 //	rtDenseValues   Tvalues
@@ -17218,7 +17218,7 @@ func RandomGammaSeed2(value int64) RandomGammaAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomGamma draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+// RandomGamma outputs random values from the gamma distributions with shape parameters alpha and scale 1 (Marsaglia and Tsang, 2000).
 //
 //	shape   S  [?]
 //	alpha   T
@@ -17259,7 +17259,7 @@ func RandomIndexShuffleRounds(value int64) RandomIndexShuffleAttr {
 	return func(a opdef.Attrs) { a["rounds"] = value }
 }
 
-// RandomIndexShuffle returns where an index lies in a permutation of 0 to max_index that the seed chooses, without making the permutation.
+// RandomIndexShuffle returns the position of index in a permutation of [0, ..., max_index] determined by the seed, without creating the permutation.
 //
 //	index     dtype
 //	seed      Tseed
@@ -17292,7 +17292,7 @@ func RandomPoissonSeed2(value int64) RandomPoissonAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomPoisson draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+// RandomPoisson outputs random values from the Poisson distributions with the given rates. Uses Knuth's algorithm for small rates, and Hörmann's transformed rejection otherwise.
 //
 //	shape   S  [?]
 //	rate    dtype
@@ -17329,7 +17329,7 @@ func RandomPoissonV2Dtype(value tensor.DType) RandomPoissonV2Attr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// RandomPoissonV2 draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+// RandomPoissonV2 outputs random values from the Poisson distributions with the given rates. Uses Knuth's algorithm for small rates, and Hörmann's transformed rejection otherwise.
 //
 //	shape   S  [?]
 //	rate    R
@@ -17362,7 +17362,7 @@ func RandomShuffleSeed2(value int64) RandomShuffleAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomShuffle puts the rows of the first dimension in an order drawn by chance.
+// RandomShuffle: Randomly shuffles a tensor along its first dimension.
 //
 //	value   T
 //	→
@@ -17498,7 +17498,7 @@ func RandomStandardNormalSeed2(value int64) RandomStandardNormalAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomStandardNormal draws numbers from the normal distribution with mean 0 and deviation 1.
+// RandomStandardNormal outputs random values from a normal distribution with mean 0 and standard deviation 1.
 //
 //	shape   T  [?]
 //	→
@@ -17529,7 +17529,7 @@ func RandomUniformSeed2(value int64) RandomUniformAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomUniform draws numbers uniformly distributed over [0, 1).
+// RandomUniform outputs random values from a uniform distribution over [0, 1).
 //
 //	shape   T  [?]
 //	→
@@ -17560,7 +17560,7 @@ func RandomUniformIntSeed2(value int64) RandomUniformIntAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// RandomUniformInt draws integers uniformly distributed over [minval, maxval).
+// RandomUniformInt outputs random integers from a uniform distribution over [minval, maxval).
 //
 //	shape   T     [?]
 //	minval  Tout  []
@@ -18223,7 +18223,7 @@ func Relu6(s *Scope, features Output) Output {
 	return out(s.Add("Relu6", []Arg{One(features)}, nil), 0)
 }
 
-// Relu6Grad computes the gradient of Relu6 from that of its output and its features.
+// Relu6Grad computes the gradient of Relu6 from the gradient of its output and its features.
 //
 //	gradients  T
 //	features   T
@@ -18237,7 +18237,7 @@ func Relu6Grad(s *Scope, gradients Output, features Output) Output {
 	return out(s.Add("Relu6Grad", []Arg{One(gradients), One(features)}, nil), 0)
 }
 
-// ReluGrad computes the gradient of Relu from that of its output and its features.
+// ReluGrad computes the gradient of Relu from the gradient of its output and its features.
 //
 //	gradients  T
 //	features   T
@@ -18295,7 +18295,7 @@ func RepeatDataset(s *Scope, inputDataset Output, count Output, outputTypes []te
 	return out(s.Add("RepeatDataset", []Arg{One(inputDataset), One(count)}, attrs), 0)
 }
 
-// RequantizationRange computes the range that integers take up.
+// RequantizationRange computes the range of the actual values of a quantized tensor.
 //
 //	input      Tinput
 //	inputMin   float32  []
@@ -18312,7 +18312,7 @@ func RequantizationRange(s *Scope, input Output, inputMin Output, inputMax Outpu
 	return out(node, 0), out(node, 1)
 }
 
-// RequantizationRangePerChannel computes the range that integers take up, of which each channel has a range of its own.
+// RequantizationRangePerChannel computes the requantization range of input, whose channels have their own ranges.
 //
 //	input      T
 //	inputMin   float32
@@ -18331,7 +18331,7 @@ func RequantizationRangePerChannel(s *Scope, input Output, inputMin Output, inpu
 	return out(node, 0), out(node, 1)
 }
 
-// Requantize represents integers by shorter ones, in the given range.
+// Requantize converts quantized input to a narrower type, over the given range.
 //
 //	input               Tinput
 //	inputMin            float32  []
@@ -18361,7 +18361,7 @@ func RequantizePerChannelOutType(value tensor.DType) RequantizePerChannelAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// RequantizePerChannel represents integers, each channel of which has a range of its own, by shorter ones in one range.
+// RequantizePerChannel requantizes input, whose channels have their own ranges, to a narrower type with one range.
 //
 //	input               T
 //	inputMin            float32   [?]
@@ -18409,7 +18409,7 @@ func ResizeAreaAlignCorners(value bool) ResizeAreaAttr {
 	return func(a opdef.Attrs) { a["align_corners"] = value }
 }
 
-// ResizeArea resizes images; a pixel is the mean of the area that it covers.
+// ResizeArea resizes images to size using area interpolation: each output pixel is the mean of the area that it covers.
 //
 //	images         T        [?,?,?,?]
 //	size           int32    [?]
@@ -18440,7 +18440,7 @@ func ResizeBicubicHalfPixelCenters(value bool) ResizeBicubicAttr {
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// ResizeBicubic resizes images; a pixel is interpolated by cubic polynomials through the sixteen around it.
+// ResizeBicubic resizes images to size using bicubic interpolation of the sixteen nearest pixels.
 //
 //	images         T        [?,?,?,?]
 //	size           int32    [?]
@@ -18502,7 +18502,7 @@ func ResizeBilinearHalfPixelCenters(value bool) ResizeBilinearAttr {
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// ResizeBilinear resizes images; a pixel is interpolated linearly between the four around it.
+// ResizeBilinear resizes images to size using bilinear interpolation.
 //
 //	images         T        [?,?,?,?]
 //	size           int32    [?]
@@ -18564,7 +18564,7 @@ func ResizeNearestNeighborHalfPixelCenters(value bool) ResizeNearestNeighborAttr
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// ResizeNearestNeighbor resizes images; a pixel is the nearest one of the original.
+// ResizeNearestNeighbor resizes images to size using nearest neighbor interpolation.
 //
 //	images         T      [?,?,?,?]
 //	size           int32  [?]
@@ -18595,7 +18595,7 @@ func ResizeNearestNeighborGradHalfPixelCenters(value bool) ResizeNearestNeighbor
 	return func(a opdef.Attrs) { a["half_pixel_centers"] = value }
 }
 
-// ResizeNearestNeighborGrad computes the gradient of ResizeNearestNeighbor; size is that of the original images.
+// ResizeNearestNeighborGrad computes the gradient of ResizeNearestNeighbor. size is the size of the original images.
 //
 //	grads   T      [?,?,?,?]
 //	size    int32  [?]
@@ -20203,7 +20203,7 @@ func Rint(s *Scope, x Output) Output {
 	return out(s.Add("Rint", []Arg{One(x)}, nil), 0)
 }
 
-// RngReadAndSkip returns the counter and the key that a variable holds, and moves it on by what delta samples take.
+// RngReadAndSkip returns the counter and the key of the generator in a variable, and advances it as if delta samples were drawn.
 //
 //	resource  resource
 //	alg       int32   []
@@ -20214,7 +20214,7 @@ func RngReadAndSkip(s *Scope, resource Output, alg Output, delta Output) Output 
 	return out(s.Add("RngReadAndSkip", []Arg{One(resource), One(alg), One(delta)}, nil), 0)
 }
 
-// RngSkip moves the generator that a variable holds on by what delta samples take.
+// RngSkip advances the generator in a variable as if delta samples were drawn.
 //
 //	resource   resource
 //	algorithm  int64  []
@@ -20318,7 +20318,7 @@ func SampleDistortedBoundingBoxUseImageIfNoBoundingBoxes(value bool) SampleDisto
 	return func(a opdef.Attrs) { a["use_image_if_no_bounding_boxes"] = value }
 }
 
-// SampleDistortedBoundingBox draws a box at random, for crops of an image, which covers enough of one of the given boxes.
+// SampleDistortedBoundingBox generates a random box for cropping an image, which covers a minimum share of one of the given boxes.
 //
 //	imageSize      T        [?]
 //	boundingBoxes  float32  [?,?,?]
@@ -20372,7 +20372,7 @@ func SampleDistortedBoundingBoxV2UseImageIfNoBoundingBoxes(value bool) SampleDis
 	return func(a opdef.Attrs) { a["use_image_if_no_bounding_boxes"] = value }
 }
 
-// SampleDistortedBoundingBoxV2 draws a box at random, for crops of an image, which covers enough of one of the given boxes.
+// SampleDistortedBoundingBoxV2 generates a random box for cropping an image, which covers a minimum share of one of the given boxes.
 //
 //	imageSize         T        [?]
 //	boundingBoxes     float32  [?,?,?]
@@ -20546,7 +20546,7 @@ func ScaleAndTranslateAntialias(value bool) ScaleAndTranslateAttr {
 	return func(a opdef.Attrs) { a["antialias"] = value }
 }
 
-// ScaleAndTranslate scales and then moves images, sampled with a kernel of the given type.
+// ScaleAndTranslate scales and translates images, resampling them with a kernel of the given type.
 //
 //	images         T        [?,?,?,?]
 //	size           int32    [?]
@@ -21281,7 +21281,7 @@ func SelfAdjointEigV2ComputeV(value bool) SelfAdjointEigV2Attr {
 	return func(a opdef.Attrs) { a["compute_v"] = value }
 }
 
-// SelfAdjointEigV2 computes the eigenvalues of Hermitian matrices in ascending order, and their vectors; only the lower triangles are read.
+// SelfAdjointEigV2 computes the eigenvalues, in ascending order, and the eigenvectors of Hermitian matrices. Reads only the lower triangles.
 //
 //	input  T  […,?,?]
 //	→
@@ -21300,7 +21300,7 @@ func SelfAdjointEigV2(s *Scope, input Output, optional ...SelfAdjointEigV2Attr) 
 	return out(node, 0), out(node, 1)
 }
 
-// Selu computes scale*features where they are not negative and scale*alpha*(exp(features)-1) elsewhere.
+// Selu computes the scaled exponential linear function: scale * features if features >= 0, scale * alpha * (exp(features) - 1) otherwise.
 //
 //	features     T
 //	→
@@ -21313,7 +21313,7 @@ func Selu(s *Scope, features Output) Output {
 	return out(s.Add("Selu", []Arg{One(features)}, nil), 0)
 }
 
-// SeluGrad computes the gradient of Selu from that of its output and its outputs.
+// SeluGrad computes the gradient of Selu from the gradient of its output and its outputs.
 //
 //	gradients  T
 //	outputs    T
@@ -22188,7 +22188,7 @@ func SobolSampleDtype(value tensor.DType) SobolSampleAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// SobolSample gives num_results points of the Sobol sequence of dim dimensions, at most 1111, after skip and the origin.
+// SobolSample generates num_results points of the Sobol sequence, after skipping the origin and skip points. dim is at most 1111.
 //
 //	dim         int32  []
 //	numResults  int32  []
@@ -22207,7 +22207,7 @@ func SobolSample(s *Scope, dim Output, numResults Output, skip Output, optional 
 	return out(s.Add("SobolSample", []Arg{One(dim), One(numResults), One(skip)}, attrs), 0)
 }
 
-// Softmax computes exp(logits) divided by its sum, over the last dimension.
+// Softmax computes softmax activations: exp(logits) divided by its sum along the last dimension.
 //
 //	logits   T  […,?]
 //	→
@@ -22220,7 +22220,7 @@ func Softmax(s *Scope, logits Output) Output {
 	return out(s.Add("Softmax", []Arg{One(logits)}, nil), 0)
 }
 
-// SoftmaxCrossEntropyWithLogits computes the cross entropy of softmax(features) and labels, a distribution per row, and its gradient by the features.
+// SoftmaxCrossEntropyWithLogits computes the softmax cross entropy of features and labels, and its gradient with respect to the features. Each row of labels is a probability distribution.
 //
 //	features  T  [?,?]
 //	labels    T  [?,?]
@@ -22249,7 +22249,7 @@ func Softplus(s *Scope, features Output) Output {
 	return out(s.Add("Softplus", []Arg{One(features)}, nil), 0)
 }
 
-// SoftplusGrad computes the gradient of Softplus from that of its output and its features.
+// SoftplusGrad computes the gradient of Softplus from the gradient of its output and its features.
 //
 //	gradients  T
 //	features   T
@@ -22276,7 +22276,7 @@ func Softsign(s *Scope, features Output) Output {
 	return out(s.Add("Softsign", []Arg{One(features)}, nil), 0)
 }
 
-// SoftsignGrad computes the gradient of Softsign from that of its output and its features.
+// SoftsignGrad computes the gradient of Softsign from the gradient of its output and its features.
 //
 //	gradients  T
 //	features   T
@@ -23778,7 +23778,7 @@ func SparseSoftmax(s *Scope, spIndices Output, spValues Output, spShape Output) 
 	return out(s.Add("SparseSoftmax", []Arg{One(spIndices), One(spValues), One(spShape)}, nil), 0)
 }
 
-// SparseSoftmaxCrossEntropyWithLogits computes the cross entropy of softmax(features) and labels, a class per row, and its gradient by the features.
+// SparseSoftmaxCrossEntropyWithLogits computes the softmax cross entropy of features and labels, and its gradient with respect to the features. Labels hold one class index per row.
 //
 //	features  T        [?,?]
 //	labels    Tlabels  [?]
@@ -24465,7 +24465,7 @@ func StatefulRandomBinomialDtype(value tensor.DType) StatefulRandomBinomialAttr 
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulRandomBinomial draws how many of counts trials succeed, each with probability probs (by inversion where few do, Hörmann's BTRS otherwise).
+// StatefulRandomBinomial outputs random values from the binomial distributions with parameters counts and probs. Uses inversion if few successes are expected, and Hörmann's BTRS algorithm otherwise.
 //
 //	resource   resource
 //	algorithm  int64
@@ -24496,7 +24496,7 @@ func StatefulStandardNormalDtype(value tensor.DType) StatefulStandardNormalAttr 
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulStandardNormal draws numbers from the standard normal distribution, with a generator that a variable holds.
+// StatefulStandardNormal outputs random values from a normal distribution. The generator is held by a variable.
 //
 //	resource  resource
 //	shape     shape_dtype  [?]
@@ -24522,7 +24522,7 @@ func StatefulStandardNormalV2Dtype(value tensor.DType) StatefulStandardNormalV2A
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulStandardNormalV2 draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+// StatefulStandardNormalV2 outputs random values from a normal distribution with mean 0 and standard deviation 1. The generator is determined by inputs.
 //
 //	resource   resource
 //	algorithm  int64        []
@@ -24549,7 +24549,7 @@ func StatefulTruncatedNormalDtype(value tensor.DType) StatefulTruncatedNormalAtt
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulTruncatedNormal draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+// StatefulTruncatedNormal outputs random values from a truncated normal distribution: values beyond two standard deviations are drawn again. The generator is determined by inputs.
 //
 //	resource   resource
 //	algorithm  int64        []
@@ -24576,7 +24576,7 @@ func StatefulUniformDtype(value tensor.DType) StatefulUniformAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulUniform draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+// StatefulUniform outputs random values from a uniform distribution over [0, 1). The generator is determined by inputs.
 //
 //	resource   resource
 //	algorithm  int64        []
@@ -24603,7 +24603,7 @@ func StatefulUniformFullIntDtype(value tensor.DType) StatefulUniformFullIntAttr 
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatefulUniformFullInt draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+// StatefulUniformFullInt outputs random integers from a uniform distribution over all values of the type. The generator is determined by inputs.
 //
 //	resource   resource
 //	algorithm  int64        []
@@ -24622,7 +24622,7 @@ func StatefulUniformFullInt(s *Scope, resource Output, algorithm Output, shape O
 	return out(s.Add("StatefulUniformFullInt", []Arg{One(resource), One(algorithm), One(shape)}, attrs), 0)
 }
 
-// StatefulUniformInt draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+// StatefulUniformInt outputs random integers from a uniform distribution over [minval, maxval). The generator is determined by inputs.
 //
 //	resource   resource
 //	algorithm  int64        []
@@ -24706,7 +24706,7 @@ func StatelessMultinomialOutputDtype(value tensor.DType) StatelessMultinomialAtt
 	return func(a opdef.Attrs) { a["output_dtype"] = value }
 }
 
-// StatelessMultinomial draws classes with probabilities whose logarithms, up to a constant per row, are the logits. The generator is given by inputs.
+// StatelessMultinomial draws classes from categorical distributions. The logits are unnormalized log probabilities of the classes, one row per distribution. The generator is determined by inputs.
 //
 //	logits      T             [?,?]
 //	numSamples  int32         []
@@ -24727,7 +24727,7 @@ func StatelessMultinomial(s *Scope, logits Output, numSamples Output, seed Outpu
 	return out(s.Add("StatelessMultinomial", []Arg{One(logits), One(numSamples), One(seed)}, attrs), 0)
 }
 
-// StatelessParameterizedTruncatedNormal draws numbers from normal distributions of given means and deviations, cut to the intervals from minvals to maxvals. The generator is given by inputs.
+// StatelessParameterizedTruncatedNormal outputs random values from normal distributions with the given means and standard deviations, truncated to [minvals, maxvals]. The generator is determined by inputs.
 //
 //	shape    S      [?]
 //	seed     Tseed  [?]
@@ -24755,7 +24755,7 @@ func StatelessRandomBinomialDtype(value tensor.DType) StatelessRandomBinomialAtt
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomBinomial draws how many of counts trials succeed, each with probability probs (by inversion where few do, Hörmann's BTRS otherwise).
+// StatelessRandomBinomial outputs random values from the binomial distributions with parameters counts and probs. Uses inversion if few successes are expected, and Hörmann's BTRS algorithm otherwise.
 //
 //	shape   S      [?]
 //	seed    Tseed  [?]
@@ -24778,7 +24778,7 @@ func StatelessRandomBinomial(s *Scope, shape Output, seed Output, counts Output,
 	return out(s.Add("StatelessRandomBinomial", []Arg{One(shape), One(seed), One(counts), One(probs)}, attrs), 0)
 }
 
-// StatelessRandomGammaV2 draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+// StatelessRandomGammaV2 outputs random values from the gamma distributions with shape parameters alpha and scale 1 (Marsaglia and Tsang, 2000).
 //
 //	shape   T      [?]
 //	seed    Tseed  [?]
@@ -24795,7 +24795,7 @@ func StatelessRandomGammaV2(s *Scope, shape Output, seed Output, alpha Output) O
 	return out(s.Add("StatelessRandomGammaV2", []Arg{One(shape), One(seed), One(alpha)}, nil), 0)
 }
 
-// StatelessRandomGammaV3 draws numbers from the gamma distributions of scale 1 whose shapes alpha gives (Marsaglia and Tsang, 2000).
+// StatelessRandomGammaV3 outputs random values from the gamma distributions with shape parameters alpha and scale 1 (Marsaglia and Tsang, 2000).
 //
 //	shape    shape_dtype  [?]
 //	key      uint64       [?]
@@ -24813,14 +24813,14 @@ func StatelessRandomGammaV3(s *Scope, shape Output, key Output, counter Output, 
 	return out(s.Add("StatelessRandomGammaV3", []Arg{One(shape), One(key), One(counter), One(alg), One(alpha)}, nil), 0)
 }
 
-// StatelessRandomGetAlg says which algorithm generators of the device use: 1, Philox.
+// StatelessRandomGetAlg returns the algorithm of the device's random number generators: 1, Philox.
 //
 //	alg  int32  []
 func StatelessRandomGetAlg(s *Scope) Output {
 	return out(s.Add("StatelessRandomGetAlg", nil, nil), 0)
 }
 
-// StatelessRandomGetKeyCounter makes a key and a counter of a seed.
+// StatelessRandomGetKeyCounter scrambles a seed into a key and a counter.
 //
 //	seed     Tseed   [?]
 //	→
@@ -24835,7 +24835,7 @@ func StatelessRandomGetKeyCounter(s *Scope, seed Output) (key Output, counter Ou
 	return out(node, 0), out(node, 1)
 }
 
-// StatelessRandomGetKeyCounterAlg makes a key and a counter of a seed, and says which algorithm they are for.
+// StatelessRandomGetKeyCounterAlg scrambles a seed into a key and a counter, and returns the algorithm that they are for.
 //
 //	seed     Tseed   [?]
 //	→
@@ -24859,7 +24859,7 @@ func StatelessRandomNormalDtype(value tensor.DType) StatelessRandomNormalAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomNormal draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+// StatelessRandomNormal outputs random values from a normal distribution with mean 0 and standard deviation 1. The generator is determined by inputs.
 //
 //	shape   T      [?]
 //	seed    Tseed  [?]
@@ -24887,7 +24887,7 @@ func StatelessRandomNormalV2Dtype(value tensor.DType) StatelessRandomNormalV2Att
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomNormalV2 draws numbers from the normal distribution with mean 0 and deviation 1. The generator is given by inputs.
+// StatelessRandomNormalV2 outputs random values from a normal distribution with mean 0 and standard deviation 1. The generator is determined by inputs.
 //
 //	shape    Tshape  [?]
 //	key      uint64  [?]
@@ -24908,7 +24908,7 @@ func StatelessRandomNormalV2(s *Scope, shape Output, key Output, counter Output,
 	return out(s.Add("StatelessRandomNormalV2", []Arg{One(shape), One(key), One(counter), One(alg)}, attrs), 0)
 }
 
-// StatelessRandomPoisson draws numbers from the Poisson distributions whose means rate gives (Knuth for small means, Hörmann's transformed rejection otherwise).
+// StatelessRandomPoisson outputs random values from the Poisson distributions with the given rates. Uses Knuth's algorithm for small rates, and Hörmann's transformed rejection otherwise.
 //
 //	shape   T      [?]
 //	seed    Tseed  [?]
@@ -24935,7 +24935,7 @@ func StatelessRandomUniformDtype(value tensor.DType) StatelessRandomUniformAttr 
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomUniform draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+// StatelessRandomUniform outputs random values from a uniform distribution over [0, 1). The generator is determined by inputs.
 //
 //	shape   T      [?]
 //	seed    Tseed  [?]
@@ -24963,7 +24963,7 @@ func StatelessRandomUniformFullIntDtype(value tensor.DType) StatelessRandomUnifo
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomUniformFullInt draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+// StatelessRandomUniformFullInt outputs random integers from a uniform distribution over all values of the type. The generator is determined by inputs.
 //
 //	shape   T      [?]
 //	seed    Tseed  [?]
@@ -24991,7 +24991,7 @@ func StatelessRandomUniformFullIntV2Dtype(value tensor.DType) StatelessRandomUni
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomUniformFullIntV2 draws integers uniformly distributed over all values of their type. The generator is given by inputs.
+// StatelessRandomUniformFullIntV2 outputs random integers from a uniform distribution over all values of the type. The generator is determined by inputs.
 //
 //	shape    Tshape  [?]
 //	key      uint64  [?]
@@ -25012,7 +25012,7 @@ func StatelessRandomUniformFullIntV2(s *Scope, shape Output, key Output, counter
 	return out(s.Add("StatelessRandomUniformFullIntV2", []Arg{One(shape), One(key), One(counter), One(alg)}, attrs), 0)
 }
 
-// StatelessRandomUniformInt draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+// StatelessRandomUniformInt outputs random integers from a uniform distribution over [minval, maxval). The generator is determined by inputs.
 //
 //	shape   T      [?]
 //	seed    Tseed  [?]
@@ -25030,7 +25030,7 @@ func StatelessRandomUniformInt(s *Scope, shape Output, seed Output, minval Outpu
 	return out(s.Add("StatelessRandomUniformInt", []Arg{One(shape), One(seed), One(minval), One(maxval)}, nil), 0)
 }
 
-// StatelessRandomUniformIntV2 draws integers uniformly distributed over [minval, maxval). The generator is given by inputs.
+// StatelessRandomUniformIntV2 outputs random integers from a uniform distribution over [minval, maxval). The generator is determined by inputs.
 //
 //	shape    Tshape  [?]
 //	key      uint64  [?]
@@ -25057,7 +25057,7 @@ func StatelessRandomUniformV2Dtype(value tensor.DType) StatelessRandomUniformV2A
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessRandomUniformV2 draws numbers uniformly distributed over [0, 1). The generator is given by inputs.
+// StatelessRandomUniformV2 outputs random values from a uniform distribution over [0, 1). The generator is determined by inputs.
 //
 //	shape    Tshape  [?]
 //	key      uint64  [?]
@@ -25101,7 +25101,7 @@ func StatelessSampleDistortedBoundingBoxUseImageIfNoBoundingBoxes(value bool) St
 	return func(a opdef.Attrs) { a["use_image_if_no_bounding_boxes"] = value }
 }
 
-// StatelessSampleDistortedBoundingBox draws a box at random, for crops of an image, which covers enough of one of the given boxes. The seed alone decides which.
+// StatelessSampleDistortedBoundingBox generates a random box for cropping an image, which covers a minimum share of one of the given boxes. The result depends only on the inputs and the seed.
 //
 //	imageSize         T        [?]
 //	boundingBoxes     float32  [?,?,?]
@@ -25125,7 +25125,7 @@ func StatelessSampleDistortedBoundingBox(s *Scope, imageSize Output, boundingBox
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// StatelessShuffle puts the rows of the first dimension in an order drawn by chance. The generator is given by inputs.
+// StatelessShuffle: Randomly shuffles a tensor along its first dimension. The generator is determined by inputs.
 //
 //	value    T
 //	key      uint64
@@ -25149,7 +25149,7 @@ func StatelessTruncatedNormalDtype(value tensor.DType) StatelessTruncatedNormalA
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessTruncatedNormal draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+// StatelessTruncatedNormal outputs random values from a truncated normal distribution: values beyond two standard deviations are drawn again. The generator is determined by inputs.
 //
 //	shape   T      [?]
 //	seed    Tseed  [?]
@@ -25177,7 +25177,7 @@ func StatelessTruncatedNormalV2Dtype(value tensor.DType) StatelessTruncatedNorma
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// StatelessTruncatedNormalV2 draws numbers from the standard normal distribution, again where one is beyond two deviations. The generator is given by inputs.
+// StatelessTruncatedNormalV2 outputs random values from a truncated normal distribution: values beyond two standard deviations are drawn again. The generator is determined by inputs.
 //
 //	shape    Tshape  [?]
 //	key      uint64  [?]
@@ -25270,7 +25270,7 @@ func StaticRegexReplace(s *Scope, input Output, pattern string, rewrite string, 
 	return out(s.Add("StaticRegexReplace", []Arg{One(input)}, attrs), 0)
 }
 
-// StochasticCastToInt rounds numbers up or down at random: the nearer an integer is, the more likely it is taken. What the integers cannot hold becomes their least or greatest, and what is no number 0.
+// StochasticCastToInt: Stochastically casts a tensor to integers: rounds up or down at random, to the nearer integer with the higher probability. Values out of range become the smallest or the largest integer, and NaN becomes 0.
 //
 //	input    Tin
 //	key      uint64  [?]
@@ -25857,7 +25857,7 @@ func SvdFullMatrices(value bool) SvdAttr {
 	return func(a opdef.Attrs) { a["full_matrices"] = value }
 }
 
-// Svd factors matrices as A = U*diag(S)*V^H with S in descending order.
+// Svd computes the singular value decomposition A = U*diag(S)*V^H of matrices, with S in descending order.
 //
 //	input  T  […,?,?]
 //	→
@@ -27671,7 +27671,7 @@ func ThreadUnsafeUnigramCandidateSamplerSeed2(value int64) ThreadUnsafeUnigramCa
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// ThreadUnsafeUnigramCandidateSampler draws num_sampled classes to compare the true ones with, in proportion to how often they have been true so far. Further outputs are how often each true and each drawn class is expected among them.
+// ThreadUnsafeUnigramCandidateSampler returns num_sampled candidate classes, drawn from a unigram distribution learned from the true classes so far. Also returns the expected number of occurrences of each true and each sampled class among them.
 //
 //	trueClasses           int64
 //	→
@@ -27737,7 +27737,7 @@ func TopKSorted(value bool) TopKAttr {
 	return func(a opdef.Attrs) { a["sorted"] = value }
 }
 
-// TopK finds the k largest values of each row, largest first, and their positions; of equal values the first come first.
+// TopK returns the k largest values of each row, in descending order, and their indices. Equal values are ordered by index.
 //
 //	input    T  […,?]
 //	→
@@ -27770,7 +27770,7 @@ func TopKV2IndexType(value tensor.DType) TopKV2Attr {
 	return func(a opdef.Attrs) { a["index_type"] = value }
 }
 
-// TopKV2 finds the k largest values of each row, largest first, and their positions; of equal values the first come first.
+// TopKV2 returns the k largest values of each row, in descending order, and their indices. Equal values are ordered by index.
 //
 //	input    T  […,?]
 //	k        Tk
@@ -27836,7 +27836,7 @@ func TridiagonalSolvePerturbSingular(value bool) TridiagonalSolveAttr {
 	return func(a opdef.Attrs) { a["perturb_singular"] = value }
 }
 
-// TridiagonalSolve solves systems with tridiagonal matrices, given by their super-, main and subdiagonals.
+// TridiagonalSolve solves systems of linear equations with tridiagonal matrices, given by their super-, main and subdiagonals.
 //
 //	diagonals  T  […,?,?]
 //	rhs        T  […,?,?]
@@ -27895,7 +27895,7 @@ func TruncatedNormalSeed2(value int64) TruncatedNormalAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// TruncatedNormal draws numbers from the standard normal distribution, again where one is beyond two deviations.
+// TruncatedNormal outputs random values from a truncated normal distribution: values beyond two standard deviations are drawn again.
 //
 //	shape   T  [?]
 //	→
@@ -28201,7 +28201,7 @@ func UniformCandidateSamplerSeed2(value int64) UniformCandidateSamplerAttr {
 	return func(a opdef.Attrs) { a["seed2"] = value }
 }
 
-// UniformCandidateSampler draws num_sampled classes to compare the true ones with, each with the same probability. Further outputs are how often each true and each drawn class is expected among them.
+// UniformCandidateSampler returns num_sampled candidate classes, drawn from a uniform distribution. Also returns the expected number of occurrences of each true and each sampled class among them.
 //
 //	trueClasses           int64
 //	→
@@ -28232,7 +28232,7 @@ func UniformDequantizeQuantizationAxis(value int64) UniformDequantizeAttr {
 	return func(a opdef.Attrs) { a["quantization_axis"] = value }
 }
 
-// UniformDequantize returns the numbers that integers stand for which are scale apart, where zero is zero_points.
+// UniformDequantize performs uniform dequantization: converts integers q to (q - zero_point) * scale.
 //
 //	input       Tin
 //	scales      float32
@@ -28262,7 +28262,7 @@ func UniformQuantizeQuantizationAxis(value int64) UniformQuantizeAttr {
 	return func(a opdef.Attrs) { a["quantization_axis"] = value }
 }
 
-// UniformQuantize represents numbers by integers that are scale apart, where zero is zero_points.
+// UniformQuantize performs uniform quantization: converts x to integers round(x / scale) + zero_point.
 //
 //	input       Tin
 //	scales      float32
@@ -28302,7 +28302,7 @@ func UniformQuantizedAddOutputQuantizationAxis(value int64) UniformQuantizedAddA
 	return func(a opdef.Attrs) { a["output_quantization_axis"] = value }
 }
 
-// UniformQuantizedAdd adds numbers that integers stand for, with broadcasting.
+// UniformQuantizedAdd performs quantized add of lhs and rhs, with broadcasting.
 //
 //	lhs               T
 //	rhs               T
@@ -28340,7 +28340,7 @@ func UniformQuantizedClipByValueQuantizationAxis(value int64) UniformQuantizedCl
 	return func(a opdef.Attrs) { a["quantization_axis"] = value }
 }
 
-// UniformQuantizedClipByValue limits integers that stand for numbers.
+// UniformQuantizedClipByValue clips a uniformly quantized tensor to the range [min, max].
 //
 //	operand     T
 //	min         T
@@ -28416,7 +28416,7 @@ func UniformQuantizedConvolutionOutputQuantizationAxis(value int64) UniformQuant
 	return func(a opdef.Attrs) { a["output_quantization_axis"] = value }
 }
 
-// UniformQuantizedConvolution convolves integers that stand for numbers, in any number of dimensions.
+// UniformQuantizedConvolution performs quantized convolution of lhs and rhs, in any number of dimensions.
 //
 //	lhs               Tin      […,?,?]
 //	rhs               Tin      […,?,?]
@@ -28491,7 +28491,7 @@ func UniformQuantizedConvolutionHybridRhsQuantizationAxis(value int64) UniformQu
 	return func(a opdef.Attrs) { a["rhs_quantization_axis"] = value }
 }
 
-// UniformQuantizedConvolutionHybrid convolves numbers, which are quantized image by image, with integers that stand for numbers.
+// UniformQuantizedConvolutionHybrid performs hybrid convolution of float lhs and quantized rhs. Quantizes each image of lhs dynamically.
 //
 //	lhs            Tlhs  […,?,?]
 //	rhs            Trhs  […,?,?]
@@ -28534,7 +28534,7 @@ func UniformQuantizedDotOutputQuantizationAxis(value int64) UniformQuantizedDotA
 	return func(a opdef.Attrs) { a["output_quantization_axis"] = value }
 }
 
-// UniformQuantizedDot multiplies matrices of integers that stand for numbers.
+// UniformQuantizedDot performs quantized matrix multiplication of lhs and rhs.
 //
 //	lhs               Tin      [?,?]
 //	rhs               Tin      [?,?]
@@ -28573,7 +28573,7 @@ func UniformQuantizedDotHybridRhsQuantizationAxis(value int64) UniformQuantizedD
 	return func(a opdef.Attrs) { a["rhs_quantization_axis"] = value }
 }
 
-// UniformQuantizedDotHybrid multiplies a matrix of numbers, which are quantized row by row, by one of integers that stand for numbers.
+// UniformQuantizedDotHybrid performs hybrid matrix multiplication of float lhs and quantized rhs. Quantizes each row of lhs dynamically.
 //
 //	lhs            Tlhs  [?,?]
 //	rhs            Trhs  [?,?]
@@ -28610,7 +28610,7 @@ func UniformRequantizeOutputQuantizationAxis(value int64) UniformRequantizeAttr 
 	return func(a opdef.Attrs) { a["output_quantization_axis"] = value }
 }
 
-// UniformRequantize represents the numbers that integers stand for by integers of another scale and zero.
+// UniformRequantize converts a uniformly quantized tensor to another scale and zero point.
 //
 //	input             Tin
 //	inputScales       float32
