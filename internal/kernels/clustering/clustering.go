@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// points is a matrix that has a point in each row.
+// points is a matrix with a point in each row.
 type points struct {
 	coords    []float32
 	n, dims   int

@@ -74,7 +74,7 @@ func quantizedRelu[T tensor.QU8 | tensor.QI32](ints quantize.IntType, six bool) 
 	}
 }
 
-// quantizedBiasAdd adds in a range that is so much larger than those of the inputs that sums fit.
+// quantizedBiasAdd adds with an output range that is large enough to hold all sums.
 func quantizedBiasAdd[T tensor.QU8 | tensor.QI8](ints quantize.IntType) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		rin, err := quantize.InputRange(ctx, 2, "`min_input`", "`max_input`")
