@@ -34,15 +34,15 @@ func Example() {
 		panic(err)
 	}
 	defer r.Close()
-	for e := range r.Events(&err) {
+	for e, err := range r.Events() {
+		if err != nil {
+			panic(err)
+		}
 		for _, v := range e.Values {
 			if loss, ok := v.Data.(float32); ok {
 				fmt.Printf("step %d: %s %.2f\n", e.Step, v.Tag, loss)
 			}
 		}
-	}
-	if err != nil {
-		panic(err)
 	}
 	// Output:
 	// step 0: loss 1.00

@@ -36,45 +36,45 @@ func Open(path string) (*Reader, error) {
 // Close closes the file.
 func (r *Reader) Close() error { return fileio.Error(r.path, r.f.Close()) }
 
-// Events returns the events from the present position to the end. It stops at the first error, of
-// which *err tells, and without one at a record that is not finished.
-func (r *Reader) Events(err *error) iter.Seq[Event] {
-	return func(yield func(Event) bool) {
-		records, e := record.NewReader(io.NewSectionReader(r.f, r.offset, 1<<62), record.None)
-		if e != nil {
-			*err = e
+// Events iterates over the events from the current position to the end of the file, or to a record
+// that is not complete yet. An error, with the code DataLoss for a damaged file, is the last pair,
+// with a zero Event.
+func (r *Reader) Events() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		records, err := record.NewReader(io.NewSectionReader(r.f, r.offset, 1<<62), record.None)
+		if err != nil {
+			yield(Event{}, err)
 			return
 		}
-		from := r.offset
+		start := r.offset
 		for {
-			b, e := records.Next()
-			if e != nil {
-				*err = r.ending(e)
+			b, err := records.Next()
+			if err != nil {
+				if err := r.ending(err); err != nil {
+					yield(Event{}, err)
+				}
 				return
 			}
-			r.offset = from + records.Offset()
-			event, e := decode(b)
-			if e != nil {
-				*err = status.Errorf(status.CodeOf(e), "%s: %w", r.path, e)
+			r.offset = start + records.Offset()
+			event, err := decode(b)
+			if err != nil {
+				yield(Event{}, status.Errorf(status.CodeOf(err), "%s: %w", r.path, err))
 				return
 			}
-			if !yield(event) {
+			if !yield(event, nil) {
 				return
 			}
 		}
 	}
 }
 
-// Next returns the next event; io.EOF where there is none, or none that is finished.
+// Next returns the next event, or [io.EOF] if there is none or none that is complete. After io.EOF
+// it may be called again, when the writer has added events.
 func (r *Reader) Next() (Event, error) {
-	var err error
-	for e := range r.Events(&err) {
-		return e, nil
+	for e, err := range r.Events() {
+		return e, err
 	}
-	if err == nil {
-		err = io.EOF
-	}
-	return Event{}, err
+	return Event{}, io.EOF
 }
 
 // ending returns what the last error of reading means: nothing at the end of the file, and nothing

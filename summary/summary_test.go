@@ -46,11 +46,11 @@ func readAll(t *testing.T, path string) []Event {
 	}
 	defer r.Close()
 	var events []Event
-	for e := range r.Events(&err) {
+	for e, err := range r.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
 		events = append(events, e)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 	return events
 }
@@ -204,10 +204,13 @@ func TestDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		for range r.Events(&err) {
+		for _, err := range r.Events() {
+			if err != nil {
+				return n, err
+			}
 			n++
 		}
-		return n, err
+		return n, nil
 	}
 	for i := range whole {
 		if n, err := read(whole[:i]); err != nil || n > 2 {

@@ -80,18 +80,13 @@ func (r *Reader) Next() ([]byte, error) {
 	return nil, status.Errorf(status.CodeOf(err), "%s: %w", r.name, err)
 }
 
-// All returns the records from here to the end. It stops at the first error, of which *err tells.
-func (r *Reader) All(err *error) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
+// All iterates over the records from the current position to the end of the file. A record is valid
+// until the next iteration. An error is the last pair, with a nil record.
+func (r *Reader) All() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
 		for {
-			b, e := r.Next()
-			if e != nil {
-				if !errors.Is(e, io.EOF) {
-					*err = e
-				}
-				return
-			}
-			if !yield(b) {
+			b, err := r.Next()
+			if errors.Is(err, io.EOF) || !yield(b, err) || err != nil {
 				return
 			}
 		}

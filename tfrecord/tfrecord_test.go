@@ -39,11 +39,14 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for b := range r.All(&err) {
+		for b, err := range r.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
 			got = append(got, string(b))
 		}
-		if err != nil || !slices.Equal(got, records) {
-			t.Errorf("%q: got %d records, %v", c, len(got), err)
+		if !slices.Equal(got, records) {
+			t.Errorf("%q: got %d records", c, len(got))
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -114,11 +117,11 @@ func Example() {
 		panic(err)
 	}
 	defer r.Close()
-	for b := range r.All(&err) {
+	for b, err := range r.All() {
+		if err != nil {
+			panic(err)
+		}
 		fmt.Println(string(b))
-	}
-	if err != nil {
-		panic(err)
 	}
 	// Output:
 	// a

@@ -65,13 +65,13 @@ func (u *adam) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *grap
 	square := op.Mul(s, values, values)
 	square, squareDone := decay(s, u.slots["v"][v], value("beta2"), op.Mul(s, square, op.Sub(s, one, value("beta2"))), indices)
 	delta := op.RealDiv(s, op.Mul(s, rate, mean), op.AddV2(s, op.Sqrt(s, square), value("epsilon")))
-	return Group(s, "group_deps", AssignSub(s, v, delta), meanDone, squareDone)
+	return op.Group(s.Named("group_deps"), v.AssignSub(s, delta), meanDone, squareDone)
 }
 
 // decay multiplies a slot by beta, adds values to some of its rows, and returns its new value and
 // the node that made it.
 func decay(s *op.Scope, slot *Variable, beta, values, indices op.Output) (op.Output, *graph.Node) {
-	scaled := Assign(s, slot, op.Mul(s, slot.Value, beta))
+	scaled := slot.Assign(s, op.Mul(s, slot.Value, beta))
 	after := s.WithControlDependencies(scaled)
 	if slot.Resource {
 		added := op.ResourceScatterAdd(after, slot.Handle, indices, values)
@@ -86,7 +86,7 @@ func (u *adam) Finish(s *op.Scope, updates []*graph.Node) []*graph.Node {
 	near := s.ColocateWith(u.power1.Handle.Node)
 	after := near.WithControlDependencies(updates...)
 	advance := func(power *Variable, beta op.Output) *graph.Node {
-		return Assign(near, power, op.Mul(near, power.Read(after), castTo(near, beta, power.DType)))
+		return power.Assign(near, op.Mul(near, power.Read(after), castTo(near, beta, power.DType)))
 	}
 	return []*graph.Node{advance(u.power1, u.values["beta1"]), advance(u.power2, u.values["beta2"])}
 }

@@ -52,14 +52,14 @@ func (a *MovingAverages) Apply(s *op.Scope, vars ...*Variable) *graph.Node {
 	for i, v := range vars {
 		updates[i] = a.update(inner, v, decay)
 	}
-	return Group(result, "", updates...)
+	return op.Group(result, updates...)
 }
 
 func (a *MovingAverages) update(s *op.Scope, v *Variable, decay op.Output) *graph.Node {
 	mean := a.means[v]
 	s, _ = s.ColocateWith(mean.Handle.Node).Composite("AssignMovingAvg")
 	step := castTo(s, op.Sub(s, number(s, 1), decay), v.DType)
-	return AssignSub(s, mean, op.Mul(s, op.Sub(s, mean.Read(s), v.Read(s)), step))
+	return mean.AssignSub(s, op.Mul(s, op.Sub(s, mean.Read(s), v.Read(s)), step))
 }
 
 // Average returns the variable that keeps the mean of v; nil if none does.

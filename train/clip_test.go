@@ -120,8 +120,7 @@ func TestMovingAverages(t *testing.T) {
 			w := train.NewVariable(s, "w", tensor.Shape{2}, tensor.Float32, train.Values([]float32{1, 2}), opts...)
 			b := train.NewVariable(s, "b", tensor.Shape{1}, tensor.Float32, train.Values([]float32{3}), opts...)
 			step := train.GlobalStep(s)
-			changed := train.Group(s, "changed", train.AssignAdd(s, w, op.Const(s, []float32{.5, -.5})),
-				train.AssignAdd(s, b, op.Const(s, []float32{1})), train.AssignAdd(s, step, op.Const(s, int64(1))))
+			changed := op.Group(s.Named("changed"), w.AssignAdd(s, op.Const(s, []float32{.5, -.5})), b.AssignAdd(s, op.Const(s, []float32{1})), step.AssignAdd(s, op.Const(s, int64(1))))
 			averages := &train.MovingAverages{Decay: .9}
 			after := s.WithControlDependencies(changed)
 			if name == "with updates" {
@@ -171,7 +170,7 @@ func TestMovingAveragesOfParts(t *testing.T) {
 	w := train.NewPartitioned(s, "w", tensor.Shape{6, 2}, tensor.Float32, rows([]int32{0, 1}, []int32{2, 3}, []int32{4, 5}), 3)
 	lower := make([]*graph.Node, len(w.Parts))
 	for i, v := range w.Parts {
-		lower[i] = train.AssignSub(s, v, v.Value)
+		lower[i] = v.AssignSub(s, v.Value)
 	}
 	update := (&train.MovingAverages{Decay: .5}).Apply(s.WithControlDependencies(lower...))
 	init := train.VariablesInitializer(s)

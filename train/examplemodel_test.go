@@ -77,7 +77,7 @@ func ExampleNewPartitioned() {
 	ctx := context.Background()
 	s := op.NewScope()
 	onServers := s.WithDeviceFunc(train.ReplicaDeviceSetter(train.DeviceSetter{PSTasks: 2}))
-	rows := train.RandomUniform(-1, 1, nil)
+	rows := train.RandomUniform(-1, 1)
 	table := train.NewPartitioned(onServers, "table", tensor.Shape{1001, 4}, tensor.Float32, rows, 2)
 	for _, part := range table.Parts {
 		fmt.Println(part.Name, part.Shape, part.Handle.Node.Device)

@@ -120,7 +120,7 @@ func opsOf(g *graph.Graph) []*opdef.Op {
 // SavedModelHook writes the model as a SavedModel after the last step, with the values that its
 // variables have then.
 type SavedModelHook struct {
-	NoHook
+	BaseHook
 	Export
 
 	scope *op.Scope

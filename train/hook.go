@@ -15,7 +15,7 @@ import (
 )
 
 // SessionRunHook does something around the steps of a [MonitoredSession]. Its methods are called by
-// one goroutine at a time. Embed [NoHook] for the methods that have nothing to do. A hook that is
+// one goroutine at a time. Embed [BaseHook] for the methods that have nothing to do. A hook that is
 // an [io.Closer] is closed at the very end, also after an error.
 type SessionRunHook interface {
 	// Begin is called once, before there is a session. It may add nodes to the graph, which nobody
@@ -33,23 +33,23 @@ type SessionRunHook interface {
 	End(ctx context.Context, sess Session) error
 }
 
-// NoHook is a hook that does nothing.
-type NoHook struct{}
+// BaseHook is a hook that does nothing.
+type BaseHook struct{}
 
 // Begin implements [SessionRunHook].
-func (NoHook) Begin(*op.Scope) error { return nil }
+func (BaseHook) Begin(*op.Scope) error { return nil }
 
 // AfterCreateSession implements [SessionRunHook].
-func (NoHook) AfterCreateSession(context.Context, Session, *Coordinator) error { return nil }
+func (BaseHook) AfterCreateSession(context.Context, Session, *Coordinator) error { return nil }
 
 // BeforeRun implements [SessionRunHook].
-func (NoHook) BeforeRun(context.Context, *RunContext) (RunArgs, error) { return RunArgs{}, nil }
+func (BaseHook) BeforeRun(context.Context, *RunContext) (RunArgs, error) { return RunArgs{}, nil }
 
 // AfterRun implements [SessionRunHook].
-func (NoHook) AfterRun(context.Context, *RunContext, RunValues) error { return nil }
+func (BaseHook) AfterRun(context.Context, *RunContext, RunValues) error { return nil }
 
 // End implements [SessionRunHook].
-func (NoHook) End(context.Context, Session) error { return nil }
+func (BaseHook) End(context.Context, Session) error { return nil }
 
 // RunArgs is what is fed to a step, fetched from it and run by it.
 type RunArgs struct {

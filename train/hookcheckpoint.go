@@ -13,7 +13,7 @@ import (
 // CheckpointSaverHook saves checkpoints: when the session is made, every so many steps or so much
 // time, and at the end.
 type CheckpointSaverHook struct {
-	NoHook
+	BaseHook
 	Dir       string
 	SaveSteps int64         // 0 for by time
 	SaveEvery time.Duration // 10 minutes if 0 and SaveSteps is 0

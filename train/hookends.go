@@ -13,7 +13,7 @@ import (
 
 // FinalOpsHook fetches values after the last step.
 type FinalOpsHook struct {
-	NoHook
+	BaseHook
 	Fetches []op.Output
 	Targets []*graph.Node
 	Feeds   map[graph.Output]tensor.Tensor
@@ -32,7 +32,7 @@ func (h *FinalOpsHook) Values() []tensor.Tensor { return h.values }
 
 // FeedFnHook feeds each step what a function returns. [io.EOF] ends training: the step is not run.
 type FeedFnHook struct {
-	NoHook
+	BaseHook
 	Feed func(ctx context.Context) (map[graph.Output]tensor.Tensor, error)
 }
 

@@ -15,7 +15,7 @@ import (
 // LoggingTensorHook logs the values of tensors every so many steps of this session or so much time,
 // or at the end.
 type LoggingTensorHook struct {
-	NoHook
+	BaseHook
 	Tensors    map[string]op.Output // by what they are called in the log
 	EverySteps int64
 	Every      time.Duration

@@ -17,7 +17,7 @@ import (
 // ProfilerHook records what ran where and when in some steps, in files "timeline-STEP.json" in the
 // trace event format of Chrome, which chrome://tracing and Perfetto show.
 type ProfilerHook struct {
-	NoHook
+	BaseHook
 	Dir       string
 	SaveSteps int64 // one of the two must be given
 	SaveEvery time.Duration

@@ -19,7 +19,7 @@ import (
 //	log.SetOutput(bar)
 //	fmt.Fprintln(bar, "a line above the bar")
 type ProgressHook struct {
-	NoHook
+	BaseHook
 	Out   io.Writer        // a terminal
 	Last  int64            // value of the global step at the end
 	Every time.Duration    // least time between two drawings; 100 ms if 0

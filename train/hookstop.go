@@ -39,7 +39,7 @@ func stepValue(t *tensor.Tensor) int64 {
 // StopAtStepHook ends training after a number of steps, or at the step with a given number. Steps
 // are counted by the global step, to which all workers add.
 type StopAtStepHook struct {
-	NoHook
+	BaseHook
 	NumSteps int64 // steps to be made after the session was made first; 0 if LastStep is given
 	LastStep int64 // value of the global step to end at
 
@@ -88,7 +88,7 @@ func (h *StopAtStepHook) AfterRun(ctx context.Context, run *RunContext, values R
 // NanTensorHook ends training when an element of the loss is not a number. Both the error and the
 // log line name the loss and, if the graph has one, the global step.
 type NanTensorHook struct {
-	NoHook
+	BaseHook
 	Loss     op.Output    // float32 or float64, of any shape
 	OnlyStop bool         // request a stop instead of failing the step with InvalidArgument
 	Logger   *slog.Logger // logs the stop if OnlyStop; nil for no log

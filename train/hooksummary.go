@@ -36,7 +36,7 @@ func writeSummary(w *summary.Writer, step int64, t *tensor.Tensor) error {
 
 // SummarySaverHook writes summaries every so many steps or so much time, and of the first step.
 type SummarySaverHook struct {
-	NoHook
+	BaseHook
 	Writer    *summary.Writer // the hook does not close it
 	SaveSteps int64           // 100 if it is 0 and SaveEvery is 0
 	SaveEvery time.Duration
@@ -116,7 +116,7 @@ func (h *SummarySaverHook) End(context.Context, Session) error { return h.Writer
 
 // StepCounterHook says how many steps a second are made, every so many steps or so much time.
 type StepCounterHook struct {
-	NoHook
+	BaseHook
 	EverySteps int64 // 100 if it is 0 and Every is 0
 	Every      time.Duration
 	// gets the scalar "global_step/sec"; nil for none. The hook does not close it.

@@ -48,7 +48,7 @@ func newCounted(parts int) *counted {
 	for i := range parts {
 		s := c.scope.WithDevice(fmt.Sprintf("/device:CPU:%d", i))
 		c.v = train.NewVariable(s, fmt.Sprintf("v%d", i), tensor.Shape{10_000}, tensor.Int64, train.Zeros)
-		c.add = train.AssignAdd(s.WithControlDependencies(c.add), c.v, op.Fill(s, op.Const(s, []int32{10_000}), op.Const(s, int64(1))))
+		c.add = c.v.AssignAdd(s.WithControlDependencies(c.add), op.Fill(s, op.Const(s, []int32{10_000}), op.Const(s, int64(1))))
 	}
 	c.init = train.VariablesInitializer(c.scope)
 	c.saver = train.NewSaver(c.scope, train.SaverOptions{MaxToKeep: 2, Sharded: true})

@@ -76,7 +76,7 @@ func TestNothingKeepsRunning(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := sess.Close(t.Context()); err != nil {
+			if err := sess.Close(); err != nil {
 				t.Error(err)
 			}
 		},

@@ -31,7 +31,8 @@ type MonitoredSession struct {
 	stop   bool  // a hook has asked for it
 	failed error // of a step, so that the hooks' End is not called
 	closed bool
-	ended  error // what Close has returned
+	ended  error           // what Close has returned
+	ctx    context.Context // values for the hooks' End methods; never ends
 }
 
 // MonitoredOptions say what a [MonitoredSession] is made of.
@@ -64,7 +65,7 @@ func NewMonitoredSession(ctx context.Context, target string, s *op.Scope, o Moni
 	if o.Scaffold == nil {
 		o.Scaffold = &Scaffold{}
 	}
-	m := &MonitoredSession{chief: o.Chief, hooks: o.Hooks, grace: o.StopGrace, maxWait: o.MaxWait}
+	m := &MonitoredSession{ctx: context.WithoutCancel(ctx), chief: o.Chief, hooks: o.Hooks, grace: o.StopGrace, maxWait: o.MaxWait}
 	if m.grace == 0 {
 		m.grace = stopGrace
 	}
@@ -281,15 +282,20 @@ func (m *MonitoredSession) Loop(ctx context.Context, step func(ctx context.Conte
 			m.stop = true
 		case err != nil:
 			m.failed = err
-			return errors.Join(err, m.Close(ctx))
+			return errors.Join(err, m.close(ctx))
 		}
 	}
-	return m.Close(ctx)
+	return m.close(ctx)
 }
 
-// Close calls the End of the hooks, unless a step has failed, and ends the session. Calls after the
-// first return the same.
-func (m *MonitoredSession) Close(ctx context.Context) error {
+// Close calls the End methods of the hooks, unless a step has failed, stops the queue runners,
+// closes the session, and then closes the hooks that are an [io.Closer]. It returns the errors of all
+// of these, joined. The End methods run until they return, also if the context of
+// [NewMonitoredSession] has ended; [MonitoredSession.Loop] passes its own context to them. Later calls
+// return the same error.
+func (m *MonitoredSession) Close() error { return m.close(m.ctx) }
+
+func (m *MonitoredSession) close(ctx context.Context) error {
 	if m.closed {
 		return m.ended
 	}

@@ -111,7 +111,7 @@ func (o *TrainingOptions) chiefHooks() ([]SessionRunHook, error) {
 
 // writerHook owns the event file that several hooks write to.
 type writerHook struct {
-	NoHook
+	BaseHook
 	w *summary.Writer
 }
 

@@ -93,11 +93,11 @@ func ApplyGradients(s *op.Scope, opt Optimizer, grads []GradientVariable, step *
 // finishStep adds the node that runs after updates, which counts the step if there is a count.
 func finishStep(inner, result *op.Scope, updates []*graph.Node, step *Variable) *graph.Node {
 	if step == nil {
-		return Group(result, "", updates...)
+		return op.Group(result, updates...)
 	}
-	all := Group(inner, "update", updates...)
+	all := op.Group(inner.Named("update"), updates...)
 	one := op.ConstOf(inner.ColocateWith(step.Handle.Node).Named("value").WithControlDependencies(all), step.DType, 1)
-	return AssignAdd(result.ColocateWith(step.Handle.Node), step, one)
+	return step.AssignAdd(result.ColocateWith(step.Handle.Node), one)
 }
 
 func update(s *op.Scope, u Updater, g GradientVariable) *graph.Node {

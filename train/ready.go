@@ -43,12 +43,12 @@ func LocalVariablesInitializer(s *op.Scope) *graph.Node {
 	for i, v := range vars {
 		inits[i] = v.Initializer
 	}
-	return Group(s, "init", inits...)
+	return op.Group(s.Named("init"), inits...)
 }
 
 // TablesInitializer adds a node that runs what is in the collection [TableInitializers].
 func TablesInitializer(s *op.Scope) *graph.Node {
-	return Group(s, "init_all_tables", nodesIn(s, TableInitializers)...)
+	return op.Group(s.Named("init_all_tables"), nodesIn(s, TableInitializers)...)
 }
 
 // nodesIn returns the nodes in a collection.

@@ -43,7 +43,7 @@ func TestRelativeLogDir(t *testing.T) {
 	for run := range int64(2) {
 		s := newScope()
 		step := train.GlobalStep(s)
-		add := train.AssignAdd(s, step, op.Const(s, int64(1)))
+		add := step.AssignAdd(s, op.Const(s, int64(1)))
 		sv, err := train.NewSupervisor(s, train.SupervisorOptions{IsChief: true, LogDir: "log", SaveModelEvery: time.Hour})
 		if err != nil {
 			t.Fatal(err)

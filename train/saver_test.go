@@ -38,7 +38,7 @@ func newSavedVars(s *op.Scope) *savedVars {
 	m.parts = train.NewPartitioned(s, "p", tensor.Shape{5, 2}, tensor.Float32, rows([]int32{0, 1}, []int32{2, 3}, []int32{4}), 3)
 	m.step = train.GlobalStep(s)
 	m.init = train.VariablesInitializer(s)
-	m.add = train.AssignAdd(s, m.step, op.Const(s, int64(1)))
+	m.add = m.step.AssignAdd(s, op.Const(s, int64(1)))
 	return m
 }
 

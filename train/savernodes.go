@@ -35,7 +35,7 @@ func (b *saverBuilder) addWhole() {
 	near := b.scope.WithDevice("/device:CPU:0")
 	saved := b.addSave(near, b.file, b.vars)
 	b.save = op.Identity(b.scope.Named("control_dependency").WithControlDependencies(saved), b.file)
-	b.restore = Group(b.scope, "restore_all", b.addRestore(near, b.vars)...)
+	b.restore = op.Group(b.scope.Named("restore_all"), b.addRestore(near, b.vars)...)
 }
 
 // addSharded saves and restores the variables of each device there; the last one makes one
@@ -54,12 +54,12 @@ func (b *saverBuilder) addSharded() {
 		}
 		part := op.ShardedFilename(last, temp, op.Const(last.InScope("ShardedFilename").Named("shard"), int32(i)), shards)
 		parts, saves = append(parts, part), append(saves, b.addSave(last, part, byDevice[dev]))
-		restores = append(restores, Group(b.scope, "restore_shard", b.addRestore(last, byDevice[dev])...))
+		restores = append(restores, op.Group(b.scope.Named("restore_shard"), b.addRestore(last, byDevice[dev])...))
 	}
 	all := op.Pack(last.WithControlDependencies(saves...).InScope("MergeV2Checkpoints").Named("checkpoint_prefixes"), parts)
 	merged := op.MergeV2Checkpoints(last, all, b.file)
 	b.save = op.Identity(last.WithControlDependencies(merged), b.file)
-	b.restore = Group(b.scope, "restore_all", restores...)
+	b.restore = op.Group(b.scope.Named("restore_all"), restores...)
 }
 
 // byDevice groups variables by the device where their files are written, in order of names.
@@ -115,7 +115,7 @@ func (b *saverBuilder) addRestore(s *op.Scope, vars []savedVariable) []*graph.No
 	}
 	assigned := make([]*graph.Node, len(vars))
 	for i, v := range vars {
-		assigned[i] = Assign(b.scope.ColocateWith(v.Handle.Node), v.Variable, read[i])
+		assigned[i] = v.Variable.Assign(b.scope.ColocateWith(v.Handle.Node), read[i])
 	}
 	return assigned
 }

@@ -41,7 +41,7 @@ func (f *Scaffold) Finalize(s *op.Scope) {
 	}
 	if f.LocalInitOp == nil {
 		f.LocalInitOp = firstNode(s, LocalInitOps, func() *graph.Node {
-			return Group(s, "", LocalVariablesInitializer(s), TablesInitializer(s))
+			return op.Group(s, LocalVariablesInitializer(s), TablesInitializer(s))
 		})
 	}
 	if f.SummaryOp.Node == nil {

@@ -103,7 +103,7 @@ func (o *SupervisorOptions) setDefaults(s *op.Scope) {
 
 // PrepareOrWaitForSession returns a session whose model is ready: the chief restores or initializes
 // it, all others wait. It starts the queue runners and, on the chief, the goroutines that save and
-// summarize. The caller calls Stop and closes the session.
+// summarize. The caller calls [Supervisor.Close] and then closes the session.
 func (sv *Supervisor) PrepareOrWaitForSession(ctx context.Context, master string) (*weft.Session, error) {
 	sv.manager.Target, sv.manager.Options = master, sv.options.SessionOptions
 	ready := sv.manager.WaitForSession
@@ -230,13 +230,14 @@ func (sv *Supervisor) WaitForStop(ctx context.Context) bool { return sv.coord.Wa
 // RequestStop asks for a stop, because of an error if there is one.
 func (sv *Supervisor) RequestStop(err error) { sv.coord.RequestStop(err) }
 
-// Stop stops the goroutines, waits until they have ended and returns why they did if that was an
-// error. It may be called more than once.
-func (sv *Supervisor) Stop(ctx context.Context) error {
+// Close stops the goroutines, waits up to [SupervisorOptions.StopGrace] until they have ended, and
+// closes the event file. It returns the error that stopped the goroutines, if there was one. It does
+// not close the session. It may be called more than once.
+func (sv *Supervisor) Close() error {
 	var errs []error
 	if sv.coord != nil {
 		sv.coord.RequestStop(nil)
-		grace, cancel := context.WithTimeout(ctx, sv.options.StopGrace)
+		grace, cancel := context.WithTimeout(context.Background(), sv.options.StopGrace)
 		defer cancel()
 		errs = append(errs, sv.coord.Join(grace))
 	}
@@ -252,11 +253,11 @@ func (sv *Supervisor) Stop(ctx context.Context) error {
 func (sv *Supervisor) ManagedSession(ctx context.Context, master string, f func(ctx context.Context, sess *weft.Session) error) error {
 	sess, err := sv.PrepareOrWaitForSession(ctx, master)
 	if err != nil {
-		return errors.Join(err, sv.Stop(context.WithoutCancel(ctx)))
+		return errors.Join(err, sv.Close())
 	}
 	defer sess.Close()
 	if err := f(ctx, sess); err != nil {
 		sv.coord.RequestStop(err)
 	}
-	return sv.Stop(context.WithoutCancel(ctx))
+	return sv.Close()
 }

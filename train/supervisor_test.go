@@ -23,7 +23,7 @@ func TestSupervisor(t *testing.T) {
 		step := train.GlobalStep(s)
 		w := train.NewVariable(s, "w", tensor.Shape{}, tensor.Float32, train.Zeros)
 		train.ScalarSummary(s, "w_summary", w.Value)
-		add := train.AssignAdd(s, step, op.Const(s, int64(1)))
+		add := step.AssignAdd(s, op.Const(s, int64(1)))
 		sv, err := train.NewSupervisor(s, train.SupervisorOptions{IsChief: true, LogDir: dir, SaveModelEvery: time.Hour, SaveSummariesEvery: time.Hour})
 		if err != nil {
 			t.Fatal(err)

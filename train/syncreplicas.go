@@ -70,7 +70,7 @@ func (o *SyncReplicasOptimizer) ApplyGradients(s *op.Scope, grads []GradientVari
 	o.scope, o.step = s.WithoutControlDependencies(), step
 	anchor := op.NoOp(o.scope) // is where the worker is
 	o.localStep = NewVariable(o.scope.ColocateWith(anchor), "sync_rep_local_step", tensor.Shape{}, step.DType, Zeros, Local())
-	o.localInit = Assign(o.scope, o.localStep, step.Value)
+	o.localInit = o.localStep.Assign(o.scope, step.Value)
 	o.ready = reportUninitialized(o.scope, Variables(s, GlobalVariables))
 
 	inner := o.scope.SubScope("sync_replicas")
@@ -166,7 +166,7 @@ func (o *SyncReplicasOptimizer) addSteps(accs *accumulators) *graph.Node {
 	if len(token) == 0 {
 		return nil
 	}
-	step := Assign(near, o.localStep, token[0])
+	step := o.localStep.Assign(near, token[0])
 
 	after := near.WithControlDependencies(update)
 	sync := o.enqueueTokens(after, max(o.TotalNumReplicas, o.ReplicasToAggregate))
@@ -180,7 +180,7 @@ func (o *SyncReplicasOptimizer) addSteps(accs *accumulators) *graph.Node {
 		s := onDevice(o.scope, accs.devices[i])
 		init = append(init, op.AccumulatorSetGlobalStep(s.Named("SetGlobalStep"), acc, asInt64(s, o.step.Value)))
 	}
-	o.chiefInit = Group(o.scope, "", init...)
+	o.chiefInit = op.Group(o.scope, init...)
 	return step
 }
 
@@ -228,7 +228,7 @@ func (o *SyncReplicasOptimizer) MakeSessionRunHookWithTokens(isChief bool, token
 
 // syncReplicasHook initializes what replicas in step need.
 type syncReplicasHook struct {
-	NoHook
+	BaseHook
 	opt    *SyncReplicasOptimizer
 	chief  bool
 	tokens int

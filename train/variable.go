@@ -72,7 +72,7 @@ func NewVariable(s *op.Scope, name string, shape tensor.Shape, dtype tensor.DTyp
 	v.Name = n.Name
 	near := s.Absolute().InScope(v.Name).ColocateWith(n)
 	v.Initial = init(near.InScope("Initializer"), shape, dtype)
-	v.Initializer = Assign(near.Named("Assign"), v, v.Initial)
+	v.Initializer = v.Assign(near.Named("Assign"), v.Initial)
 	if cfg.resource {
 		n.SetAttr("shared_name", v.Name)
 		v.Value = op.ReadVariableOp(near.InScope("Read").Named("ReadVariableOp"), v.Handle, dtype)
@@ -112,24 +112,25 @@ func (v *Variable) IsInitialized(s *op.Scope) op.Output {
 	return op.IsVariableInitialized(s, v.Handle)
 }
 
-// Assign adds a node that makes value the value of a variable.
-func Assign(s *op.Scope, v *Variable, value op.Output) *graph.Node {
+// Assign adds a node that sets the variable to value, which has its type and, unless it is a
+// resource variable, its shape.
+func (v *Variable) Assign(s *op.Scope, value op.Output) *graph.Node {
 	if v.Resource {
 		return op.AssignVariableOp(s, v.Handle, value)
 	}
 	return op.Assign(s, v.Handle, value).Node
 }
 
-// AssignAdd adds a node that adds delta to a variable.
-func AssignAdd(s *op.Scope, v *Variable, delta op.Output) *graph.Node {
+// AssignAdd adds a node that adds delta, of the variable's type and shape, to the variable.
+func (v *Variable) AssignAdd(s *op.Scope, delta op.Output) *graph.Node {
 	if v.Resource {
 		return op.AssignAddVariableOp(s, v.Handle, delta)
 	}
 	return op.AssignAdd(s, v.Handle, delta).Node
 }
 
-// AssignSub adds a node that subtracts delta from a variable.
-func AssignSub(s *op.Scope, v *Variable, delta op.Output) *graph.Node {
+// AssignSub adds a node that subtracts delta, of the variable's type and shape, from the variable.
+func (v *Variable) AssignSub(s *op.Scope, delta op.Output) *graph.Node {
 	if v.Resource {
 		return op.AssignSubVariableOp(s, v.Handle, delta)
 	}
@@ -156,7 +157,7 @@ func VariablesInitializer(s *op.Scope, vars ...*Variable) *graph.Node {
 	for i, v := range vars {
 		inits[i] = v.Initializer
 	}
-	return Group(s, "init", inits...)
+	return op.Group(s.Named("init"), inits...)
 }
 
 // GlobalStep returns the variable "global_step" that counts training steps, which is made at the

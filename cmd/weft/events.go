@@ -36,13 +36,22 @@ func readEvents(path string, see func(summary.Event)) error {
 		if err != nil {
 			return err
 		}
-		for e := range r.Events(&err) {
-			see(e)
-		}
+		err = eachEvent(r, see)
 		_ = r.Close() // it was only read
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// eachEvent calls see with each event of a file.
+func eachEvent(r *summary.Reader, see func(summary.Event)) error {
+	for e, err := range r.Events() {
+		if err != nil {
+			return err
+		}
+		see(e)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func buildModel(worker int, f *demoFlags) *model {
 		y:     op.Placeholder(s.Named("y"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, mnist.Classes))),
 	}
 	layer := func(name string, x op.Output, in, out int) op.Output {
-		w := train.NewVariable(s, name+"_w", tensor.Shape{int64(in), int64(out)}, tensor.Float32, train.TruncatedNormal(0, 0.1, nil))
+		w := train.NewVariable(s, name+"_w", tensor.Shape{int64(in), int64(out)}, tensor.Float32, train.TruncatedNormal(0, 0.1))
 		b := train.NewVariable(s, name+"_b", tensor.Shape{int64(out)}, tensor.Float32, train.Zeros)
 		train.HistogramSummary(s, name+"/weights", w.Value)
 		return op.BiasAdd(s, op.MatMul(s, x, w.Value), b.Value)
@@ -132,7 +132,7 @@ func (r *replica) run(ctx context.Context) error {
 	if err == nil {
 		err = r.loop(ctx, sess, m)
 	}
-	return errors.Join(err, sess.Close(ctx))
+	return errors.Join(err, sess.Close())
 }
 
 // showEvery is the number of a worker's steps between two looks at its accuracy.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-ml/weft/checkpoint"
 	"github.com/weft-ml/weft/op"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/summary"
 	"github.com/weft-ml/weft/tensor"
@@ -138,11 +139,13 @@ func writeSamples(t *testing.T) {
 		check(os.WriteFile(filepath.Join("broken", filepath.Base(file)), b, 0o600))
 	}
 	s := op.NewScope()
-	x := op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(2, 3)))
+	x := op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(3, 3)))
 	op.MatMul(s.Named("y"), x, x)
 	g, err := s.Finalize()
 	check(err)
-	check(savedmodel.WriteGraph("wrong.pb", g.Def()),
+	wrong := g.Def()
+	wrong.Nodes[0].Attrs = opdef.Attrs{"dtype": tensor.Float32, "shape": tensor.MakePartial(2, 3)} // which the builder rejects
+	check(savedmodel.WriteGraph("wrong.pb", wrong),
 		os.WriteFile("unknown.pbtxt", []byte(`node { name: "a" op: "NoSuchThing" } node { name: "b" op: "NoOp" input: "^a" }`), 0o600))
 }
 

@@ -36,7 +36,7 @@ func newNetwork(s *op.Scope, width int) *network {
 
 // weights adds a variable whose size counts as a loss, if decay is not 0.
 func weights(s *op.Scope, shape tensor.Shape, decay float64) op.Output {
-	v := train.NewVariable(s, "weights", shape, tensor.Float32, train.HeNormal(nil))
+	v := train.NewVariable(s, "weights", shape, tensor.Float32, train.HeNormal())
 	if decay != 0 {
 		s.AddToCollection(train.Losses, op.Mul(s.Named("weight_loss"), op.L2Loss(s, v.Value), op.Const(s, float32(decay))))
 	}

@@ -70,7 +70,7 @@ type state struct{ h, c op.Output }
 func newLSTM(s *op.Scope, inputs, units int) *lstm {
 	shape := tensor.Shape{int64(inputs + units), int64(4 * units)}
 	return &lstm{
-		kernel: train.NewVariable(s, "lstm/kernel", shape, tensor.Float32, train.GlorotUniform(nil)),
+		kernel: train.NewVariable(s, "lstm/kernel", shape, tensor.Float32, train.GlorotUniform()),
 		bias:   train.NewVariable(s, "lstm/bias", shape[1:], tensor.Float32, train.Zeros),
 		// A forget gate that is open at first lets gradients through (Jozefowicz et al., 2015).
 		open: op.Const(s, float32(1)),
@@ -111,7 +111,7 @@ func (c *config) build(s *op.Scope) *model {
 		before:  state{op.Placeholder(s.Named("h"), tensor.Float32), op.Placeholder(s.Named("c"), tensor.Float32)},
 	}
 	layer := newLSTM(s, int(size), c.units)
-	w := train.NewVariable(s, "softmax/w", tensor.Shape{int64(c.units), size}, tensor.Float32, train.GlorotUniform(nil))
+	w := train.NewVariable(s, "softmax/w", tensor.Shape{int64(c.units), size}, tensor.Float32, train.GlorotUniform())
 	b := train.NewVariable(s, "softmax/b", tensor.Shape{size}, tensor.Float32, train.Zeros)
 	oneHot := func(letters op.Output) op.Output {
 		return op.OneHot(s, letters, op.Const(s, int32(size)), op.Const(s, float32(1)), op.Const(s, float32(0)))

@@ -38,7 +38,7 @@ func New(s *op.Scope, hiddenUnits int) *MLP {
 }
 
 func layer(s *op.Scope, name string, x op.Output, in, out int) op.Output {
-	spread := train.TruncatedNormal(0, 1/math.Sqrt(float64(in)), nil)
+	spread := train.TruncatedNormal(0, 1/math.Sqrt(float64(in)))
 	w := train.NewVariable(s, name+"_w", tensor.Shape{int64(in), int64(out)}, tensor.Float32, spread)
 	b := train.NewVariable(s, name+"_b", tensor.Shape{int64(out)}, tensor.Float32, train.Zeros)
 	return op.BiasAdd(s, op.MatMul(s, x, w.Value), b.Value)

@@ -25,8 +25,8 @@ func newModel(s *op.Scope, c *config, words int) *model {
 		asked:  op.Placeholder(s.Named("asked"), tensor.Int64),
 	}
 	n, size := int64(words), int64(c.size)
-	vectors := train.NewPartitioned(s, "embeddings", tensor.Shape{n, size}, tensor.Float32, train.RandomUniform(-1, 1, nil), c.psTasks)
-	spread := train.TruncatedNormal(0, 1/math.Sqrt(float64(size)), nil)
+	vectors := train.NewPartitioned(s, "embeddings", tensor.Shape{n, size}, tensor.Float32, train.RandomUniform(-1, 1), c.psTasks)
+	spread := train.TruncatedNormal(0, 1/math.Sqrt(float64(size)))
 	weights := train.NewPartitioned(s, "nce_weights", tensor.Shape{n, size}, tensor.Float32, spread, c.psTasks)
 	biases := train.NewVariable(s, "nce_biases", tensor.Shape{n}, tensor.Float32, train.Zeros)
 

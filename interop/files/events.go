@@ -60,16 +60,16 @@ func readEvents(_ context.Context, dir string, held contents) error {
 			return err
 		}
 		defer r.Close()
-		for e := range r.Events(&err) {
+		for e, err := range r.Events() {
+			if err != nil {
+				return err
+			}
 			for _, v := range e.Values {
 				held["events"][v.Tag] = fmt.Sprintf("%T %s", v.Data, v.Plugin)
 			}
 			if e.Graph != nil {
 				held["events"]["graph"] = "graph"
 			}
-		}
-		if err != nil {
-			return err
 		}
 	}
 	return nil
@@ -106,11 +106,11 @@ func readRecords(_ context.Context, dir string, held contents) error {
 		}
 		defer r.Close()
 		var list []string
-		for b := range r.All(&err) {
+		for b, err := range r.All() {
+			if err != nil {
+				return err
+			}
 			list = append(list, string(b))
-		}
-		if err != nil {
-			return err
 		}
 		held["records"][name] = list
 	}

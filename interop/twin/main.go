@@ -117,7 +117,7 @@ func newModel(worker int, resource bool) *model {
 		opts = append(opts, train.Resource())
 	}
 	variable := func(name string, seed int64, dims ...int64) *train.Variable {
-		return train.NewVariable(s, name, dims, tensor.Float32, train.TruncatedNormal(0, 0.5, &seed), opts...)
+		return train.NewVariable(s, name, dims, tensor.Float32, train.TruncatedNormal(0, 0.5, train.Seed(seed)), opts...)
 	}
 	table, hidden, out := variable("table", 1, rows, units), variable("hidden", 2, inputs, units), variable("out", 3, units, classes)
 	h := op.Tanh(s, op.AddV2(s, op.MatMul(s, m.x, hidden.Value), train.EmbeddingLookup(s, []*train.Variable{table}, m.ids)))
@@ -195,7 +195,7 @@ func (c *config) trainInStep(ctx context.Context) ([]float32, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = r.Close(ctx) }()
+		defer func() { _ = r.Close() }()
 		replicas[task] = r
 	}
 	for i := range c.steps {
@@ -248,5 +248,5 @@ func (c *config) trainReplica(ctx context.Context) error {
 		}
 		fmt.Fprintln(os.Stdout, loss)
 	}
-	return r.Close(ctx)
+	return r.Close()
 }

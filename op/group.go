@@ -1,14 +1,11 @@
-package train
+package op
 
-import (
-	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/op"
-)
+import "github.com/weft-ml/weft/graph"
 
-// Group adds a node of the given name ("" for that of the scope) that runs when all of the given
-// nodes have run; nil ones are left out. Nodes on one device are gathered there first, so that one
-// control edge for each device crosses the network.
-func Group(s *op.Scope, name string, nodes ...*graph.Node) *graph.Node {
+// Group adds a node that runs when all of the given nodes have run. Nodes that are nil are left
+// out. The name of the node is that of the scope ([Scope.Named]). Nodes on one device are gathered
+// there first, so that one control edge for each device crosses the network.
+func Group(s *Scope, nodes ...*graph.Node) *graph.Node {
 	byDevice := map[string][]*graph.Node{}
 	var devices []string
 	for _, n := range nodes {
@@ -20,15 +17,12 @@ func Group(s *op.Scope, name string, nodes ...*graph.Node) *graph.Node {
 		}
 		byDevice[n.Device] = append(byDevice[n.Device], n)
 	}
-	if name != "" {
-		s = s.Named(name)
-	}
-	gather := func(s *op.Scope, dev string) *graph.Node {
+	gather := func(s *Scope, dev string) *graph.Node {
 		s = s.WithoutDevices().WithControlDependencies(byDevice[dev]...)
 		if dev != "" {
 			s = s.WithDevice(dev)
 		}
-		return op.NoOp(s)
+		return NoOp(s)
 	}
 	if len(devices) == 1 {
 		return gather(s, devices[0])
@@ -38,5 +32,5 @@ func Group(s *op.Scope, name string, nodes ...*graph.Node) *graph.Node {
 	for _, dev := range devices {
 		parts = append(parts, gather(inner.Named("NoOp"), dev))
 	}
-	return op.NoOp(result.WithControlDependencies(parts...))
+	return NoOp(result.WithControlDependencies(parts...))
 }
