@@ -11,7 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Under the race detector sync.Pool forgets at random.
+// TestStepsDoNotAllocatePerNode is not built under the race detector, where sync.Pool drops values
+// at random.
 func TestStepsDoNotAllocatePerNode(t *testing.T) {
 	for name, build := range map[string]func(g *builder, n int){
 		"chain": func(g *builder, n int) { g.ret(0, chain(g, g.arg(0, tensor.Int64), n)) },
@@ -33,11 +34,11 @@ func TestStepsDoNotAllocatePerNode(t *testing.T) {
 			}
 			opts.Rets[0].Release()
 		}
-		for range 3 { // the second makes regions
+		for range 3 { // the second run builds regions
 			run()
 		}
 		n := testing.AllocsPerRun(50, run)
-		if n > nodes/20 { // a collection may empty the pools
+		if n > nodes/20 { // a garbage collection may empty the pools
 			t.Errorf("%s: a step of more than %d nodes allocates %v times", name, nodes, n)
 		}
 	}

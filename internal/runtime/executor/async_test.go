@@ -79,8 +79,8 @@ func TestManyRunsAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestExpensiveKernels spreads kernels that take long over the cores, and checks that all are seen
-// to.
+// TestExpensiveKernels distributes kernels that take long over the cores and checks that all of
+// them run.
 func TestExpensiveKernels(t *testing.T) {
 	defer parallel.SetThreads(parallel.SetThreads(4))
 	b := newBuilder(t)

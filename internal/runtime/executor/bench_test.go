@@ -12,7 +12,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// benchmark runs the graph again and again and reports the time of a node.
+// benchmark runs the graph repeatedly and reports the time per node.
 func benchmark(b *testing.B, g *builder, nodes int) {
 	e := g.compile()
 	ctx, cancel := context.WithCancelCause(b.Context())
@@ -27,7 +27,7 @@ func benchmark(b *testing.B, g *builder, nodes int) {
 		}
 		opts.Rets[0].Release()
 	}
-	for range 30 { // the averages of the cost model settle
+	for range 30 { // until the averages of the cost model settle
 		run()
 	}
 	b.ReportAllocs()

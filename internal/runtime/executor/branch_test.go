@@ -14,7 +14,7 @@ func TestSwitch(t *testing.T) {
 		onFalse, onTrue := b.sw(b.number(7), b.constant(tensor.Scalar(pred)))
 		b.ret(0, b.typed("Identity", onFalse).Out(0))
 		b.ret(1, b.typed("Identity", onTrue).Out(0))
-		after := b.number(8) // a control edge from a dead node kills
+		after := b.number(8) // a control edge from a dead node makes it dead
 		b.ConnectControl(onFalse.Node, after.Node)
 		b.ret(2, after)
 		dead := b.number(9)
@@ -70,12 +70,12 @@ func TestMerge(t *testing.T) {
 		}
 		wantNumber(t, &rets[0], want)
 		if got := tensor.Value[int32](&rets[1]); got != wantIndex {
-			t.Errorf("pred %t: input %d won, want %d", pred, got, wantIndex)
+			t.Errorf("pred %t: input %d was taken, want %d", pred, got, wantIndex)
 		}
 	}
 }
 
-// TestMergeWaitsForControlInputs has a Merge with a control input and without live inputs.
+// TestMergeWaitsForControlInputs checks a Merge with a control input and without live inputs.
 func TestMergeWaitsForControlInputs(t *testing.T) {
 	b := newBuilder(t)
 	yes := b.constant(tensor.Scalar(true))

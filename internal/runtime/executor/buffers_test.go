@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// foreign returns a number, not negative, whose memory is counted: freed goes up when it is
+// foreign returns a non-negative scalar whose memory is counted. freed is incremented when it is
 // released.
 func foreign(t testing.TB, v int8, freed *atomic.Int32) tensor.Tensor {
 	t.Helper()
@@ -23,9 +23,9 @@ func foreign(t testing.TB, v int8, freed *atomic.Int32) tensor.Tensor {
 	return out
 }
 
-// TestBuffersComeBack counts the buffers that a run leaves behind, whether it succeeds, fails or is
+// TestBuffersAreReleased counts the buffers that are released by runs that succeed, fail or are
 // cancelled.
-func TestBuffersComeBack(t *testing.T) {
+func TestBuffersAreReleased(t *testing.T) {
 	for _, op := range []string{"Identity", "Fail", "Wait"} {
 		b := newBuilder(t)
 		x, y := b.arg(0, tensor.Int64), b.arg(1, tensor.Int64)

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// builder makes graphs of the operations below, on int64 scalars where nothing else is said.
+// builder builds graphs of the operations in ops_test.go, on int64 scalars unless stated otherwise.
 type builder struct {
 	testing.TB
 	*graph.Graph
@@ -27,7 +27,7 @@ func newBuilder(t testing.TB) *builder {
 	return &builder{TB: t, Graph: graph.New(kernel.Default)}
 }
 
-// add adds a node. Its name is made of the operation and a number if it is empty.
+// add adds a node. An empty name is replaced by the operation and a number.
 func (b *builder) add(name, op string, attrs opdef.Attrs, in ...graph.Output) *graph.Node {
 	b.Helper()
 	if name == "" {
@@ -80,7 +80,7 @@ func (b *builder) sw(data, pred graph.Output) (onFalse, onTrue graph.Output) {
 	return n.Out(0), n.Out(1)
 }
 
-// merge adds a Merge. Inputs that are not given are left to be connected.
+// merge adds a Merge with n inputs. The inputs that are not given stay open.
 func (b *builder) merge(n int, in ...graph.Output) *graph.Node {
 	b.Helper()
 	return b.add("", "Merge", opdef.Attrs{"T": tensor.Int64, "N": int64(n)}, in...)
@@ -95,8 +95,8 @@ func (b *builder) enter(frame string, v graph.Output, attrs opdef.Attrs) graph.O
 
 var constEnter = opdef.Attrs{"is_constant": true}
 
-// loop adds a while loop over int64 variables. cond and body get the variables inside of the loop;
-// the values of the variables after the loop are returned.
+// loop adds a while loop over int64 variables. cond and body receive the variables inside the loop.
+// loop returns the values of the variables after the loop.
 func (b *builder) loop(frame string, parallel int, init []graph.Output, cond func(vars []graph.Output) graph.Output,
 	body func(vars []graph.Output) []graph.Output,
 ) []graph.Output {
@@ -135,7 +135,7 @@ var testDevice = &kernel.Device{
 	Resources: kernel.NewResources("localhost"),
 }
 
-// newKernel makes a kernel as a worker does.
+// newKernel creates a kernel as a worker does.
 func newKernel(n *graph.Node) (kernel.Kernel, error) {
 	impl := kernel.Default.Find(n.Op.Name, kernel.CPU, n.Attrs)
 	if impl == nil {

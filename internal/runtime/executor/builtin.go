@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// handle executes a node that needs no kernel and is not dead.
+// runBuiltin executes a live node that has no kernel.
 func (r *run) runBuiltin(n *node, it *iteration) {
 	if n.refs {
 		if err := n.resolve(it); err != nil {
@@ -31,7 +31,8 @@ func (r *run) runBuiltin(n *node, it *iteration) {
 	r.finish(n, it, false, outs)
 }
 
-// fill moves values from a node's inputs, or from where else they come, to its outputs.
+// fill moves values from the inputs of a node, from its attributes or from the run's arguments to
+// its outputs.
 func (r *run) fill(n *node, ins, outs []kernel.Value) error {
 	switch n.kind {
 	case constant:
@@ -100,8 +101,8 @@ func (r *run) putRet(n *node, in *kernel.Value) error {
 	return nil
 }
 
-// resolve replaces the references among a node's inputs by the values of their variables where the
-// node wants values.
+// resolve replaces each reference among the inputs of a node by the value of its variable, if the
+// node takes a value there.
 func (n *node) resolve(it *iteration) error {
 	ins := it.inputs(n)
 	for i := range ins {

@@ -12,63 +12,63 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// node is a compiled node. Slots and counts are places in the state of an iteration of the node's
-// frame. What a run reads of every node is here, in two cache lines; the rest is behind a pointer.
+// node is a compiled node. Slots and counts are indexes into the state of an iteration of the
+// node's frame. The fields that every execution reads are here, in two cache lines. The others are
+// in details.
 type node struct {
 	kind     kind
-	transfer bool // runs when dead, and may have outputs without value
-	refs     bool // an input is, or comes from, a reference
-	waits    bool // kern is an [kernel.Async]
-	numIn    int32
-	in       int32 // slot of the first input
-	count    int32
-	numOut   int32
-	edges    []edge
+	transfer bool   // runs when dead, and may have outputs without value
+	refs     bool   // an input is or comes from a reference
+	waits    bool   // kern is a [kernel.Async]
+	numIn    int32  // number of inputs
+	in       int32  // slot of the first input
+	count    int32  // index of the count
+	numOut   int32  // number of outputs
+	edges    []edge // by output; control edges last
 	kern     kernel.Kernel
-	cost     atomic.Int64 // average time of a call in nanoseconds; 0 before the first, see addCost
+	cost     atomic.Int64 // average time of a call, ns; 0 before the first call, see addCost
 	outTypes []tensor.DType
 	name     string
 	*details
-	region *region // that the node stands for, or nil
+	region *region // the region that the node represents, or nil
 }
 
-// details are what few executions of a node need.
+// details are the fields of a node that few executions read.
 type details struct {
-	pos     int32 // in the nodes of the compiled graph
-	frame   int32 // that the node runs in: its place in the frames
-	fusible bool  // may be part of a region
-	// the output is the reference that the input is, though its type does not say so
-	forwardsRef bool
+	pos         int32        // index in the nodes of the compiled graph
+	frame       int32        // index of the frame that the node runs in
+	fusible     bool         // may be part of a region
+	forwardsRef bool         // the output is the reference at the input, whatever its type
 	async       kernel.Async // kern, if it is one
 	op          string
 	inTypes     []tensor.DType
 	unused      []bool   // outputs without consumers
-	sources     []string // what each input is connected to, if refs
+	sources     []string // what each input is connected to, if refs is set
 
 	value        tensor.Tensor   // of a constant
-	indexes      []tensor.Tensor // of a Merge: its second output, for each input
-	index        int             // of an argument or result
-	child        int             // frame that an Enter node enters: its place in the frames
-	invariant    bool            // an Enter node's value goes to all iterations
-	allowsUninit bool            // references may be to variables without a value
-	distributed  bool            // talks to other tasks
+	indexes      []tensor.Tensor // of a Merge: its second output, by input
+	index        int             // of an argument or a result
+	child        int             // index of the frame that an Enter node enters
+	invariant    bool            // the value of an Enter node goes to all iterations
+	allowsUninit bool            // a reference may be to a variable without a value
+	distributed  bool            // communicates with other tasks
 }
 
 // edge is an outgoing edge of a node.
 type edge struct {
 	dst   *node
 	count int32 // of dst
-	slot  int32 // of dst's input; control for a control edge
-	out   int32 // output of the source
+	slot  int32 // input slot of dst; control for a control edge
+	out   int32 // output of the source; control for a control edge
 	last  bool  // no later edge has this output
 	merge bool  // dst is a Merge
 }
 
 const control = -1
 
-// count is how many inputs of a node have not arrived, and how many that have are dead. Of a Merge,
-// pending is twice the number of control inputs that have not arrived, plus one until a live input
-// has.
+// count counts the inputs of a node that have not arrived (pending) and those that have arrived
+// dead. For a Merge, pending is twice the number of control inputs that have not arrived, plus one
+// until a live input has arrived.
 type count struct{ pending, dead int32 }
 
 func (p *program) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Kernel, error)) error {
@@ -105,7 +105,7 @@ func (p *program) compile(g *graph.Graph, newKernel func(*graph.Node) (kernel.Ke
 		n := byID[gn.ID]
 		switch {
 		case n.numIn > 0 || len(gn.ControlInputs()) > 0:
-		case n.waits: // for others, while the rest runs
+		case n.waits: // started first, so that it waits while the rest runs
 			p.roots = append(p.roots, n)
 		default:
 			roots = append(roots, n)
@@ -148,10 +148,11 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 	return err
 }
 
-// readsVariable reports whether a node is the Identity by which programs read a variable behind a
-// reference, or takes its output into a loop or branch. It passes the reference on, and each
-// consumer takes the value when it runs: TensorFlow's output shares the variable's memory, and
-// programs such as synchronous training count on it to see a step that was counted in between.
+// readsVariable reports whether a node is the Identity through which programs read a variable
+// behind a reference, or an Enter or Switch that takes such a value into a loop or branch. The node
+// forwards the reference, and each consumer reads the value when it runs. In TensorFlow the output
+// shares the memory of the variable, so programs such as synchronous training rely on seeing an
+// update that was made in between.
 func readsVariable(n *graph.Node) bool {
 	for {
 		switch n.Op.Name {
@@ -170,7 +171,7 @@ func readsVariable(n *graph.Node) bool {
 	}
 }
 
-// compileKnown reads the attributes of operations that have no kernel here.
+// compileKnown reads the attributes of an operation that has no kernel.
 func (n *node) compileKnown(attrs opdef.Attrs) error {
 	switch n.kind {
 	case constant:
@@ -192,15 +193,15 @@ func (n *node) compileKnown(attrs opdef.Attrs) error {
 	return nil
 }
 
-// slabs are what the edges, types and marks of all nodes are cut from, so that those of nodes that
-// follow each other lie next to each other.
+// slabs are the arrays that the edges, types and marks of all nodes are cut from. Data of
+// consecutive nodes is adjacent in memory.
 type slabs struct {
 	edges  []edge
 	types  []tensor.DType
 	unused []bool
 }
 
-// connect makes the edges of the node, those of each output together and in order.
+// connect sets the edges of the node, sorted by output, and marks the outputs without consumers.
 func (n *node) connect(gn *graph.Node, byID []*node, slab *slabs) {
 	first := len(slab.edges)
 	for _, ge := range gn.OutEdges() {

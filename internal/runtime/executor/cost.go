@@ -1,32 +1,33 @@
 package executor
 
-// expensive is the time from which on a call is worth another goroutine, in nanoseconds: some times
-// what it takes to wake one on an idle core.
+// expensive is the average time of a call, in nanoseconds, from which a node is queued for other
+// goroutines. It is several times the cost of waking a goroutine on an idle core.
 const expensive = 5000
 
-// costDecay is the weight of the past in the average time of a node's calls.
+// costDecay is the divisor of the exponential moving average of call times: a new time has the
+// weight 1/costDecay.
 const costDecay = 10
 
-// sampleMask says how often calls of cheap kernels are timed: a clock costs as much as the smallest
-// kernels.
+// sampleMask selects the calls of cheap kernels that are timed, one of sampleMask+1. Reading the
+// clock costs as much as the smallest kernels.
 const sampleMask = 15
 
 // isExpensive reports whether a call of the node is likely to take long. A node that has never run
-// may be anything.
+// counts as expensive.
 func (n *node) isExpensive() bool {
 	c := n.nanos()
 	return c == 0 || c >= expensive
 }
 
-// nanos returns the average time of a call, as far as it is known; 0 before the first.
+// nanos returns the average time of a call in nanoseconds, or 0 before the first call.
 func (n *node) nanos() int64 {
 	c := n.cost.Load()
 	return max(c, -c)
 }
 
-// addCost adds one call to the node's average. The first call finds caches, pools and pages cold,
-// and counts only until there is a second: until then it is stored as a negative number. Concurrent
-// runs may lose one another's measurements, which does no harm.
+// addCost adds the time of one call to the node's average. The first call finds cold caches, pools
+// and pages, so it counts only until the second call. Until then it is stored as a negative number.
+// Concurrent runs may lose each other's measurements, which is harmless.
 func (n *node) addCost(nanos int64) {
 	nanos = max(nanos, 1)
 	switch old := n.cost.Load(); {

@@ -7,14 +7,15 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// hint is the text that TensorFlow appends to the error of a failed allocation. Clients match it.
+// hint is the text that TensorFlow adds when memory runs out. Clients search for it.
 const hint = "\nHint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom " +
 	"to RunOptions for current allocation info. This isn't available when running in Eager mode.\n"
 
-// maxErrorLen bounds the text of an error from within many calls of functions.
+// maxErrorLen is the length in bytes from which no more node names are added to an error. It bounds
+// errors from deeply nested function calls.
 const maxErrorLen = 1 << 12
 
-// attach adds the name of the node to its error. An error that names a node already came out of a
+// attach adds the name of the node to its error. If the error names a node already, it comes from a
 // function that the node called.
 func (n *node) attach(err error) *status.Error {
 	e := status.From(err)
@@ -27,12 +28,12 @@ func (n *node) attach(err error) *status.Error {
 	return e
 }
 
-// explain adds to the error of a node's kernel what its caller should know.
+// explain returns the error of a node's kernel with the notes that TensorFlow adds for clients.
 func (n *node) explain(err error) error {
 	e := n.attach(err)
 	switch {
 	case e.Code == status.Unavailable && !n.distributed:
-		// A client takes Unavailable for a lost task, and starts over.
+		// Clients interpret Unavailable as a lost task and start over.
 		e = e.Annotate("\nExecuting non-communication op <%s> originally returned UnavailableError, and was replaced by "+
 			"InternalError to avoid invoking TF network error handling logic.", n.name)
 		e.Code = status.Internal
@@ -48,8 +49,8 @@ func failedAllocation(e *status.Error) bool {
 	return e.Code == status.ResourceExhausted && strings.Contains(e.Message, "OOM")
 }
 
-// fail ends the run with its first error: nothing more is started, and the rest of the step is
-// cancelled.
+// fail records the first error of the run. No further node is started, queued tasks are dropped,
+// and the rest of the step is cancelled.
 func (r *run) fail(err *status.Error) {
 	if r.err != nil {
 		return
@@ -65,16 +66,16 @@ func (r *run) fail(err *status.Error) {
 		r.freeTask(t)
 	}
 	if r.step.Cancel != nil {
-		r.step.Cancel(err.Derive()) // for whoever fails because of it
+		r.step.Cancel(err.Derive()) // derived: other nodes fail because of it
 	}
 }
 
-// follows reports whether an error is only the consequence of the step's cancellation.
+// isConsequence reports whether an error only follows from the step's cancellation.
 func (r *run) isConsequence(err *status.Error) bool {
 	cause := context.Cause(r.step.Context)
 	if cause == nil || err.Code != status.Cancelled && err.Code != status.Aborted {
 		return false
 	}
-	// The error of a function that the run called has cancelled the step itself.
+	// An error of a called function has cancelled the step itself. It is not a consequence.
 	return !status.IsDerived(cause) || !strings.HasPrefix(err.Message, cause.Error())
 }

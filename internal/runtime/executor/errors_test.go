@@ -67,7 +67,7 @@ func TestPanicIsLogged(t *testing.T) {
 	}
 }
 
-// TestFirstErrorWins has a kernel that fails and others that fail because of it.
+// TestFirstErrorWins runs a kernel that fails and others that fail because of it.
 func TestFirstErrorWins(t *testing.T) {
 	b := newBuilder(t)
 	for range 5 {

@@ -1,41 +1,54 @@
-// Package executor runs the part of a graph that is on one device.
+// Package executor runs the part of a graph that is placed on one device.
 //
-// [New] compiles a graph to arrays: for each node its kernel, where its inputs lie, and its
-// outgoing edges; for each loop ("frame") the layout of the state that one iteration needs.
-// [Executor.Run] then runs one step, on state that is taken from a pool and given back, so that a
-// node costs no allocation of ours.
+// [New] compiles a graph to arrays. For each node they hold its kernel, the slots of its inputs and
+// its outgoing edges. For each loop (a "frame") they hold the layout of the state that one
+// iteration needs. [Executor.Run] runs one step on pooled state, so a node costs no allocation by
+// the executor.
 //
 // # Readiness
 //
 // A node is ready when all its inputs, data and control, have arrived. An input may be dead: it
-// lies on the branch of a Switch that was not taken. A node with a dead input is not executed and
-// its outputs are dead, except for Merge, which takes its first live input and is dead only if all
-// are, for ControlTrigger, which is never dead, and for nodes that send to or receive from other
-// devices, which tell the other side. The step is over when nothing is ready or under way.
+// comes from the branch of a Switch that was not taken. A node with a dead input is not executed
+// and its outputs are dead. There are three exceptions:
+//
+//   - Merge takes its first live input. It is dead only if all its inputs are dead.
+//   - ControlTrigger is never dead.
+//   - Nodes that send to or receive from other devices run when dead, to notify the other side.
+//
+// The run is over when no node is ready or in flight.
 //
 // # Ownership
 //
-// At any time at most one goroutine owns the state of a run, and only the owner reads or changes
-// it: counts, values, frames and the stack of ready nodes need no lock and no atomic. The owner
-// runs cheap nodes itself. What takes long runs outside of the ownership, as a [task]: kernels that
-// wait for others call back when they are done, and expensive kernels go to goroutines of their own
-// as long as cores are idle. A finished task is pushed to the run's inbox. Whoever pushes to the
-// inbox of a run that nobody owns becomes its owner. The owner gives up the ownership when nothing
-// is left to do, or before it runs an expensive kernel itself while other tasks are under way.
+// The simple design lets all threads of a pool execute ready nodes, with a lock or atomic counts
+// for the inputs that have arrived. TensorFlow does that, and a node of a chain of additions costs
+// 439 ns there and 130 ns here (docs/performance.md, "The executor"): synchronization and thread
+// wake-ups cost more than small kernels.
 //
-// # Regions
+// Here at most one goroutine owns the state of a run at any time. Only the owner reads or changes
+// counts, values, frames and the stack of ready nodes, without locks or atomics. The protocol is:
 //
-// Once the times of all nodes are known, cheap nodes that nobody else looks into are fused to
-// regions, which run as one node: nothing is counted within a region, and a core that is idle can take
-// a region where a cheap node would not be worth it. A run that collects statistics executes the
-// graph as it was compiled.
+//   - The owner executes cheap nodes itself.
+//   - Work that may take long runs outside of the ownership, as a [task]. An asynchronous kernel
+//     calls back when it is done. An expensive kernel goes to the run queue, from which helper
+//     goroutines take tasks while cores are idle.
+//   - A finished task is pushed to the completion queue of the run. A goroutine that pushes to the
+//     queue of a run without an owner becomes the owner.
+//   - The owner gives up the ownership when it has nothing left to do, or before it executes an
+//     expensive kernel itself while other tasks are in flight.
+//
+// # Fused regions
+//
+// When the execution times of all nodes are known, cheap nodes whose outputs have no other
+// consumers are fused to regions. A [region] runs as one node. No inputs are counted within a
+// region, and a region is worth a helper goroutine where a single cheap node is not. A run that
+// collects statistics executes the graph without regions.
 //
 // # Loops
 //
-// Enter, Exit and NextIteration move values between frames and iterations. An instance of a frame
-// is made by the first value that enters it, from one iteration of its parent; it ends when all
-// Enter nodes have delivered and all its iterations are over, which happens in order. State of
-// iterations is recycled within a run.
+// Enter, Exit and NextIteration move values between frames and iterations. The first value that
+// enters a frame from one iteration of its parent creates an instance of the frame. The instance
+// ends when all Enter nodes have delivered and all its iterations are over. Iterations end in
+// order. Their state is recycled within a run.
 package executor
 
 import (
@@ -49,53 +62,54 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Config is what an executor needs besides its graph.
+// Config holds what an executor needs besides its graph.
 type Config struct {
 	Device *kernel.Device
-	// NewKernel returns the kernel of a node. It is called once for each node but those of control
-	// flow, constants and arguments, which the executor handles itself. The executor does not close
-	// kernels.
+	// NewKernel returns the kernel of a node. It is called once for each node except for control
+	// flow, constants, arguments and results, which the executor handles itself. The executor does
+	// not close kernels.
 	NewKernel func(*graph.Node) (kernel.Kernel, error)
-	// Log gets the stack of a kernel that panics; nil for nowhere.
+	// Log receives the stack of a kernel that panics; nil discards it.
 	Log *slog.Logger
 }
 
 // RunOptions are the options of one run.
 type RunOptions struct {
 	// Args are the values of the _Arg nodes by index. The run takes over their references and
-	// clears Args, so that the first to use a value can do so in place. It takes each once: there
-	// is one _Arg node for it at most.
+	// clears Args, so the first consumer of a value can modify it in place. An argument has at most
+	// one _Arg node.
 	Args []tensor.Tensor
-	// Rets receives the values of the _Retval nodes by index, with their references. Those that are
-	// dead, and some after an error, are missing.
+	// Rets receives the values of the _Retval nodes by index, with their references. Dead results
+	// have no value. After an error any result may be missing.
 	Rets []tensor.Tensor
-	// Depth is how many function calls the run is nested in.
+	// Depth is the number of function calls that the run is nested in.
 	Depth int
-	// Stats is told about every node that was executed; nil for no statistics.
+	// Stats receives the statistics of every executed node; nil collects none.
 	Stats Collector
 }
 
-// Executor runs one graph on one device, any number of times and concurrently.
+// Executor runs one graph on one device. It is safe for concurrent use: any number of runs may be
+// in progress.
 type Executor struct {
 	device *kernel.Device
 	log    *slog.Logger
-	plain  program
-	runs   atomic.Int32            // that have ended without an error, up to runsBeforeFusion
-	fused  atomic.Pointer[program] // nil before that, and where it does not pay
+	plain  program                 // the graph without regions
+	runs   atomic.Int32            // runs without an error, up to runsBeforeFusion
+	fused  atomic.Pointer[program] // nil before fusion, and where fusion does not pay
 }
 
 // program is a compiled graph.
 type program struct {
 	e      *Executor
 	nodes  []node
-	frames []*frameInfo // the first is the root
-	roots  []*node      // nodes without inputs, in the order in which they are started
+	frames []*frameInfo // frames[0] is the root
+	roots  []*node      // nodes without inputs, in start order
 
-	spare atomic.Pointer[run] // the state of the run that ended last
-	pool  sync.Pool           // of *run: more of it
+	spare atomic.Pointer[run] // state of the run that ended last
+	pool  sync.Pool           // of *run; state of earlier runs
 }
 
-// New compiles a graph, which it does not keep. Every node must be connected and have a kernel.
+// New compiles a graph. It does not keep the graph. Every input of every node must be connected.
 func New(g *graph.Graph, cfg Config) (*Executor, error) {
 	e := &Executor{device: cfg.Device, log: cfg.Log}
 	if e.log == nil {
@@ -108,13 +122,15 @@ func New(g *graph.Graph, cfg Config) (*Executor, error) {
 	return e, nil
 }
 
-// NumNodes returns the number of nodes.
+// NumNodes returns the number of nodes of the graph.
 func (e *Executor) NumNodes() int { return len(e.plain.nodes) }
 
-// Run runs the graph as part of a step and waits for it. The error is the first that a node had,
-// with the node's name; it has ended the rest of the step through step.Cancel by then. When the
-// step's context ends, no further node is started and Run returns as soon as the kernels that are
-// under way do; whoever ends the context aborts the rendezvous as well.
+// Run runs the graph as part of a step and waits for it. It returns the first error of a node,
+// annotated with the node's name. By then Run has called step.Cancel with that error.
+//
+// When the step's context ends, no further node is started, and Run returns after the kernels in
+// flight have returned. The code that ends the context must also abort the step's rendezvous,
+// because kernels may wait there.
 func (e *Executor) Run(step *kernel.Step, opts RunOptions) error {
 	parallel.Acquire()
 	r := e.begin(step, opts)
@@ -128,12 +144,13 @@ func (e *Executor) Run(step *kernel.Step, opts RunOptions) error {
 	return err
 }
 
-// RunAsync is Run without the wait: it returns as soon as nothing is left that can be done without
-// waiting. done is called once, on this goroutine or another.
+// RunAsync is [Executor.Run] without the wait. It returns when all remaining work waits for
+// asynchronous kernels or runs on other goroutines. It calls done once, on this goroutine or
+// another.
 func (e *Executor) RunAsync(step *kernel.Step, opts RunOptions, done func(error)) {
 	r := e.begin(step, opts)
 	r.done = done
-	if opts.Depth > 0 { // called by a node: this goroutine has been counted
+	if opts.Depth > 0 { // called by a node: this goroutine is counted already
 		r.runHelper(true)
 		return
 	}

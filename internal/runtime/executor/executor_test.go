@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	registerOps()
 	code := m.Run()
-	parallel.SetThreads(1) // stops the workers
+	parallel.SetThreads(1) // stops the worker goroutines
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -74,7 +74,7 @@ func TestRandomTree(t *testing.T) {
 	wantNumber(t, &b.run(1)[0], 4096)
 }
 
-// TestConcurrentAddAssign lets many nodes add to one variable.
+// TestConcurrentAddAssign has many nodes that add to one variable.
 func TestConcurrentAddAssign(t *testing.T) {
 	b := newBuilder(t)
 	v := b.add("v", "Var", nil).Out(0)

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Fuse makes regions of at least and at most so many kernels and nodes, of all nodes that have run,
-// whatever they take. It returns their names, a line for each region.
+// Fuse builds regions with at least the given number of kernels and at most the given number of
+// nodes. It includes all fusible nodes that have run, regardless of their times. It returns the
+// names of their nodes, one line per region.
 func (e *Executor) Fuse(kernels, nodes int) string {
 	e.FuseOnly(kernels, nodes)
 	return e.Regions()
@@ -19,7 +20,7 @@ func (e *Executor) FuseOnly(kernels, nodes int) {
 	e.fuse(limits{kernels: kernels, nodes: nodes, nanos: math.MaxInt64, each: math.MaxInt64})
 }
 
-// FuseAll makes the second runs of executors fuse all that can be fused, whatever it takes,
+// FuseAll makes the second run of every executor fuse all fusible nodes regardless of their times,
 // until the returned function is called.
 func FuseAll() (end func()) {
 	before := defaultLimits
@@ -27,7 +28,7 @@ func FuseAll() (end func()) {
 	return func() { defaultLimits = before }
 }
 
-// Regions describes the regions that there are.
+// Regions returns the names of the nodes of all regions, one line per region.
 func (e *Executor) Regions() string {
 	p := e.fused.Load()
 	if p == nil {
@@ -45,5 +46,5 @@ func (e *Executor) Regions() string {
 	return strings.ReplaceAll(b.String(), " \n", "\n")
 }
 
-// SlowRegionCalls is how many slow calls of a region end fusion.
+// SlowRegionCalls is the number of consecutive slow calls after which a region is dropped.
 const SlowRegionCalls = slowRegionCalls

@@ -6,15 +6,15 @@ import "github.com/weft-ml/weft/kernel"
 type frame struct {
 	info    *frameInfo
 	id      uint64
-	parent  *iteration // that it was entered from; nil for the root
-	sibling *frame     // next child of the same parent, or next in the free list
+	parent  *iteration // iteration that it was entered from; nil for the root
+	sibling *frame     // next child of the same parent, or next recycled frame
 
-	oldest, newest *iteration // those that are not over, linked by next
-	active         int        // their number
+	oldest, newest *iteration // iterations that are not over, linked by next
+	active         int        // number of iterations that are not over
 	enters         int        // Enter nodes that have not delivered
 
-	invariants []delivery // values of constant Enter nodes, for every iteration
-	deferred   []delivery // values of NextIteration nodes for an iteration that may not begin yet
+	invariants []delivery // values of loop-invariant Enter nodes, for every iteration
+	deferred   []delivery // values of NextIteration nodes for an iteration that may not start yet
 	deadExits  []*node    // Exit nodes that were dead in the newest iteration
 }
 
@@ -29,17 +29,17 @@ type delivery struct {
 type iteration struct {
 	frame    *frame
 	num      int64
-	next     *iteration // the following one, or next in the free list
+	next     *iteration // following iteration, or next recycled one
 	values   []kernel.Value
 	counts   []count
-	running  int    // nodes that are ready or under way
-	executed int    // nodes that are done
-	children *frame // that were entered from it and are not over
+	running  int    // nodes that are ready or in flight
+	executed int    // nodes that are finished
+	children *frame // frames that were entered from this iteration and are not over
 }
 
 func (it *iteration) inputs(n *node) []kernel.Value { return it.values[n.in : n.in+n.numIn] }
 
-// newIteration returns an iteration in which nothing has arrived.
+// newIteration returns an iteration in which no input has arrived.
 func (r *run) newIteration(f *frame, num int64) *iteration {
 	it := r.iters[f.info.index]
 	if it == nil {
@@ -52,7 +52,7 @@ func (r *run) newIteration(f *frame, num int64) *iteration {
 	return it
 }
 
-// freeIteration recycles an iteration and releases the values in it that nobody took: there are
+// freeIteration recycles an iteration. It releases the values that no node has consumed. There are
 // some only if a node was not executed.
 func (r *run) freeIteration(it *iteration) {
 	if it.executed != len(it.counts) {
@@ -66,7 +66,8 @@ func (r *run) freeIteration(it *iteration) {
 	r.iters[index] = it
 }
 
-// child returns the instance of a frame that values enter from an iteration of its parent.
+// child returns the instance of a frame that is entered from an iteration of its parent. It creates
+// the instance if there is none.
 func (r *run) child(from *iteration, info *frameInfo) *frame {
 	for f := from.children; f != nil; f = f.sibling {
 		if f.info == info {
@@ -104,14 +105,14 @@ func (r *run) enterFrame(n *node, from *iteration, dead bool, out []kernel.Value
 	} else {
 		r.propagate(n, f.oldest, dead, out)
 	}
-	// A frame may be over with its last value, if nothing in it waits for that.
+	// The last Enter may end a frame in which no node waits for its value.
 	if f.enters == 0 {
 		r.retire(f)
 	}
 }
 
-// leaveFrame delivers the output of an Exit node. Loops make dead ones in every iteration but the
-// last; only if the last one of the frame is dead as well, its parent hears of it.
+// leaveFrame delivers the output of an Exit node. A dead output is delivered to the parent frame
+// only if the Exit is dead in the last iteration, because an Exit is dead in every other iteration.
 func (r *run) leaveFrame(n *node, it *iteration, dead bool, out []kernel.Value) {
 	f := it.frame
 	if !dead {
@@ -123,15 +124,15 @@ func (r *run) leaveFrame(n *node, it *iteration, dead bool, out []kernel.Value) 
 	}
 }
 
-// deliver gives a copy of a value to an iteration.
+// deliver propagates a copy of a value to an iteration.
 func (r *run) deliver(d *delivery, it *iteration) {
 	out := [1]kernel.Value{{Tensor: d.value.Tensor.Retain(), Ref: d.value.Ref}}
 	r.propagate(d.node, it, d.dead, out[:])
 	out[0].Release()
 }
 
-// nextIteration delivers the output of a NextIteration node, or keeps it until another iteration
-// may begin.
+// nextIteration delivers the output of a NextIteration node. If the limit of parallel iterations is
+// reached, it stores the value until the next iteration may start.
 func (r *run) nextIteration(n *node, it *iteration, out []kernel.Value) {
 	f := it.frame
 	if it.next == nil {
@@ -145,7 +146,7 @@ func (r *run) nextIteration(n *node, it *iteration, out []kernel.Value) {
 	r.propagate(n, it.next, false, out)
 }
 
-// beginIteration adds an iteration, with the values that wait for it.
+// beginIteration starts an iteration and delivers the deferred and the loop-invariant values to it.
 func (r *run) beginIteration(f *frame) {
 	it := r.newIteration(f, f.newest.num+1)
 	if f.active == 0 {
@@ -169,8 +170,8 @@ func (r *run) beginIteration(f *frame) {
 	}
 }
 
-// retire ends the iterations of a frame that are over, oldest first, then the frame if it is over,
-// and so on for those around it.
+// retire frees the iterations of a frame that are over, oldest first. If the frame is over too, it
+// ends the frame and continues with the frame around it.
 func (r *run) retire(f *frame) {
 	for !f.info.root {
 		for it := f.oldest; it != nil && it.running == 0 && it.children == nil && (it.num > 0 || f.enters == 0); it = f.oldest {
@@ -188,7 +189,8 @@ func (r *run) retire(f *frame) {
 	}
 }
 
-// endFrame ends a frame whose iterations are over and returns the one around it.
+// endFrame ends a frame without iterations, delivers its dead Exit nodes, and returns the frame
+// around it.
 func (r *run) endFrame(f *frame) *frame {
 	parent := f.parent
 	for _, n := range f.deadExits {
@@ -198,7 +200,7 @@ func (r *run) endFrame(f *frame) *frame {
 	return parent.frame
 }
 
-// freeFrame takes a frame without iterations out of its parent and recycles it.
+// freeFrame removes a frame without iterations from its parent and recycles it.
 func (r *run) freeFrame(f *frame) {
 	for link := &f.parent.children; *link != nil; link = &(*link).sibling {
 		if *link == f {
@@ -219,7 +221,7 @@ func (r *run) freeFrame(f *frame) {
 	r.frames = f
 }
 
-// dropIterations releases all state of a frame and of the frames within it.
+// dropIterations releases the state of a frame and of all frames within it.
 func (r *run) dropIterations(f *frame) {
 	for it := f.oldest; it != nil; {
 		for it.children != nil {

@@ -1,11 +1,12 @@
 package executor
 
-// rootFrame is the id of the frame outside of loops.
+// rootFrame is the ID of the frame outside of all loops.
 const rootFrame = 0
 
-// childFrame returns the id of the instance of a frame that is entered from one iteration of its
-// parent; name is the hash (package murmur) of the frame's name. Ids are part of rendezvous keys:
-// all tasks that run parts of one loop must find the same ones, so the formula is TensorFlow's.
+// childFrame returns the ID of the instance of a frame that is entered from iteration iter of its
+// parent. name is the hash (package murmur) of the frame's name. IDs are part of rendezvous keys,
+// and all tasks that run parts of a loop must compute the same ones, so the formula is that of
+// TensorFlow.
 func childFrame(parent uint64, iter int64, name uint64) uint64 {
 	return combine(parent, combine(uint64(iter), name))
 }

@@ -2,23 +2,23 @@ package executor
 
 import "slices"
 
-// runsBeforeFusion is after how many runs a program is fused. Every node that ran in each of them
-// was timed.
+// runsBeforeFusion is the number of runs without an error after which a program is fused. Every
+// node that ran in each of them was timed.
 const runsBeforeFusion = 2
 
-// limits say what becomes a region.
+// limits bound the regions that are built.
 type limits struct {
-	kernels int   // at least
-	nodes   int   // at most
-	nanos   int64 // of a region, at most
-	each    int64 // nanoseconds of a node, less than that
+	kernels int   // minimum per region
+	nodes   int   // maximum per region
+	nanos   int64 // maximum sum of average times per region, ns
+	each    int64 // exclusive maximum of the average time of a node, ns
 }
 
-// defaultLimits are the limits that pay. A region saves nothing with fewer kernels; most take some 10 µs,
-// which is worth another goroutine and delays nobody.
+// defaultLimits: with fewer than 4 kernels a region saves nothing. Most regions of 64 nodes take
+// some 10 µs, which is worth a helper goroutine. At most 100 µs delay no other node noticeably.
 var defaultLimits = limits{kernels: 4, nodes: 64, nanos: 100_000, each: expensive}
 
-// program returns what runs execute that collect no statistics.
+// program returns the program of runs that collect no statistics.
 func (e *Executor) program() *program {
 	if p := e.fused.Load(); p != nil {
 		return p
@@ -26,15 +26,15 @@ func (e *Executor) program() *program {
 	return &e.plain
 }
 
-// countRun counts a run that ended without an error. When the times of the nodes are known, it fuses
-// them.
+// countRun counts a run that ended without an error. It fuses the program when the times of its
+// nodes are known.
 func (e *Executor) countRun() {
 	if e.runs.Load() < runsBeforeFusion && e.runs.Add(1) == runsBeforeFusion {
 		e.fuse(defaultLimits)
 	}
 }
 
-// fuse makes regions, if there are any.
+// fuse installs a program with regions, if the limits allow any.
 func (e *Executor) fuse(l limits) {
 	if len(e.plain.nodes) < l.kernels {
 		return
@@ -45,13 +45,13 @@ func (e *Executor) fuse(l limits) {
 	}
 }
 
-// fusion finds the regions of a program. The slices go by the place of a node.
+// fusion finds the regions of a program. Its slices are indexed by the position of a node.
 type fusion struct {
 	from    *program
 	limits  limits
-	sources [][]int32    // of the data inputs
-	regions []*candidate // nil for nodes that run by themselves
-	split   []int32      // for grow
+	sources [][]int32    // positions of the data inputs
+	regions []*candidate // nil for nodes outside of regions
+	split   []int32      // scratch of grow
 }
 
 // candidate is a region that may still grow.
@@ -59,7 +59,7 @@ type candidate struct {
 	nodes   []int32
 	kernels int
 	nanos   int64
-	open    []int32 // nodes that feed it, and would be part of it if they fed nothing else
+	open    []int32 // sources of its inputs; part of it if it has all their consumers
 }
 
 func newFusion(p *program, l limits) *fusion {
@@ -85,8 +85,8 @@ func newFusion(p *program, l limits) *fusion {
 	return f
 }
 
-// findRegions grows regions from the inputs of the graph to its outputs, and keeps those that pay. It
-// reports whether there are any.
+// findRegions grows regions from the inputs of the graph to its outputs and keeps those within the
+// limits. It reports whether it found any.
 func (f *fusion) findRegions() bool {
 	candidates, positions := make([]candidate, len(f.regions)), make([]int32, len(f.regions))
 	for i := range f.from.nodes {
@@ -118,8 +118,8 @@ func (f *fusion) findRegions() bool {
 	return some
 }
 
-// grow takes candidates into c that feed nothing else. Nodes lie in an order in which they can run,
-// so that all candidates before c have grown.
+// grow merges a candidate into c if c has all its consumers. Nodes are visited in an order in which
+// they can run, so all candidates before c have finished growing.
 func (f *fusion) grow(c *candidate) {
 	split := f.split[:0]
 	for len(c.open) > 0 {
@@ -131,7 +131,7 @@ func (f *fusion) grow(c *candidate) {
 		case len(c.nodes)+len(other.nodes) > f.limits.nodes || c.nanos+other.nanos > f.limits.nanos:
 		case !f.feedsOnly(source, c):
 			if !slices.Contains(split, source) {
-				split = append(split, source) // until more of its consumers are in c
+				split = append(split, source) // retried when more of its consumers are in c
 			}
 		default:
 			c = f.merge(c, other)
@@ -143,7 +143,7 @@ func (f *fusion) grow(c *candidate) {
 	f.split = split
 }
 
-// feedsOnly reports whether all edges of a node lead to c.
+// feedsOnly reports whether all edges of a node are data edges to nodes of c.
 func (f *fusion) feedsOnly(pos int32, c *candidate) bool {
 	edges := f.from.nodes[pos].edges
 	for i := range edges {
@@ -154,7 +154,7 @@ func (f *fusion) feedsOnly(pos int32, c *candidate) bool {
 	return true
 }
 
-// merge makes one candidate of two. The larger stays.
+// merge joins two candidates and returns the result, which is the larger of the two.
 func (f *fusion) merge(c, d *candidate) *candidate {
 	if len(c.nodes) < len(d.nodes) {
 		c, d = d, c
@@ -169,7 +169,7 @@ func (f *fusion) merge(c, d *candidate) *candidate {
 	return c
 }
 
-// build compiles the program again, with the regions that were found.
+// build compiles the program again with the regions.
 func (f *fusion) build() *program {
 	for i, c := range f.regions {
 		if c != nil && c.nodes[0] == int32(i) {
@@ -195,16 +195,16 @@ func (f *fusion) build() *program {
 	return p
 }
 
-// rebuilder is what becomes of the nodes of a program when regions are made. The slices go by their
-// positions before.
+// rebuilder copies the nodes of a program to a program with regions. Its slices are indexed by the
+// position of a node in the old program.
 type rebuilder struct {
 	*fusion
 	to    *program
-	units []*node // what runs the node: itself or its region
-	slots []int32 // of the first input
+	units []*node // node of the new program that runs the old one: its copy or its region
+	slots []int32 // slot of the first input in the new program
 }
 
-// place makes the new nodes, with their slots and counts.
+// buildNodes creates the new nodes with their slots and counts.
 func (r *rebuilder) buildNodes() {
 	old := r.from.nodes
 	r.to.nodes = make([]node, r.numNodes())
@@ -212,7 +212,7 @@ func (r *rebuilder) buildNodes() {
 	for i := range old {
 		n, c := &old[i], r.regions[i]
 		if r.isInterior(i) {
-			continue // the region lies where its root does
+			continue // the region has the position of its root
 		}
 		unit := &r.to.nodes[made]
 		made++
@@ -238,14 +238,14 @@ func (r *rebuilder) buildNodes() {
 			m.copyTo(&unit.region.nodes[k])
 			unit.region.nodes[k].in = r.slots[pos]
 			if k+1 < len(positions) {
-				pending -= int32(len(m.edges)) // all lead to the region
+				pending -= int32(len(m.edges)) // all lead to nodes of the region
 			}
 		}
 		info.initial = append(info.initial, count{pending: pending})
 	}
 }
 
-// count returns the number of new nodes.
+// numNodes returns the number of nodes of the new program.
 func (r *rebuilder) numNodes() int {
 	n := 0
 	for i := range r.regions {
@@ -256,13 +256,13 @@ func (r *rebuilder) numNodes() int {
 	return n
 }
 
-// within reports whether a node is part of a region and not its root, in whose place the region is.
+// isInterior reports whether a node is part of a region and not its root.
 func (r *rebuilder) isInterior(pos int) bool {
 	c := r.regions[pos]
 	return c != nil && c.nodes[len(c.nodes)-1] != int32(pos)
 }
 
-// connect makes the new edges, those of nodes that follow each other next to each other.
+// buildEdges creates the new edges. Edges of consecutive nodes are adjacent in memory.
 func (r *rebuilder) buildEdges() {
 	old := r.from.nodes
 	total := 0
@@ -289,7 +289,8 @@ func (r *rebuilder) buildEdges() {
 	}
 }
 
-// copyTo makes dst a node that does the same.
+// copyTo copies the fields of a node. A node has an atomic field, so it cannot be copied by
+// assignment.
 func (n *node) copyTo(dst *node) {
 	dst.kind, dst.transfer, dst.refs, dst.waits = n.kind, n.transfer, n.refs, n.waits
 	dst.numIn, dst.in, dst.count, dst.numOut = n.numIn, n.in, n.count, n.numOut

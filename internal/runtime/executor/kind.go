@@ -1,25 +1,25 @@
 package executor
 
-// kind is how a node is executed.
+// kind is the way in which a node is executed.
 type kind uint8
 
 const (
-	compute  kind = iota // by its kernel
-	noop                 // not at all
-	trigger              // like noop, and never dead
-	constant             // its value is known
-	forward              // the output is the input
-	switchOp             // the input goes to one of the outputs
-	switchN              // the same with more than two outputs
-	merge                // the first live input
-	enter                // into iteration 0 of a child frame
-	exit                 // into the parent frame
-	next                 // into the next iteration
-	arg                  // an argument of the run
-	retval               // a result of the run
+	compute  kind = iota // calls its kernel
+	noop                 // does nothing
+	trigger              // does nothing, and is never dead
+	constant             // copies the value of its attribute
+	forward              // moves the input to the output
+	switchOp             // moves the input to one of two outputs
+	switchN              // moves the input to one of n outputs
+	merge                // moves its first live input to the output
+	enter                // delivers into iteration 0 of a child frame
+	exit                 // delivers into the parent frame
+	next                 // delivers into the next iteration
+	arg                  // takes an argument of the run
+	retval               // sets a result of the run
 )
 
-// kinds are the operations that the executor knows. All others are executed by their kernels.
+// kinds maps the operations that the executor implements. All others run their kernels.
 var kinds = map[string]kind{
 	"NoOp": noop, "ControlTrigger": trigger, "Const": constant,
 	"Identity": forward, "RefIdentity": forward, "StopGradient": forward, "PreventGradient": forward, "LoopCond": forward,
@@ -29,7 +29,8 @@ var kinds = map[string]kind{
 	"_Arg": arg, "_DeviceArg": arg, "_Retval": retval, "_DeviceRetval": retval,
 }
 
-// transfers are the operations between devices: they run on dead inputs, and receive dead outputs.
+// transfers are the operations that send or receive between devices. They run on dead inputs and
+// may receive dead outputs.
 var transfers = map[string]bool{
 	"_Send": true, "_HostSend": true, "Send": true, "_Recv": true, "_HostRecv": true, "Recv": true,
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// frameInfo is what is known of a frame before it runs.
+// frameInfo is the static description of a frame.
 type frameInfo struct {
 	index    int // in the frames of the program
 	hash     uint64
 	root     bool
-	slots    int     // inputs of all nodes
-	initial  []count // of all nodes
-	enters   int     // nodes that enter it
-	parallel int     // most iterations that run at the same time
+	slots    int     // number of inputs of all nodes
+	initial  []count // counts of all nodes at the start of an iteration
+	enters   int     // number of Enter nodes that enter it
+	parallel int     // maximum of concurrent iterations
 }
 
-// layout finds the frames of a graph while it is compiled.
+// layout assigns the nodes of a graph to frames during compilation.
 type layout struct {
 	program *program
 	frames  *graph.Frames
@@ -44,7 +44,7 @@ func newLayout(p *program, g *graph.Graph) (*layout, error) {
 	return l, nil
 }
 
-// named returns the frame of a name. Names of frames are unique in a graph.
+// named returns the frame of the given name, which is unique in a graph.
 func (l *layout) named(name string) *frameInfo {
 	f := l.byName[name]
 	if f == nil {
@@ -55,7 +55,7 @@ func (l *layout) named(name string) *frameInfo {
 	return f
 }
 
-// place gives a node its slots and its count.
+// assign sets the frame, the slots and the count of a node.
 func (l *layout) assign(n *node, gn *graph.Node) {
 	f := l.infos[l.frames.RunsIn[gn.ID]]
 	n.frame = int32(f.index)

@@ -30,7 +30,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// TestNestedLoops adds i*j for all i, j below 7.
+// TestNestedLoops sums i*j over all i, j below 7.
 func TestNestedLoops(t *testing.T) {
 	for _, parallel := range []int{1, 3, 10} {
 		for _, op := range []string{"Add2", "AddLater"} {
@@ -57,7 +57,7 @@ func TestNestedLoops(t *testing.T) {
 	}
 }
 
-// TestLoopOnDeadBranch puts a loop on the branch of a condition that is not taken.
+// TestLoopOnDeadBranch has a loop on the branch of a condition that is not taken.
 func TestLoopOnDeadBranch(t *testing.T) {
 	for _, pred := range []bool{true, false} {
 		b := newBuilder(t)
@@ -102,8 +102,8 @@ func TestConditionInLoop(t *testing.T) {
 	wantNumber(t, &b.run(1)[0], 10<<5)
 }
 
-// TestOrderAfterLoop checks that control edges from an Exit work, and that a loop without a taker
-// of its result ends.
+// TestOrderAfterLoop checks that control edges from an Exit work, and that a loop ends if its
+// result has no consumer.
 func TestOrderAfterLoop(t *testing.T) {
 	b := newBuilder(t)
 	v := b.add("v", "Var", nil).Out(0)
@@ -171,7 +171,7 @@ func TestTransferInLoop(t *testing.T) {
 		}
 	}
 	if n := table.Parked(); n != 0 {
-		t.Errorf("%d items left in the rendezvous", n)
+		t.Errorf("%d items are left in the rendezvous", n)
 	}
 }
 

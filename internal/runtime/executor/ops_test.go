@@ -127,7 +127,7 @@ func doneTwice(c *kernel.Context, done func(error)) {
 	done(status.Internalf("second"))
 }
 
-// newWork makes a kernel that keeps a core busy for a time.
+// newWork returns a kernel that keeps a core busy for the time in its attribute.
 func newWork(c *kernel.Construction) (kernel.Kernel, error) {
 	d := time.Duration(c.Attrs.Int("micros")) * time.Microsecond
 	return kernel.Func(func(c *kernel.Context) error {

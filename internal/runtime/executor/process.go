@@ -5,7 +5,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// process executes a node that is ready, or has it executed.
+// process executes a ready node, or queues it.
 func (r *run) process(a activation) {
 	n, it := a.node, a.it
 	switch {
@@ -24,7 +24,7 @@ func (r *run) process(a activation) {
 	}
 }
 
-// compute calls the kernel of a node, or has it called.
+// compute calls the kernel of a node, or queues the call if it is expensive.
 func (r *run) compute(n *node, it *iteration, dead bool) {
 	if n.isExpensive() {
 		t := r.newTask()
@@ -37,7 +37,8 @@ func (r *run) compute(n *node, it *iteration, dead bool) {
 	r.tick++
 	finished := false
 	if r.tick&sampleMask == 0 {
-		r.checkDeadline() // loops of function calls are many short runs
+		// A loop of function calls is many short runs, which never reach pollInterval.
+		r.checkDeadline()
 		finished = t.executeTimed()
 	} else {
 		finished = t.execute()
@@ -50,14 +51,14 @@ func (r *run) compute(n *node, it *iteration, dead bool) {
 	r.conclude(t)
 }
 
-// complete takes note of a task that ran elsewhere.
+// complete concludes a task that ran outside of the ownership, and recycles it.
 func (r *run) complete(t *task) {
 	r.inFlight--
 	r.conclude(t)
 	r.freeTask(t)
 }
 
-// conclude delivers what a finished task has made.
+// conclude records the error of a finished task and finishes its node.
 func (r *run) conclude(t *task) {
 	if t.stats != nil {
 		r.opts.Stats.Collect(t.stats)
@@ -73,8 +74,9 @@ func (r *run) conclude(t *task) {
 	r.finish(t.node, t.it, t.dead, t.outs)
 }
 
-// finish ends the execution of a node: its outputs are delivered, and what nobody took is released,
-// with its inputs. outs may be the inputs. In a run that has failed nothing is delivered any more.
+// finish ends the execution of a node. It delivers the outputs and releases those without
+// consumers, and it releases the inputs. outs may be the input slots. In a run that has failed it
+// delivers nothing.
 func (r *run) finish(n *node, it *iteration, dead bool, outs []kernel.Value) {
 	if r.err != nil {
 		release(outs)
@@ -87,7 +89,7 @@ func (r *run) finish(n *node, it *iteration, dead bool, outs []kernel.Value) {
 	case exit:
 		r.leaveFrame(n, it, dead, outs)
 	case next:
-		if !dead { // the deadness of a loop ends here
+		if !dead { // dead values do not start an iteration
 			r.nextIteration(n, it, outs)
 		}
 	default:

@@ -2,14 +2,15 @@ package executor
 
 import "github.com/weft-ml/weft/kernel"
 
-// activate adds a node to those that are ready.
+// activate pushes a node on the stack of ready nodes.
 func (r *run) activate(n *node, it *iteration, dead bool) {
 	it.running++
 	r.ready = append(r.ready, activation{n, it, dead})
 }
 
-// propagate delivers the outputs of a node, none if it is dead, along its edges to an iteration.
-// Values that no edge takes stay in outs.
+// propagate delivers the outputs of a node along its edges to an iteration. A dead node delivers
+// dead values. The last edge of an output moves the value, and the others copy it with a reference
+// of their own. Values without an edge stay in outs.
 func (r *run) propagate(n *node, it *iteration, dead bool, outs []kernel.Value) {
 	for i := range n.edges {
 		e := &n.edges[i]
@@ -39,12 +40,14 @@ func (r *run) propagate(n *node, it *iteration, dead bool, outs []kernel.Value) 
 	}
 }
 
-// gone is the pending count of a Merge that has been activated: nothing that still arrives matters.
+// mergeFired is the pending count of a Merge that has been activated. Inputs that arrive later are
+// ignored.
 const mergeFired = -1 << 30
 
-// arriveAtMerge is what propagate does for an edge to a Merge. The Merge is ready when its control
-// inputs have arrived and either one live input or the deadness of all. A dead Enter makes it dead
-// at once: the loop lies on a branch that was not taken, and no NextIteration will ever come.
+// arriveAtMerge is the part of propagate for edges to a Merge. A Merge is ready when its control
+// inputs have arrived and either one live input has arrived or all inputs are dead. A dead Enter
+// makes the Merge of a loop dead at once: the loop is on a branch that was not taken, so its
+// NextIteration will never deliver.
 func (r *run) arriveAtMerge(src *node, e *edge, it *iteration, value *kernel.Value) {
 	n, c := e.dst, &it.counts[e.count]
 	if c.pending < 0 {

@@ -12,13 +12,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// An expr is part of a random program over int64 numbers. It is evaluated in two ways that must
-// agree: directly, and as a graph with Switch and Merge nodes for conditions and frames for loops.
+// expr is part of a random program over int64 numbers. It is evaluated in two ways that must agree:
+// directly, and as a graph with Switch and Merge nodes for conditions and frames for loops.
 type expr interface {
 	// eval returns the value for the values of the variables.
 	eval(vars []int64) int64
-	// build adds the expression to a graph, in a scope in which the variables have the given
-	// values.
+	// build adds the expression to a graph, in a scope that holds the values of the variables.
 	build(s *scope) graph.Output
 }
 
@@ -30,10 +29,10 @@ type (
 		op   string
 		x, y expr
 	}
-	// choice is then if x < y, and otherwise otherwise.
+	// choice has the value of then if x < y, and that of otherwise if not.
 	choice struct{ x, y, then, otherwise expr }
-	// repeat evaluates body times times, each time with a variable more: the result so far, from
-	// start. times is the remainder by 5 of the value of count, without its sign.
+	// repeat evaluates body |count%5| times. The body has one more variable, the previous result,
+	// which is start at first.
 	repeat struct {
 		count, start, body expr
 		parallel           int
@@ -68,14 +67,14 @@ func (r repeat) eval(vars []int64) int64 {
 	return value
 }
 
-// scope is a place in a graph: outside of everything, on a branch, or in a loop. A value from
-// outside of it passes through a Switch or an Enter once.
+// scope is a place in a graph: outside of all control flow, on a branch, or in a loop. A value from
+// outside a scope enters it through one Switch or Enter.
 type scope struct {
 	b      *builder
 	outer  *scope
-	vars   []graph.Output // of this scope alone, after those of the outer ones
-	bring  func(outside graph.Output) graph.Output
-	inside map[graph.Output]graph.Output // values brought in
+	vars   []graph.Output // of this scope only; they follow those of the outer scopes
+	enter  func(outside graph.Output) graph.Output
+	inside map[graph.Output]graph.Output // from a value outside to its value inside
 }
 
 func (s *scope) variable(i int) graph.Output {
@@ -99,13 +98,13 @@ func (s *scope) importValue(v graph.Output) graph.Output {
 	if in, ok := s.inside[v]; ok {
 		return in
 	}
-	in := s.bring(v)
+	in := s.enter(v)
 	s.inside[v] = in
 	return in
 }
 
-// number returns a constant in the scope: one from outside of everything, so that it is dead where
-// the scope is.
+// number returns a constant in the scope. The constant itself is outside of all scopes, so its
+// value is dead where the scope is dead.
 func (s *scope) number(v int64) graph.Output {
 	if s.outer == nil {
 		return s.b.number(v)
@@ -113,8 +112,8 @@ func (s *scope) number(v int64) graph.Output {
 	return s.importValue(s.outer.number(v))
 }
 
-func (s *scope) within(bring func(graph.Output) graph.Output) *scope {
-	return &scope{b: s.b, outer: s, bring: bring, inside: map[graph.Output]graph.Output{}}
+func (s *scope) within(enter func(graph.Output) graph.Output) *scope {
+	return &scope{b: s.b, outer: s, enter: enter, inside: map[graph.Output]graph.Output{}}
 }
 
 func (v variable) build(s *scope) graph.Output { return s.variable(int(v)) }
@@ -138,13 +137,12 @@ func (c choice) build(s *scope) graph.Output {
 func (r repeat) build(s *scope) graph.Output {
 	limit := s.b.add("", "Times", nil, r.count.build(s)).Out(0)
 	start, zero := r.start.build(s), s.number(0)
-	frame := fmt.Sprintf("loop_%d", s.b.NumIDs()) // its own
+	frame := fmt.Sprintf("loop_%d", s.b.NumIDs()) // unique
 	limit = s.b.enter(frame, limit, constEnter)
 	return s.b.loop(frame, r.parallel, []graph.Output{zero, start},
 		func(v []graph.Output) graph.Output { return s.b.add("", "Less2", nil, v[0], limit).Out(0) },
 		func(v []graph.Output) []graph.Output {
-			// In the last iteration, where the body is dead, values from outside have to be as
-			// well.
+			// In the last iteration the body is dead, so values from outside must be dead too.
 			loop := s.within(func(outside graph.Output) graph.Output {
 				n := s.b.typed("Identity", s.b.enter(frame, outside, constEnter))
 				s.b.ConnectControl(v[0].Node, n)
@@ -155,7 +153,8 @@ func (r repeat) build(s *scope) graph.Output {
 		})[1]
 }
 
-// generate returns a random expression of at most the given size over numbered variables.
+// generate returns a random expression of at most the given size over the given number of
+// variables.
 func generate(rng *rand.Rand, size, vars int, loops bool) expr {
 	if size <= 1 {
 		if rng.IntN(3) == 0 {
@@ -208,7 +207,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// TestRandomDeadness compares which nodes of random acyclic graphs are dead with a plain recursive
+// TestRandomDeadness compares which nodes of random acyclic graphs are dead with a recursive
 // definition.
 func TestRandomDeadness(t *testing.T) {
 	for seed := range uint64(300) {
@@ -243,10 +242,10 @@ func TestRandomDeadness(t *testing.T) {
 }
 
 // deadGraph is a random graph of Switch and Merge nodes with control edges. Every Merge takes both
-// sides of one Switch, so that at most one of its inputs is live.
+// sides of one Switch, so at most one of its inputs is live.
 type deadGraph struct {
 	b    *builder
-	memo map[*graph.Node][]bool // which outputs are live
+	memo map[*graph.Node][]bool // whether each output is live
 }
 
 func (d *deadGraph) grow(rng *rand.Rand, n int) {
@@ -285,8 +284,8 @@ func (d *deadGraph) grow(rng *rand.Rand, n int) {
 	}
 }
 
-// live returns which outputs of a node are live; a node without outputs has one, for its control
-// edges.
+// live reports for each output of a node whether it is live. A node without outputs has one
+// element, for its control edges.
 func (d *deadGraph) live(n *graph.Node) []bool {
 	if known, ok := d.memo[n]; ok {
 		return known
@@ -306,7 +305,7 @@ func (d *deadGraph) live(n *graph.Node) []bool {
 	case "ControlTrigger":
 		runs = true
 	case "Merge":
-		// A dead control input does not kill a Merge that has a live input.
+		// A dead control input does not make a Merge with a live input dead.
 		runs = ins > 0
 	}
 	out := []bool{runs, runs}
@@ -318,7 +317,7 @@ func (d *deadGraph) live(n *graph.Node) []bool {
 	return out
 }
 
-// runs reports whether a node is executed, which is what its control edges tell.
+// runs reports whether a node is executed, that is, whether its control edges are live.
 func (d *deadGraph) runs(n *graph.Node) bool {
 	out := d.live(n)
 	return out[0] || out[1]

@@ -40,9 +40,9 @@ func TestUninitialized(t *testing.T) {
 	}
 }
 
-// TestIdentityOfAVariableReadsLate pins what synchronous training counts on: the consumer of an
-// Identity of a variable takes the value when it runs, here after an update that the Identity
-// itself did not wait for.
+// TestIdentityOfAVariableReadsLate checks a property that synchronous training relies on: the
+// consumer of an Identity of a variable takes the value when it runs, here after an update that the
+// Identity itself did not wait for.
 func TestIdentityOfAVariableReadsLate(t *testing.T) {
 	b := newBuilder(t)
 	v := b.add("v", "Var", nil).Out(0)
@@ -63,7 +63,8 @@ func TestIdentityOfAVariableReadsLate(t *testing.T) {
 	}
 }
 
-// TestVariableIsReadInEveryIteration squares a variable, read outside of a loop, in the loop.
+// TestVariableIsReadInEveryIteration squares a variable in a loop. The variable is read outside of
+// the loop.
 func TestVariableIsReadInEveryIteration(t *testing.T) {
 	b := newBuilder(t)
 	v := b.add("v", "Var", nil).Out(0)

@@ -2,26 +2,33 @@ package executor
 
 import "sync/atomic"
 
-// region is a part of a graph that runs as one node. Its nodes are cheap and have no effects, and
-// what they make goes to other nodes of the region only, except for what the last one makes, the
-// root. So nobody can tell whether each runs when its own inputs have arrived, or all when all
-// have. In logic synthesis it is called a fanout-free region.
+// region is a fused region: a part of a graph that runs as one node.
+//
+// The simple design executes every node on its own. Kernels below 5 µs then stay on one core,
+// because waking a goroutine costs as much as two or three of them. Fifty chains of additions took
+// 221 ns a node without regions and take 123 with them (docs/performance.md, "Cones").
+//
+// Invariants: all nodes are cheap and have no effects. The outputs of all nodes except the last,
+// the root, are consumed within the region only, by data edges. Running the region when all its
+// inputs have arrived is therefore unobservable: its interior values have no other consumer. (A
+// fanout-free cone, in logic synthesis.) A region has no Merge, so a dead input of any node makes
+// the root dead.
 type region struct {
-	// in an order in which they can run. Edges lead from one to another; those of the root are the
-	// region's.
+	// Nodes in an order in which they can run. The edges of interior nodes lead to other nodes of
+	// the region. The edges of the root are those of the region.
 	nodes []node
-	slow  atomic.Int32
+	slow  atomic.Int32 // consecutive slow calls
 }
 
-// What a region takes that is not cheap any more, in nanoseconds, and for how many calls one after
-// the other: a single call may have been interrupted.
+// A region is dropped after slowRegionCalls consecutive calls that took slowRegionNanos, five times
+// the time for which regions are built. A single slow call may have been interrupted by the system.
 const (
 	slowRegionNanos = 500_000
 	slowRegionCalls = 8
 )
 
-// isSlow takes note of the time of a call. It reports whether the region has become slow, with larger
-// inputs for example.
+// isSlow records the time of a call. It reports whether the region has become slow, for example
+// because its inputs have grown.
 func (reg *region) isSlow(nanos int64) bool {
 	if nanos >= slowRegionNanos {
 		return reg.slow.Add(1) >= slowRegionCalls
@@ -32,8 +39,8 @@ func (reg *region) isSlow(nanos int64) bool {
 	return false
 }
 
-// callRegion calls the kernels of a region. The inputs of its nodes from outside have arrived; the
-// others are filled here.
+// callRegion calls the kernels of a region. The inputs from outside the region have arrived in
+// their slots. callRegion fills the other slots.
 func (t *task) callRegion(reg *region) {
 	n := &reg.nodes[0]
 	defer func() {
@@ -58,7 +65,8 @@ func (t *task) callRegion(reg *region) {
 			if t.err != nil || t.ctx.Dead {
 				release(outs)
 				t.outputs(t.node)
-				t.dead = i+1 < len(reg.nodes) // not of the root, which has run
+				// If the root itself has run, its control edges stay live.
+				t.dead = i+1 < len(reg.nodes)
 				return
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestRegions makes graphs and looks at what is fused, and whether the results are the same.
+// TestRegions checks what is fused, and that results are the same with and without regions.
 func TestRegions(t *testing.T) {
 	const kernels, nodes = 2, 5
 	for _, tt := range []struct {
@@ -29,19 +29,19 @@ func TestRegions(t *testing.T) {
 			right := b.add("r", "Add2", nil, b.add("rl", "Add2", nil, x, x).Out(0), b.add("rr", "Mul2", nil, x, x).Out(0))
 			return b.add("root", "Add2", nil, left.Out(0), right.Out(0)).Out(0)
 		}, "lr ll l\nrr rl r root\n"},
-		{"branches that meet", func(b *builder, x graph.Output) graph.Output {
+		{"branches that join", func(b *builder, x graph.Output) graph.Output {
 			a := b.add("a", "Add2", nil, x, x).Out(0)
 			p, q := b.add("p", "Add2", nil, a, x).Out(0), b.add("q", "Mul2", nil, a, a).Out(0)
 			return b.add("z", "Add2", nil, p, q).Out(0)
 		}, "a q p z\n"},
-		{"a value that goes elsewhere too", func(b *builder, x graph.Output) graph.Output {
+		{"a value with another consumer", func(b *builder, x graph.Output) graph.Output {
 			a := b.add("a", "Add2", nil, x, x).Out(0)
 			m := b.add("m", "Add2", nil, a, a).Out(0)
 			b.ret(1, m)
 			n := b.add("n", "Add2", nil, m, m).Out(0)
 			return b.add("z", "Add2", nil, n, n).Out(0)
 		}, "a m\nn z\n"},
-		{"a node that waits", func(b *builder, x graph.Output) graph.Output {
+		{"an asynchronous node", func(b *builder, x graph.Output) graph.Output {
 			a := b.add("a", "Add2", nil, x, x).Out(0)
 			m := b.add("m", "Add2", nil, a, a).Out(0)
 			later := b.add("later", "AddLater", nil, m, m).Out(0)
@@ -97,8 +97,8 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// TestDeadNodesInRegions has a kernel that makes its output dead, as the root of a region and within one. What
-// a control edge tells must not depend on whether there is a region.
+// TestDeadNodesInRegions has a kernel that makes its output dead, as the root of a region and
+// inside one. The deadness along a control edge must not depend on whether the node is in a region.
 func TestDeadNodesInRegions(t *testing.T) {
 	for _, region := range []string{"a p", "a p z"} {
 		b := newBuilder(t)
@@ -175,7 +175,7 @@ func TestSlowRegionsAreDropped(t *testing.T) {
 		run()
 	}
 	if e.Regions() == "" {
-		t.Error("the region has ended early")
+		t.Error("the region was dropped too early")
 	}
 	run()
 	if e.Regions() != "" {

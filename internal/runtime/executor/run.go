@@ -9,37 +9,39 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// run is the state of one run of an executor. Its owner has everything but the last group of fields
-// to itself.
+// run is the state of one run of an executor. All fields except those of the last group belong to
+// the run's owner, see the package documentation.
 type run struct {
 	p       *program
 	step    *kernel.Step
 	opts    RunOptions
 	done    func(error)     // of RunAsync; nil for Run
-	stepCtx stepContext     // of the step; nil if its context does not tell
-	stopped <-chan struct{} // closed when the step is cancelled; nil with life
-	err     *status.Error   // the first
+	stepCtx stepContext     // of the step; nil if its context has no such methods
+	stopped <-chan struct{} // closed when the step is cancelled; nil if stepCtx is set
+	err     *status.Error   // the first error
 	over    bool
 
 	ready    []activation // a stack
 	root     frame
-	inFlight int   // tasks that are not finished, or in the inbox
-	inline   *task // for kernels that the owner runs itself
-	tasks    *task // recycled, linked by next
-	frames   *frame
-	iters    []*iteration // recycled, by the index of their frame
-	tick     uint
-	pace     parallel.Yielder
+	inFlight int          // tasks that are enqueued or asynchronous and not concluded
+	inline   *task        // for kernels that the owner executes itself
+	tasks    *task        // recycled tasks, linked by next
+	frames   *frame       // recycled frames, linked by sibling
+	iters    []*iteration // recycled iterations, by the index of their frame
+	tick     uint         // calls of cheap kernels, for sampling
+	yielder  parallel.Yielder
 
 	completions completionQueue
 	queue       runQueue
-	parked      atomic.Bool   // the goroutine of Run waits for wake
-	wake        chan struct{} // a token makes it the owner, or ends its wait
-	refs        atomic.Int32  // goroutines that may touch the run, plus one until it is over
+	parked      atomic.Bool // the goroutine of Run waits for wake
+	// a token wakes the goroutine of Run: it is the owner, or the run is over
+	wake chan struct{}
+	refs atomic.Int32 // goroutines that may access the run, plus one until the run is over
 }
 
-// stepContext is a context that can be asked cheaply whether it has ended, and at the price of a look at
-// the clock whether its time is over. Who waits makes it watch both first.
+// stepContext is a context that can be polled. Cancelled costs one atomic load and ignores a
+// deadline whose timer is not armed. CancelledOrExpired also reads the clock. Arm must be called
+// before blocking on Done. *stepctx.Context implements it.
 type stepContext interface {
 	Cancelled() bool
 	CancelledOrExpired() bool
@@ -48,14 +50,15 @@ type stepContext interface {
 
 var _ stepContext = (*stepctx.Context)(nil)
 
-// activation is a node that is ready in an iteration.
+// activation is a ready node in an iteration.
 type activation struct {
 	node *node
 	it   *iteration
 	dead bool
 }
 
-// begin returns the state of a new run, which the caller owns and is a visitor of.
+// begin returns the state of a new run. The caller owns the run and holds one of its two
+// references.
 func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 	p := e.program()
 	if opts.Stats != nil {
@@ -70,7 +73,7 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 		r.root.info = p.frames[0]
 		r.inline = r.newTask()
 	}
-	r.step, r.opts, r.pace = step, opts, parallel.Yielder{}
+	r.step, r.opts, r.yielder = step, opts, parallel.Yielder{}
 	if r.stepCtx, _ = step.Context.(stepContext); r.stepCtx == nil {
 		r.stopped = step.Context.Done()
 	}
@@ -81,17 +84,17 @@ func (e *Executor) begin(step *kernel.Step, opts RunOptions) *run {
 	for _, n := range p.roots {
 		r.activate(n, it, false)
 	}
-	// The stack hands out the last first.
+	// The owner takes nodes from the end of the stack.
 	for i, j := 0, len(r.ready)-1; i < j; i, j = i+1, j-1 {
 		r.ready[i], r.ready[j] = r.ready[j], r.ready[i]
 	}
 	return r
 }
 
-// work runs nodes as the owner, or jobs, as long as there is something for this goroutine. It
-// reports whether the run is over.
+// work executes nodes as the owner, or queued tasks as a helper, until no work is left for this
+// goroutine. It reports whether the run is over.
 func (r *run) work(owner bool) (over bool) {
-	var pace parallel.Yielder
+	var yielder parallel.Yielder
 	for {
 		var t *task
 		if owner {
@@ -102,12 +105,12 @@ func (r *run) work(owner bool) (over bool) {
 			return false
 		}
 		owner = r.runTask(t) && r.completions.push(t)
-		pace.MaybeYield()
+		yielder.MaybeYield()
 	}
 }
 
-// runTask executes a task, unless the step has been cancelled. It reports false if the task is still
-// under way.
+// runTask executes a task, or fails it if the step has been cancelled. It returns false if the task
+// is still in flight.
 func (r *run) runTask(t *task) bool {
 	r.checkDeadline()
 	if r.isStopped() {
@@ -117,26 +120,27 @@ func (r *run) runTask(t *task) bool {
 	return t.executeTimed()
 }
 
-// own runs nodes as the owner. It returns when the run is over, or else without the ownership: with
-// a job to run, or with nothing because all that is left is under way elsewhere.
-func (r *run) runAsOwner() (job *task, over bool) {
+// runAsOwner executes nodes as the owner until the run is over or it has given up the ownership. In
+// the latter case it returns the task that this goroutine executes next, or nil if all remaining
+// tasks are in flight on other goroutines.
+func (r *run) runAsOwner() (t *task, over bool) {
 	for {
 		r.runReady()
 		if r.collect() {
 			continue
 		}
-		job := r.queue.takeNewest()
+		t := r.queue.takeNewest()
 		switch {
-		case job != nil && r.inFlight == 1: // nobody else could make progress
-			if r.runTask(job) {
-				r.complete(job)
+		case t != nil && r.inFlight == 1: // no other goroutine could make progress
+			if r.runTask(t) {
+				r.complete(t)
 			}
-			r.pace.MaybeYield()
-		case job != nil:
+			r.yielder.MaybeYield()
+		case t != nil:
 			if r.completions.release() {
-				return job, false
+				return t, false
 			}
-			r.queue.put(job)
+			r.queue.put(t)
 		case r.inFlight == 0:
 			r.end()
 			return nil, true
@@ -146,11 +150,12 @@ func (r *run) runAsOwner() (job *task, over bool) {
 	}
 }
 
-// pollInterval is how many nodes the owner runs while a job waits, before it calls for help, and before
-// it looks at the clock: whether the step's time is over, and whether to offer its core to others.
+// pollInterval is the number of nodes that the owner executes between checks. A check reads the
+// clock for the deadline, offers the core to other goroutines, and starts a helper if tasks are
+// queued. Reading the clock takes 38 ns, a third of a small node, so it is not done for every node.
 const pollInterval = 64
 
-// runReady runs ready nodes until there are none.
+// runReady processes ready nodes until the stack is empty or the step is cancelled.
 func (r *run) runReady() {
 	for n := 1; len(r.ready) > 0; n++ {
 		top := len(r.ready) - 1
@@ -166,7 +171,7 @@ func (r *run) runReady() {
 		}
 		if n%pollInterval == 0 {
 			r.checkDeadline()
-			r.pace.MaybeYield()
+			r.yielder.MaybeYield()
 			if r.queue.waiting.Load() > 0 {
 				r.startHelper()
 			}
@@ -174,7 +179,7 @@ func (r *run) runReady() {
 	}
 }
 
-// isStopped reports whether the step is cancelled.
+// isStopped reports whether the step is cancelled. It does not read the clock.
 func (r *run) isStopped() bool {
 	if r.stepCtx != nil {
 		return r.stepCtx.Cancelled()
@@ -187,15 +192,15 @@ func (r *run) isStopped() bool {
 	}
 }
 
-// check ends a step whose time is over. It is called before kernels that take long, and now and
-// then between others.
+// checkDeadline cancels a step whose deadline has passed. It is called before expensive kernels,
+// and periodically between cheap ones.
 func (r *run) checkDeadline() {
 	if r.stepCtx != nil {
 		r.stepCtx.CancelledOrExpired()
 	}
 }
 
-// collect completes the tasks in the inbox.
+// collect concludes the tasks in the completion queue. It returns false if there were none.
 func (r *run) collect() bool {
 	t := r.completions.take()
 	if t == nil {
@@ -209,8 +214,8 @@ func (r *run) collect() bool {
 	return true
 }
 
-// launch hands a task over to whoever has time first: the owner, when it is through with what is
-// cheap, or another goroutine.
+// enqueue adds an expensive task to the run queue. The owner executes it when no cheap node is
+// ready, unless a helper takes it first.
 func (r *run) enqueue(t *task) {
 	r.inFlight++
 	if r.queue.put(t) > 1 {
@@ -218,15 +223,15 @@ func (r *run) enqueue(t *task) {
 	}
 }
 
-// help starts a goroutine for the jobs that wait if a core is idle.
+// startHelper starts a helper goroutine for queued tasks if a core is idle.
 func (r *run) startHelper() {
 	if parallel.TryAcquire() {
 		r.spawn(false)
 	}
 }
 
-// spawn starts a goroutine, for which a core was claimed, that works on the run. An owner gives it
-// the ownership.
+// spawn starts a goroutine that works on the run. The caller has acquired a core for it. If owner
+// is set, the caller passes its ownership to the goroutine.
 func (r *run) spawn(owner bool) {
 	r.refs.Add(1)
 	go func() {
@@ -235,8 +240,9 @@ func (r *run) spawn(owner bool) {
 	}()
 }
 
-// resume goes on with a run that the caller has just become the owner of, on another goroutine: the
-// caller is a kernel's callback.
+// resume continues a run whose ownership the caller has just gained. The caller is the callback of
+// a kernel, so the work goes to another goroutine: to that of Run if it is parked, or else to a new
+// one.
 func (r *run) resume() {
 	if r.parked.CompareAndSwap(true, false) {
 		r.wake <- struct{}{}
@@ -246,8 +252,8 @@ func (r *run) resume() {
 	r.spawn(true)
 }
 
-// park waits until the run is over, which it reports, or until this goroutine, that of Run, is made
-// its owner.
+// park blocks the goroutine of Run until it becomes the owner or the run is over. It reports
+// whether the run is over.
 func (r *run) park() (over bool) {
 	if r.stepCtx != nil {
 		r.stepCtx.Arm()
@@ -260,7 +266,8 @@ func (r *run) park() (over bool) {
 	return r.over
 }
 
-// assist works on the run, of which this goroutine is a visitor, and leaves it.
+// runHelper works on the run and drops the reference of this goroutine. If the run ends here, it
+// wakes the goroutine of Run, or calls done.
 func (r *run) runHelper(owner bool) {
 	switch over := r.work(owner); {
 	case !over:
@@ -275,7 +282,7 @@ func (r *run) runHelper(owner bool) {
 	}
 }
 
-// leave ends the visits of n refs. The last recycles the state.
+// unref drops n references. The call that drops the last one recycles the state.
 func (r *run) unref(n int32) {
 	if r.refs.Add(-n) != 0 {
 		return
@@ -289,11 +296,11 @@ func (r *run) unref(n int32) {
 		t.ctx = kernel.Context{}
 	}
 	if r.p != r.p.e.program() || !r.p.spare.CompareAndSwap(nil, r) {
-		r.p.pool.Put(r) // from which collections take what is not used
+		r.p.pool.Put(r) // garbage collections clear the pool
 	}
 }
 
-// end is called by the owner when nothing is left to do.
+// end releases the remaining values of a run that has no work left. The owner calls it.
 func (r *run) end() {
 	r.dropIterations(&r.root)
 	for i := range r.opts.Args {
@@ -321,7 +328,7 @@ func (r *run) newTask() *task {
 	return t
 }
 
-// bind gives a task what is the same for all tasks of a run.
+// bind sets the fields of a task that are the same for all tasks of a run.
 func (r *run) bind(t *task) {
 	t.ctx.Step, t.ctx.Device, t.ctx.Depth, t.ctx.Stats = r.step, r.p.e.device, r.opts.Depth, r.opts.Stats
 }

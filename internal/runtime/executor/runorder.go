@@ -2,16 +2,18 @@ package executor
 
 import "github.com/weft-ml/weft/graph"
 
-// runOrder returns the nodes of a graph about in the order in which one goroutine runs them. Their
-// state is laid out in this order, so that a run goes through memory and does not jump: programs
-// often make the nodes of many chains in turns.
+// runOrder returns the nodes of a graph approximately in the order in which one goroutine executes
+// them. The state of the nodes is laid out in this order, so a run accesses memory mostly in
+// sequence. Client programs often create the nodes of several chains alternately. In the order of
+// the graph, 50 chains took 340 ns a node, and in run order they take 165 (docs/performance.md,
+// "The executor").
 func runOrder(g *graph.Graph) []*graph.Node {
 	var ready []*graph.Node // a stack
 	pending := make([]int, g.NumIDs())
 	for n := range g.Nodes() {
 		pending[n.ID] = n.NumInputs()
 		if kinds[n.Op.Name] == merge {
-			pending[n.ID] = 1 // the others may come round a loop
+			pending[n.ID] = 1 // the other inputs may come from a NextIteration
 		}
 		pending[n.ID] += len(n.ControlInputs())
 		if pending[n.ID] == 0 {

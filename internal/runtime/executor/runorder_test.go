@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/kernel"
 )
 
-// TestRunOrder makes the nodes of chains in turns, and one cycle: each chain lies together, and no
-// node is missing.
+// TestRunOrder creates the nodes of several chains alternately, and one cycle. The nodes of a chain
+// must be adjacent, and no node may be missing.
 func TestRunOrder(t *testing.T) {
 	g := graph.New(kernel.Default)
 	const chains, length = 3, 4

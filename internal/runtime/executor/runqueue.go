@@ -5,22 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// jobs are the expensive tasks of a run that have not begun, oldest first. The owner adds them and
-// takes the newest, whose inputs it has just made and still has in its cache; goroutines that help
-// take the oldest.
+// runQueue holds the expensive tasks of a run that have not started, oldest first. The owner adds
+// tasks and takes the newest: it has just produced the inputs of that task, so they are in the
+// cache of its core. Helper goroutines take the oldest.
 type runQueue struct {
-	waiting atomic.Int32 // their number
+	waiting atomic.Int32 // number of queued tasks
 
 	mu    sync.Mutex
 	tasks []*task // guarded by mu
-	head  int     // guarded by mu; the oldest job
+	head  int     // index of the oldest task; guarded by mu
 }
 
-// put adds a job and returns how many there are.
+// put adds a task and returns the number of queued tasks.
 func (q *runQueue) put(t *task) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// a queue that is never empty must not grow for ever
+	// Move the tasks to the front, or a queue that is never empty would grow forever.
 	if q.head > 0 && len(q.tasks) == cap(q.tasks) {
 		n := copy(q.tasks, q.tasks[q.head:])
 		clear(q.tasks[n:])
@@ -30,7 +30,7 @@ func (q *runQueue) put(t *task) int {
 	return int(q.waiting.Add(1))
 }
 
-// oldest takes the oldest job; it returns nil if there is none.
+// takeOldest removes and returns the oldest task, or nil if the queue is empty.
 func (q *runQueue) takeOldest() *task {
 	if q.waiting.Load() == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (q *runQueue) takeOldest() *task {
 	return t
 }
 
-// newest takes the newest job; it returns nil if there is none.
+// takeNewest removes and returns the newest task, or nil if the queue is empty.
 func (q *runQueue) takeNewest() *task {
 	if q.waiting.Load() == 0 {
 		return nil

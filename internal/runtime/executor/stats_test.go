@@ -22,7 +22,7 @@ func TestStatistics(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Fuse(1, 64) == "" {
-		t.Error("there are no regions, whose nodes have statistics of their own")
+		t.Error("there are no regions, so the test does not show that their nodes have statistics")
 	}
 	var c collected
 	opts := executor.RunOptions{Rets: make([]tensor.Tensor, 1), Stats: &c}

@@ -10,31 +10,32 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// task is one execution of a node by its kernel. It can run without the ownership of its run: what
-// it touches, the node's input slots, belongs to it until it is finished.
+// task is one execution of a node by its kernel. It can run outside of the ownership of its run:
+// until it is finished, the input slots of its node belong to it.
 type task struct {
 	run   *run
 	node  *node
 	it    *iteration
 	ctx   kernel.Context
 	outs  []kernel.Value
-	dead  bool // the node is: only transfers run then
+	dead  bool // the node is dead; only transfers run then
 	err   error
-	stats *NodeStats // nil when nobody asked
+	stats *NodeStats // nil if no statistics are collected
 
 	state  atomic.Int32 // of an asynchronous kernel
-	finish func(error)  // finished, as the callback of asynchronous kernels
-	next   *task        // in the inbox or the free list
+	finish func(error)  // method value of done, the callback of asynchronous kernels
+	next   *task        // in the completion queue or the list of recycled tasks
 }
 
-// States of an asynchronous kernel's task.
+// States of the task of an asynchronous kernel. ComputeAsync and its callback race: the later one
+// of the two concludes the task.
 const (
 	starting int32 = iota // ComputeAsync has not returned
-	waiting               // it has, and the callback has not come
-	finished              // the callback has come
+	waiting               // ComputeAsync has returned, and the callback has not been called
+	finished              // the callback has been called
 )
 
-// prepare makes the task ready to execute n, whose inputs have arrived in it.
+// prepare sets up the task to execute n in an iteration in which its inputs have arrived.
 func (t *task) prepare(n *node, it *iteration, dead bool) {
 	t.node, t.it, t.dead = n, it, dead
 	ctx := &t.ctx
@@ -46,7 +47,7 @@ func (t *task) prepare(n *node, it *iteration, dead bool) {
 	}
 }
 
-// outputs makes slab for the outputs of a node.
+// outputs returns the output slots of the task, resized for a node.
 func (t *task) outputs(n *node) []kernel.Value {
 	if cap(t.outs) < int(n.numOut) {
 		t.outs = make([]kernel.Value, n.numOut)
@@ -55,8 +56,8 @@ func (t *task) outputs(n *node) []kernel.Value {
 	return t.outs
 }
 
-// execute calls the kernel. It reports false if the task is still under way: it will be pushed to
-// the inbox.
+// execute calls the kernel. It returns false if the task is still in flight; it will be pushed to
+// the completion queue.
 func (t *task) execute() bool {
 	n := t.node
 	if n.refs {
@@ -82,7 +83,8 @@ func (t *task) execute() bool {
 	return !t.state.CompareAndSwap(starting, waiting)
 }
 
-// measure is execute with the time of the call added to the node's average.
+// executeTimed is execute, and adds the time of the call to the node's average. It drops all
+// regions if one has become slow.
 func (t *task) executeTimed() bool {
 	n, begin := t.node, mono.Nanos()
 	finished := t.execute()
@@ -112,13 +114,13 @@ func (t *task) callAsync() {
 	t.node.async.ComputeAsync(&t.ctx, t.finish)
 }
 
-// panicked turns the panic of a node's kernel into an error of its step.
+// panicked logs the panic of a kernel and returns it as an error of the step.
 func (t *task) panicked(n *node, v any) error {
 	t.run.p.e.log.Error("kernel panic", "node", n.name, "op", n.op, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	return status.Internalf("Kernel of op %s panicked: %v", n.op, v)
 }
 
-// done takes the result of an asynchronous kernel. A second call is ignored.
+// done is the callback of an asynchronous kernel. It ignores a second call.
 func (t *task) done(err error) {
 	if t.state.Load() == finished {
 		return
@@ -130,7 +132,7 @@ func (t *task) done(err error) {
 	}
 }
 
-// check verifies what the kernel left as outputs.
+// check verifies the outputs of the kernel and completes the statistics.
 func (t *task) check() {
 	if t.stats != nil {
 		t.stats.end()
@@ -139,7 +141,8 @@ func (t *task) check() {
 	t.verify(t.node)
 }
 
-// verify is check for one node, which is the task's or part of its region.
+// verify checks the error and the outputs of one node, which is that of the task or part of its
+// region.
 func (t *task) verify(n *node) {
 	if t.err != nil {
 		t.err = n.explain(t.err)
@@ -164,5 +167,5 @@ func (t *task) verify(n *node) {
 	}
 }
 
-// present reports whether a value is one: a dead output is not.
+// present reports whether a value is set. A dead output is not.
 func present(v *kernel.Value) bool { return v.Tensor.Initialized() || v.Ref != nil }
