@@ -1,12 +1,11 @@
-// Package rendezvous is where the tensors of one step change hands.
+// Package rendezvous exchanges the tensors of one step between producers and consumers.
 //
-// Producers send under a key and never wait. Consumers ask under a key, before or after the tensor
-// has come, and are called back. Values under one key are delivered in the order in which they were
-// sent, each to one consumer.
+// A producer sends a tensor under a key and never waits. A consumer requests a key, before or after
+// the tensor is sent, and is called back. Values under one key are delivered in the order in which
+// they were sent, each to one consumer.
 //
-// A [Table] has no goroutine: a consumer runs on the goroutine that brought its tensor, or that
-// aborted the step. A call is made outside of the table's lock, so that a consumer may use the
-// table.
+// A [Table] has no goroutine. A consumer is called on the goroutine that sends its tensor or aborts
+// the step. The table's lock is not held during the call, so a consumer may use the table.
 package rendezvous
 
 import (
@@ -20,38 +19,40 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// maxParked bounds the values and consumers that wait in a table. Keys come from peers as well.
+// maxParked bounds the values and consumers in a table. Peers choose keys too, so without a bound
+// they could exhaust the memory of the task.
 const maxParked = 1 << 20
 
-// Done receives what was asked for: the tensor, whose reference it owns, whether it is dead, or why
-// it never comes.
+// Done is the callback of a consumer. It receives the tensor, whose reference it owns, and whether
+// the tensor is dead, or the error that ended the step.
 type Done = func(t tensor.Tensor, dead bool, err error)
 
-// Table holds the tensors of one step that nobody has asked for yet and the consumers whose tensors
-// have not come. It implements kernel.Rendezvous and is safe for concurrent use. The zero Table is
-// empty.
+// Table holds the tensors of one step that no consumer has requested and the consumers whose
+// tensors have not been sent. It implements kernel.Rendezvous and is safe for concurrent use. The
+// zero Table is empty.
 type Table struct {
 	mu     sync.Mutex
-	err    error           // guarded by mu; why the step ended
-	queues map[place]*item // guarded by mu; the oldest item of each key; made when there is one
-	parked int             // guarded by mu; items in queues
+	err    error              // error that ended the step; guarded by mu
+	queues map[tableKey]*item // oldest item of each key; created with the first item; guarded by mu
+	parked int                // number of items in queues; guarded by mu
 }
 
-// place is a key in one execution of its node. It compares faster than the key's text, which loops
-// would have to make anew in every iteration.
-type place struct {
+// tableKey is a key in one execution of its node. Its comparison is cheaper than that of the key's
+// text, and a loop needs no new text in every iteration.
+type tableKey struct {
 	prefix string
 	at     kernel.FrameIter
 }
 
-// item is a value that was sent, or a consumer that waits. Items of one key are all of one sort.
+// item is a value that was sent or a consumer that waits. The queue of a key holds items of one
+// kind only.
 type item struct {
 	value tensor.Tensor
 	dead  bool
-	done  Done // not nil for a consumer
+	done  Done // nil for a value
 	next  *item
-	last  *item // in the oldest item of a key
-	kept  bool  // its maker still knows the item: it is not reused
+	last  *item // newest item of the key; set in the oldest item only
+	kept  bool  // its creator still refers to it, so it must not be recycled
 }
 
 var items = sync.Pool{New: func() any { return new(item) }}
@@ -71,30 +72,31 @@ func New() *Table { return &Table{} }
 // NewForStep is [New] with the type of [kernel.Step.NewRendezvous].
 func NewForStep() kernel.Rendezvous { return New() }
 
-// parsePlace splits the text of a key. Text that no node can have made is a key like any other.
-func parsePlace(text string) place {
+// parseKey splits the text of a key into its prefix and its frame and iteration. A text without
+// them is a key with the zero frame and iteration.
+func parseKey(text string) tableKey {
 	if cut := strings.LastIndexByte(text, ';') + 1; cut > 0 {
 		frame, iter, ok := strings.Cut(text[cut:], ":")
 		f, errFrame := strconv.ParseUint(frame, 10, 64)
 		i, errIter := strconv.ParseInt(iter, 10, 64)
 		if ok && errFrame == nil && errIter == nil {
-			return place{text[:cut], kernel.FrameIter{Frame: f, Iter: i}}
+			return tableKey{text[:cut], kernel.FrameIter{Frame: f, Iter: i}}
 		}
 	}
-	return place{prefix: text}
+	return tableKey{prefix: text}
 }
 
-// Send implements kernel.Rendezvous. It fails, and releases t, once the step has ended.
+// Send implements kernel.Rendezvous. After the end of the step it releases t and returns an error.
 func (r *Table) Send(key *kernel.Key, at kernel.FrameIter, t tensor.Tensor, dead bool) error {
-	return r.send(place{key.Prefix(), at}, t, dead)
+	return r.send(tableKey{key.Prefix(), at}, t, dead)
 }
 
-// SendText is Send under the text of a key, as it comes over the wire.
+// SendText is [Table.Send] under the text of a key, as it is received from the network.
 func (r *Table) SendText(key string, t tensor.Tensor, dead bool) error {
-	return r.send(parsePlace(key), t, dead)
+	return r.send(parseKey(key), t, dead)
 }
 
-func (r *Table) send(p place, t tensor.Tensor, dead bool) error {
+func (r *Table) send(p tableKey, t tensor.Tensor, dead bool) error {
 	it := newItem()
 	it.value, it.dead = t, dead
 	waiting, err := r.match(p, it)
@@ -114,17 +116,17 @@ func (r *Table) send(p place, t tensor.Tensor, dead bool) error {
 func (r *Table) Recv(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Tensor, dead bool, err error)) {
 	it := newItem()
 	it.done = done
-	r.recv(place{key.Prefix(), at}, it)
+	r.recv(tableKey{key.Prefix(), at}, it)
 }
 
-// RecvText is Recv under the text of a key, as it comes over the wire.
+// RecvText is [Table.Recv] under the text of a key, as it is received from the network.
 func (r *Table) RecvText(key string, done Done) {
 	it := newItem()
 	it.done = done
-	r.recv(parsePlace(key), it)
+	r.recv(parseKey(key), it)
 }
 
-func (r *Table) recv(p place, it *item) {
+func (r *Table) recv(p tableKey, it *item) {
 	done := it.done
 	value, err := r.match(p, it)
 	switch {
@@ -137,15 +139,15 @@ func (r *Table) recv(p place, it *item) {
 	}
 }
 
-// Await waits for the tensor under the text of a key, until it comes, the step ends, or ctx does. A
-// wait that is given up leaves the tensor to others.
+// Await waits for the tensor under the text of a key, until it is sent, the step ends, or ctx ends.
+// If ctx ends first, the tensor stays available to other consumers.
 func (r *Table) Await(ctx context.Context, key string) (t tensor.Tensor, dead bool, err error) {
 	came := make(chan struct{})
 	it := &item{kept: true, done: func(v tensor.Tensor, d bool, e error) {
 		t, dead, err = v, d, e
 		close(came)
 	}}
-	p := parsePlace(key)
+	p := parseKey(key)
 	r.recv(p, it)
 	select {
 	case <-came:
@@ -158,10 +160,10 @@ func (r *Table) Await(ctx context.Context, key string) (t tensor.Tensor, dead bo
 	return t, dead, err
 }
 
-// TakeText returns the oldest value under the text of a key, with its reference. It reports false
-// if there is none.
+// TakeText returns the oldest value under the text of a key, with its reference. It does not wait;
+// ok is false if there is no value.
 func (r *Table) TakeText(key string) (t tensor.Tensor, dead, ok bool, err error) {
-	p := parsePlace(key)
+	p := parseKey(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first := r.queues[p]
@@ -174,9 +176,10 @@ func (r *Table) TakeText(key string) (t tensor.Tensor, dead, ok bool, err error)
 	return t, dead, true, nil
 }
 
-// match returns the oldest item under a key if it is of the other sort than it, having removed it.
-// Otherwise it parks it.
-func (r *Table) match(p place, it *item) (*item, error) {
+// match looks for the counterpart of it under a key: a consumer for a value, or a value for a
+// consumer. It removes and returns the oldest counterpart and recycles it. If there is none, it
+// parks it and returns nil.
+func (r *Table) match(p tableKey, it *item) (*item, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
@@ -196,7 +199,7 @@ func (r *Table) match(p place, it *item) (*item, error) {
 	r.parked++
 	if first == nil {
 		if r.queues == nil {
-			r.queues = map[place]*item{}
+			r.queues = map[tableKey]*item{}
 		}
 		it.last = it
 		r.queues[p] = it
@@ -204,11 +207,11 @@ func (r *Table) match(p place, it *item) (*item, error) {
 		first.last.next = it
 		first.last = it
 	}
-	return nil, nil //nolint:nilnil // parked: there is neither
+	return nil, nil //nolint:nilnil // the item was parked
 }
 
-// removeLocked takes an item, which follows prev, out of its queue.
-func (r *Table) removeLocked(p place, it, prev *item) {
+// removeLocked removes an item, whose predecessor is prev, from its queue.
+func (r *Table) removeLocked(p tableKey, it, prev *item) {
 	r.parked--
 	switch {
 	case prev != nil:
@@ -224,8 +227,9 @@ func (r *Table) removeLocked(p place, it, prev *item) {
 	}
 }
 
-// withdraw removes a consumer and reports whether it was still waiting.
-func (r *Table) withdraw(p place, it *item) bool {
+// withdraw removes a consumer. It returns false if the consumer has been called or is about to be
+// called.
+func (r *Table) withdraw(p tableKey, it *item) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var prev *item
@@ -238,8 +242,8 @@ func (r *Table) withdraw(p place, it *item) bool {
 	return false
 }
 
-// Abort ends the step: values are released, and every consumer, waiting or still to come, gets err.
-// Only the first call counts.
+// Abort ends the step with an error: it releases all values, and every consumer, waiting or later,
+// receives err. Only the first call has an effect.
 func (r *Table) Abort(err error) {
 	r.mu.Lock()
 	if r.err != nil {
@@ -263,17 +267,18 @@ func (r *Table) Abort(err error) {
 	}
 }
 
-// manyPlaces is how many keys a table may have had at once that is used again. The map of a larger
-// one takes long to clear.
-const manyPlaces = 64
+// maxReusedKeys bounds the keys in a table that is reused. Clearing a map takes time proportional
+// to the largest size it has had.
+const maxReusedKeys = 64
 
-// Reset readies the table of a step that is over for another one: what nobody has asked for is
-// released. It reports false, and does nothing, if the step was aborted, if somebody still waits,
-// or if the table has grown. Nobody else may use it.
+// Reset prepares the table of a finished step for another step and releases the values that no
+// consumer has requested. It returns false, and the table must be discarded, if the step was
+// aborted, if a consumer is waiting, or if the table has grown too large. No other goroutine may
+// use the table.
 func (r *Table) Reset() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err != nil || len(r.queues) > manyPlaces {
+	if r.err != nil || len(r.queues) > maxReusedKeys {
 		return false
 	}
 	for _, it := range r.queues {
@@ -294,10 +299,10 @@ func (r *Table) Reset() bool {
 	return true
 }
 
-// Close ends a step that is over: what nobody has asked for is released.
+// Close ends a step that is over and releases the values that no consumer has requested.
 func (r *Table) Close() { r.Abort(status.Cancelledf("The step has ended.")) }
 
-// Parked returns how many values and consumers wait.
+// Parked returns the number of values and consumers in the table.
 func (r *Table) Parked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,7 +22,7 @@ var root = kernel.FrameIter{}
 
 func key(name string) *kernel.Key { return kernel.NewKey(alice, 7890, bob, name) }
 
-// get waits for what is under a key, which may be made by another *kernel.Key than the sender's.
+// get waits for the value under a key. The *kernel.Key may be another one than the sender's.
 func get(t *testing.T, r *Table, name string) (tensor.Tensor, bool, error) {
 	t.Helper()
 	return r.Await(t.Context(), key(name).At(root))
@@ -46,7 +46,7 @@ func TestSendThenReceive(t *testing.T) {
 	}
 	wantValue(t, r, "foo", "hello")
 	if n := r.Parked(); n != 0 {
-		t.Errorf("%d items left", n)
+		t.Errorf("%d items are left", n)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestFramesAreSeparate(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNoFrame(t *testing.T) {
+func TestKeysWithoutFrame(t *testing.T) {
 	r := New()
 	for _, text := range []string{"", ";", "abc", "a;b;c;d;abc", "a;b;c;d;1:2:3", "a;b;c;d;-1:0", "a;b;c;d;99999999999999999999:0"} {
 		if err := r.SendText(text, tensor.Scalar(text), false); err != nil {
@@ -159,7 +159,7 @@ func TestTextThatIsNoFrame(t *testing.T) {
 	}
 }
 
-func TestWaitIsGivenUp(t *testing.T) {
+func TestAwaitIsCancelled(t *testing.T) {
 	r := New()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -168,11 +168,11 @@ func TestWaitIsGivenUp(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if n := r.Parked(); n != 0 {
-		t.Errorf("%d items left", n)
+		t.Errorf("%d items are left", n)
 	}
 
-	// A value that is there wins over a context that is done only if it is seen first: both
-	// outcomes are right, but the value is never lost.
+	// The context is done and a value is available. Either may be chosen, but the value must not be
+	// lost.
 	if err := r.Send(key("foo"), root, tensor.Scalar("hello"), false); err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +181,11 @@ func TestWaitIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestSomeGiveUp has four consumers of one key, of which the second and the last give up before two
-// values come.
-func TestSomeGiveUp(t *testing.T) {
+// TestConsumersWithdraw has four consumers of one key. The second and the last withdraw before two
+// values are sent.
+func TestConsumersWithdraw(t *testing.T) {
 	r := New()
-	p := place{key("foo").Prefix(), root}
+	p := tableKey{key("foo").Prefix(), root}
 	got := make([]string, 4)
 	waiting := make([]*item, 4)
 	for i := range waiting {
@@ -255,7 +255,7 @@ func TestAbortThenSendOrReceive(t *testing.T) {
 	}
 }
 
-func TestCloseReleasesWhatIsLeft(t *testing.T) {
+func TestCloseReleasesValues(t *testing.T) {
 	r := New()
 	mem := make([]byte, 4)
 	freed := false
@@ -268,11 +268,11 @@ func TestCloseReleasesWhatIsLeft(t *testing.T) {
 	}
 	r.Close()
 	if !freed || r.Parked() != 0 {
-		t.Errorf("freed %t, %d items left", freed, r.Parked())
+		t.Errorf("freed %t, %d items are left", freed, r.Parked())
 	}
 }
 
-func TestTooManyWait(t *testing.T) {
+func TestTooManyItems(t *testing.T) {
 	r := New()
 	r.parked = maxParked
 	if err := r.Send(key("foo"), root, tensor.Scalar("x"), false); status.CodeOf(err) != status.ResourceExhausted {
@@ -280,9 +280,9 @@ func TestTooManyWait(t *testing.T) {
 	}
 }
 
-// TestManyMeet sends and receives a value under each of many keys on goroutines of their own, in
-// any order.
-func TestManyMeet(t *testing.T) {
+// TestManyKeys sends and receives one value under each of many keys, on separate goroutines and in
+// random order.
+func TestManyKeys(t *testing.T) {
 	r := New()
 	const n = 200
 	rng := rand.New(rand.NewPCG(17, 1))
@@ -299,11 +299,11 @@ func TestManyMeet(t *testing.T) {
 	}
 	all.Wait()
 	if left := r.Parked(); left != 0 {
-		t.Errorf("%d items left", left)
+		t.Errorf("%d items are left", left)
 	}
 }
 
-// TestEveryConsumerIsCalledOnce aborts a table that is in use.
+// TestEveryConsumerIsCalledOnce aborts a table in use.
 func TestEveryConsumerIsCalledOnce(t *testing.T) {
 	r := New()
 	const n = 500
@@ -338,7 +338,7 @@ func FuzzParsePlace(f *testing.F) {
 	f.Add("/job:a;0000000000000001;/job:b;edge_1_x;0:0")
 	f.Add("a;b;c;d;18446744073709551615:-1")
 	f.Fuzz(func(t *testing.T, text string) {
-		p := parsePlace(text)
+		p := parseKey(text)
 		if p.prefix != text && !strings.HasPrefix(text, p.prefix) {
 			t.Errorf("%q has prefix %q", text, p.prefix)
 		}
@@ -392,7 +392,7 @@ func TestTakeText(t *testing.T) {
 	}
 	r.RecvText(text, func(tensor.Tensor, bool, error) {})
 	if _, _, ok, _ := r.TakeText(text); ok {
-		t.Error("took a consumer for a value")
+		t.Error("returned a consumer as a value")
 	}
 	why := status.Abortedf("why")
 	r.Abort(why)
@@ -418,10 +418,10 @@ func TestReset(t *testing.T) {
 	}
 	r.RecvText("waits", func(tensor.Tensor, bool, error) {})
 	if r.Reset() {
-		t.Error("a table is used again for which somebody waits")
+		t.Error("a table with a waiting consumer was reset")
 	}
 	r.Abort(status.Abortedf("why"))
 	if r.Reset() {
-		t.Error("a table is used again that was aborted")
+		t.Error("an aborted table was reset")
 	}
 }

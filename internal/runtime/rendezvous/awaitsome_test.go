@@ -12,7 +12,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// indexes sends numbers under their names and returns the keys of what came, in order.
+// indexes returns the indexes of the keys of values, sorted.
 func indexes(values []Value) (out []int) {
 	for _, v := range values {
 		out = append(out, v.Index)
@@ -42,7 +42,7 @@ func TestAwaitSome(t *testing.T) {
 			}
 		}
 		if n := r.Parked(); n != 0 {
-			t.Errorf("%d still wait", n)
+			t.Errorf("%d consumers still wait", n)
 		}
 		go func() {
 			synctest.Wait()
@@ -55,7 +55,7 @@ func TestAwaitSome(t *testing.T) {
 	})
 }
 
-func TestAwaitSomeThatEnds(t *testing.T) {
+func TestAwaitSomeIsCancelled(t *testing.T) {
 	r := New()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -69,7 +69,8 @@ func TestAwaitSomeThatEnds(t *testing.T) {
 	}
 }
 
-// However producers and consumers meet, every value comes once.
+// TestAwaitSomeOfMany checks that every value is received once, in any order of producers and
+// consumers.
 func TestAwaitSomeOfMany(t *testing.T) {
 	const n = 200
 	r := New()
@@ -95,7 +96,7 @@ func TestAwaitSomeOfMany(t *testing.T) {
 		}
 		for _, v := range values {
 			if want := keys[int(tensor.Value[float32](&v.Tensor))]; left[v.Index] != want {
-				t.Errorf("%q is where %q should be", left[v.Index], want)
+				t.Errorf("the index is that of key %q, the value that of key %q", left[v.Index], want)
 			}
 			left[v.Index] = ""
 		}
@@ -103,6 +104,6 @@ func TestAwaitSomeOfMany(t *testing.T) {
 	}
 	wg.Wait()
 	if r.Parked() != 0 {
-		t.Errorf("%d values came twice", r.Parked())
+		t.Errorf("%d values are left", r.Parked())
 	}
 }
