@@ -8,8 +8,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// allToAll sends row i of the input to device i and gathers what all devices have sent, each in the
-// place that it asked for, or else in that of its rank.
+// allToAll sends row i of the input to device i. It returns a tensor with the rows that all devices
+// have sent to this one. The row of a device is at the rank that the device requested, or else at
+// its rank in the group.
 func (x *execution) allToAll(ctx context.Context) (tensor.Tensor, error) {
 	n := len(x.group.Members)
 	if x.in.Rank() == 0 || x.in.Dim(0) != n {
@@ -20,7 +21,8 @@ func (x *execution) allToAll(ctx context.Context) (tensor.Tensor, error) {
 		if x.group.Members[from].task() == x.group.Members[to].task() {
 			return fmt.Sprintf("%s:%d:%d", x.key, from, to)
 		}
-		return fmt.Sprintf("%s%d%d", x.key, from, to) // TensorFlow's, which is not always clear
+		// TensorFlow's key, which can be ambiguous.
+		return fmt.Sprintf("%s%d%d", x.key, from, to)
 	}
 	out, err := tensor.Alloc(x.op.DType, x.in.Shape())
 	if err != nil {
@@ -38,8 +40,8 @@ func (x *execution) allToAll(ctx context.Context) (tensor.Tensor, error) {
 		}
 		defer got.Release()
 		place := from
-		if x.group.places != nil {
-			place = x.group.places[from]
+		if x.group.userRanks != nil {
+			place = x.group.userRanks[from]
 		}
 		row := out.Rows(place, place+1)
 		copy(row.Bytes(), got.Bytes())

@@ -8,32 +8,37 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// maxBuffers bounds the requests that wait for buffers of one step. Their keys come from peers.
+// maxBuffers bounds the entries of one step. Peers choose keys too, so without a bound they could
+// exhaust the memory of the task.
 const maxBuffers = 1 << 16
 
-// Buffers is where what the devices of this task have for others waits for them while their step
-// lives. Other than in a rendezvous, who brings something waits until it has been taken: an
-// operation that ended before would let its step end, and with that the buffers. The zero Buffers
-// is empty.
+// Buffers holds the tensors that this task's devices offer to other devices during a step. Unlike a
+// rendezvous, Offer blocks until the tensor is taken: an operation that returned earlier would let
+// its step end, which drops the buffers. Buffers is safe for concurrent use. The zero Buffers is
+// empty.
 //
-// A step that failed is run again under its number. What its first attempt still asks for by then,
-// or offers, counts for nothing: who waits no more, though that may not have got about, is passed
-// over, and of two that ask for the same the later one is served.
+// A step that failed is run again under the same number, and requests of its first attempt may
+// still arrive. Two rules keep them from disturbing the second attempt:
+//
+//   - An entry whose context has ended is dropped when the next request for its key arrives, even
+//     if the waiting goroutine has not noticed the end yet.
+//   - If two consumers request the same key, the later one is served.
 type Buffers struct {
 	mu    sync.Mutex
-	err   error              // guarded by mu; why the step ended
-	byKey map[string]*buffer // guarded by mu; made when there is something to hold
+	err   error             // error that ended the step; guarded by mu
+	byKey map[string]*entry // created with the first entry; guarded by mu
 }
 
-// buffer is one that was brought and not yet taken, or is waited for.
-type buffer struct {
-	ctx   context.Context // of who waits
-	value tensor.Tensor   // not initialized as long as nobody has brought it
-	over  chan struct{}   // closed when both have met, or nobody waits any more
+// entry is a tensor that was offered and not taken, or a request for one.
+type entry struct {
+	ctx   context.Context // of the goroutine that waits
+	value tensor.Tensor   // not initialized in a request
+	over  chan struct{}   // closed when offer and request have met, or the wait has ended
 	err   error           // set before over is closed
 }
 
-// Offer lets another device take a tensor, whose reference it takes over, and waits until it has.
+// Offer makes a tensor available under a key and takes over its reference. It blocks until another
+// device has taken the tensor, ctx ends, or the step is aborted.
 func (b *Buffers) Offer(ctx context.Context, key string, t tensor.Tensor) error {
 	e, err := b.offer(ctx, key, t)
 	if err != nil {
@@ -43,10 +48,10 @@ func (b *Buffers) Offer(ctx context.Context, key string, t tensor.Tensor) error 
 	return b.wait(ctx, key, e)
 }
 
-func (b *Buffers) offer(ctx context.Context, key string, t tensor.Tensor) (*buffer, error) {
+func (b *Buffers) offer(ctx context.Context, key string, t tensor.Tensor) (*entry, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e, err := b.otherLocked(key)
+	e, err := b.counterpartLocked(key)
 	switch {
 	case err != nil:
 		return nil, err
@@ -63,9 +68,10 @@ func (b *Buffers) offer(ctx context.Context, key string, t tensor.Tensor) (*buff
 	return e, err
 }
 
-// Take waits for what another device offers, and returns it with its reference.
+// Take blocks until another device offers a tensor under the key, ctx ends, or the step is aborted.
+// It returns the tensor with its reference.
 func (b *Buffers) Take(ctx context.Context, key string) (tensor.Tensor, error) {
-	e, err := b.ask(ctx, key)
+	e, err := b.request(ctx, key)
 	if err == nil {
 		err = b.wait(ctx, key, e)
 	}
@@ -75,10 +81,10 @@ func (b *Buffers) Take(ctx context.Context, key string) (tensor.Tensor, error) {
 	return e.value, nil
 }
 
-func (b *Buffers) ask(ctx context.Context, key string) (*buffer, error) {
+func (b *Buffers) request(ctx context.Context, key string) (*entry, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e, err := b.otherLocked(key)
+	e, err := b.counterpartLocked(key)
 	switch {
 	case err != nil:
 		return nil, err
@@ -92,34 +98,35 @@ func (b *Buffers) ask(ctx context.Context, key string) (*buffer, error) {
 	return b.addLocked(ctx, key)
 }
 
-// otherLocked returns the buffer of a key for which somebody waits, or nil.
-func (b *Buffers) otherLocked(key string) (*buffer, error) {
+// counterpartLocked returns the entry of a key whose goroutine still waits, or nil. It returns an
+// error if the step has ended.
+func (b *Buffers) counterpartLocked(key string) (*entry, error) {
 	e := b.byKey[key]
 	if e != nil && e.ctx.Err() != nil {
-		b.endLocked(key, e, givenUp(e.ctx, key))
+		b.endLocked(key, e, waitError(e.ctx, key))
 		e = nil
 	}
 	return e, b.err
 }
 
-func givenUp(ctx context.Context, key string) error {
+func waitError(ctx context.Context, key string) error {
 	return status.FromContext(ctx, "waiting for buffer "+key)
 }
 
-func (b *Buffers) addLocked(ctx context.Context, key string) (*buffer, error) {
+func (b *Buffers) addLocked(ctx context.Context, key string) (*entry, error) {
 	if len(b.byKey) >= maxBuffers {
-		return nil, status.ResourceExhaustedf("%d buffers of one step are waited for", maxBuffers)
+		return nil, status.ResourceExhaustedf("%d buffers of one step are pending", maxBuffers)
 	}
 	if b.byKey == nil {
-		b.byKey = map[string]*buffer{}
+		b.byKey = map[string]*entry{}
 	}
-	e := &buffer{ctx: ctx, over: make(chan struct{})}
+	e := &entry{ctx: ctx, over: make(chan struct{})}
 	b.byKey[key] = e
 	return e, nil
 }
 
-// endLocked ends the wait for a buffer. Without an error, both have met.
-func (b *Buffers) endLocked(key string, e *buffer, err error) {
+// endLocked ends the wait for an entry. err is nil if offer and request have met.
+func (b *Buffers) endLocked(key string, e *entry, err error) {
 	delete(b.byKey, key)
 	if e.err = err; err != nil {
 		e.value.Release()
@@ -127,7 +134,7 @@ func (b *Buffers) endLocked(key string, e *buffer, err error) {
 	close(e.over)
 }
 
-func (b *Buffers) wait(ctx context.Context, key string, e *buffer) error {
+func (b *Buffers) wait(ctx context.Context, key string, e *entry) error {
 	select {
 	case <-e.over:
 		return e.err
@@ -136,14 +143,15 @@ func (b *Buffers) wait(ctx context.Context, key string, e *buffer) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-e.over: // just now
+	case <-e.over: // ended meanwhile
 	default:
-		b.endLocked(key, e, givenUp(ctx, key))
+		b.endLocked(key, e, waitError(ctx, key))
 	}
 	return e.err
 }
 
-// Abort ends the step: all who wait, or will, get err. Only the first call counts.
+// Abort ends the step: all calls that wait, and all later calls, return err. Only the first call
+// has an effect.
 func (b *Buffers) Abort(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,7 +18,7 @@ func TestOfferWaitsUntilItIsTaken(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-offered:
-			t.Fatalf("the offer ended with %v before anybody took it", err)
+			t.Fatalf("the offer ended with %v before the tensor was taken", err)
 		default:
 		}
 		got, err := b.Take(t.Context(), "k")
@@ -46,7 +46,7 @@ func TestTakeWaitsForAnOffer(t *testing.T) {
 	})
 }
 
-func TestBuffersAreForTwo(t *testing.T) {
+func TestSecondOfferOrRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b Buffers
 		ctx, cancel := context.WithCancel(t.Context())
@@ -75,8 +75,9 @@ func TestBuffersAreForTwo(t *testing.T) {
 	})
 }
 
-// TestWhoHasGivenUpGetsNothing has somebody give up and others come before that has been seen to.
-func TestWhoHasGivenUpGetsNothing(t *testing.T) {
+// TestCancelledEntriesAreDropped cancels an offer and a request, and makes new ones before the
+// waiting goroutines have noticed the cancellation.
+func TestCancelledEntriesAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 {
 			var b Buffers
@@ -93,19 +94,19 @@ func TestWhoHasGivenUpGetsNothing(t *testing.T) {
 			go func() { ended <- b.Offer(t.Context(), "offered", tensor.Scalar[float32](2)) }()
 			for _, key := range []string{"wanted", "offered"} {
 				if got, err := b.Take(t.Context(), key); err != nil || tensor.Value[float32](&got) != 2 {
-					t.Errorf("%s: got %v, %v; want what was offered last", key, &got, err)
+					t.Errorf("%s: got %v, %v; want the tensor that was offered last", key, &got, err)
 				}
 			}
-			given := 0
+			taken := 0
 			for range 4 {
 				if err := <-ended; err == nil {
-					given++
+					taken++
 				} else {
 					wantError(t, err, status.Cancelled, "waiting for buffer")
 				}
 			}
-			if given != 2 || len(b.byKey) > 0 {
-				t.Errorf("%d were given, %d are left", given, len(b.byKey))
+			if taken != 2 || len(b.byKey) > 0 {
+				t.Errorf("%d were taken, %d are left", taken, len(b.byKey))
 			}
 		}
 	})
@@ -180,7 +181,8 @@ func checkTrees(t *testing.T, tasks, devices, source int) {
 	}
 }
 
-// TestAlignedChunk has what TensorFlow computes for pieces of float and double tensors.
+// TestAlignedChunk compares with the piece sizes that TensorFlow computes for float and double
+// tensors.
 func TestAlignedChunk(t *testing.T) {
 	for _, tt := range []struct{ elem, n, count, want int }{
 		{4, 8, 2, 16}, {4, 1, 2, 16}, {4, 64, 2, 48}, {4, 100, 3, 48}, {8, 100, 3, 40}, {2, 1000, 3, 352},
@@ -197,7 +199,7 @@ func TestOrderOfDevices(t *testing.T) {
 		{Name: "/job:worker/replica:0/task:2/device:CPU:0"}, {Name: "/job:worker/replica:0/task:10/device:CPU:10"},
 		{Name: "/job:worker/replica:0/task:10/device:CPU:2"}, {Name: "/job:ps/replica:0/task:3/device:CPU:0"},
 	}
-	order(devices)
+	sortDevices(devices)
 	for _, d := range devices {
 		got = append(got, strings.TrimPrefix(d.Name, "/job:"))
 	}
@@ -225,7 +227,7 @@ func TestSequences(t *testing.T) {
 			t.Errorf("step %d: next is %d after %d, %v", step, next, a, err)
 		}
 	}
-	for range 2 { // one who has failed may have fallen behind
+	for range 2 { // the second time for a master whose step has failed
 		a, _ := leader.Acquire(ctx, 7, nil)
 		if b, err := follower.Acquire(ctx, 7, ask); err != nil || a != b {
 			t.Errorf("got %d and %d, %v", a, b, err)

@@ -1,15 +1,17 @@
-// Package collective lets devices of several tasks compute together: every device of a group calls
-// the same operation, as an all-reduce, in a graph of its own, and all get the result.
+// Package collective implements operations that devices of several tasks execute together, such as
+// an all-reduce. Every device of a group runs the same operation in a graph of its own, and all
+// receive the result.
 //
-// Before they exchange anything, the devices find each other. One task, the leader, which all are
-// told of, gathers who joins a group and, where that matters, what each brings to an instance of an
-// operation ([Manager.CompleteGroup], [Manager.CompleteInstance]). Then the tensors go from device
-// to device without the leader: a device puts what it has for another into the buffers of its step,
-// under a key that both can tell, and the other asks for it. The rings and trees and the keys are
-// those of TensorFlow, so that a group may have members of both kinds.
+// Before they exchange tensors, the devices find each other. One task is the leader, whose name the
+// configuration gives to all tasks. It collects the members of a group and, where needed, the
+// parameters that each passes to an instance of an operation ([Manager.CompleteGroup],
+// [Manager.CompleteInstance]). Then tensors go from device to device without the leader: a device
+// offers a tensor in the buffers of its step, under a key that both sides can compute, and the
+// other device requests it. Rings, trees and keys are those of TensorFlow, so a group may have
+// members of both implementations.
 //
-// All tasks must run a collective operation in steps of the same number. [Sequences] makes the
-// masters agree on them.
+// All tasks must run a collective operation in steps with the same number. [Sequences] makes the
+// masters agree on these numbers.
 package collective
 
 import (
@@ -40,21 +42,21 @@ func (d *Device) task() string {
 // Group is a complete group of devices.
 type Group struct {
 	Key     int32
-	Type    string   // of the devices
+	Type    string   // type of the devices
 	Members []Device // by rank
 
-	places []int // that the members asked for, by rank; nil if they did not
+	userRanks []int // ranks that the members requested, by rank; nil if none
 }
 
-// rank returns the position of a device, -1 if it is no member.
+// rank returns the rank of a device, or -1 if it is not a member.
 func (g *Group) rank(name string) int {
 	return slices.IndexFunc(g.Members, func(d Device) bool { return d.Name == name })
 }
 
-// NumTasks returns on how many tasks the members are.
+// NumTasks returns the number of tasks that the members are on.
 func (g *Group) NumTasks() int { return len(g.tasks()) }
 
-// tasks returns how many members each task has; those of a task follow each other.
+// tasks returns the number of members of each task. Members of a task are consecutive.
 func (g *Group) tasks() []int {
 	var out []int
 	for i := range g.Members {
@@ -67,9 +69,9 @@ func (g *Group) tasks() []int {
 	return out
 }
 
-// order ranks devices as TensorFlow does: tasks by name, as text, and in a task devices by type and
-// number.
-func order(devices []Device) {
+// sortDevices sorts devices by rank, as TensorFlow does: tasks by name, as text, and devices of a
+// task by type and number.
+func sortDevices(devices []Device) {
 	slices.SortFunc(devices, func(a, b Device) int {
 		if c := cmp.Compare(a.task(), b.task()); c != 0 {
 			return c
@@ -83,13 +85,13 @@ func order(devices []Device) {
 	})
 }
 
-// Member is a device that joins a group.
+// Member is a request of a device to join a group.
 type Member struct {
 	Group  kernel.CollectiveGroup
 	Device Device
 }
 
-// Instance is what a device brings to an operation of its group.
+// Instance holds the parameters that a device passes to an operation of its group.
 type Instance struct {
 	Group, Size, Key int32
 	Name             string // of the node, for messages
@@ -97,27 +99,27 @@ type Instance struct {
 	DType            tensor.DType
 	Shape            tensor.Shape
 	Device           string
-	Source           bool // the device has what is broadcast
+	Source           bool // the device has the value of a broadcast
 	Offsets          []int64
-	StepID           int64 // 0 where all steps share the instance
+	StepID           int64 // 0 if all steps share the instance
 }
 
-// Buffer is a request for what another device has put into the buffers of its step.
+// Buffer is a request for a tensor that a device of another task offers in the buffers of its step.
 type Buffer struct {
 	StepID      int64
 	Key         string
-	From        Device // that has it
-	To          string // device that asks
+	From        Device // device that offers the tensor
+	To          string // device that requests it
 	Destination []byte // to be filled
 }
 
-// Peers reaches the other tasks of a cluster, which are named as in "/job:worker/replica:0/task:0".
+// Peers calls the other tasks of a cluster. Tasks are named as in "/job:worker/replica:0/task:0".
 type Peers interface {
-	// CompleteGroup joins a group at its leader.
+	// CompleteGroup joins a group at its leader and waits until it is complete.
 	CompleteGroup(ctx context.Context, leader string, m *Member) (*Group, error)
-	// CompleteInstance tells a leader what a device brings, and returns the rank of the source of a
-	// broadcast.
+	// CompleteInstance sends the parameters of a device to the leader. It returns the rank of the
+	// source of a broadcast.
 	CompleteInstance(ctx context.Context, leader string, in *Instance) (source int, err error)
-	// RecvBuf fills a buffer with what a task has under its key.
+	// RecvBuf fills a buffer with the tensor that a task offers under its key.
 	RecvBuf(ctx context.Context, task string, b *Buffer) error
 }

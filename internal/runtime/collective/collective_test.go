@@ -20,7 +20,7 @@ import (
 
 const leader = "/job:worker/replica:0/task:0"
 
-// led is the configuration of sessions whose collective groups are led by the first worker.
+// led returns the configuration of sessions whose collective groups are led by the first worker.
 func led() *pb.ConfigProto {
 	return &pb.ConfigProto{Experimental: &pb.ConfigProto_Experimental{CollectiveGroupLeader: leader}}
 }
@@ -30,12 +30,12 @@ func start(t *testing.T, tasks, devices int) *testcluster.Cluster {
 	return testcluster.New(t, testcluster.Options{Jobs: map[string]int{"worker": tasks}, CPUDevices: devices})
 }
 
-// member is where a device of a group is.
+// member returns the name of device i of a group.
 func member(i, devices int) string {
 	return fmt.Sprintf("/job:worker/task:%d/device:CPU:%d", i/devices, i%devices)
 }
 
-// names are the inputs by which an operation of the second form names its group.
+// names returns the nodes for the inputs by which a V2 operation names its group.
 func names(i int, where string, size, group, instance int) string {
 	var b strings.Builder
 	for _, in := range []struct {
@@ -47,8 +47,8 @@ func names(i int, where string, size, group, instance int) string {
 	return b.String()
 }
 
-// everywhere is a graph in which every device of a group makes one operation, "y0", "y1" and so on,
-// of its placeholder, "x0", "x1" and so on; op is what follows the inputs that name the group.
+// everywhere returns a graph in which device i of a group runs the operation y<i> on its
+// placeholder x<i>. op is the operation, attrs its attributes.
 func everywhere(size, devices int, op, attrs string) string {
 	var b strings.Builder
 	for i := range size {
@@ -69,7 +69,7 @@ func open(t *testing.T, c *testcluster.Cluster, task int, text string) *testclus
 	return s
 }
 
-// step feeds x0, x1 and so on and fetches y0, y1 and so on.
+// step feeds x0, x1, … and fetches y0, y1, …
 func step(ctx context.Context, s *testcluster.Session, in ...tensor.Tensor) ([]tensor.Tensor, error) {
 	feeds := testcluster.Feeds{}
 	var fetches []string
@@ -104,7 +104,7 @@ func wantAll(t *testing.T, got []tensor.Tensor, err error, want ...float32) {
 	}
 }
 
-// ramp returns a vector whose element j is i plus j times 0.5: sums of few of them are exact.
+// ramp returns a vector whose element j is i + j/2. Sums of few such vectors are exact.
 func ramp(i, n int) tensor.Tensor {
 	v := make([]float32, n)
 	for j := range v {
@@ -140,7 +140,7 @@ func TestReduce(t *testing.T) {
 			for j := range want {
 				want[j] = tt.want(size, float32(j))
 			}
-			for range 3 { // the group is known from the first step on
+			for range 3 { // the group is complete after the first step
 				got, err := step(t.Context(), s, in...)
 				wantAll(t, got, err, want...)
 			}
@@ -148,7 +148,7 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// TestLargeReduceOverSeveralRings has pieces of a size for which several rings are made.
+// TestLargeReduceOverSeveralRings has pieces of a size for which several rings are used.
 func TestLargeReduceOverSeveralRings(t *testing.T) {
 	const n = 6 << 20
 	s := open(t, start(t, 1, 2), 0, everywhere(2, 2, "CollectiveReduceV2", `merge_op="Add" final_op="Id" max_subdivs_per_device=0`))
@@ -204,7 +204,7 @@ func TestReduceScatter(t *testing.T) {
 	expect(t, err, status.InvalidArgument, "input of shape [5] cannot be scattered over 3 devices")
 }
 
-// broadcast is a graph in which one of several devices gives its tensor to all.
+// broadcast returns a graph in which one of several devices sends its tensor to all.
 func broadcast(size, devices, source int) string {
 	var b strings.Builder
 	for i := range size {
@@ -263,8 +263,8 @@ func TestBroadcastNeedsOneSource(t *testing.T) {
 	}
 }
 
-// TestFirstForms runs the operations that name their groups by attributes.
-func TestFirstForms(t *testing.T) {
+// TestV1Operations runs the operations that name their groups by attributes.
+func TestV1Operations(t *testing.T) {
 	const group = "T=float group_size=2 group_key=1 "
 	s := open(t, start(t, 2, 1), 0, `
 		a = Const() value=float[2]{1, 2} device=/job:worker/task:0
@@ -318,7 +318,7 @@ func TestCommunicator(t *testing.T) {
 	}
 }
 
-// replica is a graph with the part of one device alone.
+// replica returns a graph with the part of one device only.
 func replica(i, size int, attrs string) string {
 	where := member(i, 1)
 	return fmt.Sprintf("x0 = Placeholder() dtype=float\n%sy0 = CollectiveReduceV2(x0, size0, group0, instance0) T=float %s device=%s\n",
@@ -361,7 +361,7 @@ func TestGroupsThatDisagree(t *testing.T) {
 	for _, err := range errs {
 		expect(t, err, status.Internal, "but that group has size")
 	}
-	// The group is formed anew once all agree.
+	// The group is formed again once all members agree.
 	for i := range texts {
 		s := open(t, c, i, replica(i, 2, `merge_op="Add" final_op="Id"`))
 		wg.Go(func() {
@@ -376,7 +376,7 @@ func TestGroupsThatDisagree(t *testing.T) {
 	wg.Wait()
 }
 
-func TestMemberThatNeverComes(t *testing.T) {
+func TestMissingMember(t *testing.T) {
 	c := start(t, 2, 1)
 	s := open(t, c, 1, replica(1, 2, `merge_op="Add" final_op="Id" timeout_seconds=0.1`))
 	_, err := step(t.Context(), s, ramp(0, 2))
@@ -389,9 +389,9 @@ func TestMemberThatNeverComes(t *testing.T) {
 	expect(t, err, status.DeadlineExceeded)
 }
 
-func TestMemberThatLeavesBetween(t *testing.T) {
+func TestMemberMissesAStep(t *testing.T) {
 	const sum = `merge_op="Add" final_op="Id" timeout_seconds=0.2`
-	synctest.Test(t, func(t *testing.T) { // its clock stands while anything runs
+	synctest.Test(t, func(t *testing.T) { // time advances only while all goroutines wait
 		c := start(t, 2, 1)
 		sessions := []*testcluster.Session{open(t, c, 0, replica(0, 2, sum)), open(t, c, 1, replica(1, 2, sum))}
 		both := func() error {
@@ -419,7 +419,7 @@ func TestMemberThatLeavesBetween(t *testing.T) {
 	})
 }
 
-// TestRestartedMember lets a member of a group go and come again: the others notice, and the next
+// TestRestartedMember restarts the task of a member. The other members notice it, and the next
 // attempt succeeds.
 func TestRestartedMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -444,7 +444,7 @@ func TestRestartedMember(t *testing.T) {
 			t.Fatal(errs)
 		}
 		c.Restart("worker", 2)
-		for i := range sessions { // sessions with a task that was restarted are of no use
+		for i := range sessions { // sessions do not survive the restart of a task
 			sessions[i] = open(t, c, i, text(i))
 		}
 		failed := run(sessions)
@@ -474,7 +474,7 @@ func TestDeadMember(t *testing.T) {
 	expect(t, err, status.Unavailable, "/job:worker/replica:0/task:1")
 }
 
-func TestCancelledStepLetsAllGo(t *testing.T) {
+func TestCancelledStepEndsAllWaits(t *testing.T) {
 	c := start(t, 2, 1)
 	s := open(t, c, 0, everywhere(2, 1, "CollectiveReduceV2", `merge_op="Add" final_op="Id"`))
 	release := make(chan struct{})
@@ -500,7 +500,7 @@ func TestCancelledStepLetsAllGo(t *testing.T) {
 	wantAll(t, got, err, 1, 2)
 }
 
-// expect checks the code and some of the text of an error.
+// expect checks the code of an error and parts of its text.
 func expect(t *testing.T, err error, code status.Code, texts ...string) {
 	t.Helper()
 	if status.CodeOf(err) != code {

@@ -12,54 +12,54 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// maxRecords bounds the groups, and the instances, that a task keeps in mind. Their keys come from
-// peers as well.
+// maxRecords bounds the groups, and the instances, that a task stores. Peers choose their keys too.
 const maxRecords = 1 << 16
 
-// Manager keeps the groups of one task: those that it leads, and what it has learned of others from
-// their leaders.
+// Manager holds the groups of one task: those that it leads, and those that it knows from their
+// leaders. It is safe for concurrent use.
 type Manager struct {
 	mu        sync.Mutex
-	groups    map[int32]*gathering     // guarded by mu; that this task leads, by key
-	instances map[instanceID]*instance // guarded by mu; of groups that this task leads
-	known     map[groupID]*Group       // guarded by mu; of other leaders
-	// guarded by mu; what other leaders have accepted
+	groups    map[int32]*pendingGroup  // groups that this task leads, by key; guarded by mu
+	instances map[instanceID]*instance // of groups that this task leads; guarded by mu
+	remote    map[groupID]*Group       // complete groups of other leaders; guarded by mu
+	// instances that other leaders have accepted; guarded by mu
 	agreed map[groupID]map[instanceID]agreement
 }
 
-// groupID is a group as a member knows it.
+// groupID identifies a group for a member.
 type groupID struct {
 	leader string
 	key    int32
 }
 
-// NewManager returns a manager that knows no groups.
+// NewManager returns a manager without groups.
 func NewManager() *Manager {
 	return &Manager{
-		groups: map[int32]*gathering{}, instances: map[instanceID]*instance{},
-		known: map[groupID]*Group{}, agreed: map[groupID]map[instanceID]agreement{},
+		groups: map[int32]*pendingGroup{}, instances: map[instanceID]*instance{},
+		remote: map[groupID]*Group{}, agreed: map[groupID]map[instanceID]agreement{},
 	}
 }
 
-// gathering is a group that devices join. Who has joined is told when all have.
-type gathering struct {
+// pendingGroup is a group that this task leads, until and after it is complete. Calls that join it
+// wait until all members have joined.
+type pendingGroup struct {
 	size    int
 	kind    string            // type of the devices
 	members map[string]joined // by name
-	waiting map[string]int    // calls that wait, by name
+	waiting map[string]int    // number of waiting calls, by name
 
 	over  chan struct{} // closed when the group is complete or has failed
 	group *Group        // set before over is closed, unless it has failed
-	err   error         // why it has failed
+	err   error         // reason of its failure
 }
 
 type joined struct {
 	Device
-	place int32
+	userRank int32
 }
 
-// CompleteGroup joins a device to a group that this task leads and waits, no longer than ctx lives,
-// until all have joined.
+// CompleteGroup joins a device to a group that this task leads. It waits until all members have
+// joined, the group fails, or ctx ends.
 func (m *Manager) CompleteGroup(ctx context.Context, in *Member) (*Group, error) {
 	g, err := m.join(in)
 	if err != nil {
@@ -70,7 +70,7 @@ func (m *Manager) CompleteGroup(ctx context.Context, in *Member) (*Group, error)
 	case <-ctx.Done():
 		m.withdraw(in, g)
 		select {
-		case <-g.over: // just now
+		case <-g.over: // ended meanwhile
 		default:
 			return nil, m.missing(g, in.Group.Key)
 		}
@@ -78,9 +78,9 @@ func (m *Manager) CompleteGroup(ctx context.Context, in *Member) (*Group, error)
 	return g.group, g.err
 }
 
-// join adds a device to a group. A member that disagrees with the others about the group fails it
-// for all who wait: they could not succeed.
-func (m *Manager) join(in *Member) (*gathering, error) {
+// join adds a device to a group. If a member disagrees with the others about the group, the group
+// fails for all waiting calls: they could not succeed.
+func (m *Manager) join(in *Member) (*pendingGroup, error) {
 	key := in.Group.Key
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,9 +90,9 @@ func (m *Manager) join(in *Member) (*gathering, error) {
 			return nil, status.InvalidArgumentf("group_size must be positive integer but got %d", in.Group.Size)
 		}
 		if len(m.groups) >= maxRecords {
-			return nil, status.ResourceExhaustedf("%d collective groups are known", maxRecords)
+			return nil, status.ResourceExhaustedf("%d collective groups exist", maxRecords)
 		}
-		g = &gathering{
+		g = &pendingGroup{
 			size: int(in.Group.Size), kind: in.Device.Type, members: map[string]joined{}, waiting: map[string]int{}, over: make(chan struct{}),
 		}
 		m.groups[key] = g
@@ -116,8 +116,8 @@ func (m *Manager) join(in *Member) (*gathering, error) {
 	return g, nil
 }
 
-// admit adds a device if the group can take it.
-func (g *gathering) admit(in *Member) error {
+// admit adds a device to the members, or returns why it cannot join.
+func (g *pendingGroup) admit(in *Member) error {
 	d, key := in.Device, in.Group.Key
 	old, known := g.members[d.Name]
 	switch {
@@ -141,20 +141,20 @@ func (g *gathering) admit(in *Member) error {
 }
 
 // complete returns the group of all members.
-func (g *gathering) complete(key int32) (*Group, error) {
+func (g *pendingGroup) complete(key int32) (*Group, error) {
 	out := &Group{Key: key, Type: g.kind}
 	for _, m := range g.members {
 		out.Members = append(out.Members, m.Device)
 	}
-	order(out.Members)
+	sortDevices(out.Members)
 	taken := map[int32]bool{}
-	var places []int
+	var userRanks []int
 	var text []string
 	for i := range out.Members {
-		place := g.members[out.Members[i].Name].place
-		taken[place] = true
-		places = append(places, int(place))
-		text = append(text, fmt.Sprint(place))
+		userRank := g.members[out.Members[i].Name].userRank
+		taken[userRank] = true
+		userRanks = append(userRanks, int(userRank))
+		text = append(text, fmt.Sprint(userRank))
 	}
 	switch {
 	case taken[-1] && len(taken) > 1:
@@ -163,14 +163,13 @@ func (g *gathering) complete(key int32) (*Group, error) {
 	case !taken[-1] && len(taken) < g.size:
 		return nil, status.InvalidArgumentf("Duplicate ranks specified for group members. Received ranks: %s", strings.Join(text, ","))
 	case !taken[-1]:
-		out.places = places
+		out.userRanks = userRanks
 	}
 	return out, nil
 }
 
-// failLocked lets all who wait for a group know that it has failed, and forgets it, so that it can
-// be formed anew.
-func (m *Manager) failLocked(key int32, g *gathering, err error) {
+// failLocked fails a group for all waiting calls and removes it, so that it can be formed again.
+func (m *Manager) failLocked(key int32, g *pendingGroup, err error) {
 	if m.groups[key] == g {
 		delete(m.groups, key)
 	}
@@ -185,8 +184,8 @@ func (m *Manager) failLocked(key int32, g *gathering, err error) {
 	}
 }
 
-// withdraw takes a device back that no longer waits for the others.
-func (m *Manager) withdraw(in *Member, g *gathering) {
+// withdraw removes a device whose call no longer waits.
+func (m *Manager) withdraw(in *Member, g *pendingGroup) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := in.Device.Name
@@ -199,8 +198,8 @@ func (m *Manager) withdraw(in *Member, g *gathering) {
 	}
 }
 
-// missing is the error of a wait for a group that was given up.
-func (m *Manager) missing(g *gathering, key int32) error {
+// missing returns the error of a cancelled wait for a group.
+func (m *Manager) missing(g *pendingGroup, key int32) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	names := slices.Sorted(maps.Keys(g.members))
@@ -208,8 +207,7 @@ func (m *Manager) missing(g *gathering, key int32) error {
 		key, len(names), g.size-1, strings.Join(names, ", "))
 }
 
-// group returns the group that a device is in, and joins it at its leader if it is not known. Self
-// is the task's own name.
+// group returns the group of a device. If the group is unknown, it joins it at the leader.
 func (m *Manager) group(ctx context.Context, s *Step, in *Member) (*Group, error) {
 	if s.leads() {
 		return m.CompleteGroup(ctx, in)
@@ -224,8 +222,8 @@ func (m *Manager) group(ctx context.Context, s *Step, in *Member) (*Group, error
 		if g, err = s.Peers.CompleteGroup(ctx, s.Leader, in); err != nil {
 			return nil, err
 		}
-		order(g.Members)
-		if err := m.learn(id, g); err != nil {
+		sortDevices(g.Members)
+		if err := m.remember(id, g); err != nil {
 			return nil, err
 		}
 	}
@@ -246,20 +244,20 @@ func (m *Manager) group(ctx context.Context, s *Step, in *Member) (*Group, error
 func (m *Manager) lookup(id groupID) *Group {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.known[id]
+	return m.remote[id]
 }
 
-func (m *Manager) learn(id groupID, g *Group) error {
+func (m *Manager) remember(id groupID, g *Group) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.known) >= maxRecords {
-		return status.ResourceExhaustedf("%d collective groups are known", maxRecords)
+	if len(m.remote) >= maxRecords {
+		return status.ResourceExhaustedf("%d collective groups exist", maxRecords)
 	}
-	m.known[id] = g
+	m.remote[id] = g
 	return nil
 }
 
-// joinedGroup returns a group that must have been joined before.
+// joinedGroup returns a group that the device must have joined before.
 func (m *Manager) joinedGroup(s *Step, want kernel.CollectiveGroup) (*Group, error) {
 	g := m.lookup(groupID{s.Leader, want.Key})
 	if s.leads() {
@@ -276,8 +274,7 @@ func (m *Manager) joinedGroup(s *Step, want kernel.CollectiveGroup) (*Group, err
 	return g, nil
 }
 
-// forget drops what is known of another leader's group: a member, or the leader, may have been
-// restarted.
+// forget removes a group of another leader, because a member or the leader may have been restarted.
 func (m *Manager) forget(s *Step, key int32) {
 	if s.leads() {
 		return
@@ -285,6 +282,6 @@ func (m *Manager) forget(s *Step, key int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := groupID{s.Leader, key}
-	delete(m.known, id)
+	delete(m.remote, id)
 	delete(m.agreed, id)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// instanceID is an operation of a group.
+// instanceID identifies an operation of a group.
 type instanceID struct {
 	group, key int32
 	step       int64
@@ -16,12 +16,12 @@ type instanceID struct {
 
 // instance is an operation of a group that this task leads.
 type instance struct {
-	Instance // as the first device has brought it
-	// Broadcasts wait for all devices, since any of them may be the source.
+	Instance // as the first device has passed it
+	// A broadcast waits for all devices, because any of them may be the source.
 	seen   map[string]bool
-	source int // rank, -1 if it is not known
+	source int // rank, or -1 if it is unknown
 
-	over chan struct{} // closed when all that must be known is, or the instance has failed
+	over chan struct{} // closed when the source is known or not needed, or the instance has failed
 	err  error         // set before over is closed
 }
 
@@ -34,11 +34,11 @@ func (i *instance) isOver() bool {
 	}
 }
 
-// CompleteInstance compares what a device brings to an operation of a group that this task leads
-// with what the others bring, and returns the rank of the source of a broadcast, or -1. For a
-// broadcast it waits until all devices have come.
+// CompleteInstance compares the parameters of a device with those of the other members of a group
+// that this task leads. It returns the rank of the source of a broadcast, or -1. For a broadcast it
+// waits until all devices have called it, or ctx ends.
 func (m *Manager) CompleteInstance(ctx context.Context, in *Instance) (source int, err error) {
-	i, err := m.enter(in)
+	i, err := m.register(in)
 	if err != nil {
 		return 0, err
 	}
@@ -50,7 +50,7 @@ func (m *Manager) CompleteInstance(ctx context.Context, in *Instance) (source in
 	}
 }
 
-func (m *Manager) enter(in *Instance) (*instance, error) {
+func (m *Manager) register(in *Instance) (*instance, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	g := m.groups[in.Group]
@@ -67,7 +67,7 @@ func (m *Manager) enter(in *Instance) (*instance, error) {
 	id := instanceID{in.Group, in.Key, in.StepID}
 	i := m.instances[id]
 	if i == nil {
-		m.makeRoomLocked()
+		m.dropFinishedLocked()
 		i = &instance{Instance: *in, seen: map[string]bool{}, source: -1, over: make(chan struct{})}
 		m.instances[id] = i
 	}
@@ -79,19 +79,19 @@ func (m *Manager) enter(in *Instance) (*instance, error) {
 	}
 	i.arrive(in, rank, g.size)
 	if i.isOver() && i.err != nil {
-		delete(m.instances, id) // the next attempt starts anew
+		delete(m.instances, id) // the next attempt creates it again
 	}
 	return i, nil
 }
 
-// makeRoomLocked forgets the operations that nobody waits for if there are many.
-func (m *Manager) makeRoomLocked() {
+// dropFinishedLocked removes the instances without waiting calls if there are too many instances.
+func (m *Manager) dropFinishedLocked() {
 	if len(m.instances) >= maxRecords {
 		maps.DeleteFunc(m.instances, func(_ instanceID, i *instance) bool { return i.isOver() })
 	}
 }
 
-// compare checks that a device brings what another one has brought.
+// compare checks that the parameters of a device match another device's.
 func compare(i, in *Instance) error {
 	switch {
 	case i.Kind != in.Kind || i.DType != in.DType:
@@ -105,8 +105,7 @@ func compare(i, in *Instance) error {
 	return nil
 }
 
-// arrive notes that a device has come. The last one, or the first that cannot be right, ends the
-// wait.
+// arrive records the call of a device. The last device, or the first with an error, ends the wait.
 func (i *instance) arrive(in *Instance, rank, size int) {
 	if i.Kind != kernel.Broadcast {
 		close(i.over)
@@ -137,8 +136,8 @@ type agreement struct {
 	source int
 }
 
-// instance makes what a device brings known to the leader, and returns the rank of the source of a
-// broadcast. What the leader has accepted once is not asked again.
+// instance passes the parameters of a device to the leader and returns the rank of the source of a
+// broadcast. An instance that the leader has accepted is not sent again.
 func (m *Manager) instance(ctx context.Context, s *Step, in *Instance) (source int, err error) {
 	if s.leads() {
 		return m.CompleteInstance(ctx, in)

@@ -8,28 +8,28 @@ import (
 )
 
 const (
-	// chunkAlignment is what the size of the pieces of a reduction is a multiple of, in bytes: that
-	// of TensorFlow.
+	// chunkAlignment is the alignment of the pieces of a reduction in bytes. It is TensorFlow's.
 	chunkAlignment = 64
-	// maxChunk is the size in bytes above which more rings make smaller pieces.
+	// maxChunk is the size of a piece in bytes above which another ring is added.
 	maxChunk = 4 << 20
-	// defaultRings is the most rings for each device of a task where an operation does not say.
+	// defaultRings is the maximum number of rings per device of a task if the operation does not
+	// set one.
 	defaultRings = 2
 )
 
-// ring is one order of the devices, in which each sends to the next.
+// ring is an order of the devices. Each device sends to the next.
 type ring struct {
 	ranks []int // of the devices, in the order of the ring
 	at    int   // position of this device
 }
 
-// next and before return positions in the ring.
+// next and before return the position that follows or precedes a position by a distance.
 func (r *ring) next(at, by int) int { return (at + by) % len(r.ranks) }
 
 func (r *ring) before(at, by int) int { return (at + len(r.ranks) - by%len(r.ranks)) % len(r.ranks) }
 
-// rings returns an order for each of the offsets: in every task, the devices from the offset on,
-// backwards for a negative one.
+// rings returns one order per offset. In every task, the order starts at the device with that
+// offset. It is reversed for a negative offset.
 func (x *execution) rings() []ring {
 	offsets := x.op.Offsets
 	if len(offsets) == 0 {
@@ -56,7 +56,7 @@ func (x *execution) rings() []ring {
 	return out
 }
 
-// offsets returns those of as many rings as make pieces of good size.
+// offsets returns the offsets of as many rings as are needed for pieces of at most maxChunk bytes.
 func (x *execution) offsets() []int64 {
 	if x.op.MaxRings < 0 {
 		return []int64{0}
@@ -83,35 +83,35 @@ func (x *execution) offsets() []int64 {
 	return out
 }
 
-// field is a piece of the tensor on its way around a ring.
-type field struct {
+// piece is a part of the tensor that travels around a ring.
+type piece struct {
 	*ring
 	chunk  int // position in the ring of the device that sends it first
-	index  int // of the piece
-	lo, hi int // its elements
+	index  int // index of the piece, part of its keys
+	lo, hi int // range of its elements
 }
 
-func (x *execution) fieldKey(pass int, f *field, from int) string {
+func (x *execution) pieceKey(pass int, f *piece, from int) string {
 	return fmt.Sprintf("%s:%d:%d:%d", x.key, pass, f.index, from)
 }
 
-// receiveField takes a piece from the device before.
-func (x *execution) receiveField(ctx context.Context, pass int, f *field) (tensor.Tensor, error) {
+// receivePiece receives a piece from the previous device.
+func (x *execution) receivePiece(ctx context.Context, pass int, f *piece) (tensor.Tensor, error) {
 	from := f.before(f.at, 1)
-	return x.receive(ctx, f.ranks[from], x.fieldKey(pass, f, from), f.hi-f.lo)
+	return x.receive(ctx, f.ranks[from], x.pieceKey(pass, f, from), f.hi-f.lo)
 }
 
-// sendField lets the device after have a piece, of which the caller keeps its reference.
-func (x *execution) sendField(ctx context.Context, pass int, f *field, t *tensor.Tensor) error {
-	return x.send(ctx, x.fieldKey(pass, f, f.at), t.Retain())
+// sendPiece sends a piece to the next device. The caller keeps its reference.
+func (x *execution) sendPiece(ctx context.Context, pass int, f *piece, t *tensor.Tensor) error {
+	return x.send(ctx, x.pieceKey(pass, f, f.at), t.Retain())
 }
 
-// eachField calls run for all pieces of n elements at the same time, for each ring as many as there
-// are devices, with at most size elements each.
-func (x *execution) eachField(ctx context.Context, n, size int, rings []ring, run func(ctx context.Context, f *field) error) error {
+// eachPiece calls run concurrently for all pieces of n elements. Each ring has as many pieces as
+// there are devices, with at most size elements each.
+func (x *execution) eachPiece(ctx context.Context, n, size int, rings []ring, run func(ctx context.Context, f *piece) error) error {
 	count := len(x.group.Members) * len(rings)
 	return each(ctx, count, func(ctx context.Context, i int) error {
-		f := &field{ring: &rings[i%len(rings)], chunk: i / len(rings), index: i, lo: min(i*size, n), hi: min((i+1)*size, n)}
+		f := &piece{ring: &rings[i%len(rings)], chunk: i / len(rings), index: i, lo: min(i*size, n), hi: min((i+1)*size, n)}
 		if f.lo == f.hi {
 			return nil
 		}
@@ -119,7 +119,8 @@ func (x *execution) eachField(ctx context.Context, n, size int, rings []ring, ru
 	})
 }
 
-// alignedChunk returns how many elements each of count pieces has, except for the last ones.
+// alignedChunk returns the number of elements of each of count pieces. The last pieces may be
+// smaller.
 func alignedChunk(elem, n, count int) int {
 	size := (n + count - 1) / count
 	if elem >= chunkAlignment {
@@ -128,13 +129,13 @@ func alignedChunk(elem, n, count int) int {
 	return size + (chunkAlignment-size*elem%chunkAlignment)/elem
 }
 
-// flat returns a tensor as a vector, whose reference stays with it.
+// flat returns a tensor as a vector that shares the reference of t.
 func flat(t *tensor.Tensor) (tensor.Tensor, error) {
 	return t.WithShape(tensor.Shape{int64(t.NumElements())})
 }
 
-// reduce is an all-reduce in two passes. In the first, each piece goes once around its ring, and
-// every device merges its own into it; in the second the result goes around.
+// reduce is an all-reduce in two passes. In the first pass each piece goes once around its ring,
+// and every device merges its own part into it. In the second pass the result goes around.
 func (x *execution) reduce(ctx context.Context) (tensor.Tensor, error) {
 	in, err := flat(x.in)
 	if err != nil {
@@ -147,22 +148,22 @@ func (x *execution) reduce(ctx context.Context) (tensor.Tensor, error) {
 	rings := x.rings()
 	elem, n := x.op.DType.Size(), x.in.NumElements()
 	size := alignedChunk(elem, n, len(x.group.Members)*len(rings))
-	err = x.eachField(ctx, n, size, rings, func(ctx context.Context, f *field) error {
+	err = x.eachPiece(ctx, n, size, rings, func(ctx context.Context, f *piece) error {
 		own := in.Rows(f.lo, f.hi)
 		t, err := x.accumulate(ctx, f, &own)
 		if err != nil {
 			return err
 		}
-		if f.at != f.before(f.chunk, 1) { // where the result is not yet
+		if f.at != f.before(f.chunk, 1) { // the result is on another device
 			t.Release()
-			if t, err = x.receiveField(ctx, 1, f); err != nil {
+			if t, err = x.receivePiece(ctx, 1, f); err != nil {
 				return err
 			}
 		}
 		defer t.Release()
 		copy(out.Bytes()[f.lo*elem:f.hi*elem], t.Bytes())
 		if f.at != f.before(f.chunk, 2) {
-			return x.sendField(ctx, 1, f, &t)
+			return x.sendPiece(ctx, 1, f, &t)
 		}
 		return nil
 	})
@@ -173,13 +174,13 @@ func (x *execution) reduce(ctx context.Context) (tensor.Tensor, error) {
 	return out, nil
 }
 
-// accumulate merges the device's own part of a piece with what the devices before have made of it,
-// and passes the sum on. It returns the sum with a reference: on the last device of the ring, the
-// result.
-func (x *execution) accumulate(ctx context.Context, f *field, own *tensor.Tensor) (tensor.Tensor, error) {
+// accumulate merges the device's own part of a piece with the sum of the devices before it and
+// sends the sum on. It returns the sum with a reference. On the last device of the ring the sum is
+// the result.
+func (x *execution) accumulate(ctx context.Context, f *piece, own *tensor.Tensor) (tensor.Tensor, error) {
 	t := own.Retain()
 	if f.at != f.chunk {
-		got, err := x.receiveField(ctx, 0, f)
+		got, err := x.receivePiece(ctx, 0, f)
 		if err != nil {
 			t.Release()
 			return tensor.Tensor{}, err
@@ -191,7 +192,7 @@ func (x *execution) accumulate(ctx context.Context, f *field, own *tensor.Tensor
 	var err error
 	switch {
 	case f.at != f.before(f.chunk, 1):
-		err = x.sendField(ctx, 0, f, &t)
+		err = x.sendPiece(ctx, 0, f, &t)
 	case x.op.Finish != nil && len(f.ranks) > 1:
 		x.op.Finish(&t, len(f.ranks))
 	}
@@ -202,8 +203,8 @@ func (x *execution) accumulate(ctx context.Context, f *field, own *tensor.Tensor
 	return t, nil
 }
 
-// merge returns own op got, in elements that nobody else has, and takes both references. Merging is
-// commutative, so that it can happen in what has been received.
+// merge merges two tensors and takes over both references. Merging is commutative, so the result is
+// written to the elements of got if no other tensor shares them.
 func (x *execution) merge(own, got tensor.Tensor) (tensor.Tensor, error) {
 	defer own.Release()
 	if !got.Exclusive() {
@@ -218,7 +219,7 @@ func (x *execution) merge(own, got tensor.Tensor) (tensor.Tensor, error) {
 	return got, nil
 }
 
-// gather makes a tensor of what all devices have, in the order of their ranks: each piece goes once
+// gather concatenates the tensors of all devices in the order of their ranks. Each piece goes once
 // around the ring.
 func (x *execution) gather(ctx context.Context) (tensor.Tensor, error) {
 	in, err := flat(x.in)
@@ -231,19 +232,19 @@ func (x *execution) gather(ctx context.Context) (tensor.Tensor, error) {
 	}
 	x.op.Offsets = []int64{0}
 	elem, size := x.op.DType.Size(), x.in.NumElements()
-	err = x.eachField(ctx, out.NumElements(), size, x.rings(), func(ctx context.Context, f *field) error {
+	err = x.eachPiece(ctx, out.NumElements(), size, x.rings(), func(ctx context.Context, f *piece) error {
 		t := in.Retain()
 		if f.at != f.chunk {
 			t.Release()
 			var err error
-			if t, err = x.receiveField(ctx, 0, f); err != nil {
+			if t, err = x.receivePiece(ctx, 0, f); err != nil {
 				return err
 			}
 		}
 		defer t.Release()
 		copy(out.Bytes()[f.lo*elem:f.hi*elem], t.Bytes())
 		if f.at != f.before(f.chunk, 1) {
-			return x.sendField(ctx, 0, f, &t)
+			return x.sendPiece(ctx, 0, f, &t)
 		}
 		return nil
 	})
@@ -254,7 +255,7 @@ func (x *execution) gather(ctx context.Context) (tensor.Tensor, error) {
 	return out, nil
 }
 
-// reduceScatter is the first pass of an all-reduce, in which the piece of each device ends with it.
+// reduceScatter is the first pass of an all-reduce. The piece of each device ends at that device.
 func (x *execution) reduceScatter(ctx context.Context) (tensor.Tensor, error) {
 	in, err := flat(x.in)
 	if err != nil {
@@ -263,9 +264,9 @@ func (x *execution) reduceScatter(ctx context.Context) (tensor.Tensor, error) {
 	x.op.Offsets = []int64{0}
 	n, members := x.in.NumElements(), len(x.group.Members)
 	var out tensor.Tensor
-	err = x.eachField(ctx, n, n/members, x.rings(), func(ctx context.Context, f *field) error {
+	err = x.eachPiece(ctx, n, n/members, x.rings(), func(ctx context.Context, f *piece) error {
 		own := in.Rows(f.lo, f.hi)
-		f.chunk = f.next(f.chunk, 1) // what the device after it sends first comes to it last
+		f.chunk = f.next(f.chunk, 1) // the piece that the next device sends first arrives here last
 		t, err := x.accumulate(ctx, f, &own)
 		if err != nil || f.at != f.before(f.chunk, 1) {
 			t.Release()

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// groupOf returns a group with so many devices on each of some tasks.
+// groupOf returns a group with the given number of tasks and of devices per task.
 func groupOf(tasks, devices int) *Group {
 	g := &Group{}
 	for i := range tasks {
@@ -30,8 +30,8 @@ func upTo(n int) []int {
 	return out
 }
 
-// TestRings compares the orders of devices with TensorFlow's: peers of both kinds must send to the
-// same neighbours.
+// TestRings compares the orders of devices with TensorFlow's: peers of both implementations must
+// send to the same neighbors.
 func TestRings(t *testing.T) {
 	const mib = 1 << 20 / 4 // elements
 	four := upTo(4)

@@ -8,28 +8,29 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// stepBits masks the numbers of steps; the upper seven bits are 0 for uses to come.
+// stepBits masks the numbers of steps. The upper seven bits are reserved and 0.
 const stepBits = 1<<57 - 1
 
 // Sequences numbers the steps that run collective operations. Masters that run steps of one graph
-// key count from the number that the group leader has given out, so that their steps with the same
-// number run together. A number is used again after a step that has failed: the others still wait
-// with theirs. Whether they do is for the leader to say, who is asked again.
+// key count from a number that the group leader has chosen, so their steps with the same number run
+// together. After a failed step its number is used again, because the other masters may still wait
+// with theirs. Whether they do is known to the leader, so the number is fetched from it again.
+// Sequences is safe for concurrent use.
 type Sequences struct {
 	mu    sync.Mutex
-	byKey map[int64]*sequence // guarded by mu; by graph key
+	byKey map[int64]*sequence // by graph key; guarded by mu
 }
 
-// sequence is the steps of one graph key. Steps run one after the other: two at the same time could
-// not be told apart.
+// sequence is the state of one graph key. Its steps run one after the other, because the peers
+// could not distinguish two concurrent steps.
 type sequence struct {
-	turn  chan struct{} // holds a token while no step runs
-	next  int64         // guarded by Sequences.mu
-	known bool          // guarded by Sequences.mu; next is set
-	asked bool          // guarded by Sequences.mu; next came from the leader, which is another task
+	token      chan struct{} // holds a token while no step runs
+	next       int64         // guarded by Sequences.mu
+	known      bool          // next is set; guarded by Sequences.mu
+	fromLeader bool          // the leader is another task and returned next; guarded by Sequences.mu
 }
 
-// NewSequences returns sequences that have not begun.
+// NewSequences returns empty sequences.
 func NewSequences() *Sequences { return &Sequences{byKey: map[int64]*sequence{}} }
 
 func (s *Sequences) get(key int64) (*sequence, error) {
@@ -40,14 +41,14 @@ func (s *Sequences) get(key int64) (*sequence, error) {
 		if len(s.byKey) >= maxRecords {
 			return nil, status.ResourceExhaustedf("%d graphs with collective operations are known", maxRecords)
 		}
-		q = &sequence{turn: make(chan struct{}, 1)}
-		q.turn <- struct{}{}
+		q = &sequence{token: make(chan struct{}, 1)}
+		q.token <- struct{}{}
 		s.byKey[key] = q
 	}
 	return q, nil
 }
 
-// Peek returns the number of the next step of a graph key, as the leader tells it to other masters.
+// Peek returns the number of the next step of a graph key. The leader calls it for other masters.
 func (s *Sequences) Peek(key int64) (int64, error) {
 	q, err := s.get(key)
 	if err != nil {
@@ -61,20 +62,20 @@ func (s *Sequences) Peek(key int64) (int64, error) {
 	return q.next, nil
 }
 
-// Acquire waits for its turn, no longer than ctx lives, and returns the number of the next step,
-// which the leader is asked for if it is not known; ask is nil on the leader. The caller must call
-// Release.
-func (s *Sequences) Acquire(ctx context.Context, key int64, ask func(context.Context) (int64, error)) (int64, error) {
+// Acquire waits until no other step of the graph key runs, or ctx ends, and returns the number of
+// the next step. It calls fetch to get the number from the leader if it is not known; fetch is nil
+// on the leader. The caller must call Release if Acquire succeeds.
+func (s *Sequences) Acquire(ctx context.Context, key int64, fetch func(context.Context) (int64, error)) (int64, error) {
 	q, err := s.get(key)
 	if err != nil {
 		return 0, err
 	}
 	select {
-	case <-q.turn:
+	case <-q.token:
 	case <-ctx.Done():
 		return 0, status.FromContext(ctx, "waiting for another step with the same collective operations")
 	}
-	if ask == nil {
+	if fetch == nil {
 		return s.Peek(key)
 	}
 	s.mu.Lock()
@@ -83,26 +84,27 @@ func (s *Sequences) Acquire(ctx context.Context, key int64, ask func(context.Con
 	if known {
 		return next, nil
 	}
-	if next, err = ask(ctx); err != nil {
-		q.turn <- struct{}{}
+	if next, err = fetch(ctx); err != nil {
+		q.token <- struct{}{}
 		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q.next, q.known, q.asked = next, true, true
+	q.next, q.known, q.fromLeader = next, true, true
 	return next, nil
 }
 
-// Release ends the turn of a step. One that has succeeded uses its number up.
+// Release ends a step, so that the next one can run. If the step succeeded, its number is not used
+// again.
 func (s *Sequences) Release(key int64, succeeded bool) {
 	s.mu.Lock()
 	q := s.byKey[key]
 	switch {
 	case succeeded:
 		q.next = (q.next + 1) & stepBits
-	case q.asked:
+	case q.fromLeader:
 		q.known = false
 	}
 	s.mu.Unlock()
-	q.turn <- struct{}{}
+	q.token <- struct{}{}
 }

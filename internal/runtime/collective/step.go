@@ -11,14 +11,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Step is what the collective operations of one step of this task share. It implements
+// Step is the shared state of the collective operations of one step of this task. It implements
 // kernel.Collectives.
 type Step struct {
 	Manager *Manager
 	ID      int64
 	Self    string // name of the task
-	Leader  string // name of the task that leads; "" for this one
-	Peers   Peers  // nil for a task that is alone
+	Leader  string // name of the leader's task; "" for this one
+	Peers   Peers  // nil if there is no other task
 	Buffers *Buffers
 }
 
@@ -63,8 +63,8 @@ func withTimeout(ctx context.Context, d time.Duration, why error) (context.Conte
 	return context.WithTimeoutCause(ctx, d, why)
 }
 
-// explain returns the reason for which ctx has ended, if it has, in place of an error that follows
-// from that.
+// explain returns the reason for which ctx has ended, if it has, instead of an error that follows
+// from it.
 func explain(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -76,7 +76,7 @@ func explain(ctx context.Context, err error) error {
 	return why
 }
 
-// resolve finds the other devices and agrees with them on what is to be done.
+// resolve finds the group of an operation and agrees with its members on the parameters.
 func (s *Step) resolve(ctx *kernel.Context, op *kernel.Collective) (*execution, error) {
 	c, cancel := withTimeout(ctx.Context(), op.Timeout, errTimeoutJoining)
 	defer cancel()
@@ -102,7 +102,7 @@ func (s *Step) resolve(ctx *kernel.Context, op *kernel.Collective) (*execution, 
 	return x, explain(c, err)
 }
 
-// execution is one device's part in an operation, once all is known about it.
+// execution is one device's part in an operation.
 type execution struct {
 	step   *Step
 	op     *kernel.Collective
@@ -111,7 +111,7 @@ type execution struct {
 	rank   int            // of the device
 	source int            // rank of the source of a broadcast
 	key    string         // of the operation: group, instance, frame and iteration
-	in     *tensor.Tensor // borrowed; not initialized for a device that only receives
+	in     *tensor.Tensor // borrowed; not initialized on a device that only receives
 }
 
 func (x *execution) run(ctx context.Context) (out tensor.Tensor, err error) {
@@ -129,17 +129,17 @@ func (x *execution) run(ctx context.Context) (out tensor.Tensor, err error) {
 	case kernel.AllToAll:
 		out, err = x.allToAll(c)
 	default:
-		err = status.Unimplementedf("%s: there is no collective operation of kind %d on CPU devices", x.op.Name, x.op.Kind)
+		err = status.Unimplementedf("%s: collective operations of kind %d are not supported on CPU devices", x.op.Name, x.op.Kind)
 	}
 	return out, explain(c, err)
 }
 
-// send lets another device have a tensor, whose reference it takes, and waits until it has.
+// send offers a tensor to another device, takes over its reference, and waits until it is taken.
 func (x *execution) send(ctx context.Context, key string, t tensor.Tensor) error {
 	return x.step.Buffers.Offer(ctx, key, t)
 }
 
-// receive returns n elements from another device, as a vector with a reference.
+// receive returns n elements from another device as a vector with its own reference.
 func (x *execution) receive(ctx context.Context, from int, key string, n int) (tensor.Tensor, error) {
 	peer := &x.group.Members[from]
 	if peer.task() == x.step.Self {
@@ -163,7 +163,7 @@ func (x *execution) receive(ctx context.Context, from int, key string, n int) (t
 	return t, nil
 }
 
-// receiveLocal takes what another device of this task has, without copying it.
+// receiveLocal takes a tensor that another device of this task offers, without a copy.
 func (x *execution) receiveLocal(ctx context.Context, key string, n int) (tensor.Tensor, error) {
 	t, err := x.step.Buffers.Take(ctx, key)
 	if err != nil {
@@ -177,7 +177,8 @@ func (x *execution) receiveLocal(ctx context.Context, key string, n int) (tensor
 	return t, nil
 }
 
-// each calls f for 0 to n-1 at the same time and waits for all. The first error ends the others.
+// each calls f concurrently for 0 to n-1 and waits for all calls. The first error cancels the
+// others.
 func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -9,22 +9,22 @@ import (
 
 // tree is a broadcast among some devices, from the one at position source.
 type tree struct {
-	index  int   // in the keys
+	index  int   // part of the keys
 	ranks  []int // of the devices
 	at     int   // position of this device
 	source int
 }
 
-// trees returns those that this device takes part in, in the order in which they run. With several
-// tasks the value first goes from the source to one device of each task, and from there to the
-// task's others.
+// trees returns the trees that this device takes part in, in the order in which they run. With
+// several tasks the value first goes from the source to one device of each task, and from there to
+// the other devices of the task.
 func (x *execution) trees() []tree {
 	tasks := x.group.tasks()
 	var out []tree
 	between := tree{at: -1}
 	first := 0
 	for i, n := range tasks {
-		entry := 0 // the device of the task that gets the value first
+		entry := 0 // the device of the task that receives the value first
 		if x.source >= first && x.source < first+n {
 			entry = x.source - first
 			between.source = i
@@ -54,8 +54,8 @@ func (x *execution) trees() []tree {
 	return out
 }
 
-// parent returns the position that a device receives from. The tree is a binary heap of the
-// positions; a source that is not the first stands before it.
+// parent returns the position that the device receives from. The tree is a binary heap of
+// positions. A source that is not at position 0 is the parent of the heap.
 func (t *tree) parent() int {
 	if t.source == 0 {
 		return (t.at - 1) / 2
@@ -66,7 +66,7 @@ func (t *tree) parent() int {
 	return t.source
 }
 
-// children returns the positions that a device sends to.
+// children returns the positions that the device sends to.
 func (t *tree) children() []int {
 	var out []int
 	child := 2*t.at + 1
@@ -87,7 +87,7 @@ func (t *tree) children() []int {
 	return out
 }
 
-// broadcast gives all devices the tensor of the source.
+// broadcast sends the tensor of the source to all devices.
 func (x *execution) broadcast(ctx context.Context) (tensor.Tensor, error) {
 	var value tensor.Tensor
 	if x.rank == x.source {
