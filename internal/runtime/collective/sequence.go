@@ -27,7 +27,7 @@ type sequence struct {
 	token      chan struct{} // holds a token while no step runs
 	next       int64         // guarded by Sequences.mu
 	known      bool          // next is set; guarded by Sequences.mu
-	fromLeader bool          // the leader is another task and returned next; guarded by Sequences.mu
+	fromLeader bool          // next came from another task, the leader; guarded by Sequences.mu
 }
 
 // NewSequences returns empty sequences.

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// function is a function with its attributes, all of which runs on one device. It implements
+// function is a function with its attributes whose whole body runs on one device. It implements
 // kernel.Function.
 type function struct {
 	runtime *Runtime
@@ -19,16 +19,16 @@ type function struct {
 	op      *opdef.Op
 	body    func() (*graph.Body, error)
 
-	prepare sync.Once // guards the writing of the next fields
+	prepare sync.Once // sets err, exec, args and rets
 	err     error
 	exec    *executor.Executor
-	args    int // their number
-	rets    int
+	args    int // number of arguments
+	rets    int // number of results
 
 	calls sync.Pool // of *call
 }
 
-// call is one execution of a function. It is reused with its callback.
+// call is one execution of a function. It is recycled together with its callback.
 type call struct {
 	f      *function
 	done   func([]tensor.Tensor, error)
@@ -68,7 +68,7 @@ func (f *function) compile() {
 	f.exec, f.err = f.runtime.compile(f.fn, body.Graph)
 }
 
-// checkCall reports why a function cannot be called.
+// checkCall returns the reason why a function cannot be called, or nil.
 func checkCall(ctx *kernel.Context, name string, prepared error, want, got int) error {
 	switch {
 	case prepared != nil:
@@ -81,7 +81,7 @@ func checkCall(ctx *kernel.Context, name string, prepared error, want, got int) 
 	return nil
 }
 
-// end passes on what a body has returned.
+// end passes the results of a body to the caller.
 func (c *call) end(err error) {
 	if err == nil {
 		err = missing(c.rets)
@@ -99,7 +99,7 @@ func (c *call) end(err error) {
 	c.f.calls.Put(c)
 }
 
-// missing reports a result without value.
+// missing returns an error if a result has no value.
 func missing(rets []tensor.Tensor) error {
 	for i := range rets {
 		if !rets[i].Initialized() {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// distributed is a function whose parts are on several devices, or on one of another task. It
+// distributed is a function with parts on several devices, or with one part on another task. It
 // implements kernel.Function.
 type distributed struct {
 	runtime *Runtime
@@ -20,7 +20,7 @@ type distributed struct {
 	op      *opdef.Op
 	split   func() (*layout, error)
 
-	prepare sync.Once // guards the writing of the next fields
+	prepare sync.Once // sets err and layout
 	err     error
 	*layout
 }
@@ -45,28 +45,28 @@ func (f *distributed) Call(ctx *kernel.Context, args []tensor.Tensor, done func(
 		done(nil, err)
 		return
 	}
-	c := &distributedCall{distributed: f, ctx: ctx, args: args, rets: make([]tensor.Tensor, f.layout.rets), done: done, own: s}
+	c := &distributedCall{distributed: f, ctx: ctx, args: args, rets: make([]tensor.Tensor, f.layout.rets), done: done, exchange: s}
 	c.run()
 }
 
-// begin returns the step of a call.
+// begin returns the step in which the parts of a call exchange tensors.
 func (f *distributed) begin(parent *kernel.Step) (Step, error) {
 	if len(f.remotes) == 0 {
-		return here{rendezvous.New()}, nil
+		return localStep{rendezvous.New()}, nil
 	}
-	return f.runtime.family.cfg.Cluster.Begin(parent)
+	return f.runtime.set.cfg.Cluster.Begin(parent)
 }
 
-// here is the step of a call that stays on this task.
-type here struct{ *rendezvous.Table }
+// localStep is the step of a call whose parts are all on this task.
+type localStep struct{ *rendezvous.Table }
 
-func (here) Run(context.Context, string, string, []string, []tensor.Tensor, []string) ([]tensor.Tensor, error) {
+func (localStep) Run(context.Context, string, string, []string, []tensor.Tensor, []string) ([]tensor.Tensor, error) {
 	return nil, status.Internalf("the function has no part on another task")
 }
 
-func (h here) Fail(err error) { h.Abort(err) }
+func (h localStep) Fail(err error) { h.Abort(err) }
 
-func (h here) End([]string) { h.Close() }
+func (h localStep) End([]string) { h.Close() }
 
 // distributedCall is one execution of a function.
 type distributedCall struct {
@@ -76,26 +76,26 @@ type distributedCall struct {
 	rets []tensor.Tensor
 	done func([]tensor.Tensor, error)
 
-	own    Step        // of the call
-	step   kernel.Step // that of the caller, with what is the call's own
-	cancel context.CancelCauseFunc
-	stop   func() bool // ends the watch over the step
+	exchange Step        // step in which the parts exchange tensors
+	step     kernel.Step // the caller's step with the context and the rendezvous of the call
+	cancel   context.CancelCauseFunc
+	stop     func() bool // ends the watch over the context
 
 	mu      sync.Mutex
-	pending int          // guarded by mu; parts that have not ended
+	pending int          // parts that have not ended; guarded by mu
 	errs    status.Group // guarded by mu
 }
 
-// run starts all parts. The parts on this task run on this goroutine as far as they need not wait.
+// run starts all parts. A part on this task runs on this goroutine up to its first wait.
 func (c *distributedCall) run() {
 	ctx, cancel := context.WithCancelCause(c.ctx.Step.Context)
 	c.cancel = cancel
 	parent := c.ctx.Step
 	c.step = kernel.Step{
-		ID: parent.ID, Context: ctx, Cancel: c.fail, Rendezvous: c.own, Resources: parent.Resources, Session: parent.Session,
+		ID: parent.ID, Context: ctx, Cancel: c.fail, Rendezvous: c.exchange, Resources: parent.Resources, Session: parent.Session,
 		Collectives: parent.Collectives, NewRendezvous: parent.NewRendezvous,
 	}
-	c.stop = context.AfterFunc(ctx, func() { c.own.Fail(status.FromContext(ctx, "running "+c.fn.Name)) })
+	c.stop = context.AfterFunc(ctx, func() { c.exchange.Fail(status.FromContext(ctx, "running "+c.fn.Name)) })
 	c.pending = len(c.locals) + len(c.remotes) + 1
 	for _, p := range c.remotes {
 		go func() { c.ended(c.runRemote(p)) }()
@@ -112,14 +112,15 @@ func (c *distributedCall) run() {
 	c.ended(nil)
 }
 
-// fail ends the call because of an error of one part. What the others then report follows from it.
+// fail cancels the call because of the error of one part. Errors of the other parts are then
+// derived from it.
 func (c *distributedCall) fail(err error) {
 	why := status.From(err).Derive()
 	c.cancel(why)
-	c.own.Fail(why)
+	c.exchange.Fail(why)
 }
 
-// ended takes note of the end of a part, or of run itself. The last to end ends the call.
+// ended records the end of a part, or of run itself. The last one finishes the call.
 func (c *distributedCall) ended(err error) {
 	if err != nil {
 		c.fail(err)
@@ -141,7 +142,7 @@ func (c *distributedCall) finish() {
 	for i, p := range c.remotes {
 		tasks[i] = p.task
 	}
-	c.own.End(tasks)
+	c.exchange.End(tasks)
 	releaseAll(c.args)
 	err := c.errs.Summary()
 	if err == nil {
@@ -155,17 +156,17 @@ func (c *distributedCall) finish() {
 	c.done(c.rets, nil)
 }
 
-// runRemote runs the part on another task and waits for it.
+// runRemote runs a part on another task and waits for it.
 func (c *distributedCall) runRemote(p *remotePart) error {
 	args := make([]tensor.Tensor, len(p.args.indices))
 	for i, k := range p.args.indices {
 		args[i] = c.args[k]
 	}
-	handle, err := p.register(c.step.Context, c.runtime.family.cfg.Cluster)
+	handle, err := p.register(c.step.Context, c.runtime.set.cfg.Cluster)
 	if err != nil {
 		return err
 	}
-	rets, err := c.own.Run(c.step.Context, p.task, handle, p.args.keys, args, p.rets.keys)
+	rets, err := c.exchange.Run(c.step.Context, p.task, handle, p.args.keys, args, p.rets.keys)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) {
 	registerOps()
 	code := m.Run()
-	parallel.SetThreads(1) // stops the workers
+	parallel.SetThreads(1) // stops the worker goroutines
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -124,8 +124,8 @@ func count(*kernel.Context) error {
 	return nil
 }
 
-// define makes a function of int64 arguments and results. Lines of the body are "name = Op(inputs)
-// attr=value"; a line "return a, b" names the results.
+// define returns a function with int64 arguments and results. Lines of the body have the form "name
+// = Op(inputs) attr=value". A line "return a, b" lists the results.
 func define(t testing.TB, name string, args int, body string) graph.FunctionDef {
 	t.Helper()
 	def := graph.FunctionDef{Signature: opdef.Op{Name: name}, Ret: map[string]string{}}
@@ -204,7 +204,7 @@ var device = &kernel.Device{
 	Resources: kernel.NewResources("localhost"),
 }
 
-// library is a set of functions to be called.
+// library is a set of functions to call.
 type library struct {
 	testing.TB
 	graph   *graph.Graph
@@ -232,7 +232,7 @@ func newLibrary(t testing.TB, defs ...graph.FunctionDef) *library {
 	return l
 }
 
-// call calls a function as a node outside of calls does.
+// call calls a function as a node of the outermost graph does.
 func (l *library) call(name string, args ...int64) ([]tensor.Tensor, error) {
 	l.Helper()
 	f, err := l.runtime.Instantiate(opdef.Func{Name: name})
@@ -351,7 +351,7 @@ func TestCase(t *testing.T) {
 	}
 }
 
-// node is one operation outside of a graph.
+// node is an operation outside of a graph.
 type node struct {
 	*library
 	kern    kernel.Kernel

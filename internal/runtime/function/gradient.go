@@ -11,11 +11,11 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// symbolicGradient is the name under which the gradient of a function is instantiated: for
-// attribute f, a function (x…) → (y…), it is the function (x…, dy…) → (dx…).
+// symbolicGradient is the name under which the gradient of a function is instantiated. For an
+// attribute f that is a function (x…) → (y…), it is the function (x…, dy…) → (dx…).
 const symbolicGradient = "SymbolicGradient"
 
-// instantiate returns the body of a function, or of the gradient of one.
+// instantiate returns the body of a function, or of the gradient of a function.
 func (r *Runtime) instantiate(fn opdef.Func) (*graph.Body, error) {
 	if fn.Name != symbolicGradient {
 		return r.lib.InstantiateBody(fn, r.kernels)
@@ -37,7 +37,7 @@ func (r *Runtime) instantiate(fn opdef.Func) (*graph.Body, error) {
 	return differentiate(body)
 }
 
-// bodyOf returns the body of a function, which may be an operation.
+// bodyOf returns the body of a function, or a body with a single node if f names an operation.
 func (r *Runtime) bodyOf(f opdef.Func) (*graph.Body, error) {
 	if _, ok := r.lib.Lookup(f.Name); ok {
 		return r.lib.InstantiateBody(f, r.kernels)
@@ -67,7 +67,7 @@ func (r *Runtime) bodyOf(f opdef.Func) (*graph.Body, error) {
 	return body, nil
 }
 
-// addRet makes an output result i of a body.
+// addRet adds result i to a body.
 func addRet(body *graph.Body, i int, out graph.Output) error {
 	name := fmt.Sprintf("ret%d", i)
 	for body.Graph.Node(name) != nil {
@@ -81,7 +81,7 @@ func addRet(body *graph.Body, i int, out graph.Output) error {
 	return body.Graph.Connect(out, ret, 0)
 }
 
-// differentiate turns the body of a function into that of its gradient.
+// differentiate turns the body of a function into the body of its gradient.
 func differentiate(body *graph.Body) (*graph.Body, error) {
 	s := op.ScopeOf(body.Graph)
 	var xs, ys []op.Output

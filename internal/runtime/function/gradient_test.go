@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// floats makes a function of float arguments and results: each node is an operation on two values.
+// floats returns a function of float arguments and results. Each node is an operation with two
+// inputs.
 func floats(name string, args []string, nodes [][4]string, rets ...string) graph.FunctionDef {
 	def := graph.FunctionDef{Signature: opdef.Op{Name: name}, Ret: map[string]string{}}
 	for _, a := range args {
@@ -56,7 +57,7 @@ func TestSymbolicGradient(t *testing.T) {
 		{opdef.Func{Name: "square"}, []float32{3, 10}, []float32{60}},
 		// d(x³w)
 		{opdef.Func{Name: "cube"}, []float32{2, 5, 1}, []float32{60, 8}},
-		// w is not used, x is a result too
+		// w is unused, and x is also a result
 		{opdef.Func{Name: "both"}, []float32{2, 5, 1, 100}, []float32{102, 0}},
 		// an operation
 		{opdef.Func{Name: "Mul", Attrs: opdef.Attrs{"T": tensor.Float32}}, []float32{2, 5, 1}, []float32{5, 2}},

@@ -61,8 +61,8 @@ func (r *Runtime) Load(graphDef []byte) (kernel.Function, error) {
 	return &function{runtime: with, fn: fn, op: sig, body: func() (*graph.Body, error) { return body, nil }}, nil
 }
 
-// extended returns the runtime, on the same device, for the functions of a graph besides those of
-// the library. One that was made for the same functions serves again.
+// extended returns the runtime on the same device for a library with the additional functions of a
+// graph. The runtime for the same functions is reused.
 func (r *Runtime) extended(def *graph.Def) (*Runtime, error) {
 	if len(def.Library)+len(def.Gradient) == 0 {
 		return r, nil
@@ -76,16 +76,16 @@ func (r *Runtime) extended(def *graph.Def) (*Runtime, error) {
 		return nil, err
 	}
 	key := sha256.Sum256(b)
-	f := r.family
+	f := r.set
 	f.mu.Lock()
 	more := f.extended[key]
 	if more == nil {
-		more = &family{lib: f.lib.With(def.Library, def.Gradient), cfg: f.cfg, members: map[*kernel.Device]*Runtime{}, closed: f.closed}
+		more = &runtimeSet{lib: f.lib.With(def.Library, def.Gradient), cfg: f.cfg, members: map[*kernel.Device]*Runtime{}, closed: f.closed}
 		if f.extended == nil {
-			f.extended = map[[sha256.Size]byte]*family{}
+			f.extended = map[[sha256.Size]byte]*runtimeSet{}
 		}
 		f.extended[key] = more
 	}
 	f.mu.Unlock()
-	return more.on(r.device), nil
+	return more.onDevice(r.device), nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// layout is where the parts of a function are.
+// layout holds the parts of a function.
 type layout struct {
-	args, rets int // their number
+	args, rets int // numbers of arguments and results
 	locals     []localPart
 	remotes    []*remotePart
 }
@@ -22,20 +22,20 @@ type layout struct {
 // localPart is the part of a function on one device of this task.
 type localPart struct {
 	exec *executor.Executor
-	args []int // indices of the arguments that it takes
+	args []int // indexes of its arguments
 }
 
-// location is the device of a node on this task, and the task of another one: that splits its part
-// by itself.
+// location returns the part that a node belongs to: its device if that is on this task, or else its
+// task. Another task splits its part by device itself.
 func (r *Runtime) location(n *graph.Node) string {
-	if r.family.local(n.Assigned) != nil {
+	if r.set.local(n.Assigned) != nil {
 		return n.Assigned
 	}
 	task, _, _ := strings.Cut(n.Assigned, "/device:")
 	return task
 }
 
-// namer returns a function that makes names which no node of g has.
+// namer returns a function that generates names for new nodes of g.
 func namer(g *graph.Graph) func(prefix string) string {
 	last := 0
 	return func(prefix string) string {
@@ -48,22 +48,22 @@ func namer(g *graph.Graph) func(prefix string) string {
 	}
 }
 
-// lay compiles the parts on this task and prepares those on others for their tasks.
-func (r *Runtime) lay(fn opdef.Func, parts map[string]*graph.Graph, args, rets int) (*layout, error) {
+// compileLayout compiles the parts on this task and prepares the others for their tasks.
+func (r *Runtime) compileLayout(fn opdef.Func, parts map[string]*graph.Graph, args, rets int) (*layout, error) {
 	l := &layout{args: args, rets: rets}
 	for _, at := range slices.Sorted(maps.Keys(parts)) {
 		g := parts[at]
-		d := r.family.local(at)
+		d := r.set.local(at)
 		if d == nil {
 			p, err := newRemotePart(at, g)
 			if err != nil {
 				return nil, err
 			}
 			l.remotes = append(l.remotes, p)
-			r.family.keep(p)
+			r.set.addRemote(p)
 			continue
 		}
-		exec, err := r.family.on(d).compile(fn, g)
+		exec, err := r.set.onDevice(d).compile(fn, g)
 		if err != nil {
 			return nil, err
 		}
@@ -78,8 +78,8 @@ func (r *Runtime) lay(fn opdef.Func, parts map[string]*graph.Graph, args, rets i
 	return l, nil
 }
 
-// elsewhere returns the layout of a function that runs on one device of another task.
-func (r *Runtime) elsewhere(fn opdef.Func, at device.Spec) (*layout, error) {
+// remoteLayout returns the layout of a function that runs on one device of another task.
+func (r *Runtime) remoteLayout(fn opdef.Func, at device.Spec) (*layout, error) {
 	body, err := r.instantiate(fn)
 	if err != nil {
 		return nil, err
@@ -88,5 +88,5 @@ func (r *Runtime) elsewhere(fn opdef.Func, at device.Spec) (*layout, error) {
 	for n := range body.Graph.Nodes() {
 		n.Assigned = at.String()
 	}
-	return r.lay(fn, map[string]*graph.Graph{at.TaskName(): body.Graph}, len(body.Args), len(body.Rets))
+	return r.compileLayout(fn, map[string]*graph.Graph{at.TaskName(): body.Graph}, len(body.Args), len(body.Rets))
 }

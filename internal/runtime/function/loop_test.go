@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// counting is a library with loops that count a0 up to a1 by 1 and add to a2.
+// counting returns a library with loops that count a0 up to a1 by 1 and add to a2.
 func counting(t testing.TB, add string) *library {
 	t.Helper()
 	return newLibrary(t,
@@ -30,7 +30,7 @@ func TestWhile(t *testing.T) {
 	}
 }
 
-// TestLongWhile runs more iterations than a stack would bear.
+// TestLongWhile runs more iterations than the stack could hold if they were nested.
 func TestLongWhile(t *testing.T) {
 	const n = 200_000
 	counting(t, "Add2").want("count", n*(n-1)/2, 0, n, 0)
@@ -128,7 +128,7 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// TestLoopVariablesAreTakenOver checks that the body of a loop may work in place.
+// TestLoopVariablesAreTakenOver checks that the body of a loop may modify its arguments in place.
 func TestLoopVariablesAreTakenOver(t *testing.T) {
 	l := newLibrary(t,
 		define(t, "again", 2, "one = Const() value=0\n c = Less2(one:output:0, a1)\n return bool c:z:0"),

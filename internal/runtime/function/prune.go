@@ -2,15 +2,15 @@ package function
 
 import "github.com/weft-ml/weft/graph"
 
-// controlFlow are the operations that pruning keeps with all they depend on: half a loop would
-// never end.
+// controlFlow are the operations that pruning keeps together with all their inputs: a loop without
+// one of its nodes would never end.
 var controlFlow = map[string]bool{
 	"Switch": true, "RefSwitch": true, "_SwitchN": true, "Merge": true, "RefMerge": true, "Enter": true, "RefEnter": true,
 	"Exit": true, "RefExit": true, "NextIteration": true, "RefNextIteration": true, "LoopCond": true, "ControlTrigger": true,
 }
 
-// prune removes the nodes of a body that a call need not run: those that neither a result, nor a
-// control output, nor an operation with effects depends on.
+// prune removes the nodes of a body that no result, control output or stateful operation depends
+// on.
 func prune(body *graph.Body) {
 	g := body.Graph
 	keep := make([]bool, g.NumIDs())

@@ -12,30 +12,29 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Cluster runs parts of functions on other tasks.
+// Cluster runs parts of functions on other tasks. It is safe for concurrent use.
 type Cluster interface {
-	// Devices returns the devices of other tasks that nodes of functions can be placed on, by their
-	// full names, with the life that each is in. The map must not be modified.
+	// Devices returns the devices of other tasks that nodes of functions can be placed on: their
+	// incarnations by full name. The caller must not modify the map.
 	Devices() map[string]uint64
-	// Register gives a graph whose nodes are assigned to devices of a task to that task and returns
-	// a handle.
+	// Register registers a graph with a task and returns a handle. All nodes of the graph are
+	// assigned to devices of the task.
 	Register(ctx context.Context, task string, g *graph.Graph) (string, error)
-	// Deregister drops a graph if that can be done soon.
+	// Deregister drops a graph. It does not wait long: a task that is unreachable keeps the graph.
 	Deregister(task, handle string)
-	// Begin begins a step of its own for a call that is part of the given step.
+	// Begin creates a separate step for a call that is part of the given step.
 	Begin(step *kernel.Step) (Step, error)
 }
 
-// Step is a step that the parts of one call have for themselves: tensors that cross tasks are
-// exchanged in it.
+// Step is the step of one call. The parts of the call exchange tensors in it.
 type Step interface {
 	kernel.Rendezvous
-	// Run runs a registered graph on another task. It borrows the arguments, which come under the
-	// given keys, and returns the results under the keys of rets, with their references.
+	// Run runs a registered graph on another task. It borrows args, which the graph receives under
+	// keys, and returns the results under the keys of rets, with their references.
 	Run(ctx context.Context, task, handle string, keys []string, args []tensor.Tensor, rets []string) ([]tensor.Tensor, error)
-	// Fail makes all that wait for a tensor of the step get an error.
+	// Fail ends all waits for tensors of the step with an error.
 	Fail(err error)
-	// End lets the tasks forget the step.
+	// End drops the state of the step on the tasks.
 	End(tasks []string)
 }
 
@@ -44,19 +43,18 @@ type remotePart struct {
 	task       string
 	args, rets terminals
 
-	lock   chan struct{} // holds a token while nobody uses the next fields
+	lock   chan struct{} // holds a token while no goroutine accesses graph and handle
 	graph  *graph.Graph
-	handle string // "" while the task does not have the graph
+	handle string // "" if the graph is not registered
 }
 
-// terminals are the arguments or results of a part: their indices and the keys under which they
-// travel.
+// terminals are the arguments or results of a part: their indexes and rendezvous keys.
 type terminals struct {
 	indices []int
 	keys    []string
 }
 
-// newRemotePart takes over a graph. Where it has nodes for arguments and results it gets nodes that
+// newRemotePart takes over a graph. It replaces the nodes of arguments and results by nodes that
 // receive and send them.
 func newRemotePart(task string, g *graph.Graph) (*remotePart, error) {
 	p := &remotePart{task: task, graph: g, lock: make(chan struct{}, 1)}
@@ -77,11 +75,11 @@ func newRemotePart(task string, g *graph.Graph) (*remotePart, error) {
 	return p, nil
 }
 
-// incarnation is the one in the keys of arguments and results. They do not leave the task, so that
-// it need not be right.
+// incarnation is the incarnation in the keys of arguments and results. These keys are not used
+// outside of the part, so it need not be that of the device.
 const incarnation = 1
 
-// add notes an argument or result and returns the attributes of the node that stands for it.
+// add records an argument or result and returns the attributes of the node that replaces it.
 func (t *terminals) add(n *graph.Node, kind string) opdef.Attrs {
 	index := n.Attrs.Int("index")
 	name := fmt.Sprintf("%s_%d", kind, index)
@@ -128,7 +126,7 @@ func (t *terminals) send(g *graph.Graph, n *graph.Node) error {
 	return g.Connect(in, send, 0)
 }
 
-// register returns the handle of the part on its task, which gets the graph if it does not have it.
+// register returns the handle of the part. It registers the graph with the task if necessary.
 func (p *remotePart) register(ctx context.Context, c Cluster) (string, error) {
 	select {
 	case <-p.lock:
@@ -145,7 +143,7 @@ func (p *remotePart) register(ctx context.Context, c Cluster) (string, error) {
 	return p.handle, nil
 }
 
-// drop lets the task forget the part. No call is under way.
+// drop deregisters the part. No call may be in progress.
 func (p *remotePart) drop(c Cluster) {
 	if p.handle != "" {
 		c.Deregister(p.task, p.handle)

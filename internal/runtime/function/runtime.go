@@ -1,17 +1,17 @@
 // Package function runs the functions of a graph's library: the bodies of calls, branches and
 // loops.
 //
-// A [Runtime] belongs to one registered graph on one device. It makes the kernels of nodes, those
-// that call functions among them, and implements kernel.Functions for these. A function is prepared
-// at its first call: its body is instantiated, pruned and compiled for an executor, once for each
-// set of attributes. A call runs the body on the goroutine of the caller as far as that is possible
-// without waiting, as part of the caller's step: with its cancellation, rendezvous and resources.
+// A [Runtime] belongs to one registered graph on one device. It creates the kernels of nodes,
+// including those that call functions, and implements kernel.Functions for them. A function is
+// prepared at its first call: its body is instantiated, pruned and compiled for an executor, once
+// per set of attributes. A call executes the body on the goroutine of the caller up to the first
+// wait. The body is part of the caller's step and uses its cancellation, rendezvous and resources.
 //
-// A function whose nodes ask for several devices is lowered, placed and split like a graph. Its
-// parts on this task run side by side and exchange tensors in a rendezvous of the call. Parts on
-// other tasks are registered there, with nodes that receive their arguments and send their results,
-// and run as a step of its own, which belongs to the call alone: so several calls of one function
-// can be under way in a step.
+// A function whose nodes request several devices is lowered, placed and split like a graph. Its
+// parts on this task run concurrently and exchange tensors in a rendezvous of the call. Parts on
+// other tasks are registered there, with nodes that receive their arguments and send their results.
+// They run in a separate step for each call, so several calls of one function can be in progress in
+// a step.
 package function
 
 import (
@@ -25,40 +25,40 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// maxDepth bounds how deep calls nest. A function that calls itself for ever ends with an error
-// before it has used up memory.
+// maxDepth bounds the nesting of calls. A function with endless recursion fails before it exhausts
+// memory.
 const maxDepth = 2000
 
-// Config is what a runtime needs besides a library.
+// Config holds what a runtime needs besides a library.
 type Config struct {
 	Device *kernel.Device
-	// Devices are the devices of the task, with Device among them; nil if there is no other.
+	// Devices are all devices of the task, including Device; nil if there is no other.
 	Devices []*kernel.Device
-	// Cluster reaches other tasks; nil if there is none.
+	// Cluster runs parts of functions on other tasks; nil if there are none.
 	Cluster Cluster
-	// Kernels is where kernels and operations are looked up; nil for kernel.Default.
+	// Kernels is the registry of kernels and operations; nil for kernel.Default.
 	Kernels *kernel.Registry
-	// GraphVersion is the version of TensorFlow's graphs that the graph was made for.
+	// GraphVersion is the producer version of the graph, in TensorFlow's numbering.
 	GraphVersion int
-	// Log gets the stacks of kernels that panic; nil for nowhere.
+	// Log receives the stacks of kernels that panic; nil discards them.
 	Log *slog.Logger
 }
 
-// Runtime makes kernels and runs functions. It is safe for concurrent use.
+// Runtime creates kernels and runs functions. It is safe for concurrent use.
 type Runtime struct {
 	lib     *graph.Library
 	kernels *kernel.Registry
 	device  *kernel.Device
 	log     *slog.Logger
-	family  *family
+	set     *runtimeSet
 
 	mu        sync.Mutex
-	functions map[string]kernel.Function // guarded by mu; by kind, name and attributes
-	closers   []kernel.Closer            // guarded by mu; kernels of bodies that hold something
+	functions map[string]kernel.Function // by kind, name and attributes; guarded by mu
+	closers   []kernel.Closer            // kernels of bodies with a Close method; guarded by mu
 	closed    bool                       // guarded by mu
 }
 
-// NewRuntime returns a runtime for the functions of lib, which may grow.
+// NewRuntime returns a runtime for the functions of lib. Functions may be added to lib later.
 func NewRuntime(lib *graph.Library, cfg Config) *Runtime {
 	if cfg.Kernels == nil {
 		cfg.Kernels = kernel.Default
@@ -66,16 +66,16 @@ func NewRuntime(lib *graph.Library, cfg Config) *Runtime {
 	if cfg.Devices == nil {
 		cfg.Devices = []*kernel.Device{cfg.Device}
 	}
-	f := &family{lib: lib, cfg: cfg, members: map[*kernel.Device]*Runtime{}}
-	return f.on(cfg.Device)
+	f := &runtimeSet{lib: lib, cfg: cfg, members: map[*kernel.Device]*Runtime{}}
+	return f.onDevice(cfg.Device)
 }
 
-// NewKernel makes the kernel of a node. A node whose operation is a function of the library calls
-// it.
+// NewKernel creates the kernel of a node. If the operation of the node is a function of the
+// library, the kernel calls it.
 func (r *Runtime) NewKernel(n *graph.Node) (kernel.Kernel, error) {
 	c := &kernel.Construction{
 		Node: n.Name, Op: n.Op, Attrs: n.Attrs, Inputs: n.InTypes, Outputs: n.OutTypes, Device: r.device, Functions: r,
-		GraphVersion: r.family.cfg.GraphVersion, InputNode: func(i int) string { return n.Input(i).Node.Name },
+		GraphVersion: r.set.cfg.GraphVersion, InputNode: func(i int) string { return n.Input(i).Node.Name },
 	}
 	op := n.Op.Name
 	if _, ok := r.lib.Lookup(op); ok {
@@ -91,8 +91,8 @@ func (r *Runtime) NewKernel(n *graph.Node) (kernel.Kernel, error) {
 	return impl.New(c)
 }
 
-// confined is a runtime for nodes whose operation is a function: all of it runs on the device of
-// the node.
+// confined is the runtime for nodes whose operation is a function. The whole function runs on the
+// device of the node.
 type confined struct{ *Runtime }
 
 // InstantiateAcross implements kernel.Functions.
@@ -100,20 +100,20 @@ func (c confined) InstantiateAcross(fn opdef.Func) (kernel.Function, error) { re
 
 // Instantiate implements kernel.Functions.
 func (r *Runtime) Instantiate(fn opdef.Func) (kernel.Function, error) {
-	return r.remember(fn, "", func(op *opdef.Op) kernel.Function {
+	return r.cached(fn, "", func(op *opdef.Op) kernel.Function {
 		return &function{runtime: r, fn: fn, op: op, body: func() (*graph.Body, error) { return r.instantiate(fn) }}
 	})
 }
 
 // InstantiateAcross implements kernel.Functions.
 func (r *Runtime) InstantiateAcross(fn opdef.Func) (kernel.Function, error) {
-	return r.remember(fn, "across", func(op *opdef.Op) kernel.Function {
-		return &across{runtime: r, fn: fn, op: op, bound: map[string]kernel.Function{}}
+	return r.cached(fn, "across", func(op *opdef.Op) kernel.Function {
+		return &multiDevice{runtime: r, fn: fn, op: op, bound: map[string]kernel.Function{}}
 	})
 }
 
-// remember returns the function of a kind and attributes, made at the first request.
-func (r *Runtime) remember(fn opdef.Func, kind string, create func(*opdef.Op) kernel.Function) (kernel.Function, error) {
+// cached returns the function of a kind and attributes. It is created at the first request.
+func (r *Runtime) cached(fn opdef.Func, kind string, create func(*opdef.Op) kernel.Function) (kernel.Function, error) {
 	sig, err := r.signature(fn.Name)
 	if err != nil {
 		return nil, err
@@ -141,17 +141,17 @@ func (r *Runtime) signature(name string) (*opdef.Op, error) {
 	return nil, status.NotFoundf("Function %s is not defined.", name)
 }
 
-// compile makes the executor of a body, or of the part of it on this device.
+// compile creates the executor of a body, or of the part of a body on this device.
 func (r *Runtime) compile(fn opdef.Func, g *graph.Graph) (*executor.Executor, error) {
-	e, err := executor.New(g, executor.Config{Device: r.device, NewKernel: r.newOwned, Log: r.log})
+	e, err := executor.New(g, executor.Config{Device: r.device, NewKernel: r.newBodyKernel, Log: r.log})
 	if err != nil {
 		return nil, status.Errorf(status.CodeOf(err), "In function %s: %w", fn.Name, err)
 	}
 	return e, nil
 }
 
-// newOwned makes a kernel of a body, which the runtime closes.
-func (r *Runtime) newOwned(n *graph.Node) (kernel.Kernel, error) {
+// newBodyKernel creates a kernel of a body. The runtime closes it.
+func (r *Runtime) newBodyKernel(n *graph.Node) (kernel.Kernel, error) {
 	k, err := r.NewKernel(n)
 	c, ok := k.(kernel.Closer)
 	if err != nil || !ok {
@@ -167,9 +167,9 @@ func (r *Runtime) newOwned(n *graph.Node) (kernel.Kernel, error) {
 	return k, nil
 }
 
-// Close closes the kernels of all bodies, and drops what other tasks have of them. No call must be
-// under way.
-func (r *Runtime) Close() { r.family.close() }
+// Close closes the kernels of all bodies and deregisters the parts of functions from other tasks.
+// No call may be in progress.
+func (r *Runtime) Close() { r.set.close() }
 
 func (r *Runtime) closeKernels() {
 	r.mu.Lock()

@@ -14,28 +14,29 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// family is the runtimes of one library on the devices of a task. Each is made when it is needed.
-type family struct {
+// runtimeSet holds the runtimes of one library on the devices of a task. A runtime is created when
+// it is first needed.
+type runtimeSet struct {
 	lib *graph.Library
 	cfg Config
 
 	mu      sync.Mutex
 	members map[*kernel.Device]*Runtime // guarded by mu
-	remotes []*remotePart               // guarded by mu; that other tasks may have
+	remotes []*remotePart               // parts that other tasks may have; guarded by mu
 	closed  bool                        // guarded by mu
 
-	// guarded by mu; with the functions of other graphs, by these
-	extended map[[sha256.Size]byte]*family
+	// sets with additional functions, by the hash of these; guarded by mu
+	extended map[[sha256.Size]byte]*runtimeSet
 }
 
-// on returns the runtime on a device of the task.
-func (f *family) on(d *kernel.Device) *Runtime {
+// onDevice returns the runtime on a device of the task.
+func (f *runtimeSet) onDevice(d *kernel.Device) *Runtime {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.members[d]
 	if r == nil {
 		r = &Runtime{
-			lib: f.lib, kernels: f.cfg.Kernels, device: d, log: f.cfg.Log, family: f, functions: map[string]kernel.Function{},
+			lib: f.lib, kernels: f.cfg.Kernels, device: d, log: f.cfg.Log, set: f, functions: map[string]kernel.Function{},
 			closed: f.closed,
 		}
 		f.members[d] = r
@@ -43,8 +44,8 @@ func (f *family) on(d *kernel.Device) *Runtime {
 	return r
 }
 
-// local returns the device of the task that has a full name, or nil.
-func (f *family) local(name string) *kernel.Device {
+// local returns the device of the task with the given full name, or nil.
+func (f *runtimeSet) local(name string) *kernel.Device {
 	i := slices.IndexFunc(f.cfg.Devices, func(d *kernel.Device) bool { return d.Name == name })
 	if i < 0 {
 		return nil
@@ -52,8 +53,9 @@ func (f *family) local(name string) *kernel.Device {
 	return f.cfg.Devices[i]
 }
 
-// devices returns the names of all devices that nodes can be placed on, those of this task first.
-func (f *family) devices() []string {
+// devices returns the names of all devices that nodes can be placed on, starting with those of this
+// task.
+func (f *runtimeSet) devices() []string {
 	var names []string
 	for _, d := range f.cfg.Devices {
 		names = append(names, d.Name)
@@ -64,8 +66,8 @@ func (f *family) devices() []string {
 	return names
 }
 
-// incarnation returns the life that a device is in, 0 if it is not known.
-func (f *family) incarnation(name string) uint64 {
+// incarnation returns the incarnation of a device, or 0 if it is unknown.
+func (f *runtimeSet) incarnation(name string) uint64 {
 	if d := f.local(name); d != nil {
 		return d.Incarnation
 	}
@@ -75,14 +77,14 @@ func (f *family) incarnation(name string) uint64 {
 	return f.cfg.Cluster.Devices()[name]
 }
 
-// keep notes a part that another task may have when the family is closed.
-func (f *family) keep(p *remotePart) {
+// addRemote records a part that must be deregistered from another task by close.
+func (f *runtimeSet) addRemote(p *remotePart) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.remotes = append(f.remotes, p)
 }
 
-func (f *family) close() {
+func (f *runtimeSet) close() {
 	f.mu.Lock()
 	members := slices.Collect(maps.Values(f.members))
 	extended := slices.Collect(maps.Values(f.extended))
@@ -102,24 +104,24 @@ func (f *family) close() {
 
 // InstantiateOn implements kernel.Functions.
 func (r *Runtime) InstantiateOn(target string, fn opdef.Func) (kernel.Function, error) {
-	name, err := r.complete(target)
+	name, err := r.completeName(target)
 	if err != nil {
 		return nil, err
 	}
-	if d := r.family.local(name.String()); d != nil {
-		return r.family.on(d).Instantiate(fn)
+	if d := r.set.local(name.String()); d != nil {
+		return r.set.onDevice(d).Instantiate(fn)
 	}
-	if r.family.cfg.Cluster == nil || strings.HasPrefix(r.device.Name, name.TaskName()+"/") {
+	if r.set.cfg.Cluster == nil || strings.HasPrefix(r.device.Name, name.TaskName()+"/") {
 		return nil, status.InvalidArgumentf("%v unknown device.", name)
 	}
-	return r.remember(fn, name.String(), func(op *opdef.Op) kernel.Function {
-		return &distributed{runtime: r, fn: fn, op: op, split: func() (*layout, error) { return r.elsewhere(fn, name) }}
+	return r.cached(fn, name.String(), func(op *opdef.Op) kernel.Function {
+		return &distributed{runtime: r, fn: fn, op: op, split: func() (*layout, error) { return r.remoteLayout(fn, name) }}
 	})
 }
 
-// complete returns the full name that stands for a device: what it leaves out is as on the device
-// of the caller.
-func (r *Runtime) complete(target string) (device.Spec, error) {
+// completeName returns the full name of a device. Components missing in target are those of the
+// device of the caller, with CPU:0 as the default type and number.
+func (r *Runtime) completeName(target string) (device.Spec, error) {
 	spec, err := device.Parse(target)
 	if err != nil || target == "" {
 		return spec, status.InvalidArgumentf("Could not parse %s into a device specification.", target)
