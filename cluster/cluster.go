@@ -94,6 +94,19 @@ func (j Job) indices() []int { return slices.Sorted(maps.Keys(j)) }
 // Address returns where a task listens, "" if the cluster has no such task.
 func (s Spec) Address(t Task) string { return s[t.Job][t.Index] }
 
+// OnlyTask returns the index of the task of a job that has one. A job with several tasks is an
+// error. A job without tasks returns 0, which [ServerDef.Validate] rejects.
+func (s Spec) OnlyTask(job string) (int, error) {
+	indices := s[job].indices()
+	switch len(indices) {
+	case 0:
+		return 0, nil
+	case 1:
+		return indices[0], nil
+	}
+	return 0, status.InvalidArgumentf("Must specify an explicit task index: the tasks of job %q are %s", job, s[job].ranges())
+}
+
 // Clone returns a copy that shares nothing with s.
 func (s Spec) Clone() Spec {
 	out := make(Spec, len(s))
@@ -169,6 +182,9 @@ func CheckAddress(address string) error {
 	}
 	if _, err := strconv.ParseUint(address[colon+1:], 10, 16); err != nil {
 		return badAddress(address)
+	}
+	if host := address[:colon]; strings.Contains(host, ":") && !(strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]")) {
+		return status.From(badAddress(address)).Annotate(" An IPv6 address needs brackets: %q.", "["+host+"]"+address[colon:])
 	}
 	return nil
 }

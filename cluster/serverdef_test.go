@@ -90,6 +90,11 @@ func TestParseTFConfig(t *testing.T) {
 			cluster.ServerDef{Cluster: cluster.Spec{"ps": {}, "worker": {0: "a:1"}}, Job: "worker"}},
 		{`{"cluster": {"master": ["a:1"]}, "task": {"type": "master"}}`,
 			cluster.ServerDef{Cluster: cluster.Spec{"master": cluster.Dense("a:1")}, Job: "master"}},
+		// a job with one task, whatever its index
+		{`{"cluster": {"chief": ["a:1"], "worker": {"3": "b:1"}}, "task": {"type": "worker"}}`,
+			cluster.ServerDef{Cluster: chief, Job: "worker", Task: 3}},
+		{`{"cluster": {"ps": ["[::1]:1"]}, "task": {"type": "ps"}}`,
+			cluster.ServerDef{Cluster: cluster.Spec{"ps": cluster.Dense("[::1]:1")}, Job: "ps"}},
 	} {
 		got, err := cluster.ParseTFConfig(tt.text)
 		if err != nil || !reflect.DeepEqual(got, tt.want) {
@@ -107,6 +112,10 @@ func TestParseTFConfigRejects(t *testing.T) {
 		{`{"cluster": {"ps": ["a:1"], "w": ["a:2"]}}`, `"type" of "task" is missing: one of ps, w`},
 		{`{"cluster": {"ps": ["a:1"]}, "task": "ps"}`, `"task" is of JSON's type string, want an object`},
 		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": 1}}`, `"task.type" is of JSON's type number, want a string`},
+		{`{"cluster": {"ps": ["a:1", "b:1"]}, "task": {"type": "ps"}}`,
+			`Must specify an explicit task index: the tasks of job "ps" are 0-1: "index" of "task" is missing`},
+		{`{"cluster": {"ps": ["::1:4222"]}, "task": {"type": "ps"}}`,
+			`Could not interpret "::1:4222" as a host-port pair. An IPv6 address needs brackets: "[::1]:4222". (task 0 of job "ps")`},
 		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": "x"}}`, `the task index "x" is not an integer`},
 		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 0.5}}`, "the task index 0.5 is not an integer"},
 		{`{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 1e10}}`, "the task index 1e10 is not an integer"},

@@ -23,8 +23,8 @@ type tfConfig struct {
 //
 //	{"cluster": {"ps": ["host:port"], "worker": ["host:port"]}, "task": {"type": "worker", "index": 0}}
 //
-// The index is a number or, as some managers write it, a string; one that is missing is 0. Jobs may
-// be sparse. A task that is not part of the cluster, as evaluators are, is an error: there is
+// The index is a number or, as some managers write it, a string. It may be missing if the job has one
+// task, as in TensorFlow's Server. Jobs may be sparse. A task that is not part of the cluster, as evaluators are, is an error: there is
 // nothing for it to serve. Errors begin with the name of the variable.
 func ParseTFConfig(text string) (ServerDef, error) {
 	def, err := parseTFConfig(text)
@@ -46,7 +46,13 @@ func parseTFConfig(text string) (ServerDef, error) {
 	case c.Task.Type == "":
 		return def, status.InvalidArgumentf(`"type" of "task" is missing: one of %s`, strings.Join(c.Cluster.Jobs(), ", "))
 	}
-	if c.Task.Index != nil {
+	if c.Task.Index == nil {
+		var err error
+		def.Task, err = c.Cluster.OnlyTask(c.Task.Type)
+		if err != nil {
+			return def, status.From(err).Annotate(`: "index" of "task" is missing`)
+		}
+	} else {
 		index, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(c.Task.Index), `"`)), 64)
 		if err != nil || index != float64(int32(index)) {
 			return def, status.InvalidArgumentf("the task index %s is not an integer", c.Task.Index)
