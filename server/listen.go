@@ -2,7 +2,9 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -23,6 +25,9 @@ func listen(def *cluster.ServerDef, o *options) (net.Listener, error) {
 	if l == nil {
 		address := o.listen
 		if address == "" {
+			if warning := loopbackOnly(def, host, net.LookupIP); warning != "" {
+				o.log.Warn(warning, "task", self, "address", known)
+			}
 			bind := port
 			if def.Port != 0 {
 				bind = strconv.Itoa(def.Port)
@@ -38,6 +43,30 @@ func listen(def *cluster.ServerDef, o *options) (net.Listener, error) {
 		def.Cluster[def.Job][def.Task] = net.JoinHostPort(host, got)
 	}
 	return l, nil
+}
+
+// loopbackOnly returns a warning if the host of a task leads to this machine alone, although the
+// cluster has tasks on others. That is so on machines that map their own name to 127.0.1.1.
+func loopbackOnly(def *cluster.ServerDef, host string, lookup func(host string) ([]net.IP, error)) string {
+	elsewhere := slices.IndexFunc(def.Cluster.Tasks(), func(t cluster.Task) bool {
+		peer, _, err := net.SplitHostPort(def.Cluster.Address(t))
+		return err == nil && peer != host && !isLoopback(peer)
+	})
+	if elsewhere < 0 {
+		return ""
+	}
+	ips, err := lookup(host)
+	if err != nil || len(ips) == 0 || slices.ContainsFunc(ips, func(ip net.IP) bool { return !ip.IsLoopback() }) {
+		return ""
+	}
+	return fmt.Sprintf("%s is %v on this machine, which other machines cannot reach; name another host in the cluster, "+
+		"or another address to listen on", host, ips[0])
+}
+
+// isLoopback reports whether a host is written as a loopback address.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // open listens on an address; on one that others than this machine can reach only if that is
