@@ -28,6 +28,7 @@ type serverFlags struct {
 	cpuDevices  int
 	portFile    string
 	metrics     string
+	listen      string // address to listen on; "" for the one in the cluster
 	insecure    bool
 	grace       time.Duration
 	sessionTTL  time.Duration
@@ -56,18 +57,22 @@ func newServer() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.clusterSpec, "cluster-spec", "", "tasks of the cluster: 'job|host:port;host:port,job|…', or JSON '{\"job\": [\"host:port\"]}'")
 	flags.StringVar(&f.jobName, "job-name", "", "job of this task")
-	flags.IntVar(&f.task, "task-index", 0, "index of this task in its job")
+	flags.IntVar(&f.task, "task-index", 0, "index of this task in its job; may be left out if the job has one task")
 	flags.IntVar(&f.task, "task-id", 0, "another name for --task-index")
 	flags.StringVar(&f.serverDef, "server-def", "", "file with a tensorflow.ServerDef in text form, in place of the three flags above")
 	flags.IntVar(&f.cpuDevices, "cpu-devices", 1, "number of CPU devices that the task offers")
 	flags.StringVar(&f.portFile, "port-file", "", "file to write the port to that the task listens on")
 	flags.StringVar(&f.metrics, "metrics-address", "", "address at which to serve metrics of the task for Prometheus, at /metrics")
+	flags.StringVar(&f.listen, "listen", "", listenUsage)
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address beyond loopback, where anyone who can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
 	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that nobody has used for so long; 0 for never")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	return cmd
 }
+
+// listenUsage is the help of --listen.
+const listenUsage = "address to listen on, if it is not the one in the cluster: behind address translation, or a Kubernetes service"
 
 // definition puts together which task to be.
 func (f *serverFlags) definition(cmd *cobra.Command) (cluster.ServerDef, error) {
@@ -107,7 +112,13 @@ func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
 		if f.jobName == "" {
 			return cluster.ServerDef{}, fmt.Errorf("--job-name is missing: one of %s", strings.Join(spec.Jobs(), ", "))
 		}
-		return cluster.ServerDef{Cluster: spec, Job: f.jobName, Task: f.task}, nil
+		def := cluster.ServerDef{Cluster: spec, Job: f.jobName, Task: f.task}
+		if !cmd.Flags().Changed("task-index") && !cmd.Flags().Changed("task-id") {
+			if def.Task, err = spec.OnlyTask(f.jobName); err != nil {
+				return cluster.ServerDef{}, fmt.Errorf("--task-index is missing: %w", err)
+			}
+		}
+		return def, nil
 	case os.Getenv(cluster.EnvTFConfig) != "":
 		return cluster.ParseTFConfig(os.Getenv(cluster.EnvTFConfig))
 	}
@@ -126,6 +137,9 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	opts := []server.Option{server.WithLogger(logger), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr())}
 	if f.insecure {
 		opts = append(opts, server.Insecure())
+	}
+	if f.listen != "" {
+		opts = append(opts, server.WithListen(f.listen))
 	}
 	s, err := server.New(def, opts...)
 	if err != nil {
@@ -167,6 +181,8 @@ func (f *serverFlags) advise(err error) error {
 	switch code := status.CodeOf(err); {
 	case code == status.FailedPrecondition && !f.insecure:
 		return fmt.Errorf("%w; --insecure allows it on a network that you trust", err)
+	case code == status.FailedPrecondition && f.listen == "":
+		return fmt.Errorf("%w: --listen=HOST:PORT (0.0.0.0:PORT for all addresses)", err)
 	case code == status.AlreadyExists:
 		return fmt.Errorf("%w; stop that process, or give the task another port in the cluster (port 0 takes a free one)", err)
 	}

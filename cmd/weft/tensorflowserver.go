@@ -58,6 +58,7 @@ func newTensorFlowServer() *cobra.Command {
 	flags.IntVar(&f.task, "task_index", 0, "task id, as earlier releases called it")
 	flags.IntVar(&f.cpuDevices, "cpu_devices", 1, "number of CPU devices")
 	flags.BoolVar(&f.verbose, "verbose", false, "log sessions and graphs as they come and go, and more details of the runtime")
+	flags.StringVar(&f.listen, "listen", "", listenUsage)
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address beyond loopback, where anyone who can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
 	return cmd
