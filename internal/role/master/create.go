@@ -80,6 +80,9 @@ func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target 
 			s.devices = append(s.devices, d)
 		}
 	}
+	if !s.own {
+		found.warnOfNames(m.Log)
+	}
 	s.incarnations = s.devices.incarnations()
 	s.client, err = found.client(s.task)
 	return s, err

@@ -1,6 +1,7 @@
 package master
 
 import (
+	"log/slog"
 	"slices"
 
 	"github.com/weft-ml/weft/cluster"
@@ -12,6 +13,7 @@ import (
 // remoteDevice is a device of the cluster, as its task describes it.
 type remoteDevice struct {
 	name  device.Spec // full
+	own   device.Spec // name that the task itself gives it; may lack the task
 	attrs *pb.DeviceAttributes
 }
 
@@ -25,15 +27,29 @@ func onTask(task cluster.Task, attrs *pb.DeviceAttributes) (remoteDevice, error)
 	if err == nil && name.Type == "" {
 		name.Type = attrs.GetDeviceType()
 	}
+	given := name
 	name.Job, name.Replica, name.Task = task.Job, 0, task.Index
 	if err != nil || !name.IsFull() {
 		return remoteDevice{}, status.InvalidArgumentf("%v has a device with the name '%s'", task, attrs.GetName())
 	}
-	own := &pb.DeviceAttributes{
+	out := &pb.DeviceAttributes{
 		Name: name.String(), DeviceType: attrs.GetDeviceType(), MemoryLimit: attrs.GetMemoryLimit(), Locality: attrs.GetLocality(),
 		Incarnation: attrs.GetIncarnation(), PhysicalDeviceDesc: attrs.GetPhysicalDeviceDesc(), XlaGlobalId: attrs.GetXlaGlobalId(),
 	}
-	return remoteDevice{name, own}, nil
+	return remoteDevice{name, given, out}, nil
+}
+
+// warnOfNames logs the tasks that have another name in their own cluster specification. They do not
+// take parts of steps under the name that they have here.
+func (d devices) warnOfNames(log *slog.Logger) {
+	warned := map[cluster.Task]bool{}
+	for i := range d {
+		task, own := taskOf(d[i].name), taskOf(d[i].own)
+		if own.Job != "" && own != task && !warned[task] {
+			log.Warn("a task has another name in its own cluster specification", "task", task, "own name", own)
+			warned[task] = true
+		}
+	}
 }
 
 // names returns the full names.

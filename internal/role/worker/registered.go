@@ -90,7 +90,7 @@ func (w *Worker) importGraph(s *session, def *graph.Def) (*graph.Graph, error) {
 		case err != nil:
 			return nil, status.InvalidArgumentf("Missing device name in: {{node %s}}", n.Name)
 		case s.device(spec.String()) == nil:
-			return nil, status.InvalidArgumentf("%s unknown device.", n.Device)
+			return nil, status.InvalidArgumentf("%s unknown device. This task is %v.", n.Device, s.task)
 		}
 		names[n.Device] = spec.String()
 	}

@@ -118,7 +118,27 @@ func (w *Worker) makeSession(req *pb.CreateWorkerSessionRequest) (*session, erro
 	s := newSession(req.GetSessionHandle(), task, peers, devices)
 	s.private = isolate
 	s.master, s.masterIncarnation = req.GetMasterTask(), req.GetMasterIncarnation()
+	if len(def.GetCluster().GetJob()) == 0 {
+		w.compareNames(req)
+	}
 	return s, s.share(req.GetClusterDeviceAttributes())
+}
+
+// compareNames logs where the cluster specification of a master differs from the worker's own, as
+// far as a request shows it. A master of an earlier release says less about itself, and a worker may
+// know only some of its peers, so that neither is an error here.
+func (w *Worker) compareNames(req *pb.CreateWorkerSessionRequest) {
+	name := cluster.Task{Job: req.GetServerDef().GetJobName(), Index: int(req.GetServerDef().GetTaskIndex())}
+	if name.Job != "" && name != w.Task {
+		w.Log.Warn("a master calls this task by another name: their cluster specifications differ",
+			"task", w.Task, "name", name, "master", req.GetMasterTask())
+	}
+	if master := req.GetMasterTask(); master != "" && w.Peers != nil && master != w.Task.String() {
+		if _, err := w.Peers.Peer(master); err != nil {
+			w.Log.Warn("the task of a master is not in this task's cluster specification: it cannot send tensors here",
+				"task", w.Task, "master", master, "error", err)
+		}
+	}
 }
 
 // share takes note of the devices of the cluster that are not this task's.
