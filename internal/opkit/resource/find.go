@@ -10,18 +10,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Step is the container of the resources that go with their step.
+// Step is the name of the container for the resources of a step.
 const Step = "_step"
 
-// Find returns the resource behind input i: a handle, or two strings that may be behind a
-// reference.
+// Find returns the resource that input i names: by a handle, or by a vector of two strings
+// (container and name), possibly through a reference.
 func Find[T kernel.Resource](ctx *kernel.Context, i int) (T, error) {
 	var none T
 	return FindAs[T](ctx, i, none.TypeName())
 }
 
-// FindAs is Find for a kind of resource of which the caller knows an interface and the name of the
-// type.
+// FindAs is [Find] for a resource that the caller knows by an interface and its type name.
 func FindAs[T any](ctx *kernel.Context, i int, typeName string) (t T, err error) {
 	found, err := find(ctx, i, typeName)
 	if err != nil {
@@ -29,7 +28,7 @@ func FindAs[T any](ctx *kernel.Context, i int, typeName string) (t T, err error)
 	}
 	t, ok := found.(T)
 	if !ok {
-		return t, status.InvalidArgumentf("input %d names a %T, which is no %T", i, found, t)
+		return t, status.InvalidArgumentf("input %d names a %T, want %T", i, found, t)
 	}
 	return t, nil
 }
@@ -58,7 +57,7 @@ func find(ctx *kernel.Context, i int, typeName string) (any, error) {
 	return lookup(ctx, h.Container, typeName, h.Name)
 }
 
-// Handle returns the handle that is input i, which must be to a resource of the kernel's device.
+// Handle returns the handle at input i. The resource must be on the kernel's device.
 func Handle(ctx *kernel.Context, i int) (*tensor.Handle, error) {
 	t := ctx.Input(i)
 	if t.NumElements() == 0 {
@@ -90,7 +89,8 @@ func lookup(ctx *kernel.Context, container, typeName, name string) (any, error) 
 	return ctx.Device.Resources.Lookup(container, typeName, name)
 }
 
-// readable turns the mangled name of a C++ class that is no template into the form of source code.
+// readable converts the mangled name of a C++ class, unless it is a template, to its form in source
+// code.
 func readable(mangled string) string {
 	rest, ok := strings.CutPrefix(mangled, "N")
 	if !ok {

@@ -10,10 +10,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// RegisterForms adds an operation whose first input is a handle in both of its forms: that of older
-// graphs, which def describes and whose handle is a reference to two strings, and that with a
-// resource handle, which has a name and a rule for shapes of its own. arg is the name of the
-// handle.
+// RegisterForms registers two versions of an operation whose first input, arg, is a handle. def
+// describes the version for older graphs, whose handle is a reference to two strings. The other
+// version has a resource handle, the name newName and the shape rule newShape.
 func RegisterForms(arg string, def opdef.Def, newName string, newShape opdef.ShapeFn, impl kernel.New) {
 	inputs := def.In
 	def.In = append([]string{arg + ": Ref(string)"}, inputs...)
@@ -23,8 +22,7 @@ func RegisterForms(arg string, def opdef.Def, newName string, newShape opdef.Sha
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.Any(impl)})
 }
 
-// CheckSignature compares the types of a node's inputs and outputs with those that its resource
-// asks for.
+// CheckSignature checks that the types of a node's inputs and outputs are those of its resource.
 func CheckSignature(in, out, wantIn, wantOut []tensor.DType) error {
 	if slices.Equal(in, wantIn) && slices.Equal(out, wantOut) {
 		return nil
@@ -33,7 +31,7 @@ func CheckSignature(in, out, wantIn, wantOut []tensor.DType) error {
 		opdef.JoinTypes(in), opdef.JoinTypes(out), opdef.JoinTypes(wantIn), opdef.JoinTypes(wantOut))
 }
 
-// NamesShape is the rule of operations that give references to container and name.
+// NamesShape is the shape rule of operations that return a reference to container and name.
 func NamesShape(c *opdef.ShapeContext) error {
 	c.SetAll(shapefn.Of(2))
 	return nil
@@ -48,8 +46,8 @@ func CheckNames(c *opdef.ShapeContext, i int) error {
 	return err
 }
 
-// ByNamesShape is the rule of older operations that take nothing but such references and give
-// scalars.
+// ByNamesShape is the shape rule of older operations whose inputs are all such references and whose
+// outputs are scalars.
 func ByNamesShape(c *opdef.ShapeContext) error {
 	for i := range c.In {
 		if err := CheckNames(c, i); err != nil {

@@ -5,22 +5,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Maker describes the operation that makes a kind of resource, unless there already is one of its
-// name, and gives a handle to it or a reference to its container and name.
+// Maker implements the operation that creates a kind of resource. If a resource with the name
+// exists, the operation uses it. The output is a handle, or a reference to container and name.
 type Maker[T kernel.Resource] struct {
 	Create func(ctx *kernel.Context, name string) (T, error)
-	Verify func(T) error // compares a resource with what the node asks for; may be nil
-	ByNode bool          // a resource without a shared name has the name of the node
+	Verify func(T) error // compares a resource with the attributes of the node; may be nil
+	ByNode bool          // without a shared name, the resource has the name of the node
 	Elems  []tensor.HandleElem
 }
 
-// maker is the kernel of such an operation.
+// maker is the kernel of a Maker.
 type maker[T kernel.Resource] struct {
 	Maker[T]
 	place     Place
 	resources *kernel.Resources
 	handle    tensor.Tensor    // of a resource output
-	names     *kernel.Variable // of an output that is a reference to strings, otherwise nil
+	names     *kernel.Variable // of a reference output, otherwise nil
 }
 
 // Kernel returns the kernel of a node.
@@ -60,8 +60,8 @@ func (k *maker[T]) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// Close implements kernel.Closer: a private resource goes with the kernel. It may be gone with its
-// container already.
+// Close implements kernel.Closer. It deletes a private resource, which may have been deleted with
+// its container already.
 func (k *maker[T]) Close() {
 	if k.place.Private {
 		var none T

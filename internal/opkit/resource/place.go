@@ -1,6 +1,6 @@
-// Package resource makes and finds what outlives a step: queues, tables, readers. An operation
-// names its resource by a handle or, in older graphs, by a reference to two strings, container and
-// name.
+// Package resource creates and finds resources: state that outlives a step, such as queues, tables
+// and readers. An operation names its resource by a handle or, in older graphs, by a reference to
+// two strings, container and name.
 package resource
 
 import (
@@ -14,19 +14,19 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Place is where a resource is kept.
+// Place is the location of a resource: its container and its name.
 type Place struct {
 	Container, Name string
-	// Private is set for a resource that no other node can name. It goes with the kernel that made
-	// it.
+	// Private is set if no other node can name the resource. It is deleted with the kernel that
+	// created it.
 	Private bool
 }
 
 var lastPrivate atomic.Int64
 
-// PlaceOf returns where a node's resource is kept by its attributes container and shared_name.
-// Without a shared name it is kept by the name of the node, where byNode is set, or else by a name
-// of its own.
+// PlaceOf returns the place of a node's resource according to its attributes container and
+// shared_name. Without a shared name, the name is that of the node if byNode is set, or else a
+// unique one.
 func PlaceOf(c *kernel.Construction, byNode bool) (Place, error) {
 	p := Place{Container: c.Attrs.String("container"), Name: c.Attrs.String("shared_name")}
 	if err := CheckContainer(p.Container); err != nil {
@@ -46,7 +46,8 @@ func PlaceOf(c *kernel.Construction, byNode bool) (Place, error) {
 	return p, nil
 }
 
-// CheckContainer allows the names of containers that TensorFlow does, and the empty one.
+// CheckContainer returns an error unless TensorFlow allows the name for a container. The empty name
+// is allowed.
 func CheckContainer(name string) error {
 	for i := range len(name) {
 		c := name[i]
@@ -58,7 +59,7 @@ func CheckContainer(name string) error {
 	return nil
 }
 
-// Handle returns a handle to the resource of the given type that is kept at p.
+// Handle returns a handle to the resource of the given type at p.
 func (p Place) Handle(device *kernel.Device, typeName string, elems ...tensor.HandleElem) *tensor.Handle {
 	return &tensor.Handle{
 		Device: device.Name, Container: p.Container, Name: p.Name,

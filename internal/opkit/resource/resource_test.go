@@ -33,12 +33,12 @@ func init() {
 	}
 	for name, out := range map[string]string{"Bell": "resource", "BellRef": "Ref(string)"} {
 		kernel.Register(kernel.Op{
-			Def:     opdef.Def{Name: name, Doc: "Makes a bell.", Out: []string{"handle: " + out}, Attrs: named, Stateful: true, Shape: opdef.UnknownShape},
+			Def:     opdef.Def{Name: name, Doc: "Creates a bell.", Out: []string{"handle: " + out}, Attrs: named, Stateful: true, Shape: opdef.UnknownShape},
 			Kernels: kernel.Any(makeBell),
 		})
 	}
 	kernel.Register(kernel.Op{
-		Def: opdef.Def{Name: "Drum", Doc: "Makes a drum.", Out: []string{"handle: resource"}, Attrs: named, Stateful: true, Shape: opdef.UnknownShape},
+		Def: opdef.Def{Name: "Drum", Doc: "Creates a drum.", Out: []string{"handle: resource"}, Attrs: named, Stateful: true, Shape: opdef.UnknownShape},
 		Kernels: kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
 			return resource.Maker[*drum]{Create: func(*kernel.Context, string) (*drum, error) { return &drum{}, nil }}.Kernel(c)
 		}),
@@ -62,7 +62,7 @@ func init() {
 	}
 }
 
-// open makes the resource of an operation and returns its node and output.
+// open creates the resource of an operation and returns its node and output.
 func open(t *testing.T, env *kerneltest.Env, op string, attrs opdef.Attrs) (*kerneltest.Node, kernel.Value) {
 	t.Helper()
 	n, err := env.Make(op, attrs)
@@ -105,7 +105,7 @@ func TestOneResourceByThreeNames(t *testing.T) {
 	}
 }
 
-func TestPrivateResourceGoesWithItsKernel(t *testing.T) {
+func TestPrivateResourceIsDeletedWithItsKernel(t *testing.T) {
 	env := kerneltest.NewEnv()
 	n, first := open(t, env, "Bell", nil)
 	_, second := open(t, env, "Bell", nil)
@@ -119,7 +119,7 @@ func TestPrivateResourceGoesWithItsKernel(t *testing.T) {
 	}
 	n.Close()
 	if _, err := ring(t, env, "Ring", first); status.CodeOf(err) != status.NotFound {
-		t.Errorf("ringing a bell that is gone: %v", err)
+		t.Errorf("ringing a deleted bell: %v", err)
 	}
 }
 

@@ -1,9 +1,17 @@
-// Package waitqueue lets operations wait for one another without a goroutine each.
+// Package waitqueue provides asynchronous waiting for operations on shared state.
 //
 // A [Monitor] guards state that operations of several steps share: a queue, an accumulator, a
-// staging area. What cannot go on at once stands in a [Line] of the monitor. Whenever the state may
-// have changed, those who stand at the heads of the lines are tried again, by whoever changed it. A
-// wait ends with the context of its operation.
+// staging area. An operation that cannot complete at once waits in a [Queue] of the monitor.
+//
+// The simple design is a mutex with a condition variable, where every waiting operation blocks a
+// goroutine. It has two flaws here. An asynchronous kernel would need a goroutine of its own just
+// to wait, and a blocked goroutine does not notice the cancellation of its step. So a waiting
+// operation is a record with a callback. Every goroutine that changes the state retries the waiting
+// operations before it unlocks the monitor, and afterwards calls those that are done.
+//
+// Invariants: the state is accessed with the monitor locked only. When the monitor is unlocked, no
+// operation that may be tried can make progress. Done is called exactly once per operation, without
+// the lock, on the goroutine that completed or cancelled it.
 package waitqueue
 
 import (
@@ -14,75 +22,77 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Outcome is what became of an attempt to go on with an operation.
+// Outcome is the result of one attempt to execute an operation.
 type Outcome int
 
 // The outcomes.
 const (
-	Blocked Outcome = iota // nothing could be done
-	// something was done, after which others may be able to go on, but not everything
-	Progress
-	Complete // the operation is over
+	Blocked  Outcome = iota // nothing was done
+	Progress                // a part was done, which may unblock other operations
+	Complete                // the operation is over
 )
 
-// Operation is something that may have to wait for the state behind a monitor.
+// Operation is an operation that may have to wait for a change of the state.
 type Operation struct {
-	// Try goes on with the operation as far as it can, with the monitor locked. An error ends it.
+	// Try executes the operation as far as possible. It is called with the monitor locked and must
+	// not block. An error ends the operation.
 	Try func() (Outcome, error)
-	// Withdraw undoes what Try has done of an operation that is cancelled, with the monitor locked.
-	// It may be nil.
+	// Withdraw reverts the partial effects of Try if the operation is cancelled. It is called with
+	// the monitor locked. It may be nil.
 	Withdraw func()
-	// Done is called once, without the lock.
+	// Done is called once when the operation is over, without the lock.
 	Done func(error)
-	// Cancelled is the text of the error of an operation whose context ends.
+	// Cancelled is the text of the error if the context of the operation ends.
 	Cancelled string
 }
 
-// Order says who in a line may go first.
+// Order is the policy by which the operations of a queue are tried.
 type Order int
 
 // The orders.
 const (
-	FIFO  Order = iota // the first alone is tried: nobody overtakes
-	AnyOrder              // all are tried, in the order in which they came
+	FIFO     Order = iota // only the oldest operation is tried
+	AnyOrder              // all operations are tried, oldest first
 )
 
-// Monitor guards state and holds the operations that wait for it. The zero Monitor is ready to use.
+// Monitor guards state and holds the queues of operations that wait for it. The zero Monitor is
+// ready to use. Its methods are safe for concurrent use, except that all queues must be created
+// before the first operation.
 type Monitor struct {
-	mu    sync.Mutex
-	queues []*Queue // in the order in which they are tried; complete before the first operation
+	mu     sync.Mutex
+	queues []*Queue // in the order in which they are tried
 }
 
-// Line holds the operations of one kind that wait, in the order in which they came.
+// Queue holds waiting operations of one kind, oldest first.
 type Queue struct {
 	monitor *Monitor
 	order   Order
-	waiting list.List // of *waiter, guarded by monitor.mu
+	waiting list.List // of *waiter; guarded by monitor.mu
 }
 
-// waiter is an operation in a line.
+// waiter is an operation in a queue.
 type waiter struct {
 	Operation
-	place *list.Element // in the line; nil when it has left
-	stop  func() bool   // ends the watch over its context
-	err   error         // of an operation that is over
+	elem *list.Element // position in the queue; nil after it has left
+	stop func() bool   // ends the watch over the context
+	err  error         // result of an operation that is over
 }
 
-// Line adds a line. Lines are tried in the order in which they were added.
+// NewQueue adds a queue. Queues are tried in the order in which they were added.
 func (m *Monitor) NewQueue(order Order) *Queue {
 	q := &Queue{monitor: m, order: order}
 	m.queues = append(m.queues, q)
 	return q
 }
 
-// View calls f with the monitor locked; f must not change anything that an operation may wait for.
+// View calls f with the monitor locked. f must not change the state that operations wait for.
 func (m *Monitor) View(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f()
 }
 
-// Change calls f with the monitor locked and then lets operations go on that waited for the change.
+// Change calls f with the monitor locked, and then retries the waiting operations.
 func (m *Monitor) Change(f func()) { finish(m.change(f)) }
 
 func (m *Monitor) change(f func()) (over []*waiter) {
@@ -92,7 +102,8 @@ func (m *Monitor) change(f func()) (over []*waiter) {
 	return m.settle(nil)
 }
 
-// Do starts an operation, which is over at once or later.
+// Do starts an operation. Done is called before Do returns if the operation completes at once, or
+// else later on another goroutine. The wait ends with an error of code Cancelled when ctx ends.
 func (q *Queue) Do(ctx context.Context, op Operation) {
 	if ctx.Err() != nil {
 		op.Done(status.Cancelledf("%s", op.Cancelled))
@@ -106,19 +117,19 @@ func (q *Queue) begin(ctx context.Context, op Operation) (over []*waiter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := &waiter{Operation: op}
-	w.place = q.waiting.PushBack(w)
+	w.elem = q.waiting.PushBack(w)
 	over = m.settle(nil)
-	if w.place != nil {
+	if w.elem != nil {
 		w.stop = context.AfterFunc(ctx, func() { finish(q.cancel(w)) })
 	}
 	return over
 }
 
-// cancel takes an operation out of the line whose context has ended, unless it is over.
+// cancel removes an operation whose context has ended from the queue, unless it is over already.
 func (q *Queue) cancel(w *waiter) (over []*waiter) {
 	q.monitor.mu.Lock()
 	defer q.monitor.mu.Unlock()
-	if w.place == nil {
+	if w.elem == nil {
 		return nil
 	}
 	q.withdraw(w)
@@ -133,14 +144,15 @@ func (q *Queue) withdraw(w *waiter) {
 }
 
 func (q *Queue) leave(w *waiter, err error) {
-	q.waiting.Remove(w.place)
-	w.place, w.err = nil, err
+	q.waiting.Remove(w.elem)
+	w.elem, w.err = nil, err
 }
 
-// Len returns the number of operations that wait. The monitor must be locked.
+// Len returns the number of waiting operations. The monitor must be locked.
 func (q *Queue) Len() int { return q.waiting.Len() }
 
-// CancelAll is Change that also cancels all operations that wait in the line.
+// CancelAll calls f with the monitor locked, cancels all operations in the queue, and retries the
+// others.
 func (q *Queue) CancelAll(f func()) { finish(q.cancelAll(f)) }
 
 func (q *Queue) cancelAll(f func()) (over []*waiter) {
@@ -155,7 +167,8 @@ func (q *Queue) cancelAll(f func()) (over []*waiter) {
 	return q.monitor.settle(over)
 }
 
-// settle tries operations until none can go on, and adds those that are over to a list.
+// settle tries the waiting operations until none can make progress. It appends those that are over
+// to over.
 func (m *Monitor) settle(over []*waiter) []*waiter {
 	for again := true; again; {
 		again = false
@@ -168,8 +181,8 @@ func (m *Monitor) settle(over []*waiter) []*waiter {
 	return over
 }
 
-// advance tries the operations of the line that may go first, and reports whether one of them could
-// do something.
+// advance tries the operations of the queue that the order allows. It reports whether any of them
+// made progress.
 func (q *Queue) advance(over []*waiter) (_ []*waiter, progress bool) {
 	for e := q.waiting.Front(); e != nil; {
 		w, next := e.Value.(*waiter), e.Next()
@@ -186,11 +199,12 @@ func (q *Queue) advance(over []*waiter) (_ []*waiter, progress bool) {
 	return over, progress
 }
 
-// attempt calls Try. A panic ends the operation: whoever happens to try it is not to blame.
+// attempt calls Try. A panic ends the operation with an error, because the goroutine that happens
+// to try it may belong to another step.
 func (w *waiter) attempt() (outcome Outcome, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = status.Internalf("panic in an operation that may wait: %v", v)
+			err = status.Internalf("panic in a queued operation: %v", v)
 		}
 		if err != nil {
 			outcome = Complete
@@ -199,7 +213,7 @@ func (w *waiter) attempt() (outcome Outcome, err error) {
 	return w.Try()
 }
 
-// finish reports the ends of operations, which have left the monitor.
+// finish calls Done of operations that have left the monitor.
 func finish(over []*waiter) {
 	for _, w := range over {
 		if w.stop != nil {

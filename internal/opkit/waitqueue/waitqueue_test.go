@@ -25,7 +25,7 @@ func newPool(order waitqueue.Order) *pool {
 
 func (p *pool) add(n int) { p.Change(func() { p.n += n }) }
 
-// take waits until there are n.
+// take waits until the counter is at least n and subtracts n.
 func (p *pool) take(ctx context.Context, n int, done func(error)) {
 	p.takers.Do(ctx, waitqueue.Operation{
 		Try: func() (waitqueue.Outcome, error) {
@@ -72,7 +72,7 @@ func TestCancel(t *testing.T) {
 	if err := <-first; status.CodeOf(err) != status.Cancelled || err.Error() != "Take operation was cancelled" {
 		t.Errorf("cancelled operation ended with %v", err)
 	}
-	if err := <-second; err != nil { // nobody is before it any more
+	if err := <-second; err != nil {
 		t.Error(err)
 	}
 	p.take(ctx, 0, func(err error) { first <- err })
@@ -115,7 +115,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestRace moves tokens between goroutines, some of which give up, and counts them at the end.
+// TestRace moves tokens between goroutines and counts the tokens at the end. Some goroutines are
+// cancelled.
 func TestRace(t *testing.T) {
 	p := newPool(waitqueue.FIFO)
 	p.add(3)
