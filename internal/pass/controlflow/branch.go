@@ -9,16 +9,17 @@ import (
 // cond is a condition.
 type cond struct {
 	pred   graph.Output
-	split  *graph.Node    // Switch of the predicate by itself
-	pivots [2]*graph.Node // nil for a side that has none
+	split  *graph.Node    // Switch whose data and predicate are the predicate
+	pivots [2]*graph.Node // Identity nodes of the sides; nil for a side without one
 }
 
-// conds are the conditions that Switch nodes belong to.
+// conds maps Switch nodes to their conditions.
 type conds map[*graph.Node]*cond
 
-// findConds finds the conditions: each begins with a Switch of its predicate by itself, from which
-// the pivots of its sides come. Other Switch nodes take the predicate from an Identity node beside
-// these, "pred_id", so that conditions with the same predicate can be told apart.
+// findConds finds the conditions of a graph. A condition starts with a Switch of its predicate by
+// the predicate. The pivots of its sides are Identity nodes of the outputs of that Switch. The
+// other Switch nodes of the condition take the predicate from an Identity node named "pred_id" in
+// the same name scope, which distinguishes conditions with the same predicate.
 func findConds(order []*graph.Node) conds {
 	found := conds{}
 	byPred := map[graph.Output]*cond{}
@@ -55,7 +56,7 @@ type side struct {
 	index int
 }
 
-// branch returns the context of a side of a condition, nil if it is none.
+// branch returns the context of a side of a condition, or nil if the side has no pivot.
 func (f *finder) branch(c *cond, index int) *Context {
 	if c == nil || c.pivots[index] == nil {
 		return nil
@@ -67,7 +68,8 @@ func (f *finder) branch(c *cond, index int) *Context {
 	return f.branches[at]
 }
 
-// capture returns the branch that a Switch node lets a value into, nil if that is not one branch.
+// capture returns the branch that the value of a Switch node enters, or nil unless the value is
+// used in exactly one branch.
 func (f *finder) capture(n *graph.Node) *Context {
 	c := f.conds[n]
 	if c == nil || c.split == n {

@@ -1,27 +1,30 @@
-// Package controlflow finds the loops and the branches of conditions that the nodes of a graph are
-// in.
+// Package controlflow finds the loops and conditional branches that the nodes of a graph belong to.
 //
-// TensorFlow's Python client keeps such contexts beside a graph and writes them down in MetaGraphs:
-// without them it cannot differentiate what it has imported. Here nothing is kept. What a context
-// is follows from the graph: a loop is a frame, with all that runs in it, and a branch is what
-// comes alive with one output of a condition's Switch nodes, up to the Merge nodes that bring the
-// branches together.
+// Contract: [Find] does not change the graph. It returns the outermost contexts in topological
+// order, each with its nested contexts and its nodes. A node is listed in its innermost context
+// only.
+//
+// TensorFlow's Python client stores such contexts together with a graph and writes them to
+// MetaGraphs. Without them it cannot differentiate an imported graph. This package derives the
+// contexts from the graph instead. A loop is a frame with all nodes that run in it. A branch
+// consists of the nodes that are live with one output of a condition's Switch nodes, up to the
+// Merge nodes that join the branches.
 package controlflow
 
 import "github.com/weft-ml/weft/graph"
 
-// Context is a loop or a branch. One of Loop and Branch is not nil.
+// Context is a loop or a branch. Exactly one of Loop and Branch is set.
 type Context struct {
-	Parent *Context // nil if it is in no other
+	Parent *Context // nil for an outermost context
 	Nested []*Context
-	// Nodes are those that are in the context and in none within it, in topological order. Nodes
-	// that let values in are among them, and so are the Exit nodes of a loop.
+	// Nodes are the nodes in the context that are in no nested context, in topological order. They
+	// include the nodes through which values enter, and the Exit nodes of a loop.
 	Nodes  []*graph.Node
 	Loop   *Loop
 	Branch *Branch
 }
 
-// Loop is a frame of the graph.
+// Loop describes a frame of the graph.
 type Loop struct {
 	Frame string
 	Cond  *graph.Node // LoopCond
@@ -33,20 +36,20 @@ type Loop struct {
 // Var is a variable of a loop.
 type Var struct {
 	graph.LoopVar
-	Body graph.Output // the value in the body
+	Body graph.Output // value of the variable in the body
 }
 
 // Branch is one side of a condition.
 type Branch struct {
 	Pred  graph.Output
-	Pivot *graph.Node // alive if the branch is taken
-	Side  int         // 1 for the branch that is taken where Pred is true
+	Pivot *graph.Node // live if the branch is taken
+	Side  int         // 1 for the branch taken if Pred is true, otherwise 0
 	// Switch nodes of values from outside the branch
 	Captures []*graph.Node
 }
 
-// Find returns the contexts of a graph that are in no other, in topological order. A graph whose
-// frames do not fit is an error.
+// Find returns the outermost contexts of a graph in topological order. It returns an error if the
+// frames of the graph are inconsistent.
 func Find(g *graph.Graph) ([]*Context, error) {
 	frames, err := graph.FindFrames(g)
 	if err != nil {
@@ -74,7 +77,7 @@ func Find(g *graph.Graph) ([]*Context, error) {
 	return f.top, nil
 }
 
-// take notes a node that is in the context.
+// take adds a node to the context.
 func (c *Context) take(n *graph.Node) {
 	c.Nodes = append(c.Nodes, n)
 	switch {
@@ -89,10 +92,10 @@ func (c *Context) take(n *graph.Node) {
 	}
 }
 
-// finder finds the contexts of nodes. What a node is in follows from what its inputs are in.
+// finder finds the contexts of nodes. The context of a node follows from those of its inputs.
 type finder struct {
 	frames   *graph.Frames
-	of       map[*graph.Node]*Context // of nodes that were looked at
+	of       map[*graph.Node]*Context // contexts of the nodes visited so far
 	loops    map[*graph.Frame]*Context
 	enters   map[*graph.Frame][]*graph.Node
 	conds    conds
@@ -100,7 +103,7 @@ type finder struct {
 	top      []*Context
 }
 
-// add adds a context within another, or nil.
+// add adds a context to its parent, or to the outermost contexts.
 func (f *finder) add(c *Context) *Context {
 	if c.Parent == nil {
 		f.top = append(f.top, c)
@@ -110,8 +113,8 @@ func (f *finder) add(c *Context) *Context {
 	return c
 }
 
-// at returns the context of a node, nil for none. Whoever asks in topological order keeps it from
-// going far.
+// at returns the context of a node, or nil for none. If callers ask in topological order, the
+// recursion is shallow.
 func (f *finder) at(n *graph.Node) *Context {
 	c, known := f.of[n]
 	if !known {
@@ -143,7 +146,7 @@ func (f *finder) find(n *graph.Node) *Context {
 	return f.around(n)
 }
 
-// around returns the innermost context that a node is in because of its inputs.
+// around returns the innermost context of the inputs of a node.
 func (f *finder) around(n *graph.Node) *Context {
 	var c *Context
 	for _, in := range n.Inputs() {
@@ -159,7 +162,7 @@ func (f *finder) around(n *graph.Node) *Context {
 	return c
 }
 
-// outside returns the context of those who use a value.
+// outside returns the context of the consumers of a value.
 func (f *finder) outside(o graph.Output) *Context {
 	switch {
 	case o.Node.IsExit():
@@ -172,7 +175,7 @@ func (f *finder) outside(o graph.Output) *Context {
 	return f.at(o.Node)
 }
 
-// parent returns what the context of a node is in.
+// parent returns the parent of the context of a node.
 func (f *finder) parent(n *graph.Node) *Context {
 	if c := f.at(n); c != nil {
 		return c.Parent
@@ -180,7 +183,7 @@ func (f *finder) parent(n *graph.Node) *Context {
 	return nil
 }
 
-// inner returns the inner one of two contexts of which one is within the other.
+// inner returns the inner of two contexts that are nested in each other.
 func inner(a, b *Context) *Context {
 	if a == nil || a.depth() < b.depth() {
 		return b
@@ -196,7 +199,7 @@ func (c *Context) depth() int {
 	return n
 }
 
-// common returns the innermost context that both are in.
+// common returns the innermost context that contains both.
 func common(a, b *Context) *Context {
 	for a != b {
 		if a.depth() >= b.depth() {

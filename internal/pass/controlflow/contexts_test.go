@@ -16,9 +16,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestTensorFlowsContexts compares with what TensorFlow says of a graph of its own: a loop with a
-// condition, within a condition, and a loop in a loop.
-func TestTensorFlowsContexts(t *testing.T) {
+// TestContextsOfTensorFlow compares with the contexts that TensorFlow wrote for a graph: a loop
+// with a condition, a loop within a condition, and a loop in a loop.
+func TestContextsOfTensorFlow(t *testing.T) {
 	m, err := savedmodel.ReadMetaGraph("testdata/control.meta")
 	if err != nil {
 		t.Fatal(err)
@@ -61,11 +61,11 @@ func TestTensorFlowsContexts(t *testing.T) {
 	}
 }
 
-// context is what is compared of a context; lists are joined.
+// context holds the compared properties of a context. Lists are joined.
 type context struct {
-	nodes  string // in no context within it, in order
+	nodes  string // nodes in no nested context, in order
 	nested string // pivots
-	ends   string // Enter and Exit nodes of a loop, side of a branch
+	ends   string // Enter and Exit nodes of a loop, or side of a branch
 }
 
 func addFound(into map[string]context, found []*controlflow.Context) {
@@ -103,8 +103,8 @@ func pivotOf(c *controlflow.Context) string {
 	return c.Branch.Pivot.Name
 }
 
-// addDef adds what TensorFlow has written down, and returns the pivot and the nodes that are in the
-// context at all.
+// addDef adds the contexts of a message of TensorFlow. It returns the pivot, and all nodes in the
+// context and in nested ones.
 func addDef(into map[string]context, def *pb.ControlFlowContextDef) (pivot string, all map[string]bool) {
 	var inner []*pb.ControlFlowContextDef
 	var values *pb.ValuesDef
@@ -142,9 +142,9 @@ func node(output string) string {
 	return name
 }
 
-// TestOwnContexts has a graph as package op builds it, with a value that goes through from outside
-// and one that is nobody's.
-func TestOwnContexts(t *testing.T) {
+// TestContextsOfBuilders has a graph built by package op, with a value that passes through a
+// context and a value without consumers.
+func TestContextsOfBuilders(t *testing.T) {
 	s := op.NewScope()
 	x := op.Placeholder(s.Named("x"), tensor.Float32)
 	p := op.Placeholder(s.Named("p"), tensor.Bool)

@@ -2,8 +2,8 @@ package controlflow
 
 import "github.com/weft-ml/weft/graph"
 
-// loop returns the context of a frame, nil if that is no loop. It is where the values that enter it
-// come from, the innermost of their contexts if some are from further out.
+// loop returns the context of a frame, or nil if the frame is not a loop. Its parent is the
+// innermost context of the values that enter the frame.
 func (f *finder) loop(frame *graph.Frame) *Context {
 	if frame == nil || frame.Cond == nil {
 		return nil
@@ -18,8 +18,8 @@ func (f *finder) loop(frame *graph.Frame) *Context {
 	return f.loops[frame]
 }
 
-// variable returns a variable of a loop, and false if the Enter node lets in what is the same in
-// all iterations.
+// variable returns the loop variable of an Enter node. ok is false if the Enter node is that of a
+// loop-invariant input.
 func variable(enter *graph.Node) (v Var, ok bool) {
 	if v.LoopVar, ok = enter.LoopVar(); !ok {
 		return v, false

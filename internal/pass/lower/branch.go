@@ -13,13 +13,13 @@ import (
 type conditional struct {
 	*lowerer
 	*site
-	selector graph.Output // which branch is taken
+	selector graph.Output // selects the branch
 	branches []branch
-	// to one output per branch
+	// split adds a Switch or _SwitchN that forwards a value to the output of the selected branch.
 	split func(name, device string, attrs opdef.Attrs, value graph.Output) *graph.Node
 }
 
-// branch is one of the functions that may be called.
+// branch is one of the functions of a conditional.
 type branch struct {
 	name string
 	fn   opdef.Func
@@ -30,7 +30,7 @@ func (l *lowerer) lowerIf(n *graph.Node) {
 	if !l.known(onTrue, onFalse) {
 		return
 	}
-	s := l.cut(n)
+	s := l.detach(n)
 	c := &conditional{
 		lowerer: l, site: s, selector: l.bool(s.name+"/cond", s.device, s.in[0]),
 		// in the order of the outputs of Switch
@@ -48,7 +48,7 @@ func (l *lowerer) lowerCase(n *graph.Node) {
 	if !l.known(fns...) {
 		return
 	}
-	s := l.cut(n)
+	s := l.detach(n)
 	c := &conditional{lowerer: l, site: s, selector: s.in[0]}
 	for i, fn := range fns {
 		c.branches = append(c.branches, branch{"branch" + strconv.Itoa(i), fn})
@@ -60,8 +60,8 @@ func (l *lowerer) lowerCase(n *graph.Node) {
 	c.lower()
 }
 
-// lower puts calls of the branches in place of the node. A branch runs when its pivot, an output of
-// the selector's own switch, is alive; a Merge of the pivots has run when the branch has.
+// lower replaces the node by calls of the branches. A branch runs if its pivot, an output of the
+// selector's own switch, is live. A Merge of the pivots runs after the selected branch.
 func (c *conditional) lower() {
 	pick := c.split(c.name+"/switch_pred", c.device, c.attrs(opdef.Attrs{}), c.selector)
 	for _, src := range c.controls {
@@ -95,7 +95,7 @@ func (c *conditional) lower() {
 	for _, call := range calls {
 		c.order(call, executed.Node)
 	}
-	c.close(c.site, values, executed.Node)
+	c.replace(c.site, values, executed.Node)
 }
 
 func (c *conditional) merge(name string, dtype tensor.DType, from []graph.Output) graph.Output {
@@ -103,7 +103,7 @@ func (c *conditional) merge(name string, dtype tensor.DType, from []graph.Output
 	return c.add(c.name+"/"+name, "Merge", c.device, attrs, from...).Out(0)
 }
 
-// base returns the type of a value, without reference mark.
+// base returns the type of a value without the reference mark.
 func base(v graph.Output) tensor.DType {
 	if v.Node == nil { // after an error
 		return tensor.Invalid

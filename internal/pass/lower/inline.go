@@ -9,10 +9,10 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// noInline is the attribute of functions and calls that are not to be replaced by the body.
+// noInline is the attribute of functions and calls that must not be inlined.
 const noInline = "_noinline"
 
-// lowerCall replaces a call by the body of its function, if that may be done.
+// lowerCall replaces a call by the body of its function, if that is allowed.
 func (l *lowerer) lowerCall(n *graph.Node) {
 	fn, direct := n.Attrs.Func("f"), false
 	if _, ok := l.g.Library.Lookup(n.Op.Name); ok {
@@ -27,7 +27,7 @@ func (l *lowerer) lowerCall(n *graph.Node) {
 	}
 	uncertain := l.uncertain[n] && len(n.ControlInputs()) == 0
 	in := &inliner{
-		lowerer: l, site: l.cut(n), body: body, single: direct, copies: make([]*graph.Node, body.Graph.NumIDs()),
+		lowerer: l, site: l.detach(n), body: body, single: direct, copies: make([]*graph.Node, body.Graph.NumIDs()),
 		downstream: downstream(body.Graph),
 	}
 	l.from = &origin{fn.Name, l.from}
@@ -39,7 +39,7 @@ func (l *lowerer) lowerCall(n *graph.Node) {
 	l.markUncertain(body.Graph, func(n *graph.Node) *graph.Node { return in.copies[n.ID] })
 }
 
-// refused reports whether a call or its function asks not to be inlined.
+// refused reports whether a call or its function has the attribute against inlining.
 func (l *lowerer) refused(n *graph.Node, function string) bool {
 	f, _ := l.g.Library.Lookup(function)
 	return !l.o.Marked && (f.Def.Attrs.Bool(noInline) || n.Attrs.Bool(noInline))
@@ -72,13 +72,13 @@ type inliner struct {
 	strict bool          // effects come before results
 	copies []*graph.Node // of the body's nodes, by ID; of an argument what stands for it
 	entry  *graph.Node   // runs when the call may begin; nil if that needs no saying
-	// downstream says of the body's nodes, by ID, which are in a loop, on a branch, or after one.
+	// whether each node of the body, by ID, is in a loop, on a branch, or after one
 	downstream []bool
 }
 
-// addInputs adds a node for every argument, and the one that keeps the body from beginning too
-// early: after the control inputs of the call, or if the call may not run at all and has none,
-// after its arguments.
+// addInputs adds a node per argument, and the entry node that delays the body: until the control
+// inputs of the call have run, or, for a call that may never run and has no control inputs, until
+// its arguments have arrived.
 func (in *inliner) addInputs(uncertain bool) {
 	if len(in.controls) > 0 {
 		in.entry = in.add(in.name+"/input_control_node", "NoOp", in.device, nil)
@@ -97,9 +97,9 @@ func (in *inliner) addInputs(uncertain bool) {
 	}
 }
 
-// enterAfterArguments makes the body begin after the arguments of the call. Those that are the same
-// in all iterations of a loop wait for the others: what follows from them alone would run in
-// iterations that never come.
+// enterAfterArguments makes the body start after the arguments of the call. Loop-invariant
+// arguments wait for the others: nodes that depend on them only would otherwise run in iterations
+// that never start.
 func (in *inliner) enterAfterArguments() {
 	in.entry = in.add(in.name+"/input_control_node", "NoOp", in.device, nil)
 	invariant := func(o graph.Output) bool { return o.Node.Attrs.Bool("is_constant") }
@@ -113,8 +113,8 @@ func (in *inliner) enterAfterArguments() {
 	}
 }
 
-// identity adds a node for an argument or result. It is where the value comes from, for which
-// device is a hint, or where the call is.
+// identity adds the node of an argument or result. It is placed with the source of the value, for
+// which device is a hint, or on the device of the call.
 func (in *inliner) identity(name, device string, from graph.Output) *graph.Node {
 	if in.single {
 		device = in.device
@@ -126,8 +126,8 @@ func (in *inliner) identity(name, device string, from graph.Output) *graph.Node 
 	return n
 }
 
-// copyNodes adds copies of the nodes of the body. Names, frames and colocations get the name of the
-// call before them.
+// copyNodes copies the nodes of the body. Names, frames and colocation groups are prefixed with the
+// name of the call.
 func (in *inliner) copyNodes() {
 	for n := range in.body.Graph.Nodes() {
 		if in.err != nil {
@@ -145,15 +145,15 @@ func (in *inliner) copyNodes() {
 	}
 }
 
-// deviceOf returns the device that a node of the body asks for: what it leaves open is as the call
-// says.
+// deviceOf returns the requested device of a copy. Components that the node leaves open are those
+// of the call.
 func (in *inliner) deviceOf(n *graph.Node) string {
 	if in.single || n.Device == "" {
 		return in.device
 	}
 	own, err := device.Parse(n.Device)
 	if err != nil {
-		return n.Device // placement will tell
+		return n.Device // place reports the error
 	}
 	caller, err := device.Parse(in.device)
 	if err != nil {
@@ -179,7 +179,7 @@ func (in *inliner) attrsOf(n *graph.Node) opdef.Attrs {
 	return attrs
 }
 
-// translate writes colocations with the names that the nodes of the body have now.
+// translate returns colocation groups with the new names of nodes of the body.
 func (in *inliner) translate(class []string) []string {
 	out := slices.Clone(class)
 	for i, c := range out {
@@ -196,7 +196,7 @@ func (in *inliner) translate(class []string) []string {
 	return out
 }
 
-// copyEdges connects the copies as the originals are.
+// copyEdges connects the copies like the originals.
 func (in *inliner) copyEdges() {
 	for n := range in.body.Graph.Nodes() {
 		c := in.copies[n.ID]
@@ -212,7 +212,7 @@ func (in *inliner) copyEdges() {
 	}
 }
 
-// finish adds a node for every result, and the one that has run when the call would have.
+// finish adds a node per result, and the node that runs when the call would have finished.
 func (in *inliner) finish() {
 	if in.err != nil {
 		return
@@ -241,12 +241,12 @@ func (in *inliner) finish() {
 	if len(effects) == 0 {
 		in.anchor(done, values)
 	}
-	in.close(in.site, values, done)
+	in.replace(in.site, values, done)
 }
 
 // effects returns the nodes that the end of a call waits for although no result may depend on them.
-// Nodes on a branch, which may be dead, and in a loop, which is another frame, are not among them:
-// nothing outside could run after these.
+// It omits nodes on a branch, which may be dead, and nodes in a loop, which are in another frame: a
+// node outside could not wait for them.
 func (in *inliner) effects() []*graph.Node {
 	var out []*graph.Node
 	for n := range in.body.Graph.Nodes() {
@@ -258,8 +258,7 @@ func (in *inliner) effects() []*graph.Node {
 	return out
 }
 
-// anchor makes the end of a call without effects belong to the iteration or branch that the call is
-// in.
+// anchor ties the end of a call without effects to the iteration or branch of the call.
 func (in *inliner) anchor(done *graph.Node, values []graph.Output) {
 	switch {
 	case in.entry != nil:

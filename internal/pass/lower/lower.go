@@ -1,15 +1,19 @@
-// Package lower replaces functional control flow in a graph by the nodes that it stands for.
+// Package lower replaces functional control flow in a graph by primitive nodes.
 //
-// A call of a function becomes the function's body, If and Case become Switch and Merge nodes
-// around the bodies of their branches, and While becomes a frame of Enter, Merge, Switch,
-// NextIteration and Exit nodes. What was one node is then placed, split and run like the rest of
-// the graph: the nodes of a body can be on several devices and tasks, a branch starts as soon as
-// its inputs are there, and iterations of a loop overlap.
+// A call of a function becomes the body of the function. If and Case become Switch and Merge nodes
+// around the bodies of their branches. While becomes a frame of Enter, Merge, Switch, NextIteration
+// and Exit nodes. The resulting nodes are placed, split and run like the rest of the graph: the
+// nodes of a body can be on several devices and tasks, a branch starts as soon as its inputs are
+// available, and iterations of a loop overlap.
 //
-// If, Case and While are lowered if their attribute _lower_using_switch_merge says so, as it does
-// where clients build them for sessions. A node that cannot be lowered stays, and its kernel calls
-// the functions: where one may not be inlined, calls itself, or would make the graph too large. The
-// rules and the shape of the results are those of TensorFlow's lowering.
+// Contract: [Lower] runs before placement. Fetches, targets and control edges that name a lowered
+// node keep their meaning, because a placeholder keeps its name. A step computes the same values
+// and effects as without lowering.
+//
+// If, Case and While are lowered if they have the attribute _lower_using_switch_merge, which
+// clients set for sessions. A node that cannot be lowered stays, and its kernel calls the
+// functions. This is the case for a function that must not be inlined, calls itself, or would make
+// the graph too large. The rules and the shape of the results are those of TensorFlow's lowering.
 package lower
 
 import (
@@ -25,27 +29,28 @@ import (
 // maxAdded is the default of Options.Limit.
 const maxAdded = 1 << 16
 
-// lowerAttr is the attribute of If, Case and While nodes that are to be lowered.
+// lowerAttr is the attribute of the If, Case and While nodes to lower.
 const lowerAttr = "_lower_using_switch_merge"
 
-// Options say what is lowered and what remains of it.
+// Options select what is lowered and what remains of it.
 type Options struct {
-	// Fetchable leaves a node with the same outputs under the name of each node that is lowered,
-	// for steps to fetch. Otherwise what is left under the name can only be waited for.
+	// Fetchable keeps a placeholder with the same outputs under the name of each lowered node, so
+	// that steps can fetch them. Otherwise the node under that name has no outputs, only control
+	// edges.
 	Fetchable bool
-	// Direct inlines nodes whose operation is itself a function too. Their bodies run on the device
-	// of the node.
+	// Direct also inlines nodes whose operation is a function. Their bodies run on the device of
+	// the node.
 	Direct bool
-	// Marked inlines functions too that are marked as not to be inlined.
+	// Marked also inlines functions that are marked as not to be inlined.
 	Marked bool
-	// CallsOnly leaves If, Case and While as they are.
+	// CallsOnly keeps If, Case and While.
 	CallsOnly bool
-	// Limit bounds the nodes that are added, about: functions that call others twice each would
-	// grow exponentially. 0 is for 1<<16.
+	// Limit is the approximate maximum of added nodes: functions that call others twice each would
+	// grow exponentially. 0 selects 1<<16.
 	Limit int
 }
 
-// Needed reports whether a graph has nodes that [Lower] would look at.
+// Needed reports whether a graph has nodes that [Lower] would try to lower.
 func Needed(g *graph.Graph, o Options) bool {
 	l := newLowerer(g, o)
 	for n := range g.Nodes() {
@@ -56,7 +61,8 @@ func Needed(g *graph.Graph, o Options) bool {
 	return false
 }
 
-// Lower rewrites g in place. Nodes are not placed yet. After an error the graph is of no use.
+// Lower rewrites g in place. The nodes must not be placed yet. After an error the graph must be
+// discarded.
 func Lower(g *graph.Graph, o Options) error {
 	l := newLowerer(g, o)
 	l.markUncertain(g, func(n *graph.Node) *graph.Node { return n })
@@ -83,18 +89,18 @@ type lowerer struct {
 	o   Options
 	err error
 
-	given     int // nodes of the graph as it was have smaller IDs
+	given     int // node IDs of the original graph are below this
 	added     int
-	read      int                     // nodes of bodies that were looked at
-	names     map[string]int          // last number after a name that is taken
-	origins   map[*graph.Node]*origin // of nodes that come from bodies
+	read      int                     // number of nodes of instantiated bodies
+	names     map[string]int          // last suffix per taken name
+	origins   map[*graph.Node]*origin // of nodes that were copied from bodies
 	uncertain map[*graph.Node]bool    // calls that may never run, or run several times in a step
 	loose     map[*graph.Node]bool    // calls whose results need not wait for their effects
 	followers []*graph.Node
-	from      *origin // of the node at hand
+	from      *origin // origin of the current node
 }
 
-// origin is a function that was inlined, and where its call came from.
+// origin is a function that was inlined, and the origin of its call.
 type origin struct {
 	function string
 	from     *origin
@@ -108,7 +114,7 @@ func newLowerer(g *graph.Graph, o Options) *lowerer {
 	}
 }
 
-// rewrite returns what lowers a node, or nil.
+// rewrite returns the method that lowers a node, or nil.
 func (l *lowerer) rewrite(n *graph.Node) func(*graph.Node) {
 	switch n.Op.Name {
 	case "PartitionedCall", "StatefulPartitionedCall":
@@ -131,8 +137,8 @@ func (l *lowerer) rewrite(n *graph.Node) func(*graph.Node) {
 	return nil
 }
 
-// known reports whether the functions exist and are not being inlined already around the node at
-// hand.
+// known reports whether the functions exist and are not being inlined around the current node
+// already.
 func (l *lowerer) known(fns ...opdef.Func) bool {
 	for _, fn := range fns {
 		if _, ok := l.g.Library.Lookup(fn.Name); !ok {
@@ -147,9 +153,9 @@ func (l *lowerer) known(fns ...opdef.Func) bool {
 	return true
 }
 
-// bodyOf returns the body of a function, nil if it cannot be made: whoever runs the call will be
-// told why. It also is nil where the graph would become too large, or so many bodies were made in
-// vain that more would take too long.
+// bodyOf returns the body of a function. It returns nil if the body is invalid: the kernel of the
+// call reports the error. It also returns nil if the graph would become too large, or if too many
+// nodes were instantiated in vain.
 func (l *lowerer) bodyOf(fn opdef.Func) *graph.Body {
 	f, ok := l.g.Library.Lookup(fn.Name)
 	if !ok || l.added+len(f.Def.Nodes) > l.o.Limit || l.read > 4*l.o.Limit {
@@ -163,7 +169,7 @@ func (l *lowerer) bodyOf(fn opdef.Func) *graph.Body {
 	return body
 }
 
-// newName returns name, or name with a number if it is taken.
+// newName returns name, with a numeric suffix if it is taken.
 func (l *lowerer) newName(name string) string {
 	unique := name
 	for l.g.Node(unique) != nil {
@@ -173,7 +179,7 @@ func (l *lowerer) newName(name string) string {
 	return unique
 }
 
-// add adds a node under a new name, or with an open input where in has no node.
+// add adds a node under a new name. An input without a node stays open.
 func (l *lowerer) add(name, op, device string, attrs opdef.Attrs, in ...graph.Output) *graph.Node {
 	if l.err != nil {
 		return nil
@@ -199,14 +205,14 @@ func (l *lowerer) connect(src graph.Output, dst *graph.Node, in int) {
 	}
 }
 
-// order adds a control edge between nodes that are there.
+// order adds a control edge, if both nodes exist.
 func (l *lowerer) order(src, dst *graph.Node) {
 	if l.err == nil && src != nil && dst != nil {
 		l.g.ConnectControl(src, dst)
 	}
 }
 
-// bool returns the condition that a value stands for.
+// bool converts a value to a boolean.
 func (l *lowerer) bool(name, device string, v graph.Output) graph.Output {
 	if l.err != nil || v.DType().Base() == tensor.Bool {
 		return v
@@ -214,14 +220,14 @@ func (l *lowerer) bool(name, device string, v graph.Output) graph.Output {
 	return l.add(name, "ToBool", device, opdef.Attrs{"T": v.DType().Base()}, v).Out(0)
 }
 
-// follow makes a node stay with what its first input comes from when all is lowered.
+// follow marks a node to be colocated with the source of its first input.
 func (l *lowerer) follow(n *graph.Node) {
 	if n != nil {
 		l.followers = append(l.followers, n)
 	}
 }
 
-// colocate asks for the devices of nodes that follow their input.
+// colocate sets the colocation of the nodes that follow their input.
 func (l *lowerer) colocate() {
 	for _, n := range l.followers {
 		n.SetAttr("_class", []string{"loc:@" + n.Input(0).Node.Name})

@@ -72,7 +72,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestGrowthIsBounded inlines functions each of which calls the one before twice.
+// TestGrowthIsBounded inlines a chain of functions that call the previous one twice each.
 func TestGrowthIsBounded(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("func f0(x: float) -> (y: float) {\n  return y=x\n}\n")
@@ -95,9 +95,9 @@ func TestGrowthIsBounded(t *testing.T) {
 	}
 }
 
-// TestBodiesThatDoNotFit calls a large function many times with the wrong number of arguments: that
-// takes no longer than inlining what fits.
-func TestBodiesThatDoNotFit(t *testing.T) {
+// TestMismatchedBodies calls a large function many times with the wrong number of arguments. This
+// takes no longer than inlining a function that fits.
+func TestMismatchedBodies(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("func F(x: float) -> (y: float) {\n")
 	for i := range 1000 {

@@ -8,21 +8,21 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// site is the place in the graph of a node that has been taken out.
+// site holds the properties and edges of a node that has been removed from the graph.
 type site struct {
 	name     string
 	device   string
-	class    any // colocation, nil if there is none
+	class    any // colocation groups, or nil
 	stateful bool
-	given    bool // the name is known outside
+	given    bool // the node is part of the original graph, so clients know its name
 	in       []graph.Output
 	controls []*graph.Node
 	out      []graph.Edge
 	outTypes []tensor.DType
 }
 
-// cut takes a node out of the graph.
-func (l *lowerer) cut(n *graph.Node) *site {
+// detach removes a node from the graph.
+func (l *lowerer) detach(n *graph.Node) *site {
 	s := &site{
 		name: n.Name, device: n.Device, class: n.Attrs["_class"], stateful: n.Op.Stateful, given: n.ID < l.given, in: slices.Clone(n.Inputs()),
 		controls: slices.Clone(n.ControlInputs()), out: slices.Clone(n.OutEdges()), outTypes: n.OutTypes,
@@ -31,7 +31,7 @@ func (l *lowerer) cut(n *graph.Node) *site {
 	return s
 }
 
-// attrs adds the colocation of the node to attributes.
+// attrs adds the colocation groups of the node to attributes.
 func (s *site) attrs(attrs opdef.Attrs) opdef.Attrs {
 	if s.class != nil {
 		attrs["_class"] = s.class
@@ -39,9 +39,9 @@ func (s *site) attrs(attrs opdef.Attrs) opdef.Attrs {
 	return attrs
 }
 
-// close leads the edges that came from the node to what stands for it: its values, and a node that
-// has run when the node would have.
-func (l *lowerer) close(s *site, values []graph.Output, done *graph.Node) {
+// replace connects the consumers of the node to values, and its control successors to done, which
+// runs when the node would have run.
+func (l *lowerer) replace(s *site, values []graph.Output, done *graph.Node) {
 	if s.given {
 		l.keepName(s, values, done)
 	}
@@ -57,11 +57,11 @@ func (l *lowerer) close(s *site, values []graph.Output, done *graph.Node) {
 	}
 }
 
-// PlaceholderAttr is the attribute of a node that has the name and outputs of one that was lowered. The
-// consumers of that one take its values from the inputs of this one.
+// PlaceholderAttr is the attribute of the placeholder for a lowered node, which has its name and
+// outputs. The consumers of the lowered node take its values from the inputs of the placeholder.
 const PlaceholderAttr = "_lowered_placeholder"
 
-// keepName leaves something under the name of the node.
+// keepName adds the placeholder for a lowered node.
 func (l *lowerer) keepName(s *site, values []graph.Output, done *graph.Node) {
 	if !l.o.Fetchable || len(values) == 0 {
 		l.order(done, l.add(s.name, "NoOp", s.device, nil))
@@ -74,8 +74,8 @@ func (l *lowerer) keepName(s *site, values []graph.Output, done *graph.Node) {
 	l.order(done, l.add(s.name, "IdentityN", s.device, opdef.Attrs{"T": types, PlaceholderAttr: true}, values...))
 }
 
-// call adds a call of a function in place of the node. As in TensorFlow, a step that only takes a
-// result of the node need not run what has effects, unless the node is in a function.
+// call adds a call of a function instead of the node. As in TensorFlow, a step that only fetches a
+// result of the node need not run its effects, unless the node is in a function.
 func (l *lowerer) call(s *site, name string, fn opdef.Func, rets []tensor.DType, args []graph.Output) *graph.Node {
 	op := "PartitionedCall"
 	if s.stateful {

@@ -6,8 +6,7 @@ import (
 	"github.com/weft-ml/weft/graph"
 )
 
-// markUncertain notes the calls in a graph that an edge from a Switch or Enter leads to. at returns
-// where a node has gone.
+// markUncertain marks the calls downstream of a Switch or Enter. at maps a node of g to its copy.
 func (l *lowerer) markUncertain(g *graph.Graph, at func(*graph.Node) *graph.Node) {
 	if l.err != nil {
 		return
@@ -22,8 +21,8 @@ func (l *lowerer) markUncertain(g *graph.Graph, at func(*graph.Node) *graph.Node
 	}
 }
 
-// downstream reports, by ID, which nodes are a Switch or Enter, or have edges from one that lead to
-// them: the nodes that may be dead, or in a frame of their own.
+// downstream reports for each node, by ID, whether it is a Switch or Enter or is reachable from
+// one. Such nodes may be dead or in a frame.
 func downstream(g *graph.Graph) []bool {
 	seen := make([]bool, g.NumIDs())
 	var todo []*graph.Node
@@ -47,7 +46,7 @@ func downstream(g *graph.Graph) []bool {
 	return seen
 }
 
-// isCall reports whether a node may be replaced by nodes of which some have no inputs.
+// isCall reports whether a node may be replaced by nodes including some without inputs.
 func isCall(l *lowerer, n *graph.Node) bool {
 	if _, ok := l.g.Library.Lookup(n.Op.Name); ok {
 		return true

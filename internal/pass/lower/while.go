@@ -14,14 +14,14 @@ type loop struct {
 	*site
 	parallel int64
 	vars     []variable
-	pivot    *graph.Node // Merge of the first variable that changes: it runs in every iteration
+	pivot    *graph.Node // Merge of the first variable that changes; it runs in every iteration
 }
 
 // variable is a variable of a loop.
 type variable struct {
 	dtype tensor.DType
-	fixed bool         // a resource that stays the same: it enters all iterations
-	value graph.Output // in the iteration: of the Merge, or of the Enter of one that is fixed
+	fixed bool         // a resource that never changes; its Enter is loop-invariant
+	value graph.Output // in an iteration: output of the Merge, or of the Enter if fixed
 
 	merge, sw *graph.Node // nil if fixed
 }
@@ -32,11 +32,11 @@ func (l *lowerer) lowerWhile(n *graph.Node) {
 		return
 	}
 	vars, changing := l.variables(n, body)
-	if !changing { // nothing would tell the iterations apart
+	if !changing { // without a Merge there are no iterations
 		return
 	}
 	parallel := max(n.Attrs.Int("parallel_iterations"), 1)
-	w := &loop{lowerer: l, site: l.cut(n), parallel: int64(parallel), vars: vars}
+	w := &loop{lowerer: l, site: l.detach(n), parallel: int64(parallel), vars: vars}
 	w.enter()
 	again := w.condition(cond)
 	results := w.body(body, again)
@@ -44,7 +44,7 @@ func (l *lowerer) lowerWhile(n *graph.Node) {
 	w.exit()
 }
 
-// variables returns the variables of a loop, and whether one of them can change.
+// variables returns the variables of a loop, and whether any of them can change.
 func (l *lowerer) variables(n *graph.Node, fn opdef.Func) (vars []variable, changing bool) {
 	vars = make([]variable, n.NumInputs())
 	body := l.bodyOf(fn)
@@ -60,7 +60,7 @@ func (l *lowerer) variables(n *graph.Node, fn opdef.Func) (vars []variable, chan
 	return vars, changing
 }
 
-// enter brings the inputs into the frame, each on the device that it comes from.
+// enter adds the Enter nodes, each on the device of its input.
 func (w *loop) enter() {
 	var after *graph.Node
 	if len(w.controls) > 0 {
@@ -87,7 +87,7 @@ func (w *loop) enter() {
 	}
 }
 
-// condition calls the condition and returns whether there is another iteration.
+// condition adds the call of the condition and returns whether there is another iteration.
 func (w *loop) condition(cond opdef.Func) graph.Output {
 	args := make([]graph.Output, len(w.vars))
 	for i := range w.vars {
@@ -99,7 +99,7 @@ func (w *loop) condition(cond opdef.Func) graph.Output {
 	return w.add(w.name+"/LoopCond", "LoopCond", w.device, nil, holds).Out(0)
 }
 
-// condTypes returns the types of what a condition returns, which should be one truth value.
+// condTypes returns the types of the results of a condition, which should be a single boolean.
 func (w *loop) condTypes(cond opdef.Func) []tensor.DType {
 	types := []tensor.DType{tensor.Bool}
 	if f, ok := w.g.Library.Lookup(cond.Name); ok {
@@ -110,7 +110,7 @@ func (w *loop) condTypes(cond opdef.Func) []tensor.DType {
 	return types
 }
 
-// body calls the body, if there is another iteration, and returns the call.
+// body adds the call of the body, which runs if there is another iteration, and returns it.
 func (w *loop) body(body opdef.Func, again graph.Output) *graph.Node {
 	args, rets := make([]graph.Output, len(w.vars)), make([]tensor.DType, len(w.vars))
 	var first graph.Output
@@ -132,7 +132,7 @@ func (w *loop) body(body opdef.Func, again graph.Output) *graph.Node {
 	return call
 }
 
-// next carries the results of the body into the next iteration.
+// next passes the results of the body to the next iteration.
 func (w *loop) next(call *graph.Node) {
 	for i := range w.vars {
 		v := &w.vars[i]
@@ -147,7 +147,7 @@ func (w *loop) next(call *graph.Node) {
 	}
 }
 
-// exit brings the variables out of the frame. Those that stayed the same are the inputs.
+// exit adds the Exit nodes. The final values of fixed variables are the inputs.
 func (w *loop) exit() {
 	values := make([]graph.Output, len(w.vars))
 	executed := w.add(w.name+"/LoopExecuted", "NoOp", w.device, nil)
@@ -161,5 +161,5 @@ func (w *loop) exit() {
 		values[i] = exit.Out(0)
 		w.order(exit, executed)
 	}
-	w.close(w.site, values, executed)
+	w.replace(w.site, values, executed)
 }

@@ -64,7 +64,7 @@ func testOps(t testing.TB) graphtext.Ops {
 	return ops
 }
 
-// eval computes the operations above, and no others.
+// eval computes the operations above only.
 func eval(n *graph.Node, in []tensor.Tensor) ([]tensor.Tensor, error) {
 	switch n.Op.Name {
 	case "Identity":
@@ -164,7 +164,7 @@ func prune(g *graph.Graph, c *graphtext.Case) string {
 		}
 	}
 	text := graphtext.Print(p.Graph)
-	if c.Has("terse") { // names and inputs alone
+	if c.Has("terse") { // print names and inputs only
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		for i, l := range lines {
 			lines[i] = l[:strings.Index(l, ")")+1]
@@ -176,7 +176,7 @@ func prune(g *graph.Graph, c *graphtext.Case) string {
 	return out.String() + text
 }
 
-// declaredShape is what the node says of its output, in an attribute of the runtime.
+// declaredShape returns the shape in the attribute _shape of the node.
 func declaredShape(o graph.Output) tensor.PartialShape { return o.Node.Attrs.Shape("_shape") }
 
 func TestPassesAreInOrder(t *testing.T) {
@@ -221,7 +221,7 @@ func TestFoldingIsBounded(t *testing.T) {
 func TestFoldingHasATotalBound(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("v = Const() value=float[2621440]{1...}\n")
-	const n = 20 // of 10 MiB each
+	const n = 20 // constants of 10 MiB each
 	for i := range n {
 		fmt.Fprintf(&text, "f%d = Neg(v)\nr%d = TestRelu(f%d)\n", i, i, i)
 	}

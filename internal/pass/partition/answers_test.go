@@ -22,9 +22,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestSplitsGiveTheSameAnswers runs random graphs with loops and conditions whole, split by device,
-// and split by task and then by device.
-func TestSplitsGiveTheSameAnswers(t *testing.T) {
+// TestSplitsComputeTheSame runs random graphs with loops and conditions in three forms: whole,
+// split by device, and split by task and then by device.
+func TestSplitsComputeTheSame(t *testing.T) {
 	for seed := range uint64(100) {
 		w := &writer{r: rand.New(rand.NewPCG(seed, 0))}
 		text := w.program()
@@ -46,7 +46,7 @@ func TestSplitsGiveTheSameAnswers(t *testing.T) {
 	}
 }
 
-const numDevices = 4 // on two tasks
+const numDevices = 4 // two per task
 
 func deviceName(i int) string {
 	return fmt.Sprintf("/job:w/replica:0/task:%d/device:CPU:%d", i/2, i%2)
@@ -131,7 +131,7 @@ func run(t *testing.T, parts map[string]*graph.Graph, results int) []float32 {
 
 func same(a, b []float32) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
-// writer writes a random graph down. Its nodes are on random devices, and scalars.
+// writer writes a random graph as text. Its nodes are scalars on random devices.
 type writer struct {
 	r       *rand.Rand
 	b       strings.Builder
@@ -172,8 +172,8 @@ func (w *writer) program() string {
 
 func (w *writer) pick(values []string) string { return values[w.r.IntN(len(values))] }
 
-// compute adds a few nodes that run where values do, and returns their outputs. depth bounds how
-// loops are nested.
+// compute adds nodes that run in the same context as values, and returns their outputs. depth
+// bounds the nesting of loops.
 func (w *writer) compute(values []string, depth int) []string {
 	var out []string
 	for range 2 + w.r.IntN(3) {
@@ -197,7 +197,7 @@ func (w *writer) compute(values []string, depth int) []string {
 	return out
 }
 
-// condition computes one thing or another from a, by whether a is less than b.
+// condition adds a condition a < b whose branches compute different values from a.
 func (w *writer) condition(a, b string) string {
 	pred := w.add("Less", "T=float", a, b)
 	choose := w.add("Switch", "T=float", a, pred)
@@ -206,9 +206,9 @@ func (w *writer) condition(a, b string) string {
 	return w.add("Merge", "T=float N=2", no, yes)
 }
 
-// loop counts to at most three while it computes something from a and b. Everything inside depends
-// on the count, so that it is dead together after the last iteration: a loop of which only a part
-// ran would wait for the other.
+// loop adds a loop with at most three iterations that computes a value from a and b. All nodes
+// inside depend on the counter, so they are all dead after the last iteration. If a part of the
+// loop stayed live, it would wait for the other parts.
 func (w *writer) loop(a, b string, depth int) string {
 	attrs := fmt.Sprintf("T=float frame_name=\"f%d\" parallel_iterations=%d", w.nodes, 1+w.r.IntN(4))
 	id := w.nodes

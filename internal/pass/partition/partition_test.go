@@ -45,8 +45,8 @@ func testOps(t testing.TB) graphtext.Ops {
 	return ops
 }
 
-// onDevices gives nodes the device that their name begins with: "A1" and "_A" are on A, as in
-// "assigned=A"; a node that is assigned to a short name is moved to the full one.
+// onDevices assigns nodes to the device that their name starts with: "A1" and "_A" are on A, as
+// with "assigned=A". A node that is assigned to a short name is assigned to the full name.
 func onDevices(g *graph.Graph) {
 	for n := range g.Nodes() {
 		name := n.Assigned
@@ -66,7 +66,7 @@ func incarnation(name string) uint64 {
 	return uint64(100 + int(spec.Job[0]-'a')*10 + spec.ID)
 }
 
-// namer numbers new names like a session, with a suffix of its own for every level.
+// namer numbers new names like a session, with a separate suffix per level.
 func namer(suffix string) func(string) string {
 	n := -1
 	return func(prefix string) string {
@@ -107,7 +107,7 @@ func TestScripts(t *testing.T) {
 		if after := graphtext.Print(g); after != before {
 			t.Errorf("the graph was changed to\n%s", after)
 		}
-		if c.Has("again") { // as a worker does with its part
+		if c.Has("again") { // as a worker splits its part
 			parts = splitAgain(t, parts)
 		}
 		checkTransfers(t, parts)
@@ -130,7 +130,7 @@ func splitAgain(t *testing.T, parts map[string]*graph.Graph) map[string]*graph.G
 	return out
 }
 
-// printParts prints the parts without what is the same in every transfer.
+// printParts prints the parts without the attributes that are the same in every transfer.
 func printParts(parts map[string]*graph.Graph) string {
 	var b strings.Builder
 	for _, at := range slices.Sorted(maps.Keys(parts)) {
@@ -145,10 +145,10 @@ func printParts(parts map[string]*graph.Graph) string {
 	return b.String()
 }
 
-// checkFrames makes sure that every receive runs in the frame that its tensor is sent in.
+// checkFrames checks that every receive runs in the frame in which its tensor is sent.
 func checkFrames(t *testing.T, parts map[string]*graph.Graph) {
 	t.Helper()
-	frame := map[string]string{} // of the transfer
+	frame := map[string]string{} // by transfer
 	for _, op := range []string{"_Send", "_Recv"} {
 		for _, part := range parts {
 			frames, err := graph.FindFrames(part)
@@ -170,8 +170,8 @@ func checkFrames(t *testing.T, parts map[string]*graph.Graph) {
 	}
 }
 
-// checkTransfers makes sure that every send has one receive of the same key, and that both know the
-// right life.
+// checkTransfers checks that every send has one receive with the same key, and that both have the
+// right incarnation.
 func checkTransfers(t *testing.T, parts map[string]*graph.Graph) {
 	t.Helper()
 	sends, recvs := map[string]int{}, map[string]int{}
@@ -205,7 +205,7 @@ func checkTransfers(t *testing.T, parts map[string]*graph.Graph) {
 	}
 }
 
-// TestEveryPartIsComplete makes sure that every node is in one part, with all of its inputs.
+// TestEveryPartIsComplete checks that every node is in exactly one part, with all its inputs.
 func TestEveryPartIsComplete(t *testing.T) {
 	g, err := graphtext.Parse(testOps(t), "A1 = FloatInput()\nB1 = Combine(A1, A1, ^A2)\nA2 = NoOp()\nB2 = Combine(B1, A1)\nA3 = Combine(B2, B1)")
 	if err != nil {

@@ -108,7 +108,7 @@ func newTestKernels(t testing.TB) *testKernels {
 	return k
 }
 
-// cluster returns the devices of a set that scripts name.
+// cluster returns a set of devices by the name that scripts use.
 func cluster(name string) (devices []string, client string) {
 	add := func(task, typ string, ids ...int) {
 		for _, id := range ids {
@@ -174,8 +174,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestManyGroups joins ninety variables and their assignments in a few groups, through variables
-// and assignments both.
+// TestManyGroups joins ninety variables and their assignments to a few groups, by colocation of
+// both variables and assignments.
 func TestManyGroups(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("in = TestInput()\n")
@@ -203,7 +203,7 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// TestPlacementDoesNotDependOnTheOrderOfDevices gives the same devices in another order.
+// TestPlacementDoesNotDependOnTheOrderOfDevices lists the same devices in another order.
 func TestPlacementDoesNotDependOnTheOrderOfDevices(t *testing.T) {
 	kernels := newTestKernels(t)
 	place := func(devices []string) string {
@@ -258,8 +258,8 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestRegistryIsASource makes sure that the registry of kernels can be asked.
-func TestRegistryIsASource(t *testing.T) {
+// TestRegistryImplementsKernels checks that the kernel registry can be used for placement.
+func TestRegistryImplementsKernels(t *testing.T) {
 	r := kernel.NewRegistry()
 	r.Register(kernel.Op{Def: opdef.Def{Name: "NoOp", Doc: "Does nothing."}, Kernels: kernel.Any(nil)})
 	g := graph.New(r)
