@@ -1,49 +1,52 @@
 package grpch2
 
-// A Body is the memory that a message arrives in. It is told of every byte in order.
+// A Body is the memory that a message is read into. Its methods are called by one goroutine at a
+// time, and see every byte of the message in order.
 type Body interface {
-	// Room returns where the next bytes of the message go. It is never empty before the message is
-	// complete.
+	// Buffer returns the memory for the next bytes of the message. It is not empty before the
+	// message is complete.
 	Buffer() []byte
-	// Filled says that the first n bytes of Room hold the next bytes of the message.
+	// Advance reports that the first n bytes of Buffer now hold the next bytes of the message.
 	Advance(n int)
-	// Discard gives up the memory of a message that nobody is going to read.
+	// Discard releases the memory of a message that is not going to be used. No other method is
+	// called afterwards.
 	Discard()
 }
 
-// firstChunk bounds the memory that a message gets before any of it is there.
+// firstChunk is the largest memory, in bytes, that a message gets before any of its data has
+// arrived.
 const firstChunk = 64 << 10
 
-// Chunks is a Body of ordinary memory, which grows as the message comes: a peer cannot make it
-// larger than a few times what it sends.
+// Chunks is a [Body] in garbage-collected memory. The memory grows as data arrives, so a peer
+// cannot make it larger than about twice what it has sent.
 type Chunks struct {
-	data [][]byte // full, but for the last
-	room []byte   // of the last
+	data [][]byte // chunks; all but the last are full
+	free []byte   // unused part of the last chunk
 	left int      // bytes of the message that have no memory yet
-	have int
+	have int      // bytes of the message that have arrived
 }
 
-// NewChunks returns the memory for a message of n bytes.
+// NewChunks returns a Body for a message of n bytes.
 func NewChunks(n int) *Chunks { return &Chunks{left: n} }
 
-// Room implements [Body].
+// Buffer implements [Body].
 func (c *Chunks) Buffer() []byte {
-	if len(c.room) == 0 && c.left > 0 {
-		c.room = make([]byte, min(c.left, max(firstChunk, c.have)))
-		c.left -= len(c.room)
-		c.data = append(c.data, c.room)
+	if len(c.free) == 0 && c.left > 0 {
+		c.free = make([]byte, min(c.left, max(firstChunk, c.have)))
+		c.left -= len(c.free)
+		c.data = append(c.data, c.free)
 	}
-	return c.room
+	return c.free
 }
 
-// Filled implements [Body].
+// Advance implements [Body].
 func (c *Chunks) Advance(n int) {
-	c.room = c.room[n:]
+	c.free = c.free[n:]
 	c.have += n
 }
 
 // Discard implements [Body].
 func (c *Chunks) Discard() {}
 
-// Data returns the message.
+// Data returns the message in pieces. They belong to the caller.
 func (c *Chunks) Data() [][]byte { return c.data }

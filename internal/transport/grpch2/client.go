@@ -10,49 +10,50 @@ import (
 	"time"
 )
 
-// Pauses between attempts to connect.
+// Backoff between attempts to connect.
 const (
 	firstBackoff  = 50 * time.Millisecond
 	backoffGrowth = 1.6
 	backoffJitter = 0.2
-	maxBackoff    = time.Second // tasks that restart are found soon
-	// connectTime is how long an attempt may take, until the server has greeted us.
-	connectTime = 5 * time.Second
+	maxBackoff    = time.Second // bounds how long a restarted task stays unnoticed
+	// connectTimeout bounds one attempt, including the handshake of HTTP/2.
+	connectTimeout = 5 * time.Second
 )
 
-// Client calls the methods of one server. It connects when it is first used, and again whenever it
-// must.
+// Client calls the methods of one server over one connection at a time. It connects on first use,
+// and again after a connection has ended. Its methods may be called concurrently.
 type Client struct {
 	authority string
 	dial      func(context.Context) (net.Conn, error)
 
 	mu    sync.Mutex
-	conn  *clientConn          // guarded by mu; takes calls if it is not nil
-	conns map[*clientConn]bool // guarded by mu; all that have not ended
-	// guarded by mu; closed when the attempt under way is over; nil if there is none
+	conn  *clientConn          // for new calls; nil if there is none; guarded by mu
+	conns map[*clientConn]bool // connections that have not ended; guarded by mu
+	// closed at the end of the attempt in progress; nil if there is none; guarded by mu
 	connecting chan struct{}
-	// guarded by mu; the last attempt, for calls that come before the next
-	failed   error
-	attempts int       // guarded by mu; that failed in a row
-	again    time.Time // guarded by mu; when the next attempt may be made
-	closed   bool      // guarded by mu
+	// error of the last attempt; returned to calls before nextAttempt; guarded by mu
+	lastErr     error
+	attempts    int       // failed attempts in a row; guarded by mu
+	nextAttempt time.Time // earliest time of the next attempt; guarded by mu
+	closed      bool      // guarded by mu
 
-	life    context.Context // of attempts
+	ctx     context.Context // of attempts; ended by Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup // attempts and connections
 }
 
-// NewClient returns a client of the server that dial connects to. Authority is what the server is
-// told it is called.
+// NewClient returns a client of the server that dial connects to. Authority is the :authority of
+// its requests.
 func NewClient(authority string, dial func(context.Context) (net.Conn, error)) *Client {
 	c := &Client{authority: authority, dial: dial, conns: map[*clientConn]bool{}}
-	c.life, c.cancel = context.WithCancel(context.Background())
+	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
 var errClosing = errors.New("the client connection is closing")
 
-// Close ends the connections, and the calls over them, and waits until nothing of them is left.
+// Close closes the connections, fails their calls, and returns when no goroutine of the client is
+// left.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -67,11 +68,11 @@ func (c *Client) Close() {
 	c.running.Wait()
 }
 
-// ready returns a connection for a call. A call that waits bears with a server that cannot be
-// reached.
-func (c *Client) ready(ctx context.Context, wait bool) (*clientConn, error) {
+// waitConn returns a connection for a call. With wait, it retries until ctx ends instead of
+// returning the error of an attempt.
+func (c *Client) waitConn(ctx context.Context, wait bool) (*clientConn, error) {
 	for {
-		conn, attempt, err := c.look(wait)
+		conn, attempt, err := c.connOrAttempt(wait)
 		if conn != nil || err != nil {
 			return conn, err
 		}
@@ -83,15 +84,16 @@ func (c *Client) ready(ctx context.Context, wait bool) (*clientConn, error) {
 	}
 }
 
-// Failure returns why the last attempt to reach the server failed, or nil if it did not.
+// LastError returns the error of the last attempt to connect, or nil if it succeeded.
 func (c *Client) LastError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.failed
+	return c.lastErr
 }
 
-// look returns the connection or, if there is none, the attempt to make one.
-func (c *Client) look(wait bool) (*clientConn, <-chan struct{}, error) {
+// connOrAttempt returns the connection or, if there is none, a channel that is closed at the end of
+// the attempt in progress. It starts an attempt if necessary.
+func (c *Client) connOrAttempt(wait bool) (*clientConn, <-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -99,48 +101,48 @@ func (c *Client) look(wait bool) (*clientConn, <-chan struct{}, error) {
 		return nil, nil, errClosing
 	case c.conn != nil:
 		return c.conn, nil, nil
-	case c.failed != nil && !wait && time.Now().Before(c.again):
-		return nil, nil, c.failed
+	case c.lastErr != nil && !wait && time.Now().Before(c.nextAttempt):
+		return nil, nil, c.lastErr
 	case c.connecting == nil:
 		c.connecting = make(chan struct{})
 		c.running.Add(1)
-		go c.connect(c.connecting, time.Until(c.again))
+		go c.connect(c.connecting, time.Until(c.nextAttempt))
 	}
 	return nil, c.connecting, nil
 }
 
-// connect makes one attempt, after a pause.
-func (c *Client) connect(over chan struct{}, pause time.Duration) {
+// connect makes one attempt after a delay.
+func (c *Client) connect(done chan struct{}, delay time.Duration) {
 	defer c.running.Done()
-	defer close(over)
-	if pause > 0 {
+	defer close(done)
+	if delay > 0 {
 		select {
-		case <-time.After(pause):
-		case <-c.life.Done():
+		case <-time.After(delay):
+		case <-c.ctx.Done():
 		}
 	}
-	ctx, cancel := context.WithTimeout(c.life, connectTime)
+	ctx, cancel := context.WithTimeout(c.ctx, connectTimeout)
 	defer cancel()
 	nc, err := c.dial(ctx)
 	var conn *clientConn
 	if err == nil {
-		conn, err = greet(ctx, c, nc)
+		conn, err = handshake(ctx, c, nc)
 	}
-	c.connected(conn, err)
+	c.finishConnect(conn, err)
 }
 
-// connected takes the outcome of an attempt.
-func (c *Client) connected(conn *clientConn, err error) {
+// finishConnect records the result of an attempt.
+func (c *Client) finishConnect(conn *clientConn, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.connecting = nil
 	if err != nil {
-		c.failed = fmt.Errorf("connection error: %w", err)
-		c.again = time.Now().Add(backoff(c.attempts))
+		c.lastErr = fmt.Errorf("connection error: %w", err)
+		c.nextAttempt = time.Now().Add(backoff(c.attempts))
 		c.attempts++
 		return
 	}
-	c.failed, c.attempts, c.again = nil, 0, time.Time{}
+	c.lastErr, c.attempts, c.nextAttempt = nil, 0, time.Time{}
 	if c.closed {
 		conn.nc.Close()
 		return
@@ -151,7 +153,7 @@ func (c *Client) connected(conn *clientConn, err error) {
 	conn.start()
 }
 
-// backoff returns the pause after a number of attempts that failed.
+// backoff returns the delay after a number of failed attempts.
 func backoff(attempts int) time.Duration {
 	d := float64(firstBackoff)
 	for ; attempts > 0 && d < float64(maxBackoff); attempts-- {
@@ -160,7 +162,7 @@ func backoff(attempts int) time.Duration {
 	return time.Duration(min(d, float64(maxBackoff)) * (1 + backoffJitter*(2*rand.Float64()-1)))
 }
 
-// retire makes new calls use another connection.
+// retire stops new calls from using a connection.
 func (c *Client) retire(conn *clientConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,8 +171,8 @@ func (c *Client) retire(conn *clientConn) {
 	}
 }
 
-// remove is called when nobody reads a connection any more.
-func (c *Client) remove(conn *clientConn) {
+// removeConn forgets a connection whose reading has ended.
+func (c *Client) removeConn(conn *clientConn) {
 	c.retire(conn)
 	c.mu.Lock()
 	delete(c.conns, conn)
@@ -178,48 +180,50 @@ func (c *Client) remove(conn *clientConn) {
 	c.running.Done()
 }
 
-// A Request is a call to be made.
+// A Request describes a call. It must not change before the call has ended.
 type Request struct {
 	Path         string
 	Data         [][]byte // the message
-	WaitForReady bool     // for a server that cannot be reached, instead of failing at once
-	// CanWait says that the request may wait for others, to be written with them: no longer than a
-	// few milliseconds. Only Start heeds it.
+	WaitForReady bool     // retry while the server cannot be reached, instead of failing
+	// MayDelay allows the request to be queued for up to flushDelay, to be written with the next
+	// one. Only Start supports it.
 	MayDelay bool
-	// Room returns the memory for the response.
+	// NewBody returns the memory for a response of size bytes.
 	NewBody func(size int) Body
 }
 
-// A Response is the outcome of a call.
+// A Response is the result of a call.
 type Response struct {
-	// the message of a call that succeeded, from the request's Room; the caller's to discard
+	// message of a successful call, from the request's NewBody; owned by the caller, who must
+	// discard or use it
 	Body       Body
-	Code       uint32 // of gRPC
-	Text       string
-	Trailer    []Field // whose names end in "-bin"
-	FromServer bool    // by the server; otherwise the error is about the way to it
+	Code       uint32  // gRPC status code; 0 for success
+	Text       string  // grpc-message, or the local error
+	Trailer    []Field // trailers whose names end in "-bin"
+	FromServer bool    // the server sent the status; otherwise the error is local
 }
 
-// maxTries bounds how often a call is made again that the server has not seen.
+// maxTries bounds the attempts of a call that the server provably has not processed.
 const maxTries = 5
 
-// Call makes a call. It returns early when ctx ends.
+// Call makes a call and waits for its response, or for the end of ctx.
 func (c *Client) Call(ctx context.Context, r *Request) Response {
 	for try := 1; ; try++ {
-		conn, err := c.ready(ctx, r.WaitForReady)
+		conn, err := c.waitConn(ctx, r.WaitForReady)
 		if err != nil {
-			return unanswered(ctx, err)
+			return localResponse(ctx, err)
 		}
 		call := newClientCall(conn, r)
 		resp := call.run(ctx)
-		if !call.unseen || try == maxTries || ctx.Err() != nil {
+		if !call.retryable || try == maxTries || ctx.Err() != nil {
 			return resp
 		}
 	}
 }
 
-// unanswered returns the response of a call that did not get one.
-func unanswered(ctx context.Context, err error) Response {
+// localResponse returns the response of a call that got none from the server, because of ctx or
+// err.
+func localResponse(ctx context.Context, err error) Response {
 	switch ctx.Err() {
 	case nil:
 		return Response{Code: codeUnavailable, Text: err.Error()}

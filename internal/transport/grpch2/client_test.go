@@ -31,7 +31,7 @@ func client(t testing.TB, address string) *Client {
 
 func chunks(n int) Body { return NewChunks(n) }
 
-// call returns the response to a message, and its bytes.
+// call makes a call and returns the response and its message.
 func call(ctx context.Context, c *Client, path string, in []byte) (Response, []byte) {
 	resp := c.Call(ctx, &Request{Path: path, Data: [][]byte{in[:len(in)/2], in[len(in)/2:]}, NewBody: chunks})
 	if resp.Body == nil {
@@ -40,7 +40,7 @@ func call(ctx context.Context, c *Client, path string, in []byte) (Response, []b
 	return resp, slices.Concat(resp.Body.(*Chunks).Data()...)
 }
 
-// referenceServer runs a server of gRPC's own implementation.
+// referenceServer starts a server of gRPC's Go library.
 func referenceServer(t testing.TB, methods map[string]func(context.Context, []byte) ([]byte, error), opts ...grpc.ServerOption) (*grpc.Server, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -85,7 +85,7 @@ func TestClientEcho(t *testing.T) {
 			if resp, out := call(t.Context(), c, "/s/Echo", in); resp.Code != 0 {
 				t.Fatalf("%d bytes: %+v", n, resp)
 			} else if !bytes.Equal(in, out) {
-				t.Errorf("%d bytes come back changed", n)
+				t.Errorf("%d bytes were not echoed unchanged", n)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func TestManyClientCalls(t *testing.T) {
 					if (i+j)%5 == 0 {
 						method = "/s/Slow"
 					}
-					if (i+j)%11 == 0 { // gives up, at some time
+					if (i+j)%11 == 0 { // cancels at a random time
 						go cancel()
 					}
 					in := pattern(i * j * 200)
@@ -126,7 +126,7 @@ func TestManyClientCalls(t *testing.T) {
 					if resp.Code != 0 && ctx.Err() == nil {
 						t.Errorf("got %+v", resp)
 					} else if resp.Code == 0 && !bytes.Equal(in, out) {
-						t.Errorf("%d bytes come back changed", len(in))
+						t.Errorf("%d bytes were not echoed unchanged", len(in))
 					}
 					cancel()
 				}
@@ -165,8 +165,8 @@ func TestClientFailures(t *testing.T) {
 	}
 }
 
-// A server that cancels a call when its time is over may be quicker than the caller.
-func TestServerSeesTheDeadlineFirst(t *testing.T) {
+// A server may cancel an expired call before its caller does.
+func TestServerCancelsExpiredCallFirst(t *testing.T) {
 	for deadline, want := range map[time.Time]uint32{
 		{}:                           codeCancelled,
 		time.Now().Add(time.Hour):    codeCancelled,
@@ -180,7 +180,7 @@ func TestServerSeesTheDeadlineFirst(t *testing.T) {
 	}
 }
 
-// A caller that gives up is let go at once, and the server learns of it, whoever reads the
+// A cancelled call returns at once, and the server learns of it, whichever goroutine reads the
 // connection.
 func TestClientCancellation(t *testing.T) {
 	waiting, ended := make(chan struct{}), make(chan struct{})
@@ -200,7 +200,7 @@ func TestClientCancellation(t *testing.T) {
 		}()
 		<-waiting
 		if resp, _ := call(t.Context(), c, "/s/Echo", []byte("x")); resp.Code != codeOK {
-			t.Errorf("beside it: %+v", resp)
+			t.Errorf("concurrent call: %+v", resp)
 		}
 		cancel()
 		if resp := <-done; resp.Code != codeCancelled || resp.FromServer {
@@ -210,7 +210,7 @@ func TestClientCancellation(t *testing.T) {
 	}
 }
 
-func TestClientWaits(t *testing.T) {
+func TestWaitForReady(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestClientWaits(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	c := client(t, address)
-	for range 2 { // in the attempt to connect, and after it
+	for range 2 { // during the attempt to connect, and after it
 		if resp, _ := call(t.Context(), c, "/s/Echo", nil); resp.Code != codeUnavailable || !strings.Contains(resp.Text, address) {
 			t.Errorf("got %+v", resp)
 		}
@@ -231,7 +231,7 @@ func TestClientWaits(t *testing.T) {
 		t.Errorf("got %+v", resp)
 	}
 	if l, err = net.Listen("tcp", address); err != nil {
-		t.Skip("the port was taken:", err)
+		t.Skip("another program took the port:", err)
 	}
 	s, _ := serve(t, nil)
 	s.Handle("/s/Echo", Method{NewBody: chunks, Serve: echo})
@@ -241,8 +241,7 @@ func TestClientWaits(t *testing.T) {
 	}
 }
 
-// A server that restarts is found again; calls that it had not seen are made again, those that it
-// had fail.
+// The client reconnects to a restarted server. Calls that the old server had received fail.
 func TestServerRestarts(t *testing.T) {
 	waiting := make(chan struct{})
 	methods := map[string]func(*Call){"/s/Echo": echo, "/s/Wait": func(c *Call) {
@@ -264,7 +263,7 @@ func TestServerRestarts(t *testing.T) {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Skip("the port was taken:", err)
+		t.Skip("another program took the port:", err)
 	}
 	again, _ := serve(t, nil)
 	again.Handle("/s/Echo", Method{NewBody: chunks, Serve: echo})
@@ -275,7 +274,7 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// While a server drains, its calls end, and others fail or go to the next server.
+// While a server drains, calls in progress end normally and new ones fail.
 func TestServerDrains(t *testing.T) {
 	waiting, release := make(chan struct{}), make(chan struct{})
 	s, address := serve(t, map[string]func(*Call){"/s/Wait": func(c *Call) {
@@ -297,7 +296,7 @@ func TestServerDrains(t *testing.T) {
 	}()
 	for range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		for ctx.Err() == nil { // until it learns that the server is gone
+		for ctx.Err() == nil { // until the client has read GOAWAY
 			if resp, _ := call(ctx, c, "/s/Other", nil); resp.Code == codeUnavailable {
 				break
 			}
@@ -323,7 +322,7 @@ func TestClosedClient(t *testing.T) {
 	}
 }
 
-// FuzzClient answers a call with any bytes. The client must neither panic nor hang.
+// FuzzClient answers a call with arbitrary bytes. The client must neither panic nor hang.
 func FuzzClient(f *testing.F) {
 	ok := appendHeaders(nil, 1, appendResponse(nil), false)
 	trailers := appendHeaders(nil, 1, (&Outcome{}).appendTrailer(nil), true)
@@ -341,7 +340,7 @@ func FuzzClient(f *testing.F) {
 			here, there := net.Pipe()
 			go func() {
 				buf := make([]byte, 1<<16)
-				_, _ = here.Read(buf) // the greeting
+				_, _ = here.Read(buf) // preface and settings
 				_, _ = here.Write(appendFrame(nil, frameSettings, 0, 0, nil))
 				_, _ = here.Read(buf) // the acknowledgement or the call
 				_, _ = here.Read(buf)

@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// clientCall is one call on its way.
+// clientCall is one call in progress.
 type clientCall struct {
 	stream
 	conn     *clientConn
 	request  *Request
 	deadline time.Time // zero if there is none
 
-	// Of who reads, until done.
-	begun    bool // headers have come
-	encoding string
-	arriving Response
+	// The following fields are guarded by the read token until the call ends.
+	headersSeen bool // the headers of the response have arrived
+	encoding    string
+	partial     Response // status of the response so far
 
-	// Of who ended the stream, until done.
-	response Response
-	unseen   bool // the server has not looked at the call, which may be made again
+	// The following fields are written by the goroutine that removes the stream.
+	response  Response
+	retryable bool // the server has not processed the call
 
-	done chan struct{} // gets a value when response is there
+	done chan struct{} // receives one value when response is set
 
-	// Of a call that nobody waits for.
-	then    func(Response)
-	ctx     context.Context
-	unwatch func() bool // stops watching ctx; nil if that never ends
+	// The following fields are set for calls made by Start.
+	callback   func(Response)
+	ctx        context.Context
+	stopCancel func() bool // unregisters cancel from ctx; nil if ctx never ends
 }
 
 func newClientCall(c *clientConn, r *Request) *clientCall {
@@ -43,16 +43,16 @@ func newClientCall(c *clientConn, r *Request) *clientCall {
 func (c *clientCall) run(ctx context.Context) Response {
 	c.deadline, _ = ctx.Deadline()
 	if err := ctx.Err(); err != nil {
-		return unanswered(ctx, err)
+		return localResponse(ctx, err)
 	}
-	stop := context.AfterFunc(ctx, func() { c.giveUp(ctx) })
+	stop := context.AfterFunc(ctx, func() { c.cancel(ctx) })
 	defer stop()
 	if err := c.send(); err != nil {
 		c.fail(err)
 	}
-	callers.Add(1)
+	waitingCallers.Add(1)
 	c.wait()
-	callers.Add(-1)
+	waitingCallers.Add(-1)
 	if c.response.Code == codeOK && c.in.compressed {
 		c.decompress()
 	}
@@ -60,14 +60,14 @@ func (c *clientCall) run(ctx context.Context) Response {
 }
 
 func (c *clientCall) send() error {
-	return c.conn.out.send(&c.stream, c, prefixed(0, c.request.Data), c.request.MayDelay && c.then != nil)
+	return c.conn.out.send(&c.stream, c, prefixed(0, c.request.Data), c.request.MayDelay && c.callback != nil)
 }
 
-// appendHead opens the stream.
-func (c *clientCall) appendHead(b []byte) []byte {
+// appendHeaderFrames opens the stream and appends its headers.
+func (c *clientCall) appendHeaderFrames(b []byte) []byte {
 	c.id = c.conn.next
 	c.conn.next += 2
-	c.conn.open(&c.stream)
+	c.conn.addStream(&c.stream)
 	var block [256]byte
 	fields := appendIndexed(appendIndexed(block[:0], staticMethodPOST), staticSchemeHTTP)
 	fields = appendNamed(fields, staticPath, c.request.Path)
@@ -80,11 +80,11 @@ func (c *clientCall) appendHead(b []byte) []byte {
 	return appendHeaders(b, c.id, fields, false)
 }
 
-func (c *clientCall) appendTail(b []byte) []byte { return b }
+func (c *clientCall) appendTrailerFrames(b []byte) []byte { return b }
 
-func (c *clientCall) mayStart() (bool, error) {
+func (c *clientCall) canStart() (bool, error) {
 	switch {
-	case c.conn.away || c.conn.next > maxStreamID:
+	case c.conn.goingAway || c.conn.next > maxStreamID:
 		return false, errGoneAway
 	case len(c.conn.streams) >= int(min(c.conn.out.peer.streams, maxStreamID)):
 		return false, nil
@@ -92,24 +92,24 @@ func (c *clientCall) mayStart() (bool, error) {
 	return true, nil
 }
 
-var errGoneAway = errors.New("the connection takes no more calls")
+var errGoneAway = errors.New("the connection accepts no new calls")
 
-// wait returns when the call is over. If nobody reads the connection, it does.
+// wait returns when the call has ended. It reads the connection if no other goroutine does.
 func (c *clientCall) wait() {
-	if c.conn.turn.back() {
+	if c.conn.token.reacquire() {
 		c.read()
 	} else {
 		<-c.done
 	}
 }
 
-// read reads the connection until the call is over.
+// read reads the connection until the call has ended, and then passes the read token on.
 func (c *clientCall) read() {
-	c.conn.in.r.lookout.polite = false
+	c.conn.in.r.poller.yieldFirst = false
 	for {
 		select {
 		case <-c.done:
-			c.conn.yield()
+			c.conn.yieldToken()
 			return
 		default:
 		}
@@ -122,10 +122,10 @@ func (c *clientCall) read() {
 
 // finish ends a call whose response is complete.
 func (c *clientCall) finish() {
-	if !c.conn.forget(&c.stream) {
+	if !c.conn.removeStream(&c.stream) {
 		return
 	}
-	c.response = c.arriving
+	c.response = c.partial
 	c.response.FromServer = true
 	if c.response.Code == codeOK {
 		if body, ok := c.takeBody(); ok {
@@ -136,11 +136,11 @@ func (c *clientCall) finish() {
 	}
 	c.in.abandon()
 	c.conn.closeWhenDone()
-	if c.then != nil {
-		c.conclude()
+	if c.callback != nil {
+		c.deliver()
 		return
 	}
-	c.signal()
+	c.complete()
 }
 
 func (c *clientCall) takeBody() (Body, bool) {
@@ -150,27 +150,27 @@ func (c *clientCall) takeBody() (Body, bool) {
 	return c.in.take()
 }
 
-// signal says that the response is there.
-func (c *clientCall) signal() {
-	if c.then != nil {
-		go c.conclude()
+// complete delivers the response: to the waiting caller or, on a new goroutine, to the callback.
+func (c *clientCall) complete() {
+	if c.callback != nil {
+		go c.deliver()
 		return
 	}
 	c.done <- struct{}{}
 }
 
-// take looks at headers, and returns what is wrong with them.
-func (c *clientCall) take(f *fields, end bool) string {
-	if !c.begun {
-		c.begun = true
+// takeHeaders interprets headers or trailers. It returns a description of what is invalid, or "".
+func (c *clientCall) takeHeaders(f *fields, end bool) string {
+	if !c.headersSeen {
+		c.headersSeen = true
 		c.encoding = f.encoding
 		switch {
 		case f.status != "200":
-			c.arriving.Code, c.arriving.Text = codeOfHTTP(f.status), "unexpected HTTP status code received from server: "+f.status
-			return c.endBadly(end)
+			c.partial.Code, c.partial.Text = codeFromHTTP(f.status), "unexpected HTTP status code received from server: "+f.status
+			return c.rejectResponse(end)
 		case !strings.HasPrefix(f.contentType, contentType):
-			c.arriving.Code, c.arriving.Text = codeUnknown, fmt.Sprintf("unexpected content-type %q", f.contentType)
-			return c.endBadly(end)
+			c.partial.Code, c.partial.Text = codeUnknown, fmt.Sprintf("unexpected content-type %q", f.contentType)
+			return c.rejectResponse(end)
 		}
 	} else if !end {
 		return "headers within a response"
@@ -181,28 +181,29 @@ func (c *clientCall) take(f *fields, end bool) string {
 	return ""
 }
 
-// endBadly ends a call that something answered that does not speak gRPC.
-func (c *clientCall) endBadly(end bool) string {
+// rejectResponse handles a response that is not gRPC. The stream must be aborted unless it has
+// ended.
+func (c *clientCall) rejectResponse(end bool) string {
 	if end {
 		return ""
 	}
-	return c.arriving.Text
+	return c.partial.Text
 }
 
 func (c *clientCall) takeStatus(f *fields) {
 	code, err := strconv.ParseUint(f.code, 10, 32)
 	if err != nil {
-		if c.arriving.Code == codeOK {
-			c.arriving.Code, c.arriving.Text = codeUnknown, "the response has no status"
+		if c.partial.Code == codeOK {
+			c.partial.Code, c.partial.Text = codeUnknown, "the response has no status"
 		}
 		return
 	}
-	c.arriving.Code, c.arriving.Text = uint32(code), unescape(f.text)
-	c.arriving.Trailer = append([]Field(nil), f.binary...)
+	c.partial.Code, c.partial.Text = uint32(code), unescape(f.text)
+	c.partial.Trailer = append([]Field(nil), f.binary...)
 }
 
-// codeOfHTTP returns the code that gRPC gives to a status of HTTP.
-func codeOfHTTP(status string) uint32 {
+// codeFromHTTP returns the gRPC code for an HTTP status.
+func codeFromHTTP(status string) uint32 {
 	switch status {
 	case "400":
 		return codeInternalError
@@ -220,75 +221,76 @@ func codeOfHTTP(status string) uint32 {
 
 // fail ends a call that could not be sent.
 func (c *clientCall) fail(err error) {
-	if !c.conn.forget(&c.stream) {
+	if !c.conn.removeStream(&c.stream) {
 		return
 	}
 	c.in.abandon()
-	c.unseen = c.id == 0
+	c.retryable = c.id == 0
 	c.response = Response{Code: codeUnavailable, Text: err.Error()}
-	c.signal()
+	c.complete()
 	c.conn.client.retire(c.conn)
 	if !errors.Is(err, errGoneAway) {
-		c.conn.nc.Close() // whoever reads ends the rest
+		c.conn.nc.Close() // the reader shuts the connection down
 	}
 }
 
-// giveUp ends a call whose caller no longer wants it.
-func (c *clientCall) giveUp(ctx context.Context) {
-	if !c.conn.forget(&c.stream) {
+// cancel ends a call whose context has ended.
+func (c *clientCall) cancel(ctx context.Context) {
+	if !c.conn.removeStream(&c.stream) {
 		return
 	}
 	c.in.abandon()
-	c.response = unanswered(ctx, ctx.Err())
-	if c.id != 0 { // before the caller goes on, who may close the connection
-		// an error shows when the connection is read
-		_ = c.conn.out.control(appendUint32Frame(nil, frameReset, c.id, uint32(codeCancel)))
+	c.response = localResponse(ctx, ctx.Err())
+	// queue RST_STREAM before the caller continues, because it may close the connection
+	if c.id != 0 {
+		// a write error also ends the reader
+		_ = c.conn.out.queueControl(appendUint32Frame(nil, frameReset, c.id, uint32(codeCancel)))
 	}
-	c.signal()
-	c.conn.interrupt()
-	c.conn.out.drain()
+	c.complete()
+	c.conn.interruptReader()
+	c.conn.out.flush()
 	c.conn.closeWhenDone()
 }
 
-func (c *clientCall) room(size int) Body { return c.request.NewBody(size) }
+func (c *clientCall) newBody(size int) Body { return c.request.NewBody(size) }
 
-func (c *clientCall) broken(code uint32, text string, reset errCode) {
+func (c *clientCall) abort(code uint32, text string, reset errCode) {
 	c.response = Response{Code: code, Text: text, FromServer: true}
-	if c.arriving.Code != codeOK {
-		c.response.Code, c.response.Text = c.arriving.Code, c.arriving.Text
+	if c.partial.Code != codeOK {
+		c.response.Code, c.response.Text = c.partial.Code, c.partial.Text
 	}
-	// an error shows when the connection is read
-	_ = c.conn.out.control(appendUint32Frame(nil, frameReset, c.id, uint32(reset)))
-	c.signal()
+	// a write error also ends the reader
+	_ = c.conn.out.queueControl(appendUint32Frame(nil, frameReset, c.id, uint32(reset)))
+	c.complete()
 }
 
-// reset ends a call that the server, or the end of the connection, ended.
+// reset ends a call after RST_STREAM or the end of the connection.
 func (c *clientCall) reset(code errCode, why error) {
-	c.unseen = code == codeRefused
+	c.retryable = code == codeRefused
 	switch {
 	case why != nil:
 		c.response = Response{Code: codeUnavailable, Text: why.Error()}
 	case code == codeRefused:
 		c.response = Response{Code: codeUnavailable, Text: "the server refused the call"}
 	case code == codeCancel && !c.deadline.IsZero() && !time.Now().Before(c.deadline):
-		// the server saw it first
+		// the deadline expired at the server first
 		c.response = Response{Code: codeDeadlineExceeded, Text: context.DeadlineExceeded.Error()}
 	case code == codeCancel:
 		c.response = Response{Code: codeCancelled, Text: "the server cancelled the call"}
 	case code == codeEnhanceYourCalm:
-		c.response = Response{Code: codeResourceExhausted, Text: "the server has too much to do"}
+		c.response = Response{Code: codeResourceExhausted, Text: "the server is overloaded (ENHANCE_YOUR_CALM)"}
 	default:
 		c.response = Response{Code: codeInternalError, Text: fmt.Sprintf("Received RST_STREAM with error code %d", code)}
 	}
-	c.signal()
+	c.complete()
 }
 
-// decompress replaces a message that came compressed, though nobody asked for that.
+// decompress replaces a compressed message, which the client does not ask for.
 func (c *clientCall) decompress() {
-	chunks := c.response.Body.(*Chunks) //nolint:forcetypeassert // see incoming.begin
-	err := fmt.Errorf("the encoding %q is unknown", c.encoding)
+	chunks := c.response.Body.(*Chunks) //nolint:forcetypeassert // see inboundMessage.start
+	err := fmt.Errorf("unknown encoding %q", c.encoding)
 	var body Body
-	if compressed(c.encoding) {
+	if isCompressed(c.encoding) {
 		body, err = decompress(c.encoding, chunks.Data(), c.request.NewBody)
 	}
 	if err != nil {

@@ -10,118 +10,126 @@ import (
 	"time"
 )
 
-// clientConn is a connection of a client. While calls come one after the other, each reads the
-// connection itself until it has its response. When several wait at the same time, or none for a
-// while, a goroutine reads.
+// clientConn is a connection of a client.
+//
+// The simple design has a goroutine that reads the connection and wakes each caller. Waking the
+// caller takes about 40 µs of a small step. So a caller reads the connection itself until its
+// response has arrived, as long as calls follow each other. A goroutine reads for the others
+// (runReader) while several callers wait, and always once calls have been made with Start, whose
+// callbacks need no other goroutine.
 type clientConn struct {
 	conn
-	client   *Client
-	next     uint32      // the next stream; guarded by out.mu
-	away     bool        // guarded by out.mu; the server takes no new streams
-	attended atomic.Bool // a goroutine reads whether somebody waits or not
+	client          *Client
+	next            uint32      // ID of the next stream; guarded by out.mu
+	goingAway       bool        // the server accepts no new streams; guarded by out.mu
+	dedicatedReader atomic.Bool // a goroutine reads even if no call waits
 }
 
-// greet begins to speak HTTP/2, and waits for the server to do so.
-func greet(ctx context.Context, client *Client, nc net.Conn) (*clientConn, error) {
+// handshake starts HTTP/2 and waits for the settings of the server. ctx bounds it.
+func handshake(ctx context.Context, client *Client, nc net.Conn) (*clientConn, error) {
 	c := &clientConn{client: client, next: 1}
 	c.init(nc, c)
-	c.turn.start(c.readOn)
+	c.token.init(c.runReader)
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
-	err := c.out.control(appendOwnSettings([]byte(preface), false))
-	c.out.drain()
-	for err == nil && !c.greeted {
+	err := c.out.queueControl(appendOwnSettings([]byte(preface), false))
+	c.out.flush()
+	for err == nil && !c.settingsRead {
 		err = c.readFrame()
 	}
-	c.out.drain() // the acknowledgement
+	c.out.flush() // acknowledges the settings of the server
 	if err == nil && !stop() {
 		err = ctx.Err()
 	}
 	if err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("the server at %v does not greet: %w", nc.RemoteAddr(), err)
+		return nil, fmt.Errorf("HTTP/2 handshake with %v: %w", nc.RemoteAddr(), err)
 	}
 	return c, nil
 }
 
-// start lets calls use the connection.
-func (c *clientConn) start() { c.yield() }
+// start makes the connection available to calls.
+func (c *clientConn) start() { c.yieldToken() }
 
-// close ends the connection. The server still learns which calls were given up, if it listens.
+// close closes the connection. It first writes the queue, so that the server learns which calls
+// were cancelled.
 func (c *clientConn) close() {
-	// without it, the server is told at its own pace
-	_ = c.nc.SetWriteDeadline(time.Now().Add(lastWords))
-	c.out.complete()
+	// without a deadline, a server that reads slowly would hold up the end
+	_ = c.nc.SetWriteDeadline(time.Now().Add(goAwayTimeout))
+	c.out.flushAndWait()
 	c.nc.Close()
-	if c.turn.back() {
-		c.end(errClosing)
+	if c.token.reacquire() {
+		c.shutdown(errClosing)
 	}
 }
 
-// readOn reads for all who wait, until nobody does.
-func (c *clientConn) readOn() {
-	c.in.r.lookout.polite = true
+// runReader reads for all calls until none waits; a dedicated reader continues.
+func (c *clientConn) runReader() {
+	c.in.r.poller.yieldFirst = true
 	for c.readOne() {
-		if !c.attended.Load() && !c.busy() {
-			c.yield()
+		if !c.dedicatedReader.Load() && !c.hasStreams() {
+			c.yieldToken()
 			return
 		}
 	}
 }
 
-// readOne reads a frame and reports whether there is another.
+// readOne reads a frame. It reports false if this goroutine must not read on: it lost the token, or
+// the connection has ended.
 func (c *clientConn) readOne() bool {
 	err := c.readFrame()
 	if err == nil && !c.in.buffered() && c.out.pending() {
-		err = c.during(c.out.drain)
+		err = c.releaseDuring(c.out.flush)
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, errTurnLost):
+	case errors.Is(err, errTokenLost):
 		return false
-	case errors.Is(err, os.ErrDeadlineExceeded): // meant to interrupt somebody
+	case errors.Is(err, os.ErrDeadlineExceeded): // interruptReader was called
 		err = c.nc.SetReadDeadline(time.Time{})
 	}
 	if err != nil {
-		c.end(err)
+		c.shutdown(err)
 	}
 	return err == nil
 }
 
-// yield lets others read. If somebody began to wait who found that it was not their turn, a
-// goroutine reads for them.
-func (c *clientConn) yield() {
-	c.turn.leave()
-	if (c.attended.Load() || c.busy()) && c.turn.back() {
-		go c.readOn()
+// yieldToken releases the read token. A call that started to wait while the token was held did not
+// read itself, so the token is reacquired for runReader if calls are open.
+func (c *clientConn) yieldToken() {
+	c.token.release()
+	if (c.dedicatedReader.Load() || c.hasStreams()) && c.token.reacquire() {
+		go c.runReader()
 	}
 }
 
-// interrupt makes whoever reads look up.
-func (c *clientConn) interrupt() {
-	_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // an error means that it has ended
+// interruptReader makes the reader return from Read between two frames, to check whether its call
+// has ended.
+func (c *clientConn) interruptReader() {
+	_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // an error means that the connection has ended
 }
 
-func (c *clientConn) ended(error) {
-	c.turn.stop()
-	c.client.remove(c)
+func (c *clientConn) closed(error) {
+	c.token.stop()
+	c.client.removeConn(c)
 }
 
-func (c *clientConn) ponged() {}
+func (c *clientConn) pingAcked() {}
 
-func (c *clientConn) givenUp(uint32) {}
+func (c *clientConn) peerReset(uint32) {}
 
-func (c *clientConn) mayBeOver(id uint32) bool {
+func (c *clientConn) wasOpened(id uint32) bool {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	return id%2 == 1 && id < c.next
 }
 
-// wentAway lets the calls that the server still answers end; the others are made again elsewhere.
-func (c *clientConn) wentAway(last uint32, code errCode, why string) {
+// goAwayRead lets calls continue that the server still answers. The others are made again over a
+// new connection.
+func (c *clientConn) goAwayRead(last uint32, code errCode, why string) {
 	c.client.retire(c)
 	c.out.mu.Lock()
-	c.away = true
+	c.goingAway = true
 	var unseen []*stream
 	for id, s := range c.streams {
 		if id > last {
@@ -129,9 +137,9 @@ func (c *clientConn) wentAway(last uint32, code errCode, why string) {
 		}
 	}
 	c.out.mu.Unlock()
-	err := fmt.Errorf("the server went away (code %d): %s", code, why)
+	err := fmt.Errorf("the server is going away (code %d): %s", code, why)
 	for _, s := range unseen {
-		if c.forget(s) {
+		if c.removeStream(s) {
 			s.in.abandon()
 			s.owner.reset(codeRefused, err)
 		}
@@ -139,32 +147,32 @@ func (c *clientConn) wentAway(last uint32, code errCode, why string) {
 	c.closeWhenDone()
 }
 
-// closeWhenDone closes a connection that takes no new calls after the last one.
+// closeWhenDone closes a connection that accepts no new calls after its last call.
 func (c *clientConn) closeWhenDone() {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
-	if c.away && len(c.streams) == 0 {
+	if c.goingAway && len(c.streams) == 0 {
 		c.nc.Close()
 	}
 }
 
-// headersRead takes the headers or trailers of a response.
+// headersRead handles the headers or trailers of a response.
 func (c *clientConn) headersRead(id uint32, s *stream, f *fields, end bool) error {
 	if s == nil {
-		if !c.mayBeOver(id) {
+		if !c.wasOpened(id) {
 			return protocolError("headers on a stream that was never opened")
 		}
 		return nil
 	}
 	call := s.owner.(*clientCall) //nolint:forcetypeassert // nothing else opens streams here
 	if f.tooLarge() {
-		return c.breakStream(s, codeCancel, "the headers of a response are too large")
+		return c.abortStream(s, codeCancel, "the headers of a response are too large")
 	}
-	if !call.begun && !end && len(f.status) == 3 && f.status[0] == '1' {
-		return nil // an interim response
+	if !call.headersSeen && !end && len(f.status) == 3 && f.status[0] == '1' {
+		return nil // an interim response (1xx)
 	}
-	if bad := call.take(f, end); bad != "" {
-		return c.breakStream(s, codeProtocol, bad)
+	if bad := call.takeHeaders(f, end); bad != "" {
+		return c.abortStream(s, codeProtocol, bad)
 	}
 	if end {
 		call.finish()
@@ -172,7 +180,7 @@ func (c *clientConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	return nil
 }
 
-// messageRead takes a message without the trailers that should follow it.
+// messageRead handles the end of a response that has no trailers.
 func (c *clientConn) messageRead(s *stream) error {
-	return c.breakStream(s, codeProtocol, "server closed the stream without sending trailers")
+	return c.abortStream(s, codeProtocol, "server closed the stream without sending trailers")
 }

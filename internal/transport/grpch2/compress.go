@@ -8,21 +8,20 @@ import (
 	"io"
 )
 
-// acceptedEncodings are the compressions that messages may come in. A response has that of its
-// request; our own requests are not compressed.
+// acceptedEncodings lists the compressions of requests that the server understands. A response is
+// compressed like its request; requests of the client are not compressed.
 const acceptedEncodings = "identity,deflate,gzip"
 
-// known reports whether messages may be compressed so.
-func known(encoding string) bool {
+// supportedEncoding reports whether messages with a grpc-encoding can be read.
+func supportedEncoding(encoding string) bool {
 	return encoding == "" || encoding == "identity" || encoding == "deflate" || encoding == "gzip"
 }
 
-// compressed reports whether the encoding changes anything.
-func compressed(encoding string) bool { return encoding == "deflate" || encoding == "gzip" }
+// isCompressed reports whether an encoding changes the message.
+func isCompressed(encoding string) bool { return encoding == "deflate" || encoding == "gzip" }
 
-// decompress returns a message as it was before it was compressed, in a Body that is made for each
-// size that the message turns out to have at least.
-func decompress(encoding string, data [][]byte, room func(size int) Body) (Body, error) {
+// decompress returns the decompressed message in a Body that newBody returns for its size.
+func decompress(encoding string, data [][]byte, newBody func(size int) Body) (Body, error) {
 	r, err := decompressor(encoding, data)
 	if err != nil {
 		return nil, err
@@ -34,7 +33,7 @@ func decompress(encoding string, data [][]byte, room func(size int) Body) (Body,
 	if plain.Len() > maxMessage {
 		return nil, fmt.Errorf("the message is larger than %d bytes", maxMessage)
 	}
-	body := room(plain.Len())
+	body := newBody(plain.Len())
 	for rest := plain.Bytes(); len(rest) > 0; {
 		n := copy(body.Buffer(), rest)
 		body.Advance(n)
@@ -54,7 +53,7 @@ func decompressor(encoding string, data [][]byte) (io.Reader, error) {
 	return gzip.NewReader(io.MultiReader(readers...))
 }
 
-// compress returns a message as the encoding has it.
+// compress returns a message compressed with an encoding.
 func compress(encoding string, data [][]byte) ([][]byte, error) {
 	var out bytes.Buffer
 	var w io.WriteCloser = gzip.NewWriter(&out)

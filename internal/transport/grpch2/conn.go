@@ -7,108 +7,112 @@ import (
 	"time"
 )
 
-// conn is what both sides of a connection have in common: it reads frames and keeps the streams.
+// conn is the common part of a client connection and a server connection. It reads frames and keeps
+// the open streams.
 type conn struct {
-	nc   net.Conn
-	side side
-	turn turn
-	out  output
+	nc    net.Conn
+	role  role
+	token readToken
+	out   output
 
-	// Of who has the turn to read.
-	in       input
-	headers  *fieldReader
-	block    []byte      // headers that continue in the next frame
-	opening  frameHeader // of the frame that block began with; on stream 0 if there is none
-	greeted  bool        // the peer's settings have come
-	received int64       // data since the peer's window was last widened
-	last     uint32      // the newest stream that the peer opened
+	// The following fields are guarded by the read token.
+	in           input
+	headers      *fieldReader
+	headerBlock  []byte      // header fragments whose block continues in the next frame
+	headersFrame frameHeader // HEADERS frame that started headerBlock; on stream 0 if there is none
+	settingsRead bool        // the first SETTINGS frame of the peer has arrived
+	unackedData  int64       // bytes of data since the last WINDOW_UPDATE of the connection
+	lastStream   uint32      // newest stream that the peer opened
 
-	streams map[uint32]*stream // guarded by out.mu; those that are not over
+	streams map[uint32]*stream // open streams by ID; nil after the end; guarded by out.mu
 }
 
-// side is what a client does otherwise than a server. All methods are called by who reads the
-// connection. An error ends the connection, or says that it is not this goroutine's turn any more.
-type side interface {
-	// headersRead takes the headers of a request or response, or trailers. s is nil if the stream
+// role is the part of a connection that differs between client and server. The holder of the read
+// token calls its methods. An error ends the connection, except errTokenLost, which ends only the
+// reading by this goroutine.
+type role interface {
+	// headersRead handles the headers of a request or response, or trailers. s is nil if the stream
 	// is not open.
 	headersRead(id uint32, s *stream, f *fields, end bool) error
-	// messageRead takes the end of what the peer sends on a stream.
+	// messageRead handles the end of the data that the peer sends on a stream.
 	messageRead(s *stream) error
-	// wentAway is told that the peer will answer no stream after last.
-	wentAway(last uint32, code errCode, why string)
-	// ponged is told that our ping was answered.
-	ponged()
-	// mayBeOver reports whether a stream that is not open has been.
-	mayBeOver(id uint32) bool
-	// givenUp is told that the peer wants nothing more of a stream, which may be over.
-	givenUp(id uint32)
-	// ended is told that nothing is read any more. All streams have been reset.
-	ended(err error)
+	// goAwayRead handles GOAWAY: the peer answers no stream after last.
+	goAwayRead(last uint32, code errCode, why string)
+	// pingAcked handles the answer to our PING.
+	pingAcked()
+	// wasOpened reports whether a stream that is not open was open before.
+	wasOpened(id uint32) bool
+	// peerReset handles RST_STREAM: the peer discards the rest of a stream, which may have ended.
+	peerReset(id uint32)
+	// closed is called when reading has ended and all streams have been reset.
+	closed(err error)
 }
 
-// A stream is a call on its connection.
+// A stream carries one call on its connection.
 type stream struct {
 	id    uint32
 	owner owner
 	flow  flow
-	in    incoming // of who reads the connection
+	in    inboundMessage // guarded by the read token, except for abandon
 }
 
-// owner is the call of a stream.
+// owner is the call that a stream carries.
 type owner interface {
-	// room returns the memory for a message.
-	room(size int) Body
-	// broken ends a call whose peer sent something wrong: with a status for who called, and a code
-	// for the stream.
-	broken(code uint32, text string, reset errCode)
-	// reset ends a call that the peer, or the end of the connection, ended.
+	// newBody returns the memory for a message of size bytes.
+	newBody(size int) Body
+	// abort ends a call because the peer sent something invalid: with a gRPC code and text for the
+	// caller, and an error code for the stream.
+	abort(code uint32, text string, reset errCode)
+	// reset ends a call after RST_STREAM (code), or after the end of the connection (why).
 	reset(code errCode, why error)
 }
 
-// errTurnLost says that another goroutine reads the connection.
-var errTurnLost = errors.New("http2: another goroutine reads")
+// errTokenLost reports that another goroutine reads the connection.
+var errTokenLost = errors.New("http2: another goroutine reads")
 
-// lastWords is how long a connection that is to end waits for a peer to take the reason.
-const lastWords = time.Second
+// goAwayTimeout bounds how long the end of a connection waits for the peer to take the last frames.
+const goAwayTimeout = time.Second
 
-func (c *conn) init(nc net.Conn, s side) {
-	c.nc, c.side, c.in, c.headers = nc, s, newInput(nc), newFieldReader()
+func (c *conn) init(nc net.Conn, r role) {
+	c.nc, c.role, c.in, c.headers = nc, r, newInput(nc), newFieldReader()
 	c.streams = map[uint32]*stream{}
 	c.out.init(nc)
 }
 
-// readAll reads frames until the connection ends or another goroutine has the turn.
+// readAll reads frames until the connection ends or another goroutine has the read token.
 func (c *conn) readAll() {
 	for {
 		err := c.readFrame()
-		if err == nil && !c.in.hasRequest() && c.out.pending() {
-			err = c.during(c.out.drain)
+		if err == nil && !c.in.hasCompleteMessage() && c.out.pending() {
+			err = c.releaseDuring(c.out.flush)
 		}
 		switch {
 		case err == nil:
-		case errors.Is(err, errTurnLost):
+		case errors.Is(err, errTokenLost):
 			return
 		default:
-			c.end(err)
+			c.shutdown(err)
 			return
 		}
 	}
 }
 
-// during does what may block without keeping others from reading.
-func (c *conn) during(work func()) error {
-	c.turn.leave()
+// releaseDuring runs work, which may block, while other goroutines may take the read token. It
+// returns errTokenLost if one did.
+func (c *conn) releaseDuring(work func()) error {
+	c.token.release()
 	work()
-	if !c.turn.back() {
-		return errTurnLost
+	if !c.token.reacquire() {
+		return errTokenLost
 	}
 	return nil
 }
 
-// end closes the connection and ends its streams.
-func (c *conn) end(err error) {
+// shutdown closes the connection and resets its streams. Errors of the protocol are reported to the
+// peer first.
+func (c *conn) shutdown(err error) {
 	if breach, ok := errors.AsType[*connError](err); ok {
-		c.sayGoodbye(breach)
+		c.sendGoAway(breach)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errSocketClosed
@@ -118,10 +122,10 @@ func (c *conn) end(err error) {
 		s.in.abandon()
 		s.owner.reset(codeCancel, err)
 	}
-	c.side.ended(err)
+	c.role.closed(err)
 }
 
-// closeStreams makes all who write give up, and returns what streams there were.
+// closeStreams makes all writers fail, and returns the streams that were open.
 func (c *conn) closeStreams(err error) map[uint32]*stream {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
@@ -135,33 +139,33 @@ func (c *conn) closeStreams(err error) map[uint32]*stream {
 	return streams
 }
 
-// errSocketClosed has the words that TensorFlow's programs know.
-var errSocketClosed = errors.New("Socket closed") //nolint:staticcheck // and so the capital
+// errSocketClosed has the text that programs written for TensorFlow match.
+var errSocketClosed = errors.New("Socket closed") //nolint:staticcheck // capitalized as in gRPC
 
-// sayGoodbye tells the peer what it did wrong.
-func (c *conn) sayGoodbye(why *connError) {
-	// without it, the peer is told at its own pace
-	_ = c.nc.SetWriteDeadline(time.Now().Add(lastWords))
-	_ = c.out.control(goAway(c.last, why.code, why.why))
-	c.out.drain()
+// sendGoAway reports a breach of the protocol to the peer.
+func (c *conn) sendGoAway(why *connError) {
+	// without a deadline, a peer that reads slowly would hold up the end
+	_ = c.nc.SetWriteDeadline(time.Now().Add(goAwayTimeout))
+	_ = c.out.queueControl(goAway(c.lastStream, why.code, why.why))
+	c.out.flush()
 }
 
-// open adds a stream, which must be new, to a connection that has not ended. out.mu is held.
-func (c *conn) open(s *stream) {
+// addStream adds a new stream to a connection that has not ended. The caller holds out.mu.
+func (c *conn) addStream(s *stream) {
 	s.flow.window = c.out.peer.window
 	c.streams[s.id] = s
 }
 
-// find returns a stream that is open, or nil.
-func (c *conn) find(id uint32) *stream {
+// findStream returns an open stream, or nil.
+func (c *conn) findStream(id uint32) *stream {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	return c.streams[id]
 }
 
-// forget ends a stream, which need not have been opened, and reports whether it was the first to.
-// Nobody writes to it any more.
-func (c *conn) forget(s *stream) bool {
+// removeStream ends a stream and reports whether this call did. Nothing more is written to the
+// stream. A stream that was never added may be removed, too.
+func (c *conn) removeStream(s *stream) bool {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	if s.flow.ended {
@@ -173,8 +177,8 @@ func (c *conn) forget(s *stream) bool {
 	return true
 }
 
-// busy reports whether streams are open.
-func (c *conn) busy() bool {
+// hasStreams reports whether streams are open.
+func (c *conn) hasStreams() bool {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	return len(c.streams) > 0

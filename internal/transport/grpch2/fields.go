@@ -7,28 +7,29 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// maxBlock bounds a block of headers as it comes, compressed. A peer knows the limit of the list
-// that is in it.
+// maxBlock bounds the encoded size of a header block, in bytes. It exceeds the limit for the
+// decoded list, which is announced to the peer, so that a compliant peer never reaches it.
 const maxBlock = 4 * ownMaxHeaderList
 
-// A Field is metadata of a call. The value of one whose name ends in "-bin" is any bytes, otherwise
-// text.
+// A Field is one entry of a call's metadata. The value is arbitrary bytes if the name ends in
+// "-bin", otherwise text.
 type Field struct{ Name, Value string }
 
 const binarySuffix = "-bin"
 
-// fields are the headers or trailers of a message, as far as they mean something here.
+// fields holds the headers or trailers of a message that this package interprets.
 type fields struct {
 	method, path, status  string // pseudo-headers
 	contentType, encoding string
 	timeout               string
 	code, text            string  // grpc-status, grpc-message
-	binary                []Field // all of them, with their values decoded
-	size                  int     // as SETTINGS_MAX_HEADER_LIST_SIZE counts
+	binary                []Field // all fields whose name ends in "-bin", decoded
+	// of the list in bytes, counted as for SETTINGS_MAX_HEADER_LIST_SIZE
+	size int
 }
 
-// fieldReader reads blocks of headers. Blocks of one connection depend on those before them, so all
-// must be read.
+// fieldReader decodes header blocks. The blocks of a connection share HPACK's dynamic table, so
+// every block must be decoded, in order.
 type fieldReader struct {
 	decoder *hpack.Decoder
 	fields  fields
@@ -41,7 +42,7 @@ func newFieldReader() *fieldReader {
 	return r
 }
 
-// read returns what is in a block. It is valid until the next call.
+// read decodes a block. The result is valid until the next call.
 func (r *fieldReader) read(block []byte) (*fields, error) {
 	r.fields = fields{binary: r.fields.binary[:0]}
 	_, err := r.decoder.Write(block)
@@ -83,8 +84,8 @@ func (r *fieldReader) add(f hpack.HeaderField) {
 	}
 }
 
-// decodeBinary decodes a value that may be padded, or no base64 at all between peers of which one
-// is careless.
+// decodeBinary decodes the value of a binary field, with or without base64 padding. A value that is
+// not base64 is returned unchanged, because some peers do not encode it.
 func decodeBinary(v string) string {
 	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(v, "="))
 	if err != nil {
@@ -93,10 +94,10 @@ func decodeBinary(v string) string {
 	return string(b)
 }
 
-// tooLarge reports whether the list was beyond the limit that we set for it.
+// tooLarge reports whether the list exceeds the limit that was announced to the peer.
 func (s *fields) tooLarge() bool { return s.size > ownMaxHeaderList }
 
-// Indices of HPACK's static table.
+// Indices into HPACK's static table.
 const (
 	staticAuthority   = 1
 	staticMethodPOST  = 3
@@ -109,12 +110,13 @@ const (
 
 func appendIndexed(b []byte, index byte) []byte { return append(b, 0x80|index) }
 
-// appendNamed appends a header whose name is in the static table.
+// appendNamed appends a header whose name has an index in the static table.
 func appendNamed(b []byte, index uint64, value string) []byte {
 	return appendString(appendInteger(b, 0, 4, index), value)
 }
 
-// appendField appends any other header; the name must be in lower case.
+// appendField appends a header with a literal name, which must be in lower case. A binary value is
+// encoded in base64.
 func appendField(b []byte, name, value string) []byte {
 	if strings.HasSuffix(name, binarySuffix) {
 		value = base64.RawStdEncoding.EncodeToString([]byte(value))
@@ -126,7 +128,8 @@ func appendString(b []byte, s string) []byte {
 	return append(appendInteger(b, 0, 7, uint64(len(s))), s...)
 }
 
-// appendInteger appends a number that begins in the low bits of a byte; see RFC 7541, section 5.1.
+// appendInteger appends an integer that starts in the low bits of a byte; see RFC 7541, section
+// 5.1.
 func appendInteger(b []byte, high byte, bits int, v uint64) []byte {
 	limit := uint64(1)<<bits - 1
 	if v < limit {

@@ -21,7 +21,7 @@ const (
 	frameContinuation
 )
 
-// Flags of frames. Some bits mean one thing in one type and another in another.
+// Flags of frames. The meaning of a bit depends on the frame type.
 const (
 	flagEndStream  = 0x1
 	flagAck        = 0x1
@@ -30,19 +30,19 @@ const (
 	flagPriority   = 0x20
 )
 
-// Sizes that RFC 9113 gives.
+// Sizes defined by RFC 9113.
 const (
 	preface         = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	frameHeaderSize = 9
-	flagsAt         = 4         // within the header
-	minFrame        = 16384     // the largest payload that every peer takes
-	maxFrame        = 1<<24 - 1 // the most that a peer may say it takes
-	firstWindow     = 65535     // of a connection, and of a stream unless settings say otherwise
+	flagsAt         = 4         // offset of the flags in a frame header
+	minFrame        = 16384     // largest payload that every peer accepts
+	maxFrame        = 1<<24 - 1 // largest value of SETTINGS_MAX_FRAME_SIZE
+	firstWindow     = 65535     // initial window of a connection, and of a stream before SETTINGS
 	maxWindow       = 1<<31 - 1
 	maxStreamID     = 1<<31 - 1
 )
 
-// errCode says why a stream or a connection ends; see RFC 9113, section 7.
+// errCode is the reason for the end of a stream or connection; see RFC 9113, section 7.
 type errCode uint32
 
 const (
@@ -62,7 +62,7 @@ const (
 	codeHTTP11
 )
 
-// connError is a breach of the protocol that ends the connection.
+// connError is a breach of the protocol, which ends the connection.
 type connError struct {
 	code errCode
 	why  string
@@ -74,7 +74,7 @@ func protocolError(why string) error { return &connError{codeProtocol, why} }
 
 func sizeError(why string) error { return &connError{codeFrameSize, why} }
 
-// frameHeader is what starts a frame.
+// frameHeader is the decoded header of a frame.
 type frameHeader struct {
 	length int
 	kind   frameType
@@ -102,12 +102,13 @@ func appendFrame(b []byte, kind frameType, flags byte, stream uint32, payload []
 	return append(appendFrameHeader(b, len(payload), kind, flags, stream), payload...)
 }
 
-// appendUint32Frame appends one of the frames whose payload is one number.
+// appendUint32Frame appends a frame whose payload is one 32-bit number.
 func appendUint32Frame(b []byte, kind frameType, stream, payload uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendFrameHeader(b, 4, kind, 0, stream), payload)
 }
 
-// appendHeaders appends a block of headers, in as many frames as every peer takes.
+// appendHeaders appends a header block as one HEADERS frame and as many CONTINUATION frames as it
+// needs. No frame exceeds minFrame, which every peer accepts.
 func appendHeaders(b []byte, stream uint32, block []byte, endStream bool) []byte {
 	kind, flags := frameHeaders, byte(0)
 	if endStream {
@@ -127,7 +128,7 @@ func goAway(last uint32, code errCode, why string) []byte {
 	return append(b, why...)
 }
 
-// unpad returns the payload of a frame without its padding.
+// unpad returns the payload of a frame without padding.
 func unpad(h *frameHeader, payload []byte) ([]byte, error) {
 	if !h.has(flagPadded) {
 		return payload, nil

@@ -9,12 +9,12 @@ import (
 
 const (
 	contentType  = "application/grpc"
-	prefixSize   = 5          // of a message: a flag and the length
-	maxMessage   = 1<<31 - 64 // leaves room for what is around a message of 2 GiB in its window
+	prefixSize   = 5          // of a message, in bytes: a flag and the length
+	maxMessage   = 1<<31 - 64 // bytes; a message and its frames fit a window of 2 GiB
 	compressFlag = 1
 )
 
-// Codes of gRPC that this package uses by itself.
+// gRPC status codes that this package generates.
 const (
 	codeOK                = 0
 	codeCancelled         = 1
@@ -28,12 +28,12 @@ const (
 	codeUnauthenticated   = 16
 )
 
-// timeoutUnits are the units of grpc-timeout.
+// timeoutUnits maps the unit of a grpc-timeout to its duration.
 var timeoutUnits = map[byte]time.Duration{
 	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
 }
 
-// parseTimeout reads a grpc-timeout: at most eight digits and a unit.
+// parseTimeout parses a grpc-timeout: at most eight digits and a unit.
 func parseTimeout(s string) (time.Duration, bool) {
 	if len(s) < 2 || len(s) > 9 {
 		return 0, false
@@ -46,8 +46,8 @@ func parseTimeout(s string) (time.Duration, bool) {
 	return time.Duration(min(n, math.MaxInt64/uint64(unit))) * unit, true
 }
 
-// formatTimeout writes a grpc-timeout that is not shorter than d, in the finest unit that has room
-// for it.
+// formatTimeout formats d as a grpc-timeout, rounded up, in the finest unit for which eight digits
+// suffice.
 func formatTimeout(d time.Duration) string {
 	const digits = 1e8
 	d = max(d, 0)
@@ -61,13 +61,13 @@ func formatTimeout(d time.Duration) string {
 			return strconv.FormatInt(n, 10) + string(unit)
 		}
 	}
-	return "99999999H" // no duration is that long
+	return "99999999H" // unreachable: the maximum Duration is about 2.6 million hours
 }
 
 const hexDigits = "0123456789ABCDEF"
 
-// escape writes a text as grpc-message has it: bytes that are not printable ASCII, and percent
-// signs, in hexadecimal.
+// escape percent-encodes a text for grpc-message: all bytes except printable ASCII, and percent
+// signs.
 func escape(s string) string {
 	plain := func(c byte) bool { return c >= ' ' && c <= '~' && c != '%' }
 	i := 0
@@ -89,7 +89,7 @@ func escape(s string) string {
 	return string(b)
 }
 
-// unescape undoes escape. What is no escape is taken as it is.
+// unescape reverses escape. Invalid escapes are kept.
 func unescape(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -108,7 +108,7 @@ func unescape(s string) string {
 	return string(b)
 }
 
-// prefixed returns a message with what gRPC puts before it.
+// prefixed returns a message with the prefix that gRPC requires.
 func prefixed(flag byte, data [][]byte) [][]byte {
 	n := size(data)
 	out := make([][]byte, 1, 1+len(data))
@@ -116,18 +116,18 @@ func prefixed(flag byte, data [][]byte) [][]byte {
 	return append(out, data...)
 }
 
-// An Outcome is the answer to a call: a message, or an error.
+// An Outcome is the response to a call: a message or an error.
 type Outcome struct {
-	Data    [][]byte // the message, in pieces; not used after an error
-	Code    uint32   // of gRPC; 0 for a call that succeeded
-	Text    string
-	Trailer []Field
+	Data    [][]byte // the message, in pieces; ignored if Code is not 0
+	Code    uint32   // gRPC status code; 0 for success
+	Text    string   // grpc-message
+	Trailer []Field  // additional trailers
 }
 
-// failure returns the outcome of a call that does not succeed.
+// failure returns the outcome of a failed call.
 func failure(code uint32, text string) Outcome { return Outcome{Code: code, Text: text} }
 
-// appendTrailer appends the block of headers that ends a response.
+// appendTrailer appends the header block that ends a response.
 func (o *Outcome) appendTrailer(b []byte) []byte {
 	b = appendField(b, "grpc-status", strconv.FormatUint(uint64(o.Code), 10))
 	if o.Text != "" {

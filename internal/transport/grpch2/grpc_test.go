@@ -13,7 +13,7 @@ func TestTimeouts(t *testing.T) {
 		text := formatTimeout(d)
 		got, ok := parseTimeout(text)
 		if !ok || got < min(d, math.MaxInt64-time.Hour) || got > max(d, 0)+max(d, 0)/100+1 && d < math.MaxInt64/2 {
-			t.Errorf("%v becomes %s and then %v, %v", d, text, got, ok)
+			t.Errorf("%v is formatted as %s and parsed as %v, %v", d, text, got, ok)
 		}
 	}
 	for _, text := range []string{"", "1", "S", "-1S", "1.5S", "123456789S", "1s", " 1S"} {
@@ -31,17 +31,17 @@ func FuzzMessage(f *testing.F) {
 		text := escape(s)
 		for _, c := range []byte(text) {
 			if c < ' ' || c > '~' {
-				t.Fatalf("%q is written as %q", s, text)
+				t.Fatalf("%q is escaped as %q", s, text)
 			}
 		}
 		if got := unescape(text); got != s {
-			t.Errorf("%q becomes %q and then %q", s, text, got)
+			t.Errorf("%q is escaped as %q and unescaped as %q", s, text, got)
 		}
 		unescape(s)
 	})
 }
 
-// What we write is read by others.
+// Header blocks are readable by another implementation.
 func TestHeaderBlocks(t *testing.T) {
 	long := make([]byte, 3*minFrame)
 	for i := range long {

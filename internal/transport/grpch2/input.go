@@ -10,43 +10,44 @@ import (
 	"github.com/weft-ml/weft/internal/sys/mono"
 )
 
-// inputBuffer holds the small frames of one read. Larger payloads go past it.
+// inputBuffer is the size of the buffer for small frames, in bytes. Larger payloads are read into
+// their destination.
 const inputBuffer = 16 << 10
 
-// input reads a connection.
+// input is the buffered reading side of a connection.
 type input struct {
 	r          source
 	buf        []byte
-	start, end int // what of buf has been read from the connection and not been taken yet
+	start, end int // bounds of the bytes in buf that were read and not yet taken
 }
 
 func newInput(r net.Conn) input {
 	in := input{r: source{Conn: r}, buf: make([]byte, inputBuffer)}
-	in.r.lookout.init(r)
+	in.r.poller.init(r)
 	return in
 }
 
-// source is a connection that is read. A deadline in the past interrupts whoever reads it, but not
-// within a frame.
+// source is a connection that is read. A read deadline in the past interrupts the reader between
+// two frames (see clientConn.interruptReader), but not within a frame.
 type source struct {
 	net.Conn
-	within  bool
-	lookout lookout
+	inFrame bool // a frame header has been read, and its payload has not
+	poller  spinPoller
 }
 
 func (s *source) Read(b []byte) (int, error) {
-	if s.within {
-		return s.readOn(b)
+	if s.inFrame {
+		return s.readInFrame(b)
 	}
 	start := mono.Nanos()
-	s.lookout.await()
+	s.poller.spin()
 	n, err := s.Conn.Read(b)
-	s.lookout.came(mono.Nanos() - start)
+	s.poller.record(mono.Nanos() - start)
 	return n, err
 }
 
-// readOn reads on within a frame.
-func (s *source) readOn(b []byte) (int, error) {
+// readInFrame reads within a frame, where interruptions are ignored.
+func (s *source) readInFrame(b []byte) (int, error) {
 	for {
 		n, err := s.Conn.Read(b)
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -58,8 +59,8 @@ func (s *source) readOn(b []byte) (int, error) {
 	}
 }
 
-// need makes the next n bytes lie in buf, which must be able to hold them.
-func (in *input) need(n int) error {
+// fill reads until buf has n bytes, at most its capacity.
+func (in *input) fill(n int) error {
 	if in.end-in.start >= n {
 		return nil
 	}
@@ -74,27 +75,28 @@ func (in *input) need(n int) error {
 	return err
 }
 
-// take returns the next n bytes, which stay valid until the next call. n is bounded by the caller.
-func (in *input) take(n int) ([]byte, error) {
+// next returns the next n bytes, which are valid until the next call of a method. The caller bounds
+// n.
+func (in *input) next(n int) ([]byte, error) {
 	if n > len(in.buf) {
 		b := make([]byte, n)
 		return b, in.read(b)
 	}
-	if err := in.need(n); err != nil {
+	if err := in.fill(n); err != nil {
 		return nil, err
 	}
 	in.start += n
 	return in.buf[in.start-n : in.start], nil
 }
 
-// read fills dst. Many bytes come straight from the connection.
+// read fills dst. Large destinations bypass the buffer.
 func (in *input) read(dst []byte) error {
 	for len(dst) > 0 {
 		if in.start == in.end && len(dst) >= len(in.buf)/2 {
 			_, err := io.ReadFull(&in.r, dst)
 			return err
 		}
-		if err := in.need(1); err != nil {
+		if err := in.fill(1); err != nil {
 			return err
 		}
 		n := copy(dst, in.buf[in.start:in.end])
@@ -104,10 +106,10 @@ func (in *input) read(dst []byte) error {
 	return nil
 }
 
-// skip passes over n bytes.
+// skip discards n bytes.
 func (in *input) skip(n int) error {
 	for n > 0 {
-		if err := in.need(1); err != nil {
+		if err := in.fill(1); err != nil {
 			return err
 		}
 		k := min(n, in.end-in.start)
@@ -117,8 +119,9 @@ func (in *input) skip(n int) error {
 	return nil
 }
 
-// hasRequest reports whether what has arrived has the end of a message in it, between whole frames.
-func (in *input) hasRequest() bool {
+// hasCompleteMessage reports whether the buffer, which starts with a whole frame, contains the last
+// frame of a message.
+func (in *input) hasCompleteMessage() bool {
 	for b := in.buf[in.start:in.end]; len(b) >= frameHeaderSize; {
 		h := parseFrameHeader(b)
 		if len(b)-frameHeaderSize < h.length {
@@ -132,5 +135,5 @@ func (in *input) hasRequest() bool {
 	return false
 }
 
-// buffered reports whether there is something to read that has arrived already.
+// buffered reports whether bytes can be taken without a read.
 func (in *input) buffered() bool { return in.start < in.end }

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// copyLimit is the size up to which a message is copied next to the frames around it, to be
-	// written at once.
+	// copyLimit is the largest message, in bytes, that is copied into the queue, so that one system
+	// call writes it with the frames around it.
 	copyLimit = 8 << 10
-	// queueLimit is how much may wait for a connection that takes nothing before those who write
-	// have to wait, too.
+	// queueLimit is the length of the queue, in bytes, from which senders block until the peer
+	// reads.
 	queueLimit = 256 << 10
-	// floodLimit is how much may wait in answers to control frames. A peer that asks for more and
-	// reads nothing is given up.
+	// floodLimit is the length of the queue, in bytes, from which a connection is closed: the peer
+	// sends control frames and does not read the answers.
 	floodLimit = 1 << 20
 )
 
@@ -24,28 +24,34 @@ var (
 	errStreamEnded = errors.New("http2: the stream has ended")
 )
 
-// output writes a connection. There is no goroutine for it: who wants to write queues frames and,
-// unless somebody is writing already, writes all that is queued.
+// output is the writing side of a connection.
+//
+// The simple design has a writer goroutine that drains a queue. Handing frames to it wakes a thread
+// for each call, about 40 µs. So there is no writer goroutine: a sender appends its frames to the
+// queue and, unless another goroutine is writing, writes the whole queue itself. A goroutine that
+// finds another one writing may return at once, because the writer continues until the queue is
+// empty. The frames of one response thus go out in one system call and wake the peer once, and
+// control frames travel with the next message.
 type output struct {
 	w net.Conn
 
-	mu      sync.Mutex
-	changed sync.Cond // something below has changed that somebody may wait for
-	writing bool      // by one goroutine, without the lock
-	queue   []byte    // frames to be written next
-	spare   []byte    // a queue to take turns with
-	vector  net.Buffers
-	window  int64 // how much data the peer takes
-	peer    settings
-	err     error       // why nothing can be written any more
-	clock   *time.Timer // writes what waited too long for others; nil before something waited
-	ticking bool        // the clock is set
+	mu       sync.Mutex  // guards all fields below
+	changed  sync.Cond   // signals a change of the fields that senders wait for
+	writing  bool        // a goroutine writes, without holding mu
+	queue    []byte      // frames to be written next
+	spare    []byte      // the buffer that alternates with queue
+	vector   net.Buffers // reused by writeVector
+	window   int64       // bytes of data that the peer accepts on the connection
+	peer     settings
+	err      error       // why the connection cannot be written; nil if it can
+	timer    *time.Timer // calls flushTimerFired; nil before the first delayed flush
+	timerSet bool        // the timer is running
 }
 
-// flow is the sending side of a stream.
+// flow is the sending side of a stream. Its fields are guarded by output.mu.
 type flow struct {
-	window int64 // guarded by output.mu
-	ended  bool  // guarded by output.mu; nobody reads what is written
+	window int64 // bytes of data that the peer accepts on the stream
+	ended  bool  // the stream has ended; nothing may be written to it
 }
 
 func (o *output) init(w net.Conn) {
@@ -53,49 +59,51 @@ func (o *output) init(w net.Conn) {
 	o.changed.L = &o.mu
 }
 
-// flush writes what is queued until nothing is left. mu is held, but not while writing.
-func (o *output) flush() {
+// flushLocked writes the queue until it is empty. The caller holds mu, which is released during the
+// system call.
+func (o *output) flushLocked() {
 	for !o.writing && len(o.queue) > 0 && o.err == nil {
-		buf := o.swap()
+		buf := o.takeQueue()
 		o.mu.Unlock()
 		_, err := o.w.Write(buf)
 		o.mu.Lock()
-		o.wrote(buf, err)
+		o.finishWrite(buf, err)
 	}
 }
 
-// soon bounds how long frames wait for others to be written with.
-const soon = 4 * time.Millisecond
+// flushDelay bounds how long delayed frames wait for other frames. A timer that fires more often
+// would keep threads awake.
+const flushDelay = 4 * time.Millisecond
 
-// flushSoon sees to it that what is queued is written with what comes next, or soon. mu is held.
-func (o *output) flushSoon() {
+// flushDelayed writes the queue with the next flush, or after flushDelay. The caller holds mu.
+func (o *output) flushDelayed() {
 	switch {
-	case o.ticking || o.writing: // who is writing will see it
-	case o.clock == nil:
-		o.ticking = true
-		o.clock = time.AfterFunc(soon, o.tick)
+	case o.timerSet || o.writing: // the current writer also writes what was queued meanwhile
+	case o.timer == nil:
+		o.timerSet = true
+		o.timer = time.AfterFunc(flushDelay, o.flushTimerFired)
 	default:
-		o.ticking = true
-		o.clock.Reset(soon)
+		o.timerSet = true
+		o.timer.Reset(flushDelay)
 	}
 }
 
-func (o *output) tick() {
+func (o *output) flushTimerFired() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ticking = false
-	o.flush()
+	o.timerSet = false
+	o.flushLocked()
 }
 
-// swap takes the queue to be written.
-func (o *output) swap() []byte {
+// takeQueue returns the queue for writing. finishWrite must follow.
+func (o *output) takeQueue() []byte {
 	buf := o.queue
 	o.queue, o.spare, o.writing = o.spare[:0], nil, true
 	return buf
 }
 
-// wrote ends what swap began.
-func (o *output) wrote(buf []byte, err error) {
+// finishWrite ends the write that takeQueue started.
+func (o *output) finishWrite(buf []byte, err error) {
 	if cap(buf) <= queueLimit {
 		o.spare = buf
 	}
@@ -106,7 +114,7 @@ func (o *output) wrote(buf []byte, err error) {
 	o.changed.Broadcast()
 }
 
-// fail makes everybody stop writing. mu is held.
+// fail makes all present and future senders return an error. The caller holds mu.
 func (o *output) fail(err error) {
 	if o.err == nil {
 		o.err = err
@@ -114,8 +122,8 @@ func (o *output) fail(err error) {
 	o.changed.Broadcast()
 }
 
-// control queues frames that answer the peer's. They are written with the next flush.
-func (o *output) control(frames []byte) error {
+// queueControl queues frames that answer frames of the peer. The next flush writes them.
+func (o *output) queueControl(frames []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.queue = append(o.queue, frames...)
@@ -125,31 +133,31 @@ func (o *output) control(frames []byte) error {
 	return o.err
 }
 
-// pending reports whether something waits that nobody is writing.
+// pending reports whether frames are queued that no goroutine is writing.
 func (o *output) pending() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.queue) > 0 && !o.writing && o.err == nil
 }
 
-// drain writes what is queued.
-func (o *output) drain() {
+// flush writes the queue, unless another goroutine is writing it.
+func (o *output) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.flush()
+	o.flushLocked()
 }
 
-// complete waits until all that was queued is written.
-func (o *output) complete() {
+// flushAndWait returns when the queue has been written, or the connection has failed.
+func (o *output) flushAndWait() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.flush(); (o.writing || len(o.queue) > 0) && o.err == nil; o.flush() {
+	for o.flushLocked(); (o.writing || len(o.queue) > 0) && o.err == nil; o.flushLocked() {
 		o.changed.Wait()
 	}
 }
 
-// grant widens the window of the connection, or of a stream, by what a peer says.
-func (o *output) grant(f *flow, n int64) error {
+// addWindow adds n bytes to the window of a stream, or of the connection if f is nil.
+func (o *output) addWindow(f *flow, n int64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w := &o.window
@@ -163,33 +171,32 @@ func (o *output) grant(f *flow, n int64) error {
 	return nil
 }
 
-// A sending is the frames that go out on a stream: headers, a message, and trailers, which end the
-// stream.
-type sending interface {
-	// mayStart reports whether the stream can start now, or an error if it never can. The
-	// connection is locked.
-	mayStart() (bool, error)
-	// appendHead appends the headers. It is called once, with the connection locked: a client's
-	// stream is opened here.
-	appendHead(b []byte) []byte
-	// appendTail appends the trailers, or nothing if the last of the data is to end the stream.
-	appendTail(b []byte) []byte
+// A frameSource produces the frames of one stream around its data: headers, and trailers that end
+// the stream. Its methods are called with output.mu held.
+type frameSource interface {
+	// canStart reports whether the stream can start now, or an error if it never can.
+	canStart() (bool, error)
+	// appendHeaderFrames appends the headers. It is called once per stream; a client opens its
+	// stream here.
+	appendHeaderFrames(b []byte) []byte
+	// appendTrailerFrames appends the trailers, or nothing if the last data frame ends the stream.
+	appendTrailerFrames(b []byte) []byte
 }
 
-// send writes the frames of a stream. It returns when all is written or, if it is small, copied. A
-// call without data has no message. What can wait, and is small, is written with what comes next,
-// or soon.
-func (o *output) send(s *stream, frames sending, data [][]byte, canWait bool) error {
+// send writes a stream: headers, one message and trailers. A response without a message has no
+// data. It returns when the data has been written or, if it is small, copied into the queue. With
+// mayDelay, a small message is written with the next flush, or after flushDelay.
+func (o *output) send(s *stream, frames frameSource, data [][]byte, mayDelay bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.start(s, frames); err != nil {
+	if err := o.waitStart(s, frames); err != nil {
 		return err
 	}
-	o.queue = frames.appendHead(o.queue)
+	o.queue = frames.appendHeaderFrames(o.queue)
 	left := size(data)
 	if int64(left) > min(o.window, s.flow.window, copyLimit) {
 		err := o.sendLarge(s, frames, data, left)
-		o.flush() // what others queued meanwhile, whatever has become of this message
+		o.flushLocked() // frames that were queued meanwhile, even if this message failed
 		return err
 	}
 	if len(data) > 0 {
@@ -201,27 +208,27 @@ func (o *output) send(s *stream, frames sending, data [][]byte, canWait bool) er
 			o.queue = append(o.queue, b...)
 		}
 		before := len(o.queue)
-		if o.queue = frames.appendTail(o.queue); len(o.queue) == before {
+		if o.queue = frames.appendTrailerFrames(o.queue); len(o.queue) == before {
 			o.queue[flags] = flagEndStream
 		}
 	} else {
-		o.queue = frames.appendTail(o.queue)
+		o.queue = frames.appendTrailerFrames(o.queue)
 	}
-	if canWait && len(o.queue) < queueLimit {
-		o.flushSoon()
+	if mayDelay && len(o.queue) < queueLimit {
+		o.flushDelayed()
 	} else {
-		o.flush()
+		o.flushLocked()
 	}
 	return o.err
 }
 
-// start waits until a stream can start and the queue is not too long.
-func (o *output) start(s *stream, frames sending) error {
+// waitStart waits until the stream can start and the queue is below its limit.
+func (o *output) waitStart(s *stream, frames frameSource) error {
 	for {
-		if err := o.state(&s.flow); err != nil {
+		if err := o.check(&s.flow); err != nil {
 			return err
 		}
-		ok, err := frames.mayStart()
+		ok, err := frames.canStart()
 		if err != nil {
 			return err
 		}
@@ -232,44 +239,45 @@ func (o *output) start(s *stream, frames sending) error {
 	}
 }
 
-func (o *output) state(f *flow) error {
+// check returns an error if the stream has ended or the connection has failed.
+func (o *output) check(f *flow) error {
 	if f.ended {
 		return errStreamEnded
 	}
 	return o.err
 }
 
-// sendLarge writes data from where it lies, as far as the windows let it. mu is held, but not while
-// writing or waiting.
-func (o *output) sendLarge(s *stream, frames sending, data [][]byte, left int) error {
+// sendLarge writes data from the memory that holds it, in frames as large as the windows allow. The
+// caller holds mu, which is released while writing and waiting.
+func (o *output) sendLarge(s *stream, frames frameSource, data [][]byte, left int) error {
 	var frame [frameHeaderSize]byte
-	f, tail := &s.flow, frames.appendTail(nil)
-	rest := cutter{data: data}
+	f, tail := &s.flow, frames.appendTrailerFrames(nil)
+	rest := splitter{data: data}
 	for left > 0 {
 		for o.writing || min(o.window, f.window) <= 0 {
-			o.flush()
-			if err := o.state(f); err != nil {
+			o.flushLocked()
+			if err := o.check(f); err != nil {
 				return err
 			}
 			if o.writing || min(o.window, f.window) <= 0 {
 				o.changed.Wait()
 			}
 		}
-		if err := o.state(f); err != nil {
+		if err := o.check(f); err != nil {
 			return err
 		}
 		n := int(min(int64(left), o.window, f.window, int64(min(o.peer.frame, ownMaxFrame))))
 		left -= n
 		o.window -= int64(n)
 		f.window -= int64(n)
-		queued := o.swap()
+		queued := o.takeQueue()
 		last := left == 0
 		flags := byte(0)
 		if last && len(tail) == 0 {
 			flags = flagEndStream
 		}
 		v := append(o.vector[:0], queued, appendFrameHeader(frame[:0], n, frameData, flags, s.id))
-		v = rest.cut(v, n)
+		v = rest.take(v, n)
 		if last {
 			v = append(v, tail)
 		}
@@ -278,7 +286,8 @@ func (o *output) sendLarge(s *stream, frames sending, data [][]byte, left int) e
 	return o.err
 }
 
-// writeVector writes buffers with as few system calls as there can be.
+// writeVector writes buffers with one system call where possible (writev). The caller holds mu,
+// which is released during the call.
 func (o *output) writeVector(v net.Buffers, queued []byte) {
 	o.mu.Unlock()
 	written := v
@@ -286,7 +295,7 @@ func (o *output) writeVector(v net.Buffers, queued []byte) {
 	clear(v)
 	o.mu.Lock()
 	o.vector = v
-	o.wrote(queued, err)
+	o.finishWrite(queued, err)
 }
 
 func size(data [][]byte) int {
@@ -297,14 +306,14 @@ func size(data [][]byte) int {
 	return n
 }
 
-// cutter takes a message apart.
-type cutter struct {
+// A splitter cuts a message into frames without copying it.
+type splitter struct {
 	data [][]byte
-	off  int // into the first of data
+	off  int // offset into the first element of data
 }
 
-// cut appends the next n bytes.
-func (c *cutter) cut(to net.Buffers, n int) net.Buffers {
+// take appends the next n bytes of the message to a vector.
+func (c *splitter) take(to net.Buffers, n int) net.Buffers {
 	for n > 0 {
 		b := c.data[0][c.off:]
 		if len(b) > n {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A peer speaks HTTP/2 frame by frame.
+// A peer sends and receives single frames.
 type peer struct {
 	t       testing.TB
 	nc      net.Conn
@@ -22,7 +22,7 @@ type peer struct {
 	headers *fieldReader
 }
 
-// newPeer connects to a server and greets it.
+// newPeer connects to a server. The test sends the preface.
 func newPeer(t testing.TB, address string) *peer {
 	t.Helper()
 	nc, err := net.Dial("tcp", address)
@@ -43,7 +43,7 @@ func (p *peer) write(b []byte) {
 	}
 }
 
-// next returns the next frame that is not about settings or the connection's window.
+// next returns the next frame, except SETTINGS and WINDOW_UPDATE of the connection.
 func (p *peer) next() (frameHeader, []byte) {
 	p.t.Helper()
 	for {
@@ -58,7 +58,7 @@ func (p *peer) next() (frameHeader, []byte) {
 }
 
 func (p *peer) read() (frameHeader, []byte, error) {
-	b, err := p.in.take(frameHeaderSize)
+	b, err := p.in.next(frameHeaderSize)
 	if err != nil {
 		return frameHeader{}, nil, err
 	}
@@ -67,7 +67,7 @@ func (p *peer) read() (frameHeader, []byte, error) {
 	return h, payload, p.in.read(payload)
 }
 
-// status reads a response without data and returns its status.
+// status reads a response without data and returns its gRPC or HTTP status.
 func (p *peer) status() string {
 	p.t.Helper()
 	h, payload := p.next()
@@ -84,7 +84,7 @@ func (p *peer) status() string {
 	return f.code
 }
 
-// block returns headers as other implementations write them.
+// block returns a header block as another implementation encodes it.
 func block(fields ...string) []byte {
 	var b bytes.Buffer
 	e := hpack.NewEncoder(&b)
@@ -107,7 +107,7 @@ func setting(id settingID, value uint32) []byte {
 	return appendFrame(nil, frameSettings, 0, 0, appendSetting(nil, id, value))
 }
 
-// What breaks the protocol ends the connection, with the reason.
+// A breach of the protocol ends the connection with a GOAWAY that has the right code.
 func TestBreaches(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo})
 	open := appendHeaders(nil, 1, head, false)
@@ -115,38 +115,38 @@ func TestBreaches(t *testing.T) {
 		frames []byte
 		want   errCode
 	}{
-		"settings on a stream":         {appendFrame(nil, frameSettings, 0, 1, nil), codeProtocol},
-		"half a setting":               {appendFrame(nil, frameSettings, 0, 0, make([]byte, 5)), codeFrameSize},
-		"acknowledgement of something": {appendFrame(nil, frameSettings, flagAck, 0, make([]byte, 6)), codeFrameSize},
-		"window too large":             {setting(settingInitialWindow, 1<<31), codeFlowControl},
-		"frames too small":             {setting(settingMaxFrame, 100), codeProtocol},
-		"frames too large":             {setting(settingMaxFrame, 1<<24), codeProtocol},
-		"push that is no boolean":      {setting(settingEnablePush, 2), codeProtocol},
-		"a push":                       {appendFrame(nil, framePushPromise, 0, 1, make([]byte, 4)), codeProtocol},
-		"a frame too large":            {appendFrameHeader(nil, ownMaxFrame+1, frameData, 0, 1), codeFrameSize},
-		"headers too large":            {appendFrameHeader(nil, maxBlock+1, frameHeaders, 0, 1), codeEnhanceYourCalm},
-		"ping of another size":         {appendFrame(nil, framePing, 0, 0, make([]byte, 7)), codeFrameSize},
-		"ping on a stream":             {appendFrame(nil, framePing, 0, 1, make([]byte, 8)), codeProtocol},
-		"reset of nothing":             {appendUint32Frame(nil, frameReset, 5, 0), codeProtocol},
-		"reset of the connection":      {appendUint32Frame(nil, frameReset, 0, 0), codeProtocol},
-		"window of nothing":            {appendUint32Frame(nil, frameWindowUpdate, 5, 1), codeProtocol},
-		"window by nothing":            {appendUint32Frame(nil, frameWindowUpdate, 0, 0), codeProtocol},
-		"connection window too large":  {appendUint32Frame(nil, frameWindowUpdate, 0, maxWindow), codeFlowControl},
-		"data of nothing":              {appendFrame(nil, frameData, 0, 5, []byte("x")), codeProtocol},
-		"data on the connection":       {appendFrame(nil, frameData, 0, 0, []byte("x")), codeProtocol},
-		"padding beyond the data":      {cat(open, appendFrame(nil, frameData, flagPadded, 1, []byte{1})), codeProtocol},
-		"padding without length":       {cat(open, appendFrame(nil, frameData, flagPadded, 1, nil)), codeProtocol},
-		"padded headers":               {appendFrame(nil, frameHeaders, flagPadded|flagEndHeaders, 1, []byte{9}), codeProtocol},
-		"headers without priority":     {appendFrame(nil, frameHeaders, flagPriority|flagEndHeaders, 1, []byte{9}), codeFrameSize},
-		"headers on the connection":    {appendHeaders(nil, 0, head, false), codeProtocol},
-		"even stream":                  {appendHeaders(nil, 2, head, false), codeProtocol},
-		"headers in pieces, disturbed": {cat(appendFrame(nil, frameHeaders, 0, 1, head), appendFrame(nil, framePing, 0, 0, make([]byte, 8))), codeProtocol},
-		"headers that go on elsewhere": {cat(appendFrame(nil, frameHeaders, 0, 1, head[:9]), appendFrame(nil, frameContinuation, flagEndHeaders, 3, head[9:])), codeProtocol},
-		"continuation of nothing":      {appendFrame(nil, frameContinuation, flagEndHeaders, 1, head), codeProtocol},
-		"headers without end":          {cat(appendFrame(nil, frameHeaders, 0, 1, head), appendFrame(nil, frameContinuation, 0, 1, nil)), codeEnhanceYourCalm},
-		"bad compression":              {appendHeaders(nil, 1, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, false), codeCompression},
-		"cut headers":                  {appendHeaders(nil, 1, head[:len(head)-1], false), codeCompression},
-		"short goodbye":                {appendFrame(nil, frameGoAway, 0, 0, make([]byte, 7)), codeFrameSize},
+		"settings on a stream":           {appendFrame(nil, frameSettings, 0, 1, nil), codeProtocol},
+		"half a setting":                 {appendFrame(nil, frameSettings, 0, 0, make([]byte, 5)), codeFrameSize},
+		"acknowledgement with payload":   {appendFrame(nil, frameSettings, flagAck, 0, make([]byte, 6)), codeFrameSize},
+		"window too large":               {setting(settingInitialWindow, 1<<31), codeFlowControl},
+		"frames too small":               {setting(settingMaxFrame, 100), codeProtocol},
+		"frames too large":               {setting(settingMaxFrame, 1<<24), codeProtocol},
+		"push setting of 2":              {setting(settingEnablePush, 2), codeProtocol},
+		"a push":                         {appendFrame(nil, framePushPromise, 0, 1, make([]byte, 4)), codeProtocol},
+		"a frame too large":              {appendFrameHeader(nil, ownMaxFrame+1, frameData, 0, 1), codeFrameSize},
+		"headers too large":              {appendFrameHeader(nil, maxBlock+1, frameHeaders, 0, 1), codeEnhanceYourCalm},
+		"ping of another size":           {appendFrame(nil, framePing, 0, 0, make([]byte, 7)), codeFrameSize},
+		"ping on a stream":               {appendFrame(nil, framePing, 0, 1, make([]byte, 8)), codeProtocol},
+		"reset of idle stream":           {appendUint32Frame(nil, frameReset, 5, 0), codeProtocol},
+		"reset of the connection":        {appendUint32Frame(nil, frameReset, 0, 0), codeProtocol},
+		"window of idle stream":          {appendUint32Frame(nil, frameWindowUpdate, 5, 1), codeProtocol},
+		"window increment 0":             {appendUint32Frame(nil, frameWindowUpdate, 0, 0), codeProtocol},
+		"connection window too large":    {appendUint32Frame(nil, frameWindowUpdate, 0, maxWindow), codeFlowControl},
+		"data of idle stream":            {appendFrame(nil, frameData, 0, 5, []byte("x")), codeProtocol},
+		"data on the connection":         {appendFrame(nil, frameData, 0, 0, []byte("x")), codeProtocol},
+		"padding beyond the data":        {cat(open, appendFrame(nil, frameData, flagPadded, 1, []byte{1})), codeProtocol},
+		"padding without length":         {cat(open, appendFrame(nil, frameData, flagPadded, 1, nil)), codeProtocol},
+		"padded headers":                 {appendFrame(nil, frameHeaders, flagPadded|flagEndHeaders, 1, []byte{9}), codeProtocol},
+		"headers without priority":       {appendFrame(nil, frameHeaders, flagPriority|flagEndHeaders, 1, []byte{9}), codeFrameSize},
+		"headers on the connection":      {appendHeaders(nil, 0, head, false), codeProtocol},
+		"even stream":                    {appendHeaders(nil, 2, head, false), codeProtocol},
+		"interrupted headers":            {cat(appendFrame(nil, frameHeaders, 0, 1, head), appendFrame(nil, framePing, 0, 0, make([]byte, 8))), codeProtocol},
+		"continuation on another stream": {cat(appendFrame(nil, frameHeaders, 0, 1, head[:9]), appendFrame(nil, frameContinuation, flagEndHeaders, 3, head[9:])), codeProtocol},
+		"continuation without headers":   {appendFrame(nil, frameContinuation, flagEndHeaders, 1, head), codeProtocol},
+		"headers without end":            {cat(appendFrame(nil, frameHeaders, 0, 1, head), appendFrame(nil, frameContinuation, 0, 1, nil)), codeEnhanceYourCalm},
+		"bad compression":                {appendHeaders(nil, 1, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, false), codeCompression},
+		"truncated headers":              {appendHeaders(nil, 1, head[:len(head)-1], false), codeCompression},
+		"short GOAWAY":                   {appendFrame(nil, frameGoAway, 0, 0, make([]byte, 7)), codeFrameSize},
 	} {
 		p := newPeer(t, address)
 		p.write(cat(hello, tt.frames))
@@ -184,7 +184,7 @@ func TestFirstFrame(t *testing.T) {
 	}
 }
 
-// What is wrong with one call ends that call alone.
+// An invalid call fails, and the connection remains usable.
 func TestBadCalls(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo})
 	post := []string{":method", "POST", ":scheme", "http", ":path", "/s/Echo"}
@@ -228,7 +228,8 @@ func TestBadCalls(t *testing.T) {
 	}
 }
 
-// Padding, priorities, continuations, unknown frames and odd cuts mean nothing.
+// Padding, priorities, continuations, unknown frame types and partial reads do not change the
+// message.
 func TestOddFraming(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo})
 	p := newPeer(t, address)
@@ -245,7 +246,7 @@ func TestOddFraming(t *testing.T) {
 	}
 	frames = append(frames, appendHeaders(nil, 1, block("x", "y"), true)...) // trailers
 	go func() {
-		for len(frames) > 0 { // the server sees every cut
+		for len(frames) > 0 { // every frame is cut somewhere
 			n := min(11, len(frames))
 			if _, err := p.nc.Write(frames[:n]); err != nil {
 				return
@@ -261,7 +262,7 @@ func TestOddFraming(t *testing.T) {
 	}
 }
 
-// A server sends no more than the windows take, and goes on when they are widened.
+// A server sends no more than the windows allow, and continues after WINDOW_UPDATE.
 func TestWindows(t *testing.T) {
 	big := pattern(100_000)
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": func(c *Call) { _ = c.Reply(Outcome{Data: [][]byte{big[:1], big[1:]}}) }})
@@ -285,21 +286,21 @@ func TestWindows(t *testing.T) {
 	data(10)
 	p.write(appendUint32Frame(nil, frameWindowUpdate, 1, 7))
 	data(7)
-	p.write(setting(settingInitialWindow, 30)) // for streams that are open, too
+	p.write(setting(settingInitialWindow, 30)) // applies to open streams, too
 	data(20)
 	p.write(appendUint32Frame(nil, frameWindowUpdate, 1, 1<<20))
-	data(firstWindow - 37) // of the connection
+	data(firstWindow - 37) // the window of the connection
 	p.write(appendUint32Frame(nil, frameWindowUpdate, 0, 1<<20))
 	data(len(big) + prefixSize - firstWindow)
 	if !bytes.Equal(got[prefixSize:], big) {
-		t.Error("the message comes changed")
+		t.Error("the message was changed")
 	}
 	if status := p.status(); status != "0" {
 		t.Errorf("got status %s", status)
 	}
 }
 
-// A call that waits for a window ends with its stream, and others go past it.
+// A response that waits for a window ends with its stream, and later responses are sent.
 func TestResetWhileSending(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": func(c *Call) {
 		_ = c.Reply(Outcome{Data: [][]byte{make([]byte, 50_000*(1-len(request(c))))}})
@@ -318,8 +319,7 @@ func TestResetWhileSending(t *testing.T) {
 	}
 }
 
-// Peers that ask and do not listen, or that open calls and drop them, are given up or borne with;
-// others are not disturbed.
+// Peers that read no answers, or reset each call that they open, do not disturb other connections.
 func TestFloods(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Wait": func(c *Call) {
 		<-c.Context().Done()
@@ -354,7 +354,7 @@ func TestFloods(t *testing.T) {
 	}
 }
 
-// FuzzServer sends any bytes after a greeting. The server must neither panic nor hang.
+// FuzzServer sends arbitrary bytes after the preface. The server must neither panic nor hang.
 func FuzzServer(f *testing.F) {
 	f.Add(cat(appendHeaders(nil, 1, head, false), appendFrame(nil, frameData, flagEndStream, 1, make([]byte, prefixSize))))
 	f.Add(cat(setting(settingInitialWindow, 5), appendUint32Frame(nil, frameWindowUpdate, 0, 1), appendFrame(nil, framePing, 0, 0, make([]byte, 8))))

@@ -5,30 +5,30 @@ import (
 	"errors"
 )
 
-// readFrame reads one frame and does what it says.
+// readFrame reads one frame and handles it. The caller holds the read token.
 func (c *conn) readFrame() error {
-	c.in.r.within = false
-	b, err := c.in.take(frameHeaderSize)
+	c.in.r.inFrame = false
+	b, err := c.in.next(frameHeaderSize)
 	if err != nil {
 		return err
 	}
-	c.in.r.within = true
+	c.in.r.inFrame = true
 	h := parseFrameHeader(b)
 	switch {
 	case h.length > ownMaxFrame:
-		return sizeError("a frame is larger than it may be")
-	case !c.greeted && (h.kind != frameSettings || h.has(flagAck)):
+		return sizeError("a frame exceeds SETTINGS_MAX_FRAME_SIZE")
+	case !c.settingsRead && (h.kind != frameSettings || h.has(flagAck)):
 		return protocolError("the first frame is not SETTINGS")
-	case c.opening.stream != 0 && (h.kind != frameContinuation || h.stream != c.opening.stream):
-		return protocolError("headers are interrupted by another frame")
+	case c.headersFrame.stream != 0 && (h.kind != frameContinuation || h.stream != c.headersFrame.stream):
+		return protocolError("a frame interrupts a header block")
 	case h.kind == frameData:
 		return c.readData(h)
-	case h.kind > frameContinuation: // of an extension
+	case h.kind > frameContinuation: // a frame type of an extension
 		return c.in.skip(h.length)
 	case h.length > maxBlock:
-		return &connError{codeEnhanceYourCalm, "a frame is larger than anybody needs"}
+		return &connError{codeEnhanceYourCalm, "a frame without data is too large"}
 	}
-	payload, err := c.in.take(h.length)
+	payload, err := c.in.next(h.length)
 	if err != nil {
 		return err
 	}
@@ -38,11 +38,11 @@ func (c *conn) readFrame() error {
 	return c.readControl(h, payload)
 }
 
-// readControl does what a frame without data or headers says.
+// readControl handles a frame without data and headers.
 func (c *conn) readControl(h frameHeader, payload []byte) error {
 	onStream := h.kind == framePriority || h.kind == frameReset
 	if h.kind != frameWindowUpdate && onStream != (h.stream != 0) {
-		return protocolError("a frame is not on the stream it belongs on")
+		return protocolError("a frame is on the wrong stream")
 	}
 	if want := fixedSize[h.kind]; want != 0 && len(payload) != want {
 		return sizeError("a frame has the wrong size")
@@ -54,59 +54,60 @@ func (c *conn) readControl(h frameHeader, payload []byte) error {
 		return c.readSettings(h, payload)
 	case framePing:
 		if h.has(flagAck) {
-			c.side.ponged()
+			c.role.pingAcked()
 			return nil
 		}
-		return c.out.control(appendFrame(nil, framePing, flagAck, 0, payload))
+		return c.out.queueControl(appendFrame(nil, framePing, flagAck, 0, payload))
 	case frameWindowUpdate:
 		return c.readWindowUpdate(h.stream, int64(binary.BigEndian.Uint32(payload)&maxWindow))
 	case frameGoAway:
 		if len(payload) < 8 {
 			return sizeError("a frame has the wrong size")
 		}
-		c.side.wentAway(binary.BigEndian.Uint32(payload)&maxStreamID, errCode(binary.BigEndian.Uint32(payload[4:])), string(payload[8:]))
+		c.role.goAwayRead(binary.BigEndian.Uint32(payload)&maxStreamID, errCode(binary.BigEndian.Uint32(payload[4:])), string(payload[8:]))
 	case framePushPromise:
-		return protocolError("nobody wants to be pushed anything")
+		return protocolError("PUSH_PROMISE although push is disabled")
 	case framePriority, frameData, frameHeaders, frameContinuation:
-		// the first says nothing, the others are read elsewhere
+		// priorities are ignored; the other types are read elsewhere
 	}
 	return nil
 }
 
-// fixedSize are the sizes of payloads that have only one.
+// fixedSize maps frame types to the size of their payload, in bytes, if it is fixed.
 var fixedSize = map[frameType]int{framePriority: 5, frameReset: 4, framePing: 8, frameWindowUpdate: 4}
 
 func (c *conn) readReset(id uint32, code errCode) error {
-	s := c.find(id)
+	s := c.findStream(id)
 	if s == nil {
-		if !c.side.mayBeOver(id) {
+		if !c.role.wasOpened(id) {
 			return protocolError("RST_STREAM on a stream that was never opened")
 		}
-	} else if c.forget(s) {
+	} else if c.removeStream(s) {
 		s.in.abandon()
 		s.owner.reset(code, nil)
 	}
 	if code != codeNone {
-		c.side.givenUp(id)
+		c.role.peerReset(id)
 	}
 	return nil
 }
 
 func (c *conn) readSettings(h frameHeader, payload []byte) error {
-	c.greeted = true
+	c.settingsRead = true
 	if h.has(flagAck) {
 		if len(payload) > 0 {
-			return sizeError("an acknowledgement of settings has some")
+			return sizeError("an acknowledgement of SETTINGS has a payload")
 		}
 		return nil
 	}
 	if err := c.applySettings(payload); err != nil {
 		return err
 	}
-	return c.out.control(appendFrame(nil, frameSettings, flagAck, 0, nil))
+	return c.out.queueControl(appendFrame(nil, frameSettings, flagAck, 0, nil))
 }
 
-// applySettings takes the peer's settings over; its window is also that of streams that are open.
+// applySettings applies the settings of the peer. A change of the initial window also applies to
+// open streams.
 func (c *conn) applySettings(payload []byte) error {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
@@ -114,9 +115,9 @@ func (c *conn) applySettings(payload []byte) error {
 	if err := c.out.peer.update(payload); err != nil {
 		return err
 	}
-	wider := c.out.peer.window - before
+	added := c.out.peer.window - before
 	for _, s := range c.streams {
-		if s.flow.window += wider; s.flow.window > maxWindow {
+		if s.flow.window += added; s.flow.window > maxWindow {
 			return &connError{codeFlowControl, "a window is too large"}
 		}
 	}
@@ -127,24 +128,24 @@ func (c *conn) applySettings(payload []byte) error {
 func (c *conn) readWindowUpdate(id uint32, n int64) error {
 	if id == 0 {
 		if n == 0 {
-			return protocolError("a window is widened by nothing")
+			return protocolError("WINDOW_UPDATE with an increment of 0")
 		}
-		return c.out.grant(nil, n)
+		return c.out.addWindow(nil, n)
 	}
-	s := c.find(id)
+	s := c.findStream(id)
 	if s == nil {
-		if !c.side.mayBeOver(id) {
+		if !c.role.wasOpened(id) {
 			return protocolError("WINDOW_UPDATE on a stream that was never opened")
 		}
 		return nil
 	}
-	if n == 0 || c.out.grant(&s.flow, n) != nil {
-		return c.breakStream(s, codeFlowControl, "the window of a call was widened wrongly")
+	if n == 0 || c.out.addWindow(&s.flow, n) != nil {
+		return c.abortStream(s, codeFlowControl, "WINDOW_UPDATE with a wrong increment")
 	}
 	return nil
 }
 
-// readHeaders collects a block of headers.
+// readHeaders collects the fragments of a header block.
 func (c *conn) readHeaders(h frameHeader, payload []byte) error {
 	if h.kind == frameHeaders {
 		var err error
@@ -153,63 +154,63 @@ func (c *conn) readHeaders(h frameHeader, payload []byte) error {
 		}
 		if h.has(flagPriority) {
 			if len(payload) < 5 {
-				return sizeError("HEADERS without the priority that it should have")
+				return sizeError("HEADERS with the priority flag and no priority")
 			}
 			payload = payload[5:]
 		}
 		if h.stream == 0 {
-			return protocolError("HEADERS on the connection")
+			return protocolError("HEADERS on stream 0")
 		}
-		c.opening = h
-	} else if c.opening.stream == 0 {
-		return protocolError("CONTINUATION of nothing")
+		c.headersFrame = h
+	} else if c.headersFrame.stream == 0 {
+		return protocolError("CONTINUATION without HEADERS")
 	}
-	if len(c.block) == 0 && h.has(flagEndHeaders) {
+	if len(c.headerBlock) == 0 && h.has(flagEndHeaders) {
 		return c.dispatch(payload)
 	}
-	if len(c.block)+len(payload) > maxBlock || len(payload) == 0 && h.kind == frameContinuation {
-		return &connError{codeEnhanceYourCalm, "headers that do not end"}
+	if len(c.headerBlock)+len(payload) > maxBlock || len(payload) == 0 && h.kind == frameContinuation {
+		return &connError{codeEnhanceYourCalm, "a header block is too long"}
 	}
-	c.block = append(c.block, payload...)
+	c.headerBlock = append(c.headerBlock, payload...)
 	if !h.has(flagEndHeaders) {
 		return nil
 	}
-	err := c.dispatch(c.block)
-	c.block = nil
+	err := c.dispatch(c.headerBlock)
+	c.headerBlock = nil
 	return err
 }
 
-// dispatch hands over a whole block of headers.
+// dispatch decodes a complete header block and passes it to the role.
 func (c *conn) dispatch(block []byte) error {
-	h := c.opening
-	c.opening = frameHeader{}
+	h := c.headersFrame
+	c.headersFrame = frameHeader{}
 	f, err := c.headers.read(block)
 	if err != nil {
 		return err
 	}
-	return c.side.headersRead(h.stream, c.find(h.stream), f, h.has(flagEndStream))
+	return c.role.headersRead(h.stream, c.findStream(h.stream), f, h.has(flagEndStream))
 }
 
-// breakStream ends a stream whose peer did something wrong in it.
-func (c *conn) breakStream(s *stream, code errCode, why string) error {
-	if c.forget(s) {
+// abortStream ends a stream after a breach of the protocol that concerns only this stream.
+func (c *conn) abortStream(s *stream, code errCode, why string) error {
+	if c.removeStream(s) {
 		s.in.abandon()
-		s.owner.broken(codeInternalError, why, code)
+		s.owner.abort(codeInternalError, why, code)
 	}
 	return nil
 }
 
-// readData reads a frame of data into the memory of its message.
+// readData reads a DATA frame into the memory of its message.
 func (c *conn) readData(h frameHeader) error {
 	if h.stream == 0 {
-		return protocolError("DATA on the connection")
+		return protocolError("DATA on stream 0")
 	}
-	if err := c.widen(h.length); err != nil {
+	if err := c.replenishWindow(h.length); err != nil {
 		return err
 	}
 	left, padding := h.length, 0
 	if h.has(flagPadded) {
-		b, err := c.in.take(min(1, left))
+		b, err := c.in.next(min(1, left))
 		if err != nil {
 			return err
 		}
@@ -219,16 +220,16 @@ func (c *conn) readData(h frameHeader) error {
 		padding = int(b[0])
 		left -= 1 + padding
 	}
-	s := c.find(h.stream)
+	s := c.findStream(h.stream)
 	if s == nil {
-		if !c.side.mayBeOver(h.stream) {
+		if !c.role.wasOpened(h.stream) {
 			return protocolError("DATA on a stream that was never opened")
 		}
 		return c.in.skip(left + padding)
 	}
-	err := s.in.read(&c.in, left, s.owner.room)
+	err := s.in.read(&c.in, left, s.owner.newBody)
 	if bad, ok := errors.AsType[*callError](err); ok {
-		return c.breakCall(s, bad, bad.unread+padding)
+		return c.abortCall(s, bad, bad.unread+padding)
 	}
 	if err != nil {
 		return err
@@ -237,30 +238,31 @@ func (c *conn) readData(h frameHeader) error {
 		return err
 	}
 	if h.has(flagEndStream) {
-		return c.side.messageRead(s)
+		return c.role.messageRead(s)
 	}
 	return nil
 }
 
-// breakCall ends a call whose message is wrong, of which some bytes are still to be read.
-func (c *conn) breakCall(s *stream, bad *callError, unread int) error {
+// abortCall ends a call whose message is invalid, and skips the unread rest of the frame.
+func (c *conn) abortCall(s *stream, bad *callError, unread int) error {
 	if err := c.in.skip(unread); err != nil {
 		return err
 	}
-	if c.forget(s) {
+	if c.removeStream(s) {
 		s.in.abandon()
-		s.owner.broken(bad.code, bad.text, codeNone)
+		s.owner.abort(bad.code, bad.text, codeNone)
 	}
 	return nil
 }
 
-// widen lets the peer send more, now and then. Streams have all the window that a message needs.
-func (c *conn) widen(n int) error {
-	const enough = ownWindow / 2
-	if c.received += int64(n); c.received < enough {
+// replenishWindow counts n bytes of received data, and sends WINDOW_UPDATE for the connection when
+// half of its window is used. Streams need none: their window covers a whole message.
+func (c *conn) replenishWindow(n int) error {
+	const threshold = ownWindow / 2
+	if c.unackedData += int64(n); c.unackedData < threshold {
 		return nil
 	}
-	more := uint32(c.received)
-	c.received = 0
-	return c.out.control(appendUint32Frame(nil, frameWindowUpdate, 0, more))
+	increment := uint32(c.unackedData)
+	c.unackedData = 0
+	return c.out.queueControl(appendUint32Frame(nil, frameWindowUpdate, 0, increment))
 }

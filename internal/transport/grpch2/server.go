@@ -9,28 +9,31 @@ import (
 	"time"
 )
 
-// A Method serves the calls of one path.
+// A Method handles the calls of one path.
 type Method struct {
-	// Room returns the memory for a request of the given size.
+	// NewBody returns the memory for a request of size bytes. It may be called concurrently.
 	NewBody func(size int) Body
-	// Serve answers a call, at once or later, with Reply. It must not panic.
+	// Serve handles a call. It calls Call.Reply, before or after it returns, and must not panic. It
+	// may be called concurrently.
 	Serve func(*Call)
-	// Short says that most calls take less than a millisecond. They may be served by who reads
-	// their connection, and then learn up to that much later that their caller has given up.
+	// Short states that most calls take less than a millisecond. The reader of a connection may
+	// serve such calls itself. A handler may then learn up to 8 ms late that its caller has
+	// cancelled the call, because the connection is not read meanwhile.
 	Short bool
 }
 
-// Server answers calls. Its methods are set before it serves.
+// Server serves the calls of registered methods. Methods must be registered before Serve is called;
+// the other methods may be called concurrently.
 type Server struct {
 	log     *slog.Logger
 	methods map[string]*method // by path
-	hands   hands
+	workers workerPool
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{} // guarded by mu
 	conns     map[*serverConn]struct{}  // guarded by mu
 	stopping  bool                      // guarded by mu
-	running   sync.WaitGroup            // connections, hands, and calls that are being served
+	running   sync.WaitGroup            // connections, workers, rollbacks and calls in progress
 }
 
 type method struct {
@@ -42,16 +45,16 @@ type method struct {
 func NewServer(log *slog.Logger) *Server {
 	return &Server{
 		log: log, methods: map[string]*method{}, listeners: map[net.Listener]struct{}{}, conns: map[*serverConn]struct{}{},
-		hands: hands{rest: handsRest},
+		workers: workerPool{timeout: idleTimeout},
 	}
 }
 
-// Handle makes a method known under its path, "/package.Service/Method".
+// Handle registers a method for a path, "/package.Service/Method".
 func (s *Server) Handle(path string, m Method) {
 	s.methods[path] = &method{Method: m, index: len(s.methods)}
 }
 
-// Paths returns the paths of all methods, in no order.
+// Paths returns the registered paths, in no particular order.
 func (s *Server) Paths() []string {
 	out := make([]string, 0, len(s.methods))
 	for path := range s.methods {
@@ -63,11 +66,11 @@ func (s *Server) Paths() []string {
 // ErrServerStopped is returned by Serve after Shutdown or Close.
 var ErrServerStopped = errors.New("http2: the server was stopped")
 
-// Serve accepts connections until the server is stopped or the listener fails, and closes the
-// listener.
+// Serve accepts connections until Shutdown or Close is called, or the listener fails. It closes the
+// listener, and returns ErrServerStopped in the first case.
 func (s *Server) Serve(l net.Listener) error {
 	defer l.Close()
-	if !s.keep(l) {
+	if !s.addListener(l) {
 		return ErrServerStopped
 	}
 	pause := time.Duration(0)
@@ -83,7 +86,7 @@ func (s *Server) Serve(l net.Listener) error {
 			return err
 		default: // too many open files, for example
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			s.log.Warn("cannot accept a connection", "error", err, "again in", pause)
+			s.log.Warn("cannot accept a connection", "error", err, "retry_in", pause)
 			<-time.After(pause)
 		}
 	}
@@ -94,20 +97,22 @@ func isTemporary(err error) bool {
 	return errors.As(err, &t) && t.Temporary()
 }
 
-func (s *Server) keep(l net.Listener) bool {
+// addListener reports false if the server is stopping.
+func (s *Server) addListener(l net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners[l] = struct{}{}
 	return !s.stopping
 }
 
+// isStopping reports whether Shutdown or Close was called.
 func (s *Server) isStopping() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stopping
 }
 
-// accept serves a connection.
+// accept starts to serve a connection.
 func (s *Server) accept(nc net.Conn) {
 	c := newServerConn(s, nc)
 	s.mu.Lock()
@@ -121,17 +126,17 @@ func (s *Server) accept(nc net.Conn) {
 	go c.run()
 }
 
-// remove is called when nobody reads a connection any more.
-func (s *Server) remove(c *serverConn) {
+// removeConn forgets a connection whose reading has ended.
+func (s *Server) removeConn(c *serverConn) {
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()
 	s.running.Done()
 }
 
-// stop ends the accepting of connections and returns those that are there.
+// stop closes the listeners and dismisses idle workers. It returns the open connections.
 func (s *Server) stop() []*serverConn {
-	s.hands.end()
+	s.workers.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopping = true
@@ -145,8 +150,8 @@ func (s *Server) stop() []*serverConn {
 	return out
 }
 
-// Shutdown takes no new calls and waits until those that are under way have been answered, or for
-// Close.
+// Shutdown accepts no further calls, and returns when those in progress have been answered. A
+// concurrent Close ends the wait.
 func (s *Server) Shutdown() {
 	for _, c := range s.stop() {
 		go c.drain()
@@ -154,7 +159,7 @@ func (s *Server) Shutdown() {
 	s.running.Wait()
 }
 
-// Close ends all connections and calls, and waits for what serves them.
+// Close closes all connections, cancels their calls, and returns when all handlers have replied.
 func (s *Server) Close() {
 	for _, c := range s.stop() {
 		c.nc.Close()
@@ -162,7 +167,7 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// A Call is one that a server was asked. Its methods are for one goroutine at a time.
+// A Call is one call of a client. Its methods must not be called concurrently.
 type Call struct {
 	stream
 	conn      *serverConn
@@ -171,14 +176,15 @@ type Call struct {
 	cancel    context.CancelFunc
 	encoding  string
 	body      Body
-	streaming bool    // a message has been sent
-	canWait   bool    // another request is there, with whose answer this one's can be written
-	outcome   Outcome // once it is known
+	streaming bool    // a message was sent with Send
+	mayDelay  bool    // another request was read already; its response can be written with this one
+	outcome   Outcome // set by Reply
 }
 
-// Context ends with the call: when it has been answered, when its caller gives it up, and with its
+// Context is cancelled when the call has been answered, when its caller cancels it, and at its
 // deadline.
 func (c *Call) Context() context.Context { return c.ctx }
 
-// Request returns the body of the request, which came from the method's Room.
+// Request returns the body of the request, which the method's NewBody returned. It belongs to the
+// handler.
 func (c *Call) Request() Body { return c.body }

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
-	_ "google.golang.org/grpc/encoding/gzip" // for a client that compresses
+	_ "google.golang.org/grpc/encoding/gzip" // registers the compressor
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// raw is a codec of bytes as they are.
+// raw is a codec that leaves bytes unchanged.
 type raw struct{ encoding.CodecV2 }
 
 func (raw) Marshal(v any) (mem.BufferSlice, error) {
@@ -39,7 +39,7 @@ func (raw) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serve starts a server of the given methods and returns its address.
+// serve starts a server with the given handlers and returns its address.
 func serve(t testing.TB, methods map[string]func(*Call)) (*Server, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -61,7 +61,7 @@ func serve(t testing.TB, methods map[string]func(*Call)) (*Server, string) {
 	return s, l.Addr().String()
 }
 
-// reference returns a client of gRPC's own implementation.
+// reference returns a client of gRPC's Go library.
 func reference(t testing.TB, address string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -76,10 +76,10 @@ func reference(t testing.TB, address string) *grpc.ClientConn {
 
 func request(c *Call) []byte { return slices.Concat(c.Request().(*Chunks).Data()...) }
 
-// echo answers with the request.
+// echo replies with the request.
 func echo(c *Call) { _ = c.Reply(Outcome{Data: c.Request().(*Chunks).Data()}) }
 
-// pattern returns n bytes none of which is where another should be.
+// pattern returns n bytes in which every displacement shows.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -100,7 +100,7 @@ func TestEcho(t *testing.T) {
 				t.Fatalf("%d bytes: %v", n, err)
 			}
 			if !bytes.Equal(in, out) {
-				t.Errorf("%d bytes come back changed", n)
+				t.Errorf("%d bytes were not echoed unchanged", n)
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func TestManyCalls(t *testing.T) {
 				if err := conn.Invoke(t.Context(), method, &in, &out); err != nil {
 					t.Error(err)
 				} else if !bytes.Equal(in, out) {
-					t.Errorf("%d bytes come back changed", len(in))
+					t.Errorf("%d bytes were not echoed unchanged", len(in))
 				}
 			}
 		})
@@ -159,7 +159,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A call that ends early reaches its handler, wherever that runs.
+// The cancellation of a call reaches its handler, both on the reader goroutine and on a worker.
 func TestCancellation(t *testing.T) {
 	waiting := make(chan struct{})
 	ended := make(chan error)
@@ -188,8 +188,8 @@ func TestCancellation(t *testing.T) {
 	}
 }
 
-// A deadline reaches the handler, by the server's clock or as the client's reset, whichever comes
-// first.
+// A deadline reaches the handler: by the timer of the server or as RST_STREAM of the client,
+// whichever comes first.
 func TestDeadline(t *testing.T) {
 	ended := make(chan error, 1)
 	_, address := serve(t, map[string]func(*Call){"/s/Wait": func(c *Call) {
@@ -212,12 +212,12 @@ func TestDeadline(t *testing.T) {
 				t.Errorf("the handler got %v", err)
 			}
 			return
-		case <-time.After(deadline): // the call did not get there in time
+		case <-time.After(deadline): // the call did not reach the server in time
 		}
 	}
 }
 
-// A short call is served while a long one holds its connection.
+// Short calls are served while a long one blocks on the same connection.
 func TestLongCallsDoNotBlock(t *testing.T) {
 	release := make(chan struct{})
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Wait": func(c *Call) {
@@ -242,7 +242,7 @@ func TestLongCallsDoNotBlock(t *testing.T) {
 	}
 }
 
-// A server that shuts down lets calls end.
+// Shutdown waits for calls in progress.
 func TestShutdown(t *testing.T) {
 	waiting, release := make(chan struct{}), make(chan struct{})
 	s, address := serve(t, map[string]func(*Call){"/s/Wait": func(c *Call) {
@@ -292,8 +292,9 @@ func TestCloseCancelsCalls(t *testing.T) {
 	}
 }
 
-// Calls that end only when one behind them does hold their connection up a few times, not always.
-func TestCallsThatNeedLaterOnes(t *testing.T) {
+// Calls that wait for later calls of their connection lose the read token a few times, not every
+// time.
+func TestCallsThatWaitForLaterCalls(t *testing.T) {
 	later := make(chan struct{}, 1)
 	s, address := serve(t, map[string]func(*Call){
 		"/s/Wait": func(c *Call) {
@@ -319,41 +320,42 @@ func TestCallsThatNeedLaterOnes(t *testing.T) {
 		}
 	}
 	conns := s.stop()
-	s.Close() // and nobody reads any more
+	s.Close() // waits for the readers
 	for _, conn := range conns {
-		last := conn.paces[s.methods["/s/Wait"].index].ban.length
-		if last < banLeast || last > pairs {
-			t.Errorf("the last ban was for %d calls", last)
+		last := conn.stats[s.methods["/s/Wait"].index].backoff.length
+		if last < minInlineBackoff || last > pairs {
+			t.Errorf("the last backoff was %d calls", last)
 		}
 	}
 }
 
-// Calls that take long are not served in the turn to read, even if nothing is behind them yet.
-func TestWhoServesLongCalls(t *testing.T) {
+// Long calls are not served by the reader, even if no other call is in progress.
+func TestReaderDoesNotServeLongCalls(t *testing.T) {
 	s, address := serve(t, map[string]func(*Call){
 		"/s/Long": func(c *Call) {
-			<-time.After(2 * ofSome)
+			<-time.After(2 * inlineLimit)
 			echo(c)
 		},
 		"/s/Quick": echo,
 	})
 	c := client(t, address)
 	ended := make(chan Response, 1)
-	for range habitLimit/habitStep + 1 {
+	for range gaugeThreshold/gaugeStep + 1 {
 		c.Start(t.Context(), &Request{Path: "/s/Long", NewBody: chunks}, func(r Response) { ended <- r })
 		if r := <-ended; r.Code != codeOK {
 			t.Fatal(r.Text)
 		}
 	}
 	conns := s.stop()
-	s.Close() // and nobody reads any more
+	s.Close() // waits for the readers
 	for _, conn := range conns {
-		conn.answered.Store(0)
+		conn.lastReply.Store(0)
 		for path, want := range map[string]bool{"/s/Long": false, "/s/Quick": true} {
 			m := s.methods[path]
-			conn.paces[m.index].ban = ban{} // of a call that lost the turn, on a slow machine
-			if got := conn.mayServe(m); got != want {
-				t.Errorf("%s may be served by who reads: %v, want %v", path, got, want)
+			// a slow machine may have lost the token
+			conn.stats[m.index].backoff = inlineBackoff{}
+			if got := conn.canServeInline(m); got != want {
+				t.Errorf("%s may be served by the reader: %v, want %v", path, got, want)
 			}
 		}
 	}

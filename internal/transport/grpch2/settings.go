@@ -2,7 +2,7 @@ package grpch2
 
 import "encoding/binary"
 
-// settingID is the name of a setting; see RFC 9113, section 6.5.2.
+// settingID identifies a setting; see RFC 9113, section 6.5.2.
 type settingID uint16
 
 const (
@@ -14,9 +14,9 @@ const (
 	settingMaxHeaderList
 )
 
-// What we tell peers. A stream carries one message, which is read as it comes: there is nothing
-// that its window would hold back, so that it is as wide as can be. A frame bounds for how long
-// others wait for one message to pass.
+// Limits that are announced to peers. A stream carries one message, which is read as it arrives, so
+// flow control of streams has nothing to protect and the window is as large as possible. The frame
+// size bounds how long other frames wait behind one frame of a large message.
 const (
 	ownMaxFrame      = 1 << 20
 	ownWindow        = maxWindow
@@ -28,7 +28,7 @@ func appendSetting(b []byte, id settingID, value uint32) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(b, uint16(id)), value)
 }
 
-// appendOwnSettings appends the frames that start a connection from our side.
+// appendOwnSettings appends the frames that start our side of a connection.
 func appendOwnSettings(b []byte, server bool) []byte {
 	settings := appendSetting(nil, settingInitialWindow, ownWindow)
 	settings = appendSetting(settings, settingMaxFrame, ownMaxFrame)
@@ -42,19 +42,19 @@ func appendOwnSettings(b []byte, server bool) []byte {
 	return appendUint32Frame(b, frameWindowUpdate, 0, ownWindow-firstWindow)
 }
 
-// settings are what a peer told us. Each is as RFC 9113 has it until then.
+// settings holds the settings of a peer. The defaults are those of RFC 9113.
 type settings struct {
-	window     int64  // of new streams
-	frame      int    // the most in one frame
-	streams    uint32 // at the same time
-	headerList uint32
+	window     int64  // initial window of a stream, in bytes
+	frame      int    // largest payload of a frame, in bytes
+	streams    uint32 // largest number of concurrent streams
+	headerList uint32 // largest header list, in bytes
 }
 
 func defaultSettings() settings {
 	return settings{window: firstWindow, frame: minFrame, streams: 1<<32 - 1, headerList: 1<<32 - 1}
 }
 
-// update takes over what a SETTINGS frame says.
+// update applies the payload of a SETTINGS frame.
 func (s *settings) update(payload []byte) error {
 	if len(payload)%6 != 0 {
 		return sizeError("a SETTINGS frame is not made of whole settings")
@@ -80,7 +80,7 @@ func (s *settings) update(payload []byte) error {
 			s.frame = int(value)
 		case settingMaxHeaderList:
 			s.headerList = value
-		case settingTableSize: // of HPACK's dynamic table, which we do not write with
+		case settingTableSize: // limits HPACK's dynamic table, which is not used for writing
 		}
 	}
 	return nil

@@ -2,60 +2,60 @@ package grpch2
 
 import "context"
 
-// Start makes a call without waiting for its response. Done is called once: with a response that
-// came in good order by the goroutine that reads the connection, which it must not keep from
-// reading, otherwise on a goroutine of its own. The data of the request must stay as it is until
-// then.
+// Start makes a call and does not wait for its response. It calls done once. A well-formed response
+// is delivered by the goroutine that reads the connection, so done must not block; any other
+// outcome is delivered on a new goroutine. The data of the request must not change before done is
+// called. Start may be called concurrently.
 //
-// A connection with such calls has a goroutine that reads it as long as it lives: who calls need
-// not wake one for each.
+// The first call of Start gives the connection a dedicated reader for the rest of its life, so that
+// callers need not wake one for each call.
 func (c *Client) Start(ctx context.Context, r *Request, done func(Response)) {
-	conn, _, _ := c.look(true)
+	conn, _, _ := c.connOrAttempt(true)
 	if conn == nil || ctx.Err() != nil {
 		go func() { done(c.Call(ctx, r)) }()
 		return
 	}
 	call := newClientCall(conn, r)
-	call.ctx, call.then = ctx, done
+	call.ctx, call.callback = ctx, done
 	if ctx.Done() != nil {
-		call.unwatch = context.AfterFunc(ctx, func() { call.giveUp(ctx) })
+		call.stopCancel = context.AfterFunc(ctx, func() { call.cancel(ctx) })
 	}
 	call.deadline, _ = ctx.Deadline()
-	conn.attend()
+	conn.ensureReader()
 	if err := call.send(); err != nil {
 		call.fail(err)
 	}
 }
 
-// conclude passes the response of a call that nobody waits for on.
-func (c *clientCall) conclude() {
-	if c.ctx.Err() == nil && c.unwatch != nil {
-		c.unwatch()
+// deliver passes the response of a call made by Start to its callback.
+func (c *clientCall) deliver() {
+	if c.ctx.Err() == nil && c.stopCancel != nil {
+		c.stopCancel()
 	}
-	if c.unseen && c.ctx.Err() == nil {
-		c.then(c.conn.client.Call(c.ctx, c.request))
+	if c.retryable && c.ctx.Err() == nil {
+		c.callback(c.conn.client.Call(c.ctx, c.request))
 		return
 	}
 	if c.response.Code == codeOK && c.in.compressed {
 		c.decompress()
 	}
-	c.then(c.response)
+	c.callback(c.response)
 }
 
-// Flush writes the requests that wait for others.
+// Flush writes the requests that were queued with MayDelay.
 func (c *Client) Flush() {
 	c.mu.Lock()
 	conn := c.conn
 	c.mu.Unlock()
 	if conn != nil && conn.out.pending() {
-		conn.out.drain()
+		conn.out.flush()
 	}
 }
 
-// attend makes sure that a goroutine reads the connection, from now on for ever.
-func (c *clientConn) attend() {
-	c.attended.Store(true)
-	if c.turn.back() {
-		go c.readOn()
+// ensureReader starts the dedicated reader of the connection if no goroutine reads.
+func (c *clientConn) ensureReader() {
+	c.dedicatedReader.Store(true)
+	if c.token.reacquire() {
+		go c.runReader()
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// startAll makes calls without waiting, and returns their responses when all are there.
+// startAll makes calls with Start, and returns their responses in order.
 func startAll(ctx context.Context, c *Client, path string, messages [][]byte) []Response {
 	out := make([]Response, len(messages))
 	var wg sync.WaitGroup
@@ -31,7 +31,7 @@ func TestStart(t *testing.T) {
 		grpc.MaxConcurrentStreams(5))
 	for _, address := range []string{ours, theirs} {
 		c := client(t, address)
-		for range 3 { // the first is not connected yet
+		for range 3 { // the first round also connects
 			var messages [][]byte
 			for i := range 40 {
 				messages = append(messages, pattern(i*i*100))
@@ -41,11 +41,11 @@ func TestStart(t *testing.T) {
 					t.Fatalf("%d bytes: %+v", len(messages[i]), resp)
 				}
 				if !bytes.Equal(slices.Concat(resp.Body.(*Chunks).Data()...), messages[i]) {
-					t.Errorf("%d bytes come back changed", len(messages[i]))
+					t.Errorf("%d bytes were not echoed unchanged", len(messages[i]))
 				}
 			}
 			if resp, out := call(t.Context(), c, "/s/Echo", messages[1]); resp.Code != 0 || !bytes.Equal(out, messages[1]) {
-				t.Errorf("a call that waits, beside those that do not: %+v", resp)
+				t.Errorf("Call after Start: %+v", resp)
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func TestStartedCallsEndWithTheirContext(t *testing.T) {
 	}()
 	for _, resp := range startAll(ctx, c, "/s/Wait", make([][]byte, 2)) {
 		if resp.Code != codeCancelled || resp.FromServer {
-			t.Errorf("got %+v, want one that was cancelled here", resp)
+			t.Errorf("got %+v, want a local cancellation", resp)
 		}
 	}
 	for _, resp := range startAll(ctx, c, "/s/Echo", make([][]byte, 2)) {

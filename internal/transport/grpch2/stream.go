@@ -1,27 +1,31 @@
 package grpch2
 
-// Send answers with a message to which others may follow: the last word is that of Reply, with an
-// error. It waits until the client takes the message, which must be small. An error says that the
-// caller is gone; Reply must be called all the same.
+// Send sends one message of a response that has several. Reply ends the response, with an error
+// code.
+//
+// Send blocks until the flow-control windows of the client have room for the message, which must be
+// smaller than the initial window. An error reports that the client has cancelled the call or the
+// connection has ended; Reply must be called nevertheless. The message may be reused when Send
+// returns.
 func (c *Call) Send(message []byte) error {
 	o := &c.conn.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.start(&c.stream, c); err != nil {
+	if err := o.waitStart(&c.stream, c); err != nil {
 		return err
 	}
 	data := prefixed(0, [][]byte{message})
 	n := size(data)
 	for int64(n) > min(o.window, c.flow.window) {
 		o.changed.Wait()
-		if err := o.state(&c.flow); err != nil {
+		if err := o.check(&c.flow); err != nil {
 			return err
 		}
 	}
 	if !c.streaming {
-		o.queue = c.appendHead(o.queue)
+		o.queue = c.appendHeaderFrames(o.queue)
 		c.streaming = true
-		c.conn.serving.Add(-1) // others do not come meanwhile, but as long as it lasts
+		c.conn.activeCalls.Add(-1) // a stream of messages does not make other calls concurrent
 	}
 	o.window -= int64(n)
 	c.flow.window -= int64(n)
@@ -29,6 +33,6 @@ func (c *Call) Send(message []byte) error {
 	for _, b := range data {
 		o.queue = append(o.queue, b...)
 	}
-	o.flush()
+	o.flushLocked()
 	return o.err
 }

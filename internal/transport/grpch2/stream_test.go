@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// follow opens a call with several answers.
+// follow opens a call whose response has several messages.
 func follow(ctx context.Context, t *testing.T, conn *grpc.ClientConn, path string, in []byte) grpc.ClientStream {
 	t.Helper()
 	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, path)
@@ -28,14 +28,13 @@ func follow(ctx context.Context, t *testing.T, conn *grpc.ClientConn, path strin
 	return s
 }
 
-// A call is answered piece by piece, as far as the client takes the pieces, and others are answered
-// beside it.
+// Messages arrive as they are sent, and other calls are served meanwhile.
 func TestSend(t *testing.T) {
-	goOn := make(chan struct{})
-	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Pieces": func(c *Call) {
+	resume := make(chan struct{})
+	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Messages": func(c *Call) {
 		for i, b := range request(c) {
 			if i > 0 {
-				<-goOn
+				<-resume
 			}
 			if err := c.Send(bytes.Repeat([]byte{b}, int(b))); err != nil {
 				t.Error(err)
@@ -44,18 +43,18 @@ func TestSend(t *testing.T) {
 		_ = c.Reply(failure(codeUnavailable, "the end"))
 	}})
 	conn := reference(t, address)
-	s := follow(t.Context(), t, conn, "/s/Pieces", []byte{3, 0, 200})
+	s := follow(t.Context(), t, conn, "/s/Messages", []byte{3, 0, 200})
 	for i, want := range []int{3, 0, 200} {
 		if i > 0 {
 			in, out := []byte("x"), []byte(nil)
 			if err := conn.Invoke(t.Context(), "/s/Echo", &in, &out); err != nil || string(out) != "x" {
-				t.Errorf("beside it: %q, %v", out, err)
+				t.Errorf("concurrent call: %q, %v", out, err)
 			}
-			goOn <- struct{}{}
+			resume <- struct{}{}
 		}
 		var got []byte
 		if err := s.RecvMsg(&got); err != nil || len(got) != want {
-			t.Errorf("piece %d has %d bytes, %v; want %d", i, len(got), err, want)
+			t.Errorf("message %d has %d bytes, %v; want %d", i, len(got), err, want)
 		}
 	}
 	var none []byte
@@ -64,8 +63,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// Whoever sends learns that nobody listens, however many pieces there still were.
-func TestSendToNobody(t *testing.T) {
+// Send returns an error after the caller has cancelled the call.
+func TestSendAfterCancellation(t *testing.T) {
 	ended := make(chan error)
 	_, address := serve(t, map[string]func(*Call){"/s/Endless": func(c *Call) {
 		var err error
@@ -85,7 +84,7 @@ func TestSendToNobody(t *testing.T) {
 	}
 	cancel()
 	if err := <-ended; err == nil {
-		t.Error("no error")
+		t.Error("Send returns no error")
 	}
 	for {
 		if err := s.RecvMsg(&got); err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pipes is a listener whose connections are in memory.
+// pipes is a listener for connections in memory.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -24,19 +24,19 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return nil }
 
-// counted counts what is written to a connection.
-type counted struct {
+// countingConn counts the writes to a connection.
+type countingConn struct {
 	net.Conn
 	writes *atomic.Int32
 }
 
-func (c counted) Write(b []byte) (int, error) {
+func (c countingConn) Write(b []byte) (int, error) {
 	c.writes.Add(1)
 	return c.Conn.Write(b)
 }
 
-// inMemory serves Echo in a bubble, whose time stands still while anybody has something to do. It
-// returns a client that is connected, and how often each side has written.
+// inMemory serves Echo in a synctest bubble, whose time advances only while all goroutines block.
+// It returns a connected client and the number of writes of each side.
 func inMemory(t *testing.T) (c *Client, requests, responses *atomic.Int32) {
 	s := NewServer(slog.New(slog.DiscardHandler))
 	s.Handle("/s/Echo", Method{NewBody: chunks, Serve: echo, Short: true})
@@ -46,8 +46,8 @@ func inMemory(t *testing.T) (c *Client, requests, responses *atomic.Int32) {
 	go func() { served <- s.Serve(listener) }()
 	c = NewClient("x", func(context.Context) (net.Conn, error) {
 		here, there := net.Pipe()
-		listener <- counted{there, responses}
-		return counted{here, requests}, nil
+		listener <- countingConn{there, responses}
+		return countingConn{here, requests}, nil
 	})
 	t.Cleanup(func() {
 		c.Close()
@@ -66,9 +66,9 @@ func inMemory(t *testing.T) (c *Client, requests, responses *atomic.Int32) {
 	return c, requests, responses
 }
 
-// start makes a call that adds to answered.
-func start(t *testing.T, c *Client, canWait bool, answered *atomic.Int32) {
-	r := &Request{Path: "/s/Echo", Data: [][]byte{{1, 2, 3}}, NewBody: chunks, MayDelay: canWait}
+// start makes a call that increments answered.
+func start(t *testing.T, c *Client, mayDelay bool, answered *atomic.Int32) {
+	r := &Request{Path: "/s/Echo", Data: [][]byte{{1, 2, 3}}, NewBody: chunks, MayDelay: mayDelay}
 	c.Start(t.Context(), r, func(resp Response) {
 		if resp.Code != codeOK {
 			t.Errorf("got %+v", resp)
@@ -77,9 +77,9 @@ func start(t *testing.T, c *Client, canWait bool, answered *atomic.Int32) {
 	})
 }
 
-// Requests that can wait go out with the next that cannot, and the answers to those that come
-// together go back together.
-func TestTogether(t *testing.T) {
+// Delayed requests are written with the next one that is not delayed, and the responses to requests
+// that arrive together are written together.
+func TestDelayedRequestsShareAWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, requests, responses := inMemory(t)
 		var answered atomic.Int32
@@ -88,7 +88,7 @@ func TestTogether(t *testing.T) {
 			start(t, c, true, &answered)
 			synctest.Wait()
 			if n := requests.Load(); n != round {
-				t.Fatalf("%d writes before anything must be written in round %d", n, round)
+				t.Fatalf("%d writes of delayed requests in round %d", n, round)
 			}
 			start(t, c, false, &answered)
 			synctest.Wait()
@@ -102,8 +102,8 @@ func TestTogether(t *testing.T) {
 	})
 }
 
-// Requests that can wait do not wait long, and as long as nobody says that they should go.
-func TestNobodyWaitsForLong(t *testing.T) {
+// Delayed requests are written after flushDelay, or by Flush.
+func TestDelayedRequestsAreWrittenInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, requests, _ := inMemory(t)
 		var answered atomic.Int32
@@ -114,8 +114,8 @@ func TestNobodyWaitsForLong(t *testing.T) {
 			for answered.Load() < 2*(round+1) {
 				<-time.After(time.Millisecond)
 			}
-			synctest.Wait() // who reads may still be busy
-			if took := time.Since(begin); took > 2*soon || requests.Load() != round+1 {
+			synctest.Wait() // until the reader blocks again
+			if took := time.Since(begin); took > 2*flushDelay || requests.Load() != round+1 {
 				t.Errorf("%d writes after %v in round %d", requests.Load(), took, round)
 			}
 		}
@@ -129,8 +129,8 @@ func TestNobodyWaitsForLong(t *testing.T) {
 	})
 }
 
-// The rest of a request that is on its way does not hold back answers.
-func TestAnswersDoNotWaitForHalfARequest(t *testing.T) {
+// Responses are not held back for a request that has arrived only partly.
+func TestResponsesDoNotWaitForPartialRequests(t *testing.T) {
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo})
 	p := newPeer(t, address)
 	whole := func(id uint32) []byte {

@@ -1,19 +1,16 @@
 package grpch2
 
-import (
-	"testing"
-)
+import "testing"
 
-// What a call has made is taken back if its caller gives it up, before the answer is written or
-// after that.
+// A call is rolled back if its caller cancels it before the response is written, or afterwards.
 func TestUndo(t *testing.T) {
 	undone := make(chan byte, 10)
-	waiting, goOn := make(chan struct{}), make(chan struct{})
+	waiting, resume := make(chan struct{}), make(chan struct{})
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Make": func(c *Call) {
 		what := request(c)[0]
 		if what == 'w' {
 			waiting <- struct{}{}
-			<-goOn
+			<-resume
 			<-c.Context().Done()
 		}
 		c.ReplyWithRollback(Outcome{Data: c.Request().(*Chunks).Data()}, func() { undone <- what })
@@ -34,10 +31,10 @@ func TestUndo(t *testing.T) {
 	p.write(cat(hello, send(1, make1, 'w')))
 	<-waiting
 	p.write(cat(appendUint32Frame(nil, frameReset, 1, uint32(codeCancel)), send(3, head, 'x')))
-	answered(3) // and so the reset has been read
-	goOn <- struct{}{}
+	answered(3) // the reset was read before this request
+	resume <- struct{}{}
 	if got := <-undone; got != 'w' {
-		t.Errorf("undone %q", got)
+		t.Errorf("rolled back %q", got)
 	}
 
 	for i, what := range []byte("abc") {
@@ -49,16 +46,16 @@ func TestUndo(t *testing.T) {
 		appendUint32Frame(nil, frameReset, 9, uint32(codeNone)), send(11, head, 'x')))
 	answered(11)
 	if got := <-undone; got != 'b' {
-		t.Errorf("undone %q", got)
+		t.Errorf("rolled back %q", got)
 	}
 
-	for id := uint32(13); id < 13+4*maxUndos; id += 2 {
+	for id := uint32(13); id < 13+4*maxRollbacks; id += 2 {
 		p.write(send(id, make1, 'd'))
 		answered(id)
 	}
 	p.write(cat(appendUint32Frame(nil, frameReset, 5, uint32(codeCancel)), send(201, head, 'x')))
 	answered(201)
 	if len(undone) > 0 {
-		t.Errorf("undone %q, which was long ago, or has been undone already", <-undone)
+		t.Errorf("rolled back %q, which was rolled back before or is too old", <-undone)
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"unsafe"
 )
 
-const canLook = true
+// canPoll reports whether readable works on this system.
+const canPoll = true
 
-// arrived reports whether a socket has something to be read, or has ended. It does not wait.
-func arrived(fd uintptr) bool {
+// readable reports whether a socket has data or has been closed. It does not block and takes
+// nothing from the socket.
+func readable(fd uintptr) bool {
 	var b byte
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&b)), 1, syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
 	return errno != syscall.EAGAIN && errno != syscall.EINTR
