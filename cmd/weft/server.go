@@ -128,7 +128,7 @@ func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
 
 func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster.ServerDef) error {
 	parallel.ReserveNetworkThread()
-	calmMonitor()
+	setSysmonTimerSlack()
 	level := slog.LevelWarn
 	if f.verbose {
 		level = slog.LevelDebug

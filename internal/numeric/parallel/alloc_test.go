@@ -4,7 +4,7 @@ package parallel
 
 import "testing"
 
-// Under the race detector sync.Pool forgets at random.
+// sync.Pool drops items at random under the race detector.
 func TestRunDoesNotAllocate(t *testing.T) {
 	setThreads(t, 2)
 	var body emptyBody

@@ -13,38 +13,38 @@ func TestTryEnter(t *testing.T) {
 	if HasIdleCore() || TryAcquire() {
 		t.Error("two threads take a third goroutine")
 	}
-	Acquire() // does not ask
+	Acquire() // succeeds regardless of the count
 	for range 3 {
 		Release()
 	}
 	if !HasIdleCore() {
-		t.Error("nobody computes, and no core is idle")
+		t.Error("no core is idle although no goroutine computes")
 	}
 }
 
-// A loop stays on its caller while other goroutines have the other threads, and calls for help when
-// they leave.
-func TestLoopsLeaveTakenCoresAlone(t *testing.T) {
+// A loop runs on its caller alone while other goroutines use the other cores, and takes workers
+// when they release them.
+func TestLoopsUseIdleCoresOnly(t *testing.T) {
 	setThreads(t, 2)
 	Acquire() // this goroutine
 	Acquire() // another
 	caller := goroutineID()
 	For(20, 1, func(lo, hi int) {
 		if id := goroutineID(); id != caller {
-			t.Errorf("goroutine %s works on the loop", id)
+			t.Errorf("goroutine %s runs blocks although no core is idle", id)
 		}
 	})
-	var left atomic.Bool
-	meet := together(2)
+	var released atomic.Bool
+	barrier := barrierBody(2)
 	For(3, 1, func(lo, hi int) {
-		if left.CompareAndSwap(false, true) {
+		if released.CompareAndSwap(false, true) {
 			Release()
 			return
 		}
-		meet(lo, hi) // returns when two goroutines run blocks
+		barrier(lo, hi) // returns when two goroutines run blocks
 	})
 	Release()
 	if !HasIdleCore() {
-		t.Error("a core is still taken")
+		t.Error("a core is still busy after Release")
 	}
 }

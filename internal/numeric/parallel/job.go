@@ -10,27 +10,28 @@ import (
 	"github.com/weft-ml/weft/internal/sys/spin"
 )
 
-var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }}
+var freeJobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }}
 
-// job is one loop in progress. The caller of Run owns it; a worker touches it only between its step
-// to busy and its decrement of left.
+// job is one loop in progress. It belongs to the caller of Run. A worker may use it only between
+// its change of the slot to busy and its decrement of pending.
 type job struct {
 	body     Body
 	n, grain int
 	blocks   int
-	claimed  []*worker // workers that the job was offered to
+	offered  []*worker // workers that it was offered to
 
-	next atomic.Int64 // next block to hand out
-	// workers that have begun and not ended; higher by leftBias until finish counts them
-	left   atomic.Int64
-	done   chan struct{} // one token when a worker brings left to zero
-	failed atomic.Pointer[Panic]
+	next atomic.Int64 // index of the next block
+	// workers that have started and not ended, plus pendingBias until finish has counted them
+	pending  atomic.Int64
+	done     chan struct{} // receives one value from the worker that decrements pending to 0
+	panicked atomic.Pointer[Panic]
 }
 
-// Panic is what a loop's caller panics with when the body panicked on another goroutine.
+// Panic is the value that the caller of a loop panics with if the body panicked on another
+// goroutine.
 type Panic struct {
-	Value any    // the body's panic value
-	Stack []byte // the stack of the goroutine that panicked
+	Value any    // panic value of the body
+	Stack []byte // stack of the goroutine that panicked
 }
 
 func (p *Panic) Error() string {
@@ -43,17 +44,17 @@ func (p *Panic) Unwrap() error {
 	return err
 }
 
-const leftBias = 1 << 32 // more than any number of workers
+const pendingBias = 1 << 32 // exceeds any number of workers
 
 func (j *job) start(n, grain int, body Body) {
 	j.body, j.n, j.grain, j.blocks = body, n, grain, Blocks(n, grain)
-	j.claimed = j.claimed[:0]
+	j.offered = j.offered[:0]
 	j.next.Store(0)
-	j.left.Store(leftBias)
+	j.pending.Store(pendingBias)
 }
 
-// block runs the next block and reports false if there is none.
-func (j *job) block() bool {
+// runBlock runs the next block and reports false if there is none.
+func (j *job) runBlock() bool {
 	i := int(j.next.Add(1)) - 1
 	if i >= j.blocks {
 		return false
@@ -63,61 +64,61 @@ func (j *job) block() bool {
 	return true
 }
 
-// help works on the job from worker w, which has begun.
+// help runs blocks on worker w, which has started the job.
 func (j *job) help(w *worker) {
 	defer func() {
 		if v := recover(); v != nil {
-			j.failed.CompareAndSwap(nil, &Panic{Value: v, Stack: debug.Stack()})
-			j.drop()
+			j.panicked.CompareAndSwap(nil, &Panic{Value: v, Stack: debug.Stack()})
+			j.cancel()
 		}
 		w.slot.Store(idle)
 		Release()
-		if j.left.Add(-1) == 0 {
+		if j.pending.Add(-1) == 0 {
 			j.done <- struct{}{}
 		}
 	}()
-	var pace Yielder
-	for j.block() {
-		pace.MaybeYield()
+	var yielder Yielder
+	for j.runBlock() {
+		yielder.MaybeYield()
 	}
 }
 
-// drop hands out no more blocks.
-func (j *job) drop() { j.next.Store(int64(j.blocks)) }
+// cancel prevents the start of further blocks.
+func (j *job) cancel() { j.next.Store(int64(j.blocks)) }
 
-// finish takes the job back from workers that have not begun, waits for the others and passes their
-// panic on. It runs deferred: when the caller's own part panicked it makes sure that no worker uses
-// the body any more.
+// finish revokes the job from workers that have not started it, waits for the others, and passes on
+// their panic. Run defers it, so that no worker uses the body after Run has returned or panicked.
 func (j *job) finish() {
-	j.drop()
-	begun := int64(0)
-	for _, w := range j.claimed {
+	j.cancel()
+	started := int64(0)
+	for _, w := range j.offered {
 		if w.revoke(j) {
 			Release()
 		} else {
-			begun++
+			started++
 		}
 	}
-	if j.left.Add(begun-leftBias) != 0 {
-		j.await()
+	if j.pending.Add(started-pendingBias) != 0 {
+		j.waitForWorkers()
 	}
-	p := j.failed.Swap(nil)
+	p := j.panicked.Swap(nil)
 	j.body = nil
-	jobs.Put(j)
+	freeJobs.Put(j)
 	if p != nil {
 		panic(p)
 	}
 }
 
-// await spins for a while, as blocks are short, then sleeps.
-func (j *job) await() {
+// waitForWorkers returns when all workers have ended. Blocks are short, so it spins for about 40 µs
+// before it blocks.
+func (j *job) waitForWorkers() {
 	for range 400 {
-		if j.left.Load() == 0 {
+		if j.pending.Load() == 0 {
 			break
 		}
 		spin.Pause()
 	}
-	if j.left.Load() != 0 {
+	if j.pending.Load() != 0 {
 		runtime.Gosched()
 	}
 	<-j.done

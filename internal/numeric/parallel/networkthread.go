@@ -2,13 +2,15 @@ package parallel
 
 import "runtime"
 
-// LeaveRoom lets loops and kernels use as many threads as Go's scheduler has now, and gives the
-// scheduler one more. It is for programs that serve a network, and called once, before the first
-// loop.
+// ReserveNetworkThread fixes the threads of loops at GOMAXPROCS, and then adds 1 to GOMAXPROCS. A
+// program that serves a network calls it once, before its first loop.
 //
-// When every thread of the scheduler computes, nobody waits for the network, and what arrives is
-// seen up to 10 ms later. With one to spare there is always a thread that the operating system
-// wakes at once.
+// If every thread of the Go scheduler computes, no thread polls the network, and data is noticed up
+// to 10 ms late. With one more thread than computing goroutines, a thread is always blocked in the
+// poller, and the operating system wakes it at once: beside large products, the p99 of a small step
+// was 3.3 to 6.3 ms instead of 10.4.
+//
+// GOMAXPROCS is a setting of the process, so there is no object to reserve the thread in.
 func ReserveNetworkThread() {
 	n := runtime.GOMAXPROCS(0)
 	SetThreads(n)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestLeaveRoom(t *testing.T) {
+func TestReserveNetworkThread(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	setThreads(t, 1)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })

@@ -16,7 +16,7 @@ func setThreads(t testing.TB, n int) {
 	t.Cleanup(func() { SetThreads(old) })
 }
 
-// record returns the blocks of a loop in order.
+// record runs a loop and returns its blocks in order.
 func record(n, grain int) [][2]int {
 	var mu sync.Mutex
 	var got [][2]int
@@ -72,20 +72,20 @@ func TestForEveryIterationOnce(t *testing.T) {
 	}
 }
 
-// together returns a body that blocks until n calls of it are in progress at once.
-func together(n int) func(lo, hi int) {
-	var in sync.WaitGroup
-	in.Add(n)
+// barrierBody returns a body that blocks until n calls of it are in progress.
+func barrierBody(n int) func(lo, hi int) {
+	var entered sync.WaitGroup
+	entered.Add(n)
 	return func(lo, hi int) {
-		in.Done()
-		in.Wait()
+		entered.Done()
+		entered.Wait()
 	}
 }
 
 func TestForUsesIdleWorkers(t *testing.T) {
 	setThreads(t, 4)
 	for range 50 {
-		For(4, 1, together(4))
+		For(4, 1, barrierBody(4))
 	}
 }
 
@@ -146,17 +146,17 @@ func TestForPanicOnWorker(t *testing.T) {
 	defer func() {
 		p, ok := recover().(*Panic)
 		if !ok {
-			t.Fatal("no *Panic reached the caller")
+			t.Fatal("the caller does not panic with a *Panic")
 		}
-		if p.Value != boom || !errors.Is(p, boom) || len(p.Stack) == 0 { //nolint:errorlint // the very value must arrive
+		if p.Value != boom || !errors.Is(p, boom) || len(p.Stack) == 0 { //nolint:errorlint // the identical value must arrive
 			t.Errorf("panic is %v", p)
 		}
-		For(2, 1, together(2)) // the pool still works
+		For(2, 1, barrierBody(2)) // the pool still works
 	}()
 	caller := goroutineID()
-	meet := together(2)
+	barrier := barrierBody(2)
 	For(2, 1, func(lo, hi int) {
-		meet(lo, hi)
+		barrier(lo, hi)
 		if goroutineID() != caller {
 			panic(boom)
 		}
@@ -172,9 +172,9 @@ func TestSetThreads(t *testing.T) {
 	if Threads() != 5 {
 		t.Errorf("Threads() = %d, want 5", Threads())
 	}
-	For(5, 1, together(5))
+	For(5, 1, barrierBody(5))
 	SetThreads(1)
-	// until the workers are gone: they may still be on their way out
+	// workers may not have ended yet
 	for runtime.NumGoroutine() > before {
 		runtime.Gosched()
 	}
@@ -210,7 +210,7 @@ type emptyBody struct{ _ int }
 
 func (*emptyBody) Range(lo, hi int) {}
 
-// goroutineID identifies the running goroutine by the first line of its stack.
+// goroutineID returns the first line of the stack, which identifies the goroutine.
 func goroutineID() string {
 	var buf [32]byte
 	n := runtime.Stack(buf[:], false)

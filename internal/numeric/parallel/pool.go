@@ -6,9 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// active is the pool of the process. Its workers start with the first loop that can use them.
+// active is the pool of the process, because the cores are the process's. It is created by the
+// first loop that can use it.
 var active atomic.Pointer[pool]
 
+// current returns the pool of the process.
 func current() *pool {
 	if p := active.Load(); p != nil {
 		return p
@@ -20,6 +22,7 @@ func current() *pool {
 	return active.Load()
 }
 
+// pool is a set of worker goroutines.
 type pool struct {
 	workers []*worker
 	quit    chan struct{}
@@ -37,39 +40,39 @@ func newPool(workers int) *pool {
 	return p
 }
 
-// stop ends the workers and waits for them. A loop that still offers its job to one of them takes
-// it back.
+// stop ends the workers and waits for them. A loop that has offered its job to one of them revokes
+// it.
 func (p *pool) stop() {
 	close(p.quit)
 	p.running.Wait()
 }
 
-// run works on a loop of several blocks together with workers that are idle.
+// run runs a loop of several blocks on the caller and on idle workers.
 func (p *pool) run(n, grain int, body Body) {
-	j := jobs.Get().(*job)
+	j := freeJobs.Get().(*job)
 	j.start(n, grain, body)
 	defer j.finish()
 	want := min(j.blocks-1, len(p.workers))
-	var pace Yielder
+	var yielder Yielder
 	for {
-		if len(j.claimed) < want {
+		if len(j.offered) < want {
 			p.offer(j, want)
 		}
-		if !j.block() {
+		if !j.runBlock() {
 			return
 		}
-		pace.MaybeYield()
+		yielder.MaybeYield()
 	}
 }
 
-// offer offers a job to idle workers, as long as cores are idle.
+// offer offers a job to idle workers while cores are idle, up to want workers in all.
 func (p *pool) offer(j *job, want int) {
 	for _, w := range p.workers {
-		if len(j.claimed) == want || !tryAcquire(len(p.workers)+1) {
+		if len(j.offered) == want || !tryAcquire(len(p.workers)+1) {
 			return
 		}
 		if w.claim(j) {
-			j.claimed = append(j.claimed, w)
+			j.offered = append(j.offered, w)
 		} else {
 			Release()
 		}

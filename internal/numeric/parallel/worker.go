@@ -8,32 +8,33 @@ import (
 	"github.com/weft-ml/weft/internal/sys/spin"
 )
 
-// States of a worker's slot besides a job that is offered to it.
+// States of a worker's slot, beside a job that is offered to it.
 var (
-	idle   = new(job) // spinning, or about to
-	parked = new(job) // asleep until a token arrives on wake
-	busy   = new(job) // working
+	idle   = new(job) // spinning, or about to spin
+	parked = new(job) // asleep until wake receives a token
+	busy   = new(job) // running a job
 )
 
-// A worker that has run out of work spins before it sleeps, because a loop often follows the one
-// before within microseconds. The time halves whenever spinning was in vain, so that an idle
-// process uses no core.
+// Bounds of the time that a worker spins before it sleeps. The next loop often follows within
+// microseconds. The time halves after each spin in vain, so an idle process uses next to no CPU
+// time.
 const (
 	spinMax = 50 * time.Microsecond
 	spinMin = 5 * time.Microsecond
 )
 
-// worker is one goroutine of the pool. A caller moves slot from idle or parked to its job (claim)
-// and, if the worker has not begun, back to idle (revoke); the worker moves it from the job to busy
-// and then to idle, and from idle to parked. Each step from parked to a job comes with one token on
-// wake.
+// worker is one goroutine of the pool.
+//
+// A caller changes slot from idle or parked to its job (claim) and, if the worker has not started,
+// back to idle (revoke). The worker changes slot from the job to busy and then to idle, and from
+// idle to parked. Each change from parked to a job sends one token on wake.
 type worker struct {
 	slot atomic.Pointer[job]
 	wake chan struct{}
-	_    [48]byte // a cache line per worker
+	_    [48]byte // fills a cache line, so that workers do not share one
 }
 
-// claim offers j to the worker if it has nothing to do.
+// claim offers j to the worker and reports false if it is working.
 func (w *worker) claim(j *job) bool {
 	if w.slot.CompareAndSwap(idle, j) {
 		return true
@@ -45,9 +46,10 @@ func (w *worker) claim(j *job) bool {
 	return false
 }
 
-// revoke takes j back and reports false if the worker has begun.
+// revoke withdraws j and reports false if the worker has started it.
 func (w *worker) revoke(j *job) bool { return w.slot.CompareAndSwap(j, idle) }
 
+// run runs jobs until the pool is stopped.
 func (w *worker) run(quit <-chan struct{}) {
 	limit := spinMin
 	for {
@@ -66,7 +68,7 @@ func (w *worker) run(quit <-chan struct{}) {
 	}
 }
 
-// spin waits for a job at most that long.
+// spin waits for a job for at most limit. It returns nil if none was offered.
 func (w *worker) spin(limit time.Duration) *job {
 	for start := time.Now(); ; {
 		for range 8 {
@@ -82,7 +84,7 @@ func (w *worker) spin(limit time.Duration) *job {
 	}
 }
 
-// park sleeps until a job is offered and reports false if the pool is stopped instead.
+// park sleeps until a job is offered. It reports false if the pool is stopped instead.
 func (w *worker) park(quit <-chan struct{}) bool {
 	if !w.slot.CompareAndSwap(idle, parked) {
 		return true
@@ -91,7 +93,7 @@ func (w *worker) park(quit <-chan struct{}) bool {
 	case <-w.wake:
 		return true
 	case <-quit:
-		w.slot.CompareAndSwap(parked, busy) // no more offers
+		w.slot.CompareAndSwap(parked, busy) // accepts no further offers
 		return false
 	}
 }

@@ -7,38 +7,41 @@ import (
 	"github.com/weft-ml/weft/internal/sys/spin"
 )
 
-// Pace lets a goroutine that computes for long offer its core to threads that wait for one. The
-// kernel takes a core from who computes only at the next tick of its clock, which with 250 ticks a
-// second lasts longer than most steps; a thread that has just been woken, of this process or of a
-// client on the same machine, would wait until then. The zero value is ready; it is for one
-// goroutine at a time.
+// A Yielder lets a goroutine that computes for long yield its core to threads that wait for one.
+//
+// Without it, the kernel preempts a computing thread only at a tick of its clock, which comes 250
+// times a second: later than most steps end. A thread that was just woken, of this process or of a
+// client on the same machine, would wait for that tick.
+//
+// The zero value is ready for use. It must not be used concurrently.
 type Yielder struct {
-	// when to offer the core again, in nanoseconds since epoch; 0 before the first call of Offer
-	next int64
+	next int64 // time of the next yield, by mono.Nanos; 0 before the first MaybeYield
 }
 
-// between is how long a goroutine computes before it offers its core.
-const between = 100 * time.Microsecond
+// yieldInterval is the shortest time between two yields. It is far below a clock tick (4 ms), and a
+// yield that no thread takes costs less than 1% of it.
+const yieldInterval = 100 * time.Microsecond
 
-// Offer lets threads that wait run first, if it was last called long enough ago. It is to be called
-// between pieces of work, and costs 30 ns as a rule. After an offer that was taken, the goroutine
-// computes for twice as long as it had to wait, so that it keeps its share beside others that
-// compute.
-func (p *Yielder) MaybeYield() {
+// MaybeYield yields the core if yieldInterval has passed since the last yield. It is meant to be
+// called between pieces of work, and usually costs 30 ns. After a yield that another thread took,
+// the goroutine computes for twice as long as it waited, so that it keeps two thirds of the core
+// beside a thread that computes.
+func (y *Yielder) MaybeYield() {
 	now := mono.Nanos()
-	if p.due(now) {
+	if y.due(now) {
 		spin.YieldThread()
-		p.back(now, mono.Nanos())
+		y.record(now, mono.Nanos())
 	}
 }
 
-// due reports whether it is time to offer the core.
-func (p *Yielder) due(now int64) bool {
-	if p.next == 0 { // whoever has just begun may be done soon
-		p.next = now + int64(between)
+// due reports whether it is time to yield. The first call starts the interval, because a goroutine
+// that has just begun may end soon.
+func (y *Yielder) due(now int64) bool {
+	if y.next == 0 {
+		y.next = now + int64(yieldInterval)
 	}
-	return now >= p.next
+	return now >= y.next
 }
 
-// back takes note of an offer and its end.
-func (p *Yielder) back(from, to int64) { p.next = to + max(int64(between), 2*(to-from)) }
+// record schedules the next yield after one that lasted from from to to.
+func (y *Yielder) record(from, to int64) { y.next = to + max(int64(yieldInterval), 2*(to-from)) }

@@ -2,28 +2,28 @@ package parallel
 
 import "testing"
 
-func TestPace(t *testing.T) {
-	const short, long = int64(between), 10 * int64(between)
-	var p Yielder
-	if p.due(1) || p.due(short) {
-		t.Error("the core is offered by who has just begun")
+func TestYielderSchedule(t *testing.T) {
+	const short, long = int64(yieldInterval), 10 * int64(yieldInterval)
+	var y Yielder
+	if y.due(1) || y.due(short) {
+		t.Error("a yield is due within the first interval")
 	}
-	if !p.due(1 + short) {
-		t.Error("the core is not offered in time")
+	if !y.due(1 + short) {
+		t.Error("no yield is due after the first interval")
 	}
-	p.back(1000*short, 1000*short+1)
-	if p.due(1001*short) || !p.due(1001*short+1) {
-		t.Error("an offer that nobody took does not lead to another in time")
+	y.record(1000*short, 1000*short+1)
+	if y.due(1001*short) || !y.due(1001*short+1) {
+		t.Error("after a yield that no thread took, the next is not due in one interval")
 	}
-	p.back(2000*short, 2000*short+long)
-	if p.due(2000*short+3*long-1) || !p.due(2000*short+3*long) {
-		t.Error("who had to wait does not compute for twice as long before the next offer")
+	y.record(2000*short, 2000*short+long)
+	if y.due(2000*short+3*long-1) || !y.due(2000*short+3*long) {
+		t.Error("after a yield that another thread took, the next is not due after twice the wait")
 	}
 }
 
-func BenchmarkOffer(b *testing.B) {
-	var p Yielder
+func BenchmarkMaybeYield(b *testing.B) {
+	var y Yielder
 	for b.Loop() {
-		p.MaybeYield()
+		y.MaybeYield()
 	}
 }

@@ -1,12 +1,12 @@
-// Package gctune has the garbage of a process collected seldom.
+// Package gctune makes the garbage collector run less often in processes with a small heap.
 //
-// A task makes little garbage in a step, and holds few objects: tensors come back to their pools.
-// With the usual goal of twice what is in use, a small heap would be collected several times a
-// second all the same, and once or twice while the program starts. A program that imports this
-// package lets the heap grow by 48 MiB at least between collections, unless GOGC says how it should
-// be. A task at rest gives the room back.
+// A task allocates little per step and keeps few objects, because tensors return to free lists.
+// With the default GOGC of 100, a heap of a few MiB is collected several times a second
+// nevertheless, and once or twice while the program starts. A program that imports this package
+// lets the heap grow by at least 48 MiB between collections, unless the environment variable GOGC
+// is set. An idle task returns the memory to the operating system.
 //
-// It imports little, so that it is initialized before the packages that fill the heap.
+// The package imports little, so that it is initialized before the packages that fill the heap.
 package gctune
 
 import (
@@ -16,42 +16,44 @@ import (
 	"runtime/metrics"
 )
 
-// room is what a small heap may grow by between collections, in bytes.
-const room = 48 << 20
+// minGrowth is the least growth of the heap between collections, in bytes.
+const minGrowth = 48 << 20
 
-// Bounds of how far the heap grows, in percent of what is in use. The runtime's least heap is of 4
-// MiB for each 100%, which with the most is the room.
-const least, most = 100, 1200
+// Bounds of GOGC, in percent of the live heap. The minimum heap of the runtime is 4 MiB for each
+// 100%, which is minGrowth at maxPercent.
+const minPercent, maxPercent = 100, 1200
 
-func init() { //nolint:gochecknoinits // only here it is early enough
+func init() { //nolint:gochecknoinits // must run before the heap grows
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(most)
-		c := &collector{[]metrics.Sample{{Name: "/gc/heap/live:bytes"}}, most}
-		c.await()
+		debug.SetGCPercent(maxPercent)
+		t := &tuner{[]metrics.Sample{{Name: "/gc/heap/live:bytes"}}, maxPercent}
+		t.awaitCollection()
 	}
 }
 
-// collector sets the goal of the next collection after each.
-type collector struct {
+// tuner adjusts GOGC after each collection.
+type tuner struct {
 	live    []metrics.Sample
-	percent int // that was set last
+	percent int // current GOGC
 }
 
-// await has adjust called after the next collection.
-func (c *collector) await() { runtime.AddCleanup(new([16]byte), (*collector).adjust, c) }
+// awaitCollection schedules adjust after the next collection: the cleanup of a fresh object runs
+// then.
+func (t *tuner) awaitCollection() { runtime.AddCleanup(new([16]byte), (*tuner).adjust, t) }
 
-func (c *collector) adjust() {
-	metrics.Read(c.live)
-	percent := growth(c.live[0].Value.Uint64())
-	// setting it stops the world for a moment
-	if 4*max(percent, c.percent) > 5*min(percent, c.percent) {
+// adjust sets GOGC for the size of the live heap.
+func (t *tuner) adjust() {
+	metrics.Read(t.live)
+	percent := growthPercent(t.live[0].Value.Uint64())
+	// SetGCPercent stops the world briefly, so small changes are skipped
+	if 4*max(percent, t.percent) > 5*min(percent, t.percent) {
 		debug.SetGCPercent(percent)
-		c.percent = percent
+		t.percent = percent
 	}
-	c.await()
+	t.awaitCollection()
 }
 
-// growth returns by how many percent a heap may grow of which so many bytes are in use.
-func growth(live uint64) int {
-	return int(min(max(100*room/max(live, 1), least), most))
+// growthPercent returns the value of GOGC for a live heap of some bytes.
+func growthPercent(live uint64) int {
+	return int(min(max(100*minGrowth/max(live, 1), minPercent), maxPercent))
 }

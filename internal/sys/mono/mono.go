@@ -1,7 +1,8 @@
 // Package mono reads the monotonic clock of the process as one number.
 //
-// Durations on hot paths are compared and stored in atomics, which a [time.Time] of three words does
-// not allow. All packages share one epoch, so that instants of different packages are comparable.
+// Durations on hot paths are compared and stored in atomics, which a [time.Time] of three words
+// does not allow. All packages share one epoch, so that instants of different packages are
+// comparable.
 package mono
 
 import "time"

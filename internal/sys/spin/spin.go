@@ -10,8 +10,8 @@
 //  2. At most one goroutine of the process spins at a time.
 //  3. A wait ends when its caller reports that goroutines of the process compute.
 //  4. The thread yields its core between any two checks. If that takes longer than 1 ms, another
-//     program computes on the core, and the wait ends. After three such preemptions in a row nobody
-//     spins for 50 ms.
+//     program computes on the core, and the wait ends. After three such preemptions in a row no
+//     goroutine spins for 50 ms.
 //
 // Limits 2 and 4 are about the cores of the process, so the state is process-wide: servers and
 // clients in one process must not each claim a core.
@@ -43,9 +43,9 @@ const (
 // process is the spinner of this process.
 var process = spinner{enabled: runtime.GOMAXPROCS(0) > 1 && os.Getenv(EnvBusyWait) != "off"}
 
-// Until calls ready repeatedly until it returns true, for at most limit, and reports whether it did.
-// It returns false early, possibly without a call of ready, if spinning would take a core from other
-// work: see the limits in the package comment. Busy reports whether goroutines of the process
+// Until calls ready repeatedly until it returns true, for at most limit, and reports whether it
+// did. It returns false early, possibly without a call of ready, if spinning would take a core from
+// other work: see the limits in the package comment. Busy reports whether goroutines of the process
 // compute. Until may be called concurrently; ready and busy must not block.
 func Until(limit time.Duration, busy, ready func() bool) bool {
 	return process.until(limit, busy, ready)
@@ -85,8 +85,8 @@ func (s *spinner) until(limit time.Duration, busy, ready func() bool) bool {
 	return false
 }
 
-// preempted reports whether a yield that took so many nanoseconds was a preemption, and starts the
-// cool-down after maxPreemptions of them.
+// preempted reports whether a yield of took nanoseconds was a preemption, and starts the cool-down
+// after maxPreemptions of them.
 func (s *spinner) preempted(took, now int64) bool {
 	if took <= int64(preemption) {
 		return false

