@@ -33,7 +33,7 @@ type gate struct {
 const idleTime = 5 * time.Second
 
 func newGate(task cluster.Task) *gate {
-	return &gate{task: task, idle: make(chan struct{}), rest: giveMemoryBack}
+	return &gate{task: task, idle: make(chan struct{})}
 }
 
 // look calls rest if nothing has come since it was last called, and is called again otherwise.

@@ -17,10 +17,17 @@ type options struct {
 	listener   net.Listener
 	sessionTTL time.Duration
 	placement  io.Writer
+	grace      time.Duration
+
+	receiveWindow  int64 // in bytes; 0 for the default
+	receiveMaxWait time.Duration
 }
 
+// gracePeriod is the time for steps to end that [Server.Run] allows by default.
+const gracePeriod = 10 * time.Second
+
 func newOptions(opts []Option) *options {
-	o := &options{log: slog.Default()} //nolint:forbidigo // nobody has passed one in
+	o := &options{log: slog.Default(), grace: gracePeriod} //nolint:forbidigo // nobody has passed one in
 	for _, opt := range opts {
 		opt(o)
 	}
@@ -43,6 +50,16 @@ func WithListen(address string) Option { return func(o *options) { o.listen = ad
 // stops. Whoever starts several tasks on free ports listens for all of them first, so that each
 // knows the others' addresses.
 func WithListener(l net.Listener) Option { return func(o *options) { o.listener = l } }
+
+// WithGracePeriod sets the time that running steps have to end when the context of [Server.Run] has
+// ended. The default is 10 seconds.
+func WithGracePeriod(d time.Duration) Option { return func(o *options) { o.grace = d } }
+
+// withReceiveWindow bounds the bytes of large tensors that arrive at the same time, and the wait of
+// their senders.
+func withReceiveWindow(window int64, maxWait time.Duration) Option {
+	return func(o *options) { o.receiveWindow, o.receiveMaxWait = window, maxWait }
+}
 
 // WithSessionTTL makes the server close sessions that nobody has used for so long.
 func WithSessionTTL(d time.Duration) Option { return func(o *options) { o.sessionTTL = d } }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
-	"github.com/weft-ml/weft/internal/transport/rpc"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -28,9 +27,8 @@ const (
 // connections of their own. What the server holds of them stays within its window, and nobody is
 // left out.
 func TestPushersShareAParameterServer(t *testing.T) {
-	// a machine that is busy with other things would outlast the usual patience
-	defer rpc.SetInflow(pushWindow, time.Hour)()
-	c, err := StartCluster(map[string]int{"ps": 1}, 1)
+	// on a machine that is busy with other things, senders would exceed the usual wait
+	c, err := StartCluster(map[string]int{"ps": 1}, 1, withReceiveWindow(pushWindow, time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

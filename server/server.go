@@ -49,6 +49,9 @@ type Server struct {
 	listener net.Listener
 	task     *task.Task
 	gate     *gate
+	memory   reclaimer
+	grace    time.Duration       // time for steps to end when the context of Run has ended
+	receives *rpc.ReceiveLimiter // of all connections of the task
 	conns    *rpc.Connections
 	large    *rpc.Connections   // for large tensors, so that nothing else waits for them
 	lender   *samehost.Lender   // of tensors to other tasks on this machine
@@ -90,14 +93,18 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), conns: rpc.NewConnections(),
-		large:  rpc.NewConnections(),
+		def: def, log: o.log, listener: listener, gate: newGate(def.Self()), grace: o.grace, receives: rpc.NewReceiveLimiter(),
 		lender: samehost.NewLender(o.log), borrower: samehost.NewBorrower(o.log), stopped: make(chan struct{}),
 	}
+	if o.receiveWindow > 0 {
+		s.receives.SetWindow(o.receiveWindow, o.receiveMaxWait)
+	}
+	s.conns, s.large = rpc.NewConnections(s.receives), rpc.NewConnections(s.receives)
+	s.gate.rest = s.memory.release
 	s.task, err = task.New(task.Config{
 		Task: def.Self(), Cluster: def.Cluster, CPUDevices: def.CPUDevices, Kernels: kernel.Default, Connect: s.connect,
 		Lender:          s.lender,
-		Unused:          giveMuchBack,
+		Unused:          s.memory.releaseIfLarge,
 		SessionDefaults: defaults, SessionTTL: o.sessionTTL, Placement: o.placement, Log: o.log,
 	})
 	if err != nil {
@@ -111,7 +118,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 // register makes the services known, over the network and in this process.
 func (s *Server) register() {
 	m := gatedMaster{s.task.Master, s.gate}
-	s.rpc = rpc.NewServer(s.log)
+	s.rpc = rpc.NewServer(s.receives, s.log)
 	rpc.RegisterMaster(s.rpc, m, s.log)
 	rpc.RegisterWorker(s.rpc, gatedWorker{s.task.Worker, s.gate}, s.log)
 	s.health = rpc.RegisterHealth(s.rpc)

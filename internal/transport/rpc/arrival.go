@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"encoding/binary"
-	"sync/atomic"
 
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/tensor"
@@ -19,9 +18,6 @@ const (
 	// Beyond it, memory grows with what comes.
 	maxPromised = 4 << 30
 )
-
-// promised counts the bytes that tensors have memory for and that have not come.
-var promised atomic.Int64
 
 // tensorPath are the fields that lead to the elements of the tensors of a message, from the
 // outermost.
@@ -41,14 +37,15 @@ var (
 // comes, and where a large tensor begins, goes on with the memory of that tensor. What it does not
 // understand it leaves to whoever decodes the message.
 type arrival struct {
-	path   tensorPath
-	data   [][]byte        // the message, in pieces
-	placed []tensor.Tensor // whose memory some of the pieces are
-	room   []byte          // for the next bytes; the end of the last piece
-	left   int             // bytes that have no room yet
-	have   int             // bytes that have come
-	owed   int             // bytes that the last of placed misses
-	leased *entry          // what it has of the window of arrivals; nil for nothing
+	path    tensorPath
+	data    [][]byte        // the message, in pieces
+	placed  []tensor.Tensor // whose memory some of the pieces are
+	room    []byte          // for the next bytes; the end of the last piece
+	left    int             // bytes that have no room yet
+	have    int             // bytes that have come
+	owed    int             // bytes that the last of placed misses
+	limiter *ReceiveLimiter
+	grant   *grant // share of the limiter's window; nil for none
 
 	looking bool
 	at      int   // how far it has looked
@@ -57,8 +54,8 @@ type arrival struct {
 }
 
 // arriving returns the memory for a message of n bytes whose tensors are found by path.
-func arriving(path tensorPath, n int) *arrival {
-	a := &arrival{path: path, left: n}
+func (l *ReceiveLimiter) arriving(path tensorPath, n int) *arrival {
+	a := &arrival{path: path, left: n, limiter: l}
 	if path != nil && n >= minPlaced {
 		a.looking = true
 		a.ends = append(make([]int, 0, len(path)), n)
@@ -67,8 +64,8 @@ func arriving(path tensorPath, n int) *arrival {
 }
 
 // rooms returns the function that makes room for messages whose tensors are found by path.
-func rooms(path tensorPath) func(size int) grpch2.Body {
-	return func(size int) grpch2.Body { return arriving(path, size) }
+func (l *ReceiveLimiter) rooms(path tensorPath) func(size int) grpch2.Body {
+	return func(size int) grpch2.Body { return l.arriving(path, size) }
 }
 
 // Room implements [grpch2.Body].
@@ -95,7 +92,7 @@ func (a *arrival) Advance(n int) {
 	switch {
 	case a.owed > 0:
 		a.owed -= n
-		promised.Add(int64(-n))
+		a.limiter.announced.Add(int64(-n))
 	case a.looking && len(a.room) == 0:
 		a.looking = a.look(a.data[len(a.data)-1])
 	}
@@ -103,7 +100,7 @@ func (a *arrival) Advance(n int) {
 
 // Discard implements [grpch2.Body].
 func (a *arrival) Discard() {
-	promised.Add(int64(-a.owed))
+	a.limiter.announced.Add(int64(-a.owed))
 	a.owed = 0
 	a.release()
 	a.leave()
@@ -112,18 +109,18 @@ func (a *arrival) Discard() {
 // enter waits until the window of all arrivals has room for a tensor. A message that has some of it
 // waits no more.
 func (a *arrival) enter(size int) {
-	if a.leased == nil {
-		a.leased = arrivals.enter(int64(size))
+	if a.grant == nil {
+		a.grant = a.limiter.acquire(int64(size))
 	} else {
-		arrivals.add(a.leased, int64(size))
+		a.limiter.extend(a.grant, int64(size))
 	}
 }
 
 // leave says that the message no longer holds what has arrived.
 func (a *arrival) leave() {
-	if a.leased != nil {
-		arrivals.leave(a.leased)
-		a.leased = nil
+	if a.grant != nil {
+		a.limiter.release(a.grant)
+		a.grant = nil
 	}
 }
 
@@ -203,13 +200,13 @@ func field(b []byte) (key uint64, value, head int) {
 func (a *arrival) place(come, size int) bool {
 	a.enter(size)
 	owed := size - come
-	if promised.Add(int64(owed)) > maxPromised {
-		promised.Add(int64(-owed))
+	if a.limiter.announced.Add(int64(owed)) > maxPromised {
+		a.limiter.announced.Add(int64(-owed))
 		return false
 	}
 	t, err := tensor.Alloc(tensor.Uint8, tensor.Shape{int64(size)})
 	if err != nil { // which the decoder finds out again
-		promised.Add(int64(-owed))
+		a.limiter.announced.Add(int64(-owed))
 		return false
 	}
 	last := &a.data[len(a.data)-1]

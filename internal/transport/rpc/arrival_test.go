@@ -31,6 +31,7 @@ func vector(n int) tensor.Tensor {
 
 // Large tensors lie where they arrived, small ones and all else are as ever.
 func TestArrival(t *testing.T) {
+	limiter := NewReceiveLimiter()
 	big, small := minPlaced/4, 100
 	for _, tt := range []struct {
 		method string
@@ -57,7 +58,7 @@ func TestArrival(t *testing.T) {
 		wire := slices.Concat(data.data...)
 		data.Free()
 		for _, cut := range []int{1 << 30, 16 << 10, headSize, 1000} {
-			a := arriving(tt.paths[tt.method], len(wire))
+			a := limiter.arriving(tt.paths[tt.method], len(wire))
 			deliver(a, wire, cut)
 			if len(a.placed) != tt.placed {
 				t.Errorf("%s: %d tensors are in their place, want %d", tt.method, len(a.placed), tt.placed)
@@ -80,7 +81,7 @@ func TestArrival(t *testing.T) {
 			}
 		}
 	}
-	if n := promised.Load(); n != 0 {
+	if n := limiter.announced.Load(); n != 0 {
 		t.Errorf("%d bytes are still to come", n)
 	}
 }
@@ -88,23 +89,24 @@ func TestArrival(t *testing.T) {
 // A message that stops in the middle leaves nothing behind, and one that promises too much gets no
 // memory for it.
 func TestArrivalThatEnds(t *testing.T) {
+	limiter := NewReceiveLimiter()
 	data, err := encode(&message.RecvTensorResponse{Tensor: vector(minPlaced)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wire := slices.Concat(data.data...)
-	a := arriving(responseTensors[MethodRecvTensor], len(wire))
+	a := limiter.arriving(responseTensors[MethodRecvTensor], len(wire))
 	deliver(a, wire[:len(wire)/2], 1<<20)
-	if promised.Load() == 0 {
+	if limiter.announced.Load() == 0 {
 		t.Error("nothing is promised")
 	}
 	a.Discard()
-	if n := promised.Load(); n != 0 {
+	if n := limiter.announced.Load(); n != 0 {
 		t.Errorf("%d bytes are still to come", n)
 	}
-	promised.Add(maxPromised)
-	defer promised.Add(-maxPromised)
-	a = arriving(responseTensors[MethodRecvTensor], len(wire))
+	limiter.announced.Add(maxPromised)
+	defer limiter.announced.Add(-maxPromised)
+	a = limiter.arriving(responseTensors[MethodRecvTensor], len(wire))
 	deliver(a, wire, 1<<20)
 	defer a.Discard()
 	if len(a.placed) > 0 {
@@ -122,15 +124,16 @@ func FuzzArrival(f *testing.F) {
 	}
 	f.Add(slices.Concat(data.data...)[:200], byte(1), uint16(500))
 	f.Fuzz(func(t *testing.T, head []byte, path byte, cut uint16) {
+		limiter := NewReceiveLimiter()
 		wire := append(slices.Clone(head), make([]byte, 2*minPlaced)...)
 		paths := []tensorPath{{2, 2, 4}, {3, 4}, {3, 2, 4}, {1, 4}, {1, 2, 4}}
-		a := arriving(paths[int(path)%len(paths)], len(wire))
+		a := limiter.arriving(paths[int(path)%len(paths)], len(wire))
 		deliver(a, wire, int(cut)+1)
 		if !bytes.Equal(slices.Concat(a.data...), wire) {
 			t.Error("the message has changed")
 		}
 		_ = receive(a, &message.RunCallableRequest{}) // any outcome but a panic
-		if n := promised.Load(); n != 0 {
+		if n := limiter.announced.Load(); n != 0 {
 			t.Errorf("%d bytes are still to come", n)
 		}
 	})

@@ -55,7 +55,7 @@ func invoke[Resp any](ctx context.Context, c *caller, method string, req any) (*
 	}
 	ctx, cancel := bounded(ctx, method)
 	defer cancel()
-	out := c.conn.client.Call(ctx, request(method, &data))
+	out := c.conn.client.Call(ctx, c.request(method, &data))
 	data.Free()
 	return response[Resp](ctx, c, method, &out)
 }
@@ -69,7 +69,7 @@ func start[Resp any](ctx context.Context, c *caller, method string, req any, don
 		return
 	}
 	ctx, cancel := bounded(ctx, method)
-	r := request(method, &data)
+	r := c.request(method, &data)
 	r.MayDelay = canWait(req)
 	c.conn.client.Start(ctx, r, func(out grpch2.Response) {
 		defer cancel()
@@ -98,8 +98,8 @@ func bounded(ctx context.Context, method string) (context.Context, context.Cance
 	return ctx, func() {}
 }
 
-func request(method string, data *encoded) *grpch2.Request {
-	return &grpch2.Request{Path: method, Data: data.data, WaitForReady: patienceOf[method].wait, NewBody: rooms(responseTensors[method])}
+func (c *caller) request(method string, data *encoded) *grpch2.Request {
+	return &grpch2.Request{Path: method, Data: data.data, WaitForReady: patienceOf[method].wait, NewBody: c.conn.limiter.rooms(responseTensors[method])}
 }
 
 // response reads what a call has brought.

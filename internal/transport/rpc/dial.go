@@ -34,11 +34,15 @@ func control(_, _ string, conn syscall.RawConn) error { return limitSilence(conn
 type Conn struct {
 	address string
 	client  *grpch2.Client
+	limiter *ReceiveLimiter
 	heard   atomic.Int64 // time of the last response, ns by mono.Now; 0 before the first
 }
 
-// Dial returns a connection to the server at address, "host:port".
-func Dial(address string) (*Conn, error) {
+// Dial returns a connection to the server at address, "host:port". It has a receive limiter of its
+// own.
+func Dial(address string) (*Conn, error) { return connect(address, NewReceiveLimiter()) }
+
+func connect(address string, limiter *ReceiveLimiter) (*Conn, error) {
 	if err := cluster.CheckAddress(address); err != nil {
 		return nil, err
 	}
@@ -46,7 +50,7 @@ func Dial(address string) (*Conn, error) {
 	client := grpch2.NewClient(address, func(ctx context.Context) (net.Conn, error) {
 		return dialer.DialContext(ctx, "tcp", address)
 	})
-	return &Conn{address: address, client: client}, nil
+	return &Conn{address: address, client: client, limiter: limiter}, nil
 }
 
 // Failure returns the error of the last attempt to connect. It is nil if that succeeded, or if there

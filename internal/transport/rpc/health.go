@@ -41,8 +41,8 @@ type Health struct {
 // RegisterHealth makes a server answer probes.
 func RegisterHealth(s *Server) *Health {
 	h := &Health{state: healthNotServing, changed: make(chan struct{})}
-	s.Handle(methodHealth, grpch2.Method{NewBody: rooms(nil), Serve: h.check})
-	s.Handle(methodHealthWatch, grpch2.Method{NewBody: rooms(nil), Serve: h.watch})
+	s.Handle(methodHealth, grpch2.Method{NewBody: s.limiter.rooms(nil), Serve: h.check})
+	s.Handle(methodHealthWatch, grpch2.Method{NewBody: s.limiter.rooms(nil), Serve: h.watch})
 	return h
 }
 

@@ -12,13 +12,18 @@ import (
 // Connections are the connections of one task, one for each address, made when they are first
 // needed.
 type Connections struct {
+	limiter *ReceiveLimiter
+
 	mu     sync.Mutex
 	closed bool             // guarded by mu
 	conns  map[string]*Conn // guarded by mu; by address
 }
 
-// NewConnections returns an empty set.
-func NewConnections() *Connections { return &Connections{conns: map[string]*Conn{}} }
+// NewConnections returns an empty set, whose responses share a limiter with what else arrives at the
+// task.
+func NewConnections(limiter *ReceiveLimiter) *Connections {
+	return &Connections{limiter: limiter, conns: map[string]*Conn{}}
+}
 
 // To returns the connection to an address. It stays the set's to close.
 func (c *Connections) To(address string) (*Conn, error) {
@@ -30,7 +35,7 @@ func (c *Connections) To(address string) (*Conn, error) {
 	if conn, ok := c.conns[address]; ok {
 		return conn, nil
 	}
-	conn, err := Dial(address)
+	conn, err := connect(address, c.limiter)
 	if err != nil {
 		return nil, err
 	}

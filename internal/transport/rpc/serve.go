@@ -12,13 +12,19 @@ import (
 )
 
 // Server serves methods over the network.
-type Server = grpch2.Server
+type Server struct {
+	*grpch2.Server
+	limiter *ReceiveLimiter
+}
 
 // ErrServerStopped is what a server's Serve returns after it has been stopped.
 var ErrServerStopped = grpch2.ErrServerStopped
 
-// NewServer returns a server without methods.
-func NewServer(logger *slog.Logger) *Server { return grpch2.NewServer(logger) }
+// NewServer returns a server without methods, whose requests share a limiter with what else arrives
+// at the task.
+func NewServer(limiter *ReceiveLimiter, logger *slog.Logger) *Server {
+	return &Server{grpch2.NewServer(logger), limiter}
+}
 
 // short are the methods that are called in every step and mostly take little time.
 var short = map[string]bool{
@@ -36,7 +42,7 @@ func unary[Req, Resp any](s *Server, logger *slog.Logger, method string, call fu
 func undoable[Req, Resp any](
 	s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error), undo func(*Resp),
 ) {
-	s.Handle(method, grpch2.Method{NewBody: rooms(requestTensors[method]), Short: short[method], Serve: func(c *grpch2.Call) {
+	s.Handle(method, grpch2.Method{NewBody: s.limiter.rooms(requestTensors[method]), Short: short[method], Serve: func(c *grpch2.Call) {
 		defer func() {
 			if v := recover(); v != nil {
 				logger.ErrorContext(c.Context(), "panic in a handler", "method", method, "panic", v, "stack", string(debug.Stack()))

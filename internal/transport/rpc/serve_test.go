@@ -31,7 +31,7 @@ var wireMethods = map[string][]string{
 }
 
 func TestMethodNames(t *testing.T) {
-	server := NewServer(discard)
+	server := NewServer(NewReceiveLimiter(), discard)
 	RegisterMaster(server, echo{}, discard)
 	RegisterWorker(server, echo{}, discard)
 	var want []string
@@ -282,7 +282,7 @@ func serveWith(t testing.TB, register func(*Server)) *Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := NewServer(discard)
+	server := NewServer(NewReceiveLimiter(), discard)
 	register(server)
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Serve(listener) }()
@@ -307,7 +307,7 @@ func dial(t testing.TB, address string) *Conn {
 
 // invokeRaw calls a method with a request of the given bytes.
 func invokeRaw(ctx context.Context, conn *Conn, method string, req []byte) error {
-	resp := conn.client.Call(ctx, &grpch2.Request{Path: method, Data: [][]byte{req}, NewBody: rooms(nil)})
+	resp := conn.client.Call(ctx, &grpch2.Request{Path: method, Data: [][]byte{req}, NewBody: conn.limiter.rooms(nil)})
 	if resp.Code != 0 {
 		return responseStatus(&resp)
 	}
