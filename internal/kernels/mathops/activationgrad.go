@@ -23,16 +23,16 @@ func unaryGrad(name, doc string, tables ...kernel.Table) {
 }
 
 func init() {
-	unaryGrad("TanhGrad", "Gradient of Tanh: dy*(1 - y²).",
+	unaryGrad("TanhGrad", "Computes the gradient of Tanh: dy*(1 - y²).",
 		elementwise.FloatLoops2(cheap, flip(simd.TanhGrad[float32]), flip(simd.TanhGrad[float64])),
 		elementwise.Complexes2(medium, func(y, dy complex128) complex128 { return dy * (1 - y*y) }))
-	unaryGrad("SigmoidGrad", "Gradient of Sigmoid: dy*y*(1 - y).",
+	unaryGrad("SigmoidGrad", "Computes the gradient of Sigmoid: dy*y*(1 - y).",
 		elementwise.FloatLoops2(cheap, flip(simd.SigmoidGrad[float32]), flip(simd.SigmoidGrad[float64])),
 		elementwise.Complexes2(medium, func(y, dy complex128) complex128 { return dy * y * (1 - y) }))
-	scaledGrad("SqrtGrad", "Gradient of Sqrt: dy/(2y), and 0 where dy is.",
+	scaledGrad("SqrtGrad", "Computes the gradient of Sqrt: dy/(2y), and 0 if dy is 0.",
 		func(y, dy float64) float64 { return dy * 0.5 / y },
 		func(y, dy complex128) complex128 { return dy * 0.5 / y })
-	scaledGrad("RsqrtGrad", "Gradient of Rsqrt: -dy*y³/2, and 0 where dy is.",
+	scaledGrad("RsqrtGrad", "Computes the gradient of Rsqrt: -dy*y³/2, and 0 if dy is 0.",
 		func(y, dy float64) float64 { return dy * -0.5 * y * y * y },
 		func(y, dy complex128) complex128 { return dy * -0.5 * (y * y * y) })
 	for name, of := range map[string]string{"ReciprocalGrad": "Reciprocal", "InvGrad": "Inv"} {
@@ -42,8 +42,8 @@ func init() {
 	}
 }
 
-// scaledGrad registers a gradient that is 0 where dy is, whatever y is. The complex function is
-// given the conjugate of y.
+// scaledGrad registers a gradient that is 0 where dy is 0, for any y. The complex function receives
+// the conjugate of y.
 func scaledGrad(name, doc string, f func(y, dy float64) float64, c func(y, dy complex128) complex128) {
 	unaryGrad(name, doc,
 		elementwise.Floats2(medium, func(y, dy float64) float64 {
@@ -60,8 +60,8 @@ func scaledGrad(name, doc string, f func(y, dy float64) float64, c func(y, dy co
 		}))
 }
 
-// sameCount makes kernels take inputs with equal numbers of elements, of whatever shapes; the
-// result has that of the first.
+// sameCount makes kernels accept inputs of different shapes with equal numbers of elements. The
+// result has the shape of the first.
 func sameCount(t kernel.Table) kernel.Table {
 	for dtype, n := range t {
 		t[dtype] = func(c *kernel.Construction) (kernel.Kernel, error) {
@@ -88,7 +88,7 @@ func sameCount(t kernel.Table) kernel.Table {
 	return t
 }
 
-// flip adapts a vector loop, which takes the gradient first.
+// flip adapts a vector loop whose first input is the gradient.
 func flip[T simd.Float](loop func(dst, grad, y []T)) func(z, y, dy []T) {
 	return func(z, y, dy []T) { loop(z, dy, y) }
 }

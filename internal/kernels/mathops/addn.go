@@ -36,7 +36,7 @@ func init() {
 	})
 }
 
-// addNShape merges the shapes from the last to the first.
+// addNShape merges the shapes of the inputs from last to first.
 func addNShape(c *opdef.ShapeContext) error {
 	last := len(c.In) - 1
 	sum := c.In[last]
@@ -62,8 +62,8 @@ func addNs() kernel.Table {
 	}
 }
 
-// addBlock is how many elements of all inputs are added before the next: their sums stay in the
-// first cache.
+// addBlock is the number of elements that are summed over all inputs before the next block. The
+// sums of a block fit in the L1 cache.
 const addBlock = 4096
 
 func addN[T tensor.Elem](ctx *kernel.Context) error {
@@ -93,8 +93,8 @@ func addN[T tensor.Elem](ctx *kernel.Context) error {
 	return nil
 }
 
-// addRange adds elements lo to hi of all, at least two, in their order; z may be the first. add4
-// may be nil.
+// addRange sums elements lo to hi of at least two inputs in order. z may alias the first input.
+// add4 may be nil.
 func addRange[T tensor.Elem](z []T, all [][]T, lo, hi int, add func(z, x, y []T), add4 func(z, a, b, c, d []T)) {
 	sum, so := z[lo:hi], all[0][lo:hi]
 	for all = all[1:]; len(all) > 0; so = sum {
@@ -108,7 +108,7 @@ func addRange[T tensor.Elem](z []T, all [][]T, lo, hi int, add func(z, x, y []T)
 	}
 }
 
-// addFour returns the loop that adds four slices at once, or nil for types that have none.
+// addFour returns the loop that adds four slices at once, or nil for types without vector code.
 func addFour[T tensor.Elem]() func(z, a, b, c, d []T) {
 	var loop any
 	switch any(*new(T)).(type) {
@@ -121,12 +121,12 @@ func addFour[T tensor.Elem]() func(z, a, b, c, d []T) {
 	return f
 }
 
-// adder is a variant's value that can be added to others, such as a list of tensors.
+// adder is implemented by variant values that can be added, such as tensor lists.
 type adder interface {
 	AddVariant(other any) (any, error)
 }
 
-// addVariants adds scalars that hold values which can be added.
+// addVariants sums scalar variants whose values implement adder.
 func addVariants(ctx *kernel.Context) error {
 	sum := any(nil)
 	for i := range ctx.NumInputs() {

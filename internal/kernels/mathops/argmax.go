@@ -17,8 +17,8 @@ import (
 
 func init() {
 	const types = "{float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64, qint8, quint8, qint32, qint16, quint16, bool}"
-	position("ArgMax", "The position of the largest element along a dimension, the first of several.", types, "{int16, uint16, int32, int64}", true)
-	position("ArgMin", "The position of the smallest element along a dimension, the first of several.", types, "{int32, int64}", false)
+	position("ArgMax", "Returns the index of the largest element along a dimension, the first one if several are equal.", types, "{int16, uint16, int32, int64}", true)
+	position("ArgMin", "Returns the index of the smallest element along a dimension, the first one if several are equal.", types, "{int32, int64}", false)
 }
 
 func position(name, doc, types, results string, largest bool) {
@@ -87,8 +87,7 @@ func positions(largest bool) kernel.Table {
 	return t
 }
 
-// columns is search for len(at) columns at once, which begin with the first elements of x; rows are
-// stride apart.
+// columns searches len(at) adjacent columns of n rows at once. Rows are stride elements apart.
 type columns[T tensor.Elem] func(at []int64, x []T, n, stride int)
 
 func largestOfEach[T elementwise.Real](lowest T) columns[T] {
@@ -119,9 +118,8 @@ func smallestOfEach[T elementwise.Real](highest T) columns[T] {
 	}
 }
 
-// search finds one of n elements, stride apart: the first that is better than a worst value and
-// than which no other is better, or the first of all if there is none. What is not a number is
-// passed over.
+// search returns the position of the best of n elements, stride apart: the first if several are
+// equal, and 0 if none is better than the worst value. NaN is ignored.
 type search[T tensor.Elem] func(x []T, n, stride int) int
 
 func largestOf[T elementwise.Real](lowest T) func(x []T, n, stride int) int {
@@ -156,23 +154,23 @@ func realPosition[T realElem](t kernel.Table, largest bool, lowest, highest T) {
 	t[tensor.DTypeOf[T]()] = newRowPosition(inRows(find), each)
 }
 
-// floatPosition finds the extremes of rows in vector code.
+// floatPosition finds the extreme of each row, and then its position, with vector code.
 func floatPosition[T simd.Float](t kernel.Table, largest bool, limit T) {
 	find, each, extremes := smallestOf(limit), smallestOfEach(limit), simd.MinRows[T]
 	if largest {
 		find, each, extremes = largestOf(-limit), largestOfEach(-limit), simd.MaxRows[T]
 	}
-	t[tensor.DTypeOf[T]()] = newRowPosition(inBlocks(extremes, func(at []int64, x, most []T, n int) {
-		simd.FirstEqual(at, x, most, n)
+	t[tensor.DTypeOf[T]()] = newRowPosition(inBlocks(extremes, func(at []int64, x, best []T, n int) {
+		simd.FirstEqual(at, x, best, n)
 		for i, v := range at {
-			if v < 0 { // an element is not a number
+			if v < 0 { // the row has a NaN
 				at[i] = int64(find(x[i*n:], n, 1))
 			}
 		}
 	}), each)
 }
 
-// intPosition finds the extremes of rows in vector code.
+// intPosition finds the extreme of each row, and then its position, with vector code.
 func intPosition(t kernel.Table, largest bool) {
 	each, extremes := smallestOfEach[int32](math.MaxInt32), simd.MinIntRows[int32]
 	if largest {
@@ -181,14 +179,14 @@ func intPosition(t kernel.Table, largest bool) {
 	t[tensor.Int32] = newRowPosition(inBlocks(extremes, simd.FirstEqualInt), each)
 }
 
-// inBlocks searches some rows at a time for what extremes makes of them.
-func inBlocks[T tensor.Elem](extremes func(most, x []T, n int), find func(at []int64, x, most []T, n int)) func(at []int64, x []T, n int) {
+// inBlocks computes the extremes of a block of rows and then finds their positions.
+func inBlocks[T tensor.Elem](extremes func(best, x []T, n int), find func(at []int64, x, best []T, n int)) func(at []int64, x []T, n int) {
 	return func(at []int64, x []T, n int) {
-		most := make([]T, min(len(at), 64))
+		best := make([]T, min(len(at), 64))
 		for len(at) > 0 {
-			rows := min(len(most), len(at))
-			extremes(most[:rows], x, n)
-			find(at[:rows], x[:rows*n], most[:rows], n)
+			rows := min(len(best), len(at))
+			extremes(best[:rows], x, n)
+			find(at[:rows], x[:rows*n], best[:rows], n)
 			at, x = at[rows:], x[rows*n:]
 		}
 	}
@@ -219,7 +217,7 @@ func newPosition[T tensor.Elem](find search[T]) kernel.New {
 	})
 }
 
-// inRows searches rows one after the other.
+// inRows searches one row at a time.
 func inRows[T tensor.Elem](find search[T]) func(at []int64, x []T, n int) {
 	return func(at []int64, x []T, n int) {
 		for i := range at {
@@ -228,8 +226,8 @@ func inRows[T tensor.Elem](find search[T]) func(at []int64, x []T, n int) {
 	}
 }
 
-// newRowPosition returns the kernel that uses rows where the elements to be searched are
-// neighbours: it sets at to the positions in rows of n elements. Each is for all others.
+// newRowPosition returns the kernel that calls rows if the reduced axis is the innermost one, and
+// each otherwise. rows sets at to the positions within rows of n elements.
 func newRowPosition[T tensor.Elem](rows func(at []int64, x []T, n int), each columns[T]) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		in, dimension := ctx.Input(0), ctx.Input(1)
@@ -263,7 +261,7 @@ func newRowPosition[T tensor.Elem](rows func(at []int64, x []T, n int), each col
 				return
 			}
 			for lo < hi {
-				end := min(hi, lo+inner-lo%inner) // of the columns that lie together
+				end := min(hi, lo+inner-lo%inner) // end of the adjacent columns
 				each(at[lo:end], x[lo/inner*n*inner+lo%inner:], n, inner)
 				lo = end
 			}

@@ -19,7 +19,7 @@ func init() {
 	binary(opdef.Def{
 		Name: "AddV2", Doc: "Adds two tensors element by element, with broadcasting.", Commutative: true, Aggregate: true,
 	}, "{bfloat16, float16, float32, float64, uint8, uint16, uint32, uint64, int8, int16, int32, int64, complex64, complex128}", add)
-	binary(opdef.Def{Name: "Add", Doc: "Adds two tensors element by element, with broadcasting; strings are joined."},
+	binary(opdef.Def{Name: "Add", Doc: "Adds two tensors element by element, with broadcasting. Strings are concatenated."},
 		"{bfloat16, float16, float32, float64, uint8, int8, int16, int32, int64, complex64, complex128, string}",
 		elementwise.Union(add, kernel.Table{
 			tensor.String: elementwise.Loops[string, string]{
@@ -40,28 +40,28 @@ func init() {
 		"{bfloat16, float16, float32, float64, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, complex128}", mul)
 
 	div := elementwise.Union(integers(truncateQuotient, errDivideByZero), floatQuotients(), elementwise.Complexes2(cheap, func(x, y complex128) complex128 { return x / y }))
-	binary(opdef.Def{Name: "Div", Doc: "Divides x by y element by element, with broadcasting; integers are truncated toward zero."}, plain, div)
+	binary(opdef.Def{Name: "Div", Doc: "Divides x by y element by element, with broadcasting. Integer quotients are truncated toward zero."}, plain, div)
 	binary(opdef.Def{Name: "RealDiv", Doc: "Divides x by y element by element, with broadcasting, for real types."}, plain,
 		elementwise.Union(floatQuotients(), elementwise.Complexes2(cheap, func(x, y complex128) complex128 { return x / y })))
-	binary(opdef.Def{Name: "TruncateDiv", Doc: "Divides integers x by y element by element, with broadcasting, and drops the fraction."},
+	binary(opdef.Def{Name: "TruncateDiv", Doc: "Divides integers x by y element by element, with broadcasting, and truncates toward zero."},
 		plain, elementwise.Union(integers(truncateQuotient, errUnexpected), elementwise.Floats2(costly, func(x, y float64) float64 { return math.Trunc(x / y) })))
 	binary(opdef.Def{Name: "FloorDiv", Doc: "Divides x by y element by element, with broadcasting, and rounds toward minus infinity."},
 		plain, elementwise.Union(integers(floorQuotient, errDivideByZero), elementwise.Floats2(costly, func(x, y float64) float64 { return math.Floor(x / y) })))
-	binary(opdef.Def{Name: "FloorMod", Doc: "Remainder of the division that rounds toward minus infinity: it has the sign of y."},
+	binary(opdef.Def{Name: "FloorMod", Doc: "Computes the remainder of the division that rounds toward minus infinity. It has the sign of y."},
 		"{int8, int16, int32, int64, uint8, uint16, uint32, uint64, bfloat16, float16, float32, float64}",
 		elementwise.Union(integers(floorRemainder, errDivideByZero), elementwise.Floats2(costly, floorMod)))
 	truncated := func(byZero error) kernel.Table {
 		return elementwise.Union(integers(truncateRemainder, byZero), elementwise.Floats2(costly, remainder))
 	}
-	binary(opdef.Def{Name: "Mod", Doc: "Remainder of the division that truncates toward zero: it has the sign of x."},
+	binary(opdef.Def{Name: "Mod", Doc: "Computes the remainder of the division that truncates toward zero. It has the sign of x."},
 		"{int32, int64, float16, float16, bfloat16, float32, float64}", truncated(errDivideByZero))
-	binary(opdef.Def{Name: "TruncateMod", Doc: "Remainder of the division that truncates toward zero: it has the sign of x."},
+	binary(opdef.Def{Name: "TruncateMod", Doc: "Computes the remainder of the division that truncates toward zero. It has the sign of x."},
 		"{int32, int64, bfloat16, float16, float32, float64}", truncated(errUnexpected))
 
-	binary(opdef.Def{Name: "MulNoNan", Doc: "Multiplies x by y, and gives zero where y is zero, even if x is infinite or not a number."},
+	binary(opdef.Def{Name: "MulNoNan", Doc: "Multiplies x by y element by element, with broadcasting. Returns 0 if y is 0, even if x is infinite or NaN."},
 		"{bfloat16, float16, float32, float64, complex64, complex128}",
 		unlessZero(simd.MulNoNaN[float32], simd.MulNoNaN[float64], func(x, y complex128) complex128 { return x * y }))
-	binary(opdef.Def{Name: "DivNoNan", Doc: "Divides x by y, and gives zero where y is zero."},
+	binary(opdef.Def{Name: "DivNoNan", Doc: "Divides x by y element by element, with broadcasting. Returns 0 if y is 0."},
 		"{float16, float32, bfloat16, float64, complex64, complex128}",
 		unlessZero(simd.DivNoNaN[float32], simd.DivNoNaN[float64], func(x, y complex128) complex128 { return x / y }))
 
@@ -71,24 +71,24 @@ func init() {
 	squaredInt[int32](diff)
 	squaredInt[int64](diff)
 	diff = elementwise.Union(diff, elementwise.Complexes2(cheap, func(x, y complex128) complex128 { return (x - y) * cmplx.Conj(x-y) }))
-	binary(opdef.Def{Name: "SquaredDifference", Doc: "Squares the difference of x and y; for complex types, multiplies it by its conjugate.", Commutative: true},
+	binary(opdef.Def{Name: "SquaredDifference", Doc: "Computes the square of x - y. For complex types, it multiplies the difference by its conjugate.", Commutative: true},
 		"{bfloat16, float16, float32, float64, int32, int64, complex64, complex128}", diff)
 
 	const real = "{bfloat16, float16, float32, float64, int8, uint8, int16, uint16, int32, uint32, int64, uint64}"
-	binary(opdef.Def{Name: "Maximum", Doc: "The larger of x and y, element by element, with broadcasting."}, real,
+	binary(opdef.Def{Name: "Maximum", Doc: "Computes the larger of x and y, element by element, with broadcasting."}, real,
 		extremes(elementwise.Max, simd.Max[float32], simd.Max[float64], simd.MaxScalar[float32], simd.MaxScalar[float64]))
-	binary(opdef.Def{Name: "Minimum", Doc: "The smaller of x and y, element by element, with broadcasting."}, real,
+	binary(opdef.Def{Name: "Minimum", Doc: "Computes the smaller of x and y, element by element, with broadcasting."}, real,
 		extremes(elementwise.Min, simd.Min[float32], simd.Min[float64], simd.MinScalar[float32], simd.MinScalar[float64]))
 }
 
-// squaredDistance: z = (x - y)², as for the variance of rows.
+// squaredDistance computes z = (x - y)², for example for the variance of rows.
 func squaredDistance[T simd.Float](z, x []T, y T) {
 	simd.SubScalar(z, x, y)
 	simd.Square(z, z)
 }
 
-// binary registers an elementwise operation on two tensors of type T. It leaves out kernels for
-// types that are not in the set of T.
+// binary registers an elementwise operation on two tensors of type T. Kernels for types outside of
+// the set of T are omitted.
 func binary(def opdef.Def, types string, table kernel.Table) {
 	if def.In == nil {
 		def.In = []string{"x: T", "y: T"}
@@ -101,7 +101,7 @@ func binary(def opdef.Def, types string, table kernel.Table) {
 	kernel.Register(kernel.Op{Def: def, Kernels: byT(allowed(types, table))})
 }
 
-// allowed returns the rows of a table for the types in a set as it is written in definitions.
+// allowed returns the rows of a table for the types in a type set of an operation definition.
 func allowed(types string, table kernel.Table) kernel.Table {
 	set, err := opdef.ParseTypes(types)
 	if err != nil {
@@ -116,8 +116,8 @@ func allowed(types string, table kernel.Table) kernel.Table {
 	return out
 }
 
-// arithmetic returns kernels of an operation for all types of numbers, from vector loops for the
-// floating types.
+// arithmetic returns the kernels of an operation for all numeric types. The floating-point types
+// use the given vector loops.
 func arithmetic(op elementwise.Op, loop32 func(z, x, y []float32), loop64 func(z, x, y []float64)) kernel.Table {
 	t := elementwise.FloatLoops2(cheap, loop32, loop64)
 	number[int8](t, op)
@@ -139,8 +139,8 @@ func number[T tensor.Elem](t kernel.Table, op elementwise.Op) {
 	row(t, elementwise.Loops[T, T]{Each: elementwise.Arithmetic[T](op), Cost: cheap})
 }
 
-// vector replaces a row by loops that have forms of their own for a single operand; without left,
-// the operation commutes.
+// vector replaces a kernel by loops with special forms for a scalar operand. If left is nil, the
+// operation commutes.
 func vector[T simd.Float](t kernel.Table, each func(z, x, y []T), right func(z, x []T, y T), left func(z []T, x T, y []T)) {
 	if left == nil {
 		left = func(z []T, x T, y []T) { right(z, y, x) }
@@ -168,8 +168,8 @@ func squaredInt[T int32 | int64](t kernel.Table) {
 	row(t, elementwise.Loops[T, T]{Each: elementwise.Map2(func(x, y T) T { return (x - y) * (x - y) }), Cost: cheap})
 }
 
-// unlessZero returns kernels of a function that is zero where its second operand is: from vector
-// loops that see to it, and from one for complex numbers that does not.
+// unlessZero returns the kernels of a function that is 0 if its second operand is 0. The real loops
+// handle this case themselves; the complex function does not.
 func unlessZero(f32 func(z, x, y []float32), f64 func(z, x, y []float64), c func(x, y complex128) complex128) kernel.Table {
 	return elementwise.Union(
 		elementwise.FloatLoops2(cheap, f32, f64),

@@ -40,19 +40,19 @@ func init() {
 			}),
 		})
 	}
-	batch("BatchMatMul", "Multiplies the matrices in the last two dimensions of x and y, whose other dimensions are equal.",
+	batch("BatchMatMul", "Multiplies the matrices in the last two dimensions of x and y. The other dimensions must be equal.",
 		"{bfloat16, float16, float32, float64, int32, int64, complex64, complex128}", batchMatMulShape)
-	batch("BatchMatMulV2", "Multiplies the matrices in the last two dimensions of x and y; the other dimensions are broadcast.",
+	batch("BatchMatMulV2", "Multiplies the matrices in the last two dimensions of x and y. The other dimensions are broadcast.",
 		"{bfloat16, float16, float32, float64, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}",
 		batchMatMulV2Shape)
 }
 
-// factors are the shapes of two stacks of matrices to multiply: their batch dimensions, and those
-// of the matrices.
+// factors holds the shapes of two stacks of matrices to multiply: their batch dimensions and their
+// matrix dimensions.
 type factors struct {
 	x, y       shapefn.Shape
 	rows, cols int64
-	kx, ky     int64 // the inner dimension, of both
+	kx, ky     int64 // inner dimension of x and of y
 }
 
 func batchFactors(c *opdef.ShapeContext) (f factors, err error) {
@@ -114,10 +114,11 @@ func newFloatBatchMatMul[T simd.Float](c *kernel.Construction) (kernel.Kernel, e
 	return k, err
 }
 
-// batchMatMul multiplies stacks of matrices.
+// batchMatMul is the kernel that multiplies stacks of matrices.
 type batchMatMul[T tensor.Elem] struct {
-	mul        multiply[T]
-	mulStack   func(c, a, b gemm.Stack[T], n int) // several small ones at once; may be nil
+	mul multiply[T]
+	// Multiplies several small matrices at once; may be nil.
+	mulStack   func(c, a, b gemm.Stack[T], n int)
 	adjX, adjY bool
 	broadcast  bool
 }
@@ -127,7 +128,7 @@ func (k *batchMatMul[T]) Compute(ctx *kernel.Context) error {
 	return k.multiply(ctx, ctx.Input(0), ctx.Input(1))
 }
 
-// multiply makes the output the products of x and y.
+// multiply sets output 0 to the products of x and y.
 func (k *batchMatMul[T]) multiply(ctx *kernel.Context, x, y *tensor.Tensor) error {
 	batch, err := k.batch(x, y)
 	if err != nil {
@@ -178,7 +179,7 @@ func (k *batchMatMul[T]) multiply(ctx *kernel.Context, x, y *tensor.Tensor) erro
 				lo++
 				continue
 			}
-			n, dx, dy := alike(offX[lo:hi], offY[lo:hi])
+			n, dx, dy := regularRun(offX[lo:hi], offY[lo:hi])
 			k.mulStack(gemm.Stack[T]{Matrix: c, Step: sizeZ}, gemm.Stack[T]{Matrix: a, Step: dx * sizeX}, gemm.Stack[T]{Matrix: b, Step: dy * sizeY}, n)
 			lo += n
 		}
@@ -186,9 +187,9 @@ func (k *batchMatMul[T]) multiply(ctx *kernel.Context, x, y *tensor.Tensor) erro
 	return nil
 }
 
-// alike returns how many of the first products have factors that lie equally far apart, and how
-// far. No factor lies before one of the product before it.
-func alike(x, y []int) (n, dx, dy int) {
+// regularRun returns the number of leading products whose factors are equally spaced, and the
+// spacing. The spacing is not negative.
+func regularRun(x, y []int) (n, dx, dy int) {
 	if len(x) == 1 {
 		return 1, 0, 0
 	}
@@ -233,8 +234,7 @@ func flag(b bool) int {
 	return 0
 }
 
-// conjugated returns the conjugates of complex elements: the adjoint of a matrix is its transpose
-// with these.
+// conjugated returns the complex conjugates of elements. With them, a transpose becomes an adjoint.
 func conjugated[T tensor.Elem](x []T) []T {
 	switch v := any(x).(type) {
 	case []complex64:

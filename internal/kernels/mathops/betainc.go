@@ -13,7 +13,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Betainc", Doc: "The regularized incomplete beta function I_x(a, b); scalars go with all elements of the others.",
+			Name: "Betainc", Doc: "Computes the regularized incomplete beta function I_x(a, b). Scalars are broadcast.",
 			In:    []string{"a: T", "b: T", "x: T"},
 			Out:   []string{"z: T"},
 			Attrs: []string{"T: {float32, float64}"},
@@ -78,7 +78,8 @@ func betainc[T elementwise.Float](ctx *kernel.Context) error {
 	return nil
 }
 
-// at returns the access to the elements of a tensor, of which a scalar has one for all places.
+// at returns a function that reads element i of a tensor. For a scalar it returns the same element
+// for all i.
 func at[T tensor.Elem](t *tensor.Tensor) func(i int) T {
 	v := tensor.Values[T](t)
 	if t.Rank() == 0 {

@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Bincount", Doc: "Counts how often each number below size is in arr, or adds up the weights that go with them.",
+			Name: "Bincount", Doc: "Counts the occurrences of each integer below size in arr, or sums their weights.",
 			In:    []string{"arr: int32", "size: int32", "weights: T"},
 			Out:   []string{"bins: T"},
 			Attrs: []string{"T: {int32, int64, float32, float64}"},
@@ -24,8 +24,9 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "DenseBincount", Doc: "Counts how often each number below size is in a vector or in each row of a matrix, or adds up weights; " +
-				"binary_output only tells whether it is there.",
+			Name: "DenseBincount",
+			Doc: "Counts the occurrences of each integer below size in a vector or in each row of a " +
+				"matrix, or sums their weights. With binary_output, a bin is 1 if the integer occurs.",
 			In:  []string{"input: Tidx", "size: Tidx", "weights: T"},
 			Out: []string{"output: T"},
 			Attrs: []string{
@@ -44,7 +45,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "SparseBincount", Doc: "Is DenseBincount for the values of a sparse tensor.",
+			Name: "SparseBincount", Doc: "Computes DenseBincount for the values of a sparse tensor.",
 			In:  []string{"indices: int64", "values: Tidx", "dense_shape: int64", "size: Tidx", "weights: T"},
 			Out: []string{"output: T"},
 			Attrs: []string{
@@ -58,7 +59,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "RaggedBincount", Doc: "Is DenseBincount for the rows of a ragged tensor.",
+			Name: "RaggedBincount", Doc: "Computes DenseBincount for the rows of a ragged tensor.",
 			In:  []string{"splits: int64", "values: Tidx", "size: Tidx", "weights: T"},
 			Out: []string{"output: T"},
 			Attrs: []string{
@@ -72,7 +73,7 @@ func init() {
 	})
 }
 
-// bincountSize returns the number of bins that an input gives, if it is known.
+// bincountSize returns the number of bins, a scalar input, if it is known.
 func bincountSize(c *opdef.ShapeContext, input int) (int64, error) {
 	if err := shapefn.CheckRanks(c, input, 0); err != nil {
 		return shapefn.Unknown, err
@@ -87,7 +88,7 @@ func bincountSize(c *opdef.ShapeContext, input int) (int64, error) {
 	return size, nil
 }
 
-// bincountShape is the rule for an input of the given rank, -1 if it is unknown.
+// bincountShape is the shape rule for an input of the given rank, or -1 if it is unknown.
 func bincountShape(c *opdef.ShapeContext, rank int) error {
 	size, err := bincountSize(c, 1)
 	switch {
@@ -123,11 +124,11 @@ func sparseBincountShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// counter counts numbers, or adds up the weights that go with them, in bins of a type.
+// counter counts values, or sums their weights, in bins.
 type counter struct {
 	binary bool
-	// add counts values number lo to hi in the bins of a row, size of them. It returns the place of
-	// the first value below zero, which ends the count, or -1.
+	// add counts values lo to hi in the size bins of a row. The first negative value ends the
+	// count, and add returns its position, or -1.
 	add func(bins *tensor.Tensor, row, size int, values, weights *tensor.Tensor, lo, hi int) int
 }
 
@@ -166,10 +167,10 @@ func counterOf[T elementwise.Real](t kernel.Table, run func(*counter) kernel.Fun
 	}
 }
 
-// count adds weights, or ones if there are none, to the bins that values name, or only marks these
-// bins. It returns the place of the first value below zero, or -1.
+// count adds the weights, or 1 without weights, to the bins that values select. With mark it only
+// sets these bins to 1. It returns the position of the first negative value, or -1.
 func count[T elementwise.Real, I int32 | int64](bins []T, values []I, weights []T, mark bool) int {
-	if !mark && len(weights) == 0 { // what nearly all do, without a choice for each value
+	if !mark && len(weights) == 0 { // the common case, without a branch per value on weights
 		for i, v := range values {
 			if uint64(v) < uint64(len(bins)) {
 				bins[v]++
@@ -194,7 +195,7 @@ func count[T elementwise.Real, I int32 | int64](bins []T, values []I, weights []
 	return -1
 }
 
-// binSize reads the number of bins.
+// binSize returns the number of bins.
 func binSize(t *tensor.Tensor) (int64, error) {
 	if t.Rank() != 0 {
 		return 0, status.InvalidArgumentf("Shape must be rank 0 but is rank %d", t.Rank())
@@ -291,15 +292,15 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 			hi++
 		}
 		if bad := k.add(out, int(row), int(size), values, weights, lo, hi); bad >= 0 {
-			hi = bad + 1 // rows leave values below zero aside
+			hi = bad + 1 // negative values in rows are ignored
 		}
 		lo = hi
 	}
 	return nil
 }
 
-// checkWeights checks that there is a weight for each value, where weights are used and given. In
-// rows there may be more.
+// checkWeights checks that there is one weight per value if weights are given and used. With
+// inRows, more weights than values are allowed.
 func (k *counter) checkWeights(weights, values *tensor.Tensor, inRows bool) error {
 	n, want := weights.NumElements(), values.NumElements()
 	if k.binary || n == 0 || n == want || inRows && n > want {
@@ -344,7 +345,7 @@ func (k *counter) ragged(ctx *kernel.Context) error {
 	return nil
 }
 
-// checkSparse checks a sparse tensor.
+// checkSparse checks the components of a sparse tensor.
 func checkSparse(indices, values, shape *tensor.Tensor) error {
 	switch {
 	case indices.Rank() != 2:

@@ -21,26 +21,26 @@ func init() {
 	bitwise[uint16](ops, 16)
 	bitwise[uint32](ops, 32)
 	bitwise[uint64](ops, 64)
-	unary("Invert", "Inverts every bit of every element.", integerTypes, ops["Invert"])
+	unary("Invert", "Inverts all bits of each element.", integerTypes, ops["Invert"])
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "PopulationCount", Doc: "The number of bits that are set in every element.",
+			Name: "PopulationCount", Doc: "Computes the number of set bits in each element.",
 			In: []string{"x: T"}, Out: []string{"y: uint8"}, Attrs: []string{"T: " + integerTypes}, Shape: opdef.SameShape,
 		},
 		Kernels: byT(ops["PopulationCount"]),
 	})
 	for _, op := range []opdef.Def{
-		{Name: "BitwiseAnd", Doc: "The bits that are set in both x and y, with broadcasting.", Commutative: true},
-		{Name: "BitwiseOr", Doc: "The bits that are set in x or y, with broadcasting.", Commutative: true},
-		{Name: "BitwiseXor", Doc: "The bits in which x and y differ, with broadcasting.", Commutative: true},
-		{Name: "LeftShift", Doc: "Shifts the bits of x left by y, kept within the width of the type, with broadcasting."},
-		{Name: "RightShift", Doc: "Shifts the bits of x right by y, kept within the width of the type, with broadcasting; signed types keep their sign."},
+		{Name: "BitwiseAnd", Doc: "Computes the bitwise AND of x and y, with broadcasting.", Commutative: true},
+		{Name: "BitwiseOr", Doc: "Computes the bitwise OR of x and y, with broadcasting.", Commutative: true},
+		{Name: "BitwiseXor", Doc: "Computes the bitwise XOR of x and y, with broadcasting.", Commutative: true},
+		{Name: "LeftShift", Doc: "Shifts x left by y bits, with broadcasting. y is clamped to the width of the type."},
+		{Name: "RightShift", Doc: "Shifts x right by y bits, with broadcasting. y is clamped to the width of the type. Shifts of signed types are arithmetic."},
 	} {
 		binary(op, integerTypes, ops[op.Name])
 	}
 }
 
-// bitwise adds the operations on bits of a type to their tables.
+// bitwise adds the bitwise kernels of a type to the tables.
 func bitwise[T elementwise.Integer](ops map[string]kernel.Table, width uint64) {
 	dtype := tensor.DTypeOf[T]()
 	set := func(name string, n kernel.New) {
@@ -60,7 +60,7 @@ func bitwise[T elementwise.Integer](ops map[string]kernel.Table, width uint64) {
 	pairs("BitwiseAnd", func(x, y T) T { return x & y })
 	pairs("BitwiseOr", func(x, y T) T { return x | y })
 	pairs("BitwiseXor", func(x, y T) T { return x ^ y })
-	// The amount of a shift is clamped to [0, width-1].
+	// The shift amount is clamped to [0, width-1].
 	amount := func(y T) uint {
 		if y < 0 {
 			return 0

@@ -13,7 +13,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Bucketize", Doc: "The number of boundaries that are not greater than each element.",
+			Name: "Bucketize", Doc: "Returns, for each element, the number of boundaries that are not greater than it.",
 			In:    []string{"input: T"},
 			Out:   []string{"output: int32"},
 			Attrs: []string{"T: {int32, int64, float32, float64}", "boundaries: list(float)"},

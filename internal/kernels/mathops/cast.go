@@ -15,14 +15,14 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "Cast",
-		Doc: "Converts every element to type DstT. Truncate makes conversions to a narrower floating type drop bits instead " +
-			"of rounding.",
+		Doc: "Converts each element to type DstT. With Truncate, conversions to a narrower " +
+			"floating-point type truncate instead of round.",
 		In: []string{"x: SrcT"}, Out: []string{"y: DstT"},
 		Attrs: []string{"SrcT: type", "DstT: type", "Truncate: bool = false"}, Shape: opdef.SameShape,
 	}, newCast)
 }
 
-// convert sets the elements of dst from position lo to hi to those of src.
+// convert converts elements lo to hi of src into dst.
 type convert func(dst, src *tensor.Tensor, lo, hi int)
 
 func newCast(c *kernel.Construction) (kernel.Kernel, error) {
@@ -156,13 +156,13 @@ func conversion(src, dst tensor.DType) convert {
 	}
 }
 
-// realElem is the constraint of numbers that are elements.
+// realElem is the constraint of real numeric element types.
 type realElem interface {
 	elementwise.Real
 	tensor.Elem
 }
 
-// fromBool converts booleans, which are bytes 0 and 1.
+// fromBool converts booleans through their bytes, 0 and 1.
 func fromBool(conv convert) convert {
 	if conv == nil {
 		return nil
@@ -218,7 +218,7 @@ func fromFloat[S elementwise.Float](dst tensor.DType) convert {
 	return fromReal[S](dst)
 }
 
-// fromReal converts what is the same for integers and floating numbers.
+// fromReal returns the conversions that are the same for integers and floating-point numbers.
 func fromReal[S realElem](dst tensor.DType) convert {
 	switch dst {
 	case tensor.Float32:
@@ -247,7 +247,7 @@ func truncate[S elementwise.Float, D elementwise.Integer](lo, hi int64) func(z [
 	}
 }
 
-// scratchLen is how many numbers are converted by way of float32 at a time.
+// scratchLen is the number of elements per block of a conversion through float32 or int32.
 const scratchLen = 512
 
 func toShort[S realElem, H elementwise.Short]() convert {
@@ -265,7 +265,7 @@ func toShort[S realElem, H elementwise.Short]() convert {
 	})
 }
 
-// fromElems converts elements of type S by way of a number type N.
+// fromElems converts elements of type S through a numeric type N.
 func fromElems[S tensor.Elem, N elementwise.Real](dst tensor.DType, number func(S) N) convert {
 	switch dst {
 	case tensor.Bool:
@@ -317,9 +317,9 @@ func fromElems[S tensor.Elem, N elementwise.Real](dst tensor.DType, number func(
 	}
 }
 
-// toInt truncates a number. One that does not fit, or is none, becomes the smallest integer of the
-// width that x86 processors convert through, as in TensorFlow; integers wrap around when they are
-// narrowed afterwards.
+// toInt truncates a number toward zero. NaN and numbers out of range become the smallest integer of
+// the width that x86 conversion instructions use, as in TensorFlow. The caller narrows the result
+// with wrap-around.
 func toInt[N elementwise.Real](v N, lo, hi int64) int64 {
 	if f := float64(v); isFloat[N]() && !(f >= float64(lo) && f < float64(hi)+1) {
 		return lo
@@ -332,7 +332,7 @@ func isFloat[N elementwise.Real]() bool {
 	return one/two != 0
 }
 
-// fromComplex converts complex elements: to a real type the imaginary part is dropped.
+// fromComplex converts complex elements. Conversions to real types drop the imaginary part.
 func fromComplex[S tensor.Elem](dst tensor.DType, wide func(S) complex128) convert {
 	switch dst {
 	case tensor.Complex64:

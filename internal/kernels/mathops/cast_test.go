@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestConversionsAgree compares vector code with the loops that convert element by element, which
-// recorded cases check.
+// TestConversionsAgree compares vector code with the elementwise loops. Recorded cases check those
+// loops.
 func TestConversionsAgree(t *testing.T) {
 	const n = 1100
 	var floats [n]float32

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// throughInts returns the conversion between two types by way of int32, in vector code, or nil
-// where int32 does not hold what it must.
+// throughInts returns the vector conversion between two types through int32, or nil if int32 cannot
+// represent the values.
 func throughInts(src, dst tensor.DType) convert {
 	switch src {
 	case tensor.Int8:
@@ -58,7 +58,7 @@ func throughInts(src, dst tensor.DType) convert {
 	return nil
 }
 
-// fromInts goes on with what ints makes of elements. Its integers are exact.
+// fromInts returns the conversion that applies ints and converts its result to dst. ints is exact.
 func fromInts[S tensor.Elem](dst tensor.DType, ints func(z []int32, x []S)) convert {
 	switch dst {
 	case tensor.Int32:
@@ -73,7 +73,7 @@ func fromInts[S tensor.Elem](dst tensor.DType, ints func(z []int32, x []S)) conv
 	return shortInts(dst, ints)
 }
 
-// shortInts goes on to the integers that are narrower.
+// shortInts is fromInts for destinations narrower than int32.
 func shortInts[S tensor.Elem](dst tensor.DType, ints func(z []int32, x []S)) convert {
 	switch dst {
 	case tensor.Int8:
@@ -90,7 +90,7 @@ func shortInts[S tensor.Elem](dst tensor.DType, ints func(z []int32, x []S)) con
 
 func bytesOf(z []int8) []uint8 { return *(*[]uint8)(unsafe.Pointer(&z)) }
 
-// inTwo converts by way of int32, a block at a time.
+// inTwo applies two conversions with an int32 result in between, one block at a time.
 func inTwo[S, D tensor.Elem](first func(z []int32, x []S), second func(z []D, x []int32)) convert {
 	return loop(func(z []D, x []S) {
 		var scratch [scratchLen]int32
@@ -109,8 +109,7 @@ func intsOfShorts[H elementwise.Short](z []int32, x []H) {
 	simd.ToInt32(z, wide[:len(x)])
 }
 
-// truths returns the conversion to truth values of the types that vector code compares with zero,
-// or nil.
+// truths returns the conversion to bool for types that vector code can compare with zero, or nil.
 func truths(src tensor.DType) convert {
 	switch src {
 	case tensor.Float32:

@@ -15,8 +15,9 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "ClipByValue", Doc: "Moves elements outside of [clip_value_min, clip_value_max] to the nearer bound; bounds are scalars " +
-				"or have the shape of t.",
+			Name: "ClipByValue",
+			Doc: "Clips elements to [clip_value_min, clip_value_max]. The bounds are scalars or have the " +
+				"shape of t.",
 			In:    []string{"t: T", "clip_value_min: T", "clip_value_max: T"},
 			Out:   []string{"output: T"},
 			Attrs: []string{"T: numbertype"},
@@ -39,7 +40,7 @@ func init() {
 	})
 }
 
-// clamp bounds v from above first: where the bounds cross, the lower one wins.
+// clamp applies the upper bound first, so that the lower bound wins if lo > hi.
 func clamp[T cmp.Ordered](v, lo, hi T) T {
 	if hi < v {
 		v = hi
@@ -50,13 +51,13 @@ func clamp[T cmp.Ordered](v, lo, hi T) T {
 	return v
 }
 
-// clampComplex bounds the two parts of a complex number each by its own part of the bounds.
+// clampComplex clamps the real and imaginary parts separately.
 func clampComplex[T elementwise.Complex](v, lo, hi T) T {
 	x, a, b := complex128(v), complex128(lo), complex128(hi)
 	return T(complex(clamp(real(x), real(a), real(b)), clamp(imag(x), imag(a), imag(b))))
 }
 
-// clampLoop bounds the elements of x; one bound may stand for all.
+// clampLoop clamps the elements of x. Each bound has one element or as many as x.
 type clampLoop[T tensor.Elem] func(z, x, lo, hi []T)
 
 func clampEach[T tensor.Elem](f func(v, lo, hi T) T) clampLoop[T] {
@@ -67,7 +68,7 @@ func clampEach[T tensor.Elem](f func(v, lo, hi T) T) clampLoop[T] {
 	}
 }
 
-// clampFloats has vector code for bounds that are the same for all.
+// clampFloats uses vector code if both bounds are scalars.
 func clampFloats[T simd.Float](z, x, lo, hi []T) {
 	if len(lo) == 1 && len(hi) == 1 {
 		simd.Clamp(z, x, lo[0], hi[0])
@@ -100,7 +101,7 @@ func clip[T tensor.Elem](loop clampLoop[T]) kernel.New {
 	})
 }
 
-// boundsOf is the part of bounds for some elements, or the one for all.
+// boundsOf returns elements from to to of bounds, or the scalar bound.
 func boundsOf[T any](b []T, from, to int) []T {
 	if len(b) == 1 {
 		return b

@@ -14,10 +14,10 @@ func init() {
 		name, doc string
 		order     simd.Predicate
 	}{
-		{"Less", "Whether x < y, element by element, with broadcasting.", simd.Less},
-		{"LessEqual", "Whether x <= y, element by element, with broadcasting.", simd.LessEqual},
-		{"Greater", "Whether x > y, element by element, with broadcasting.", simd.Greater},
-		{"GreaterEqual", "Whether x >= y, element by element, with broadcasting.", simd.GreaterEqual},
+		{"Less", "Returns whether x < y, element by element, with broadcasting.", simd.Less},
+		{"LessEqual", "Returns whether x <= y, element by element, with broadcasting.", simd.LessEqual},
+		{"Greater", "Returns whether x > y, element by element, with broadcasting.", simd.Greater},
+		{"GreaterEqual", "Returns whether x >= y, element by element, with broadcasting.", simd.GreaterEqual},
 	} {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
@@ -27,10 +27,10 @@ func init() {
 			Kernels: byT(comparisons(c.order)),
 		})
 	}
-	logical("LogicalAnd", "Whether x and y are both true, element by element, with broadcasting.", simd.And)
-	logical("LogicalOr", "Whether x or y is true, element by element, with broadcasting.", simd.Or)
+	logical("LogicalAnd", "Returns whether x and y are both true, element by element, with broadcasting.", simd.And)
+	logical("LogicalOr", "Returns whether x or y is true, element by element, with broadcasting.", simd.Or)
 	kernel.RegisterNew(opdef.Def{
-		Name: "LogicalNot", Doc: "Whether x is false, element by element.",
+		Name: "LogicalNot", Doc: "Returns whether x is false, element by element.",
 		In: []string{"x: bool"}, Out: []string{"y: bool"}, Shape: opdef.SameShape,
 	}, elementwise.Unary(cheap, simd.Not))
 }

@@ -10,19 +10,19 @@ import (
 )
 
 func init() {
-	parts("Real", "The real part of every element.", func(x complex128) float64 { return real(x) })
-	parts("Imag", "The imaginary part of every element.", func(x complex128) float64 { return imag(x) })
-	parts("Angle", "The argument of every element, in radians.", cmplx.Phase)
+	parts("Real", "Computes the real part of each element.", func(x complex128) float64 { return real(x) })
+	parts("Imag", "Computes the imaginary part of each element.", func(x complex128) float64 { return imag(x) })
+	parts("Angle", "Computes the argument of each element, in radians.", cmplx.Phase)
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "ComplexAbs", Doc: "The absolute value of every element.", In: []string{"x: T"}, Out: []string{"y: Tout"},
+			Name: "ComplexAbs", Doc: "Computes the absolute value of each element.", In: []string{"x: T"}, Out: []string{"y: Tout"},
 			Attrs: []string{"T: {complex64, complex128} = complex64", "Tout: {float32, float64} = float32"}, Shape: opdef.SameShape,
 		},
 		Kernels: fromComplexParts(cmplx.Abs),
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Conj", Doc: "The complex conjugate of every element.", In: []string{"input: T"}, Out: []string{"output: T"},
+			Name: "Conj", Doc: "Computes the complex conjugate of each element.", In: []string{"input: T"}, Out: []string{"output: T"},
 			Attrs: []string{"T: {complex64, complex128, variant} = complex64"}, Shape: conjShape,
 		},
 		Kernels: byT(elementwise.Union(elementwise.Complexes(cheap, cmplx.Conj), kernel.Table{tensor.Variant: kernel.Stateless(conjVariants)})),
@@ -32,7 +32,7 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Complex", Doc: "Complex numbers from their real and imaginary parts, with broadcasting.",
+			Name: "Complex", Doc: "Returns complex numbers with the given real and imaginary parts, with broadcasting.",
 			In: []string{"real: T", "imag: T"}, Out: []string{"out: Tout"},
 			Attrs: []string{"T: {float32, float64} = float32", "Tout: {complex64, complex128} = complex64"}, Shape: opdef.BroadcastShape,
 		},
@@ -47,7 +47,7 @@ func init() {
 	})
 }
 
-// parts registers an operation that makes a real number of each complex one.
+// parts registers an operation that maps each complex element to a real number.
 func parts(name, doc string, f func(complex128) float64) {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// conjugator is a variant's value that has a complex conjugate, such as a sparse matrix.
+// conjugator is implemented by variant values with a complex conjugate, such as sparse matrices.
 type conjugator interface{ Conj() (any, error) }
 
 func conjShape(c *opdef.ShapeContext) error {

@@ -11,8 +11,8 @@ import (
 )
 
 func init() {
-	cumulative("Cumsum", "Sums of all elements up to each along an axis.", elementwise.Add, 0)
-	cumulative("Cumprod", "Products of all elements up to each along an axis.", elementwise.Mul, 1)
+	cumulative("Cumsum", "Computes the cumulative sum of elements along an axis.", elementwise.Add, 0)
+	cumulative("Cumprod", "Computes the cumulative product of elements along an axis.", elementwise.Mul, 1)
 }
 
 func cumulative(name, doc string, op elementwise.Op, start float64) {
@@ -33,7 +33,7 @@ func cumulative(name, doc string, op elementwise.Op, start float64) {
 	scan[complex128](t, op, start)
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: name, Doc: doc + " exclusive leaves out the element itself, reverse goes from the end.",
+			Name: name, Doc: doc + " exclusive excludes the element itself, and reverse starts from the end.",
 			In: []string{"x: T", "axis: Tidx"}, Out: []string{"out: T"},
 			Attrs: []string{
 				"exclusive: bool = false", "reverse: bool = false", "T: " + numberTypes, "Tidx: {int32, int64} = int32",
@@ -49,9 +49,8 @@ func scan[T tensor.Elem](t kernel.Table, op elementwise.Op, start float64) {
 	t[dtype] = newScan(elementwise.Arithmetic[T](op), numbersScan[T](op), numberOf[T](dtype, start))
 }
 
-// newScan returns the kernel that combines the elements along an axis one after the other, a whole
-// inner row at a time. An exclusive scan begins with first. If numbers is not nil it does rows of
-// one element, one after the other.
+// newScan returns the kernel that combines the elements along an axis in order, one inner row at a
+// time. An exclusive scan begins with first. If numbers is not nil, it scans rows of one element.
 func newScan[T tensor.Elem](combine func(z, x, y []T), numbers func(b scanned[T], first T, exclusive bool), first T) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		exclusive, reverse := c.Attrs.Bool("exclusive"), c.Attrs.Bool("reverse")
@@ -86,7 +85,7 @@ func newScan[T tensor.Elem](combine func(z, x, y []T), numbers func(b scanned[T]
 	}
 }
 
-// scanned is n rows of elements and of results, in the order of the scan.
+// scanned holds n rows of elements and of results, in scan order.
 type scanned[T any] struct {
 	x, z     []T
 	inner, n int
@@ -115,7 +114,7 @@ func (b scanned[T]) run(combine func(z, x, y []T), first T, exclusive bool) {
 	}
 }
 
-// numbersScan returns the scan of rows of one element for sums and products of the commonest types,
+// numbersScan returns the scan of one-element rows for sums and products of the most common types,
 // or nil.
 func numbersScan[T tensor.Elem](op elementwise.Op) func(b scanned[T], first T, exclusive bool) {
 	var scan any
@@ -175,7 +174,8 @@ func numbersOf[T elementwise.Real](op elementwise.Op) func(b scanned[T], first T
 	return nil
 }
 
-// ends returns the first element of the scan of single elements, and how far the next is.
+// ends returns the index of the first element of a scan of single elements, and the step to the
+// next.
 func (b scanned[T]) ends() (first, step int) {
 	if b.reverse {
 		return b.n - 1, -1

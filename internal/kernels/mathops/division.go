@@ -20,14 +20,14 @@ const (
 	floorRemainder
 )
 
-// errDivideByZero is what a zero among the divisors makes.
+// errDivideByZero is the error for a zero divisor.
 var errDivideByZero = status.InvalidArgumentf("Integer division by zero")
 
-// errUnexpected is what TensorFlow answers instead for the truncating forms.
+// errUnexpected is TensorFlow's error for a zero divisor in the truncating forms.
 var errUnexpected = status.Internalf("Unexpected error in binary operator (only integer div and mod should have errors)")
 
-// integers returns kernels of a kind of division for all integer types. A zero among the divisors
-// makes the error byZero.
+// integers returns the kernels of a kind of division for all integer types. A zero divisor is the
+// error byZero.
 func integers(kind rounding, byZero error) kernel.Table {
 	t := kernel.Table{}
 	integer[int8](t, kind, byZero)
@@ -59,7 +59,7 @@ func integer[T interface {
 	row(t, elementwise.Loops[T, T]{Each: elementwise.Map2(f), Check: nonZero[T](byZero), Cost: medium})
 }
 
-// nonZero returns the check for zeros among divisors.
+// nonZero returns a check that no divisor is zero.
 func nonZero[T elementwise.Integer](byZero error) func(y []T) error {
 	return func(y []T) error {
 		if slices.Contains(y, 0) {

@@ -17,7 +17,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "Einsum",
-			Doc:  "Sums products of the elements of one or two operands over the labels that the output does not name; \"ij,jk->ik\" is a matrix product.",
+			Doc:  "Computes an Einstein summation of one or two operands: sums products of elements over the labels that are not in the output. \"ij,jk->ik\" is a matrix product.",
 			In:   []string{"inputs: N * T"}, Out: []string{"output: T"},
 			Attrs: []string{"equation: string", "N: int >= 1", "T: type"}, Shape: einsumShape,
 		},
@@ -63,16 +63,16 @@ func (o operand) size(labels []label) int {
 	return n
 }
 
-// summation is one evaluation of an equation: labels that only one operand has and the output has
-// not are summed, then the operands are multiplied as stacks of matrices, then the result is put
-// into the order of the output.
+// summation is one evaluation of an equation, in three steps. First it sums labels that only one
+// operand has and the output does not. Then it multiplies the operands as stacks of matrices.
+// Finally it permutes the result into the order of the output.
 type summation[T tensor.Elem] struct {
 	equation
 	mul   multiply[T]
 	one   T
 	sizes map[label]int
-	out   []label         // of the output, in order, with repetitions
-	temps []tensor.Tensor // to release at the end
+	out   []label         // labels of the output, in order, with repetitions
+	temps []tensor.Tensor // released at the end
 }
 
 func (s *summation[T]) release() {
@@ -134,8 +134,8 @@ func (s *summation[T]) checkRank(i, rank int) error {
 	return nil
 }
 
-// open views an input with one dimension for each label, its diagonal where a label is repeated,
-// and notes the sizes.
+// open returns an input as an operand with one dimension per label and records the sizes. A
+// repeated label selects the diagonal.
 func (s *summation[T]) open(t *tensor.Tensor, in subscript) (operand, error) {
 	all, o := strided.Of(t.Shape()), operand{t: t}
 	for axis, l := range in.labels(t.Rank()) {
@@ -159,8 +159,8 @@ func (s *summation[T]) open(t *tensor.Tensor, in subscript) (operand, error) {
 	return o, nil
 }
 
-// sumOwn returns operand i summed over the labels that neither the output nor the other operand
-// has.
+// sumOwn returns operand i summed over the labels that are in neither the output nor the other
+// operand.
 func (s *summation[T]) sumOwn(ops []operand, i int) (operand, error) {
 	var kept, summed []label
 	for _, l := range ops[i].labels {
@@ -193,7 +193,8 @@ func (s *summation[T]) sumOwn(ops []operand, i int) (operand, error) {
 	return result, nil
 }
 
-// multiply returns the product of x and y with labels of both, then of x alone, then of y alone.
+// multiply returns the product of x and y. Its labels are those of both operands, then those of x
+// alone, then those of y alone.
 func (s *summation[T]) multiply(x, y operand) (operand, error) {
 	var batch, contracted, rows, cols []label
 	for _, l := range x.labels {
@@ -252,9 +253,10 @@ func stacked[T any](all []T, i, rows, cols int, transposed bool) gemm.Matrix[T] 
 	return gemm.Dense(part, rows, cols)
 }
 
-// stack returns the elements of o as a dense stack of matrices, transposed if they lie so already.
+// stack returns the elements of o as a dense stack of matrices. They stay transposed if they are
+// already dense that way.
 func (s *summation[T]) stack(o operand, batch, rows, cols []label) (all []T, transposed bool, err error) {
-	if order := slices.Concat(batch, cols, rows); s.lies(o, order) {
+	if order := slices.Concat(batch, cols, rows); s.contiguous(o, order) {
 		return tensor.Values[T](o.t), true, nil
 	}
 	dense, err := s.dense(o, slices.Concat(batch, rows, cols), true)
@@ -264,8 +266,9 @@ func (s *summation[T]) stack(o operand, batch, rows, cols []label) (all []T, tra
 	return tensor.Values[T](dense.t), false, nil
 }
 
-// lies reports whether o's elements are contiguous in the given order of labels and not broadcast.
-func (s *summation[T]) lies(o operand, order []label) bool {
+// contiguous reports whether o's elements are contiguous in the given order of labels and not
+// broadcast.
+func (s *summation[T]) contiguous(o operand, order []label) bool {
 	step := 1
 	for _, l := range slices.Backward(order) {
 		at := slices.Index(o.labels, l)
@@ -277,10 +280,10 @@ func (s *summation[T]) lies(o operand, order []label) bool {
 	return step == o.t.NumElements()
 }
 
-// dense returns o with its labels in the given order and without gaps, broadcast to the sizes of
-// the labels if asked for.
+// dense returns o as a dense operand with its labels in the given order. With broadcast, it is
+// broadcast to the sizes of the labels.
 func (s *summation[T]) dense(o operand, order []label, broadcast bool) (operand, error) {
-	if s.lies(o, order) {
+	if s.contiguous(o, order) {
 		return operand{o.t, strided.Of(shapeOf(o, order)), order}, nil
 	}
 	view := s.arrange(o, order)
@@ -328,7 +331,7 @@ func (s *summation[T]) allocate(labels []label, dims []int) (operand, error) {
 	return operand{&t, strided.Of(shape), labels}, nil
 }
 
-// write copies the result into the output, to the diagonal where the output repeats a label.
+// write copies the result to the output. If the output repeats a label, it writes the diagonal.
 func (s *summation[T]) write(out *tensor.Tensor, result operand) {
 	to := operand{t: out}
 	for axis, stride := range strided.Of(out.Shape()).Strides {

@@ -9,23 +9,23 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// subscript names the dimensions of one operand of an equation, or of its result.
+// subscript holds the labels of the dimensions of one operand, or of the result.
 type subscript struct {
-	text   string // the labels, without the ellipsis
-	dots   bool   // an ellipsis is there
-	before int    // the number of labels before it
+	text   string // labels, without the ellipsis
+	dots   bool   // whether there is an ellipsis
+	before int    // number of labels before the ellipsis
 }
 
-// equation is Einstein's summation in NumPy's notation, always with an output: "ij,jk->ik". A label
-// is one byte; an ellipsis stands for any number of dimensions, aligned at the right and broadcast
-// between operands.
+// equation is an Einstein summation in NumPy's notation, always with an output: "ij,jk->ik". A
+// label is one byte. An ellipsis matches any number of dimensions, which are right-aligned and
+// broadcast between operands.
 type equation struct {
 	whole string
 	in    []subscript
 	out   subscript
 }
 
-// parseEquation returns the equation for n operands.
+// parseEquation parses the equation for n operands.
 func parseEquation(s string, n int) (e equation, err error) {
 	e.whole = s
 	sides := strings.Split(s, "->")
@@ -65,11 +65,11 @@ func parseSubscript(s string) (subscript, error) {
 	return subscript{text: before + after, dots: dots, before: len(before)}, nil
 }
 
-// label identifies a dimension: a byte of the equation, or -1-k for dimension k from the right
-// under the ellipsis.
+// label identifies a dimension: a byte of the equation, or -1-k for dimension k of the ellipsis
+// from the right.
 type label int
 
-// labels returns the dimensions of an operand with the given rank, which the subscript must allow.
+// labels returns the labels of an operand with the given rank, which must match the subscript.
 func (s subscript) labels(rank int) []label {
 	all := make([]label, 0, rank)
 	under := rank - len(s.text)

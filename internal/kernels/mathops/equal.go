@@ -10,8 +10,8 @@ import (
 )
 
 func init() {
-	equality("Equal", "Whether x and y are equal, element by element, with broadcasting.", false)
-	equality("NotEqual", "Whether x and y differ, element by element, with broadcasting.", true)
+	equality("Equal", "Returns whether x and y are equal, element by element, with broadcasting.", false)
+	equality("NotEqual", "Returns whether x and y differ, element by element, with broadcasting.", true)
 }
 
 func equality(name, doc string, negate bool) {
@@ -24,7 +24,8 @@ func equality(name, doc string, negate bool) {
 	})
 }
 
-// equalShape allows shapes that do not fit, if the attribute says so: the result is then a scalar.
+// equalShape is the shape rule of equality. With incompatible_shape_error=false, incompatible
+// shapes have a scalar result.
 func equalShape(c *opdef.ShapeContext) error {
 	if c.Attrs.Bool("incompatible_shape_error") {
 		return opdef.BroadcastShape(c)
@@ -36,7 +37,7 @@ func equalShape(c *opdef.ShapeContext) error {
 	for i := 1; i <= min(x.Rank(), y.Rank()); i++ {
 		switch a, b := x.Dim(-i), y.Dim(-i); {
 		case a == b || a == 1 || b == 1:
-		case a < 0 || b < 0: // they may fit or not
+		case a < 0 || b < 0: // compatibility is unknown
 			return nil
 		default:
 			c.Out[0] = shapefn.Of()
@@ -77,7 +78,7 @@ func equalities(negate bool) kernel.Table {
 	return t
 }
 
-// elemComparable is the constraint of elements that Go can compare.
+// elemComparable is the constraint of element types that Go can compare.
 type elemComparable interface {
 	tensor.Elem
 	comparable
@@ -104,8 +105,8 @@ func equalLoop[T comparable](negate bool) func(z []bool, x, y []T) {
 	}
 }
 
-// equalRow adds a kernel that, if the attribute says so, answers for shapes that do not fit: they
-// are not equal.
+// equalRow adds a kernel to t. With incompatible_shape_error=false, the kernel treats tensors of
+// incompatible shapes as not equal.
 func equalRow[T tensor.Elem](t kernel.Table, negate bool, l elementwise.Loops[T, bool]) {
 	t[tensor.DTypeOf[T]()] = func(c *kernel.Construction) (kernel.Kernel, error) {
 		if c.Attrs.Bool("incompatible_shape_error") {

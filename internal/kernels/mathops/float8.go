@@ -5,15 +5,14 @@ import (
 	"sort"
 )
 
-// float8 is a type of floating numbers of 8 bits.
+// float8 describes an 8-bit floating-point type.
 type float8 struct {
-	values [256]float32 // of all bit patterns
-	finite int          // how many patterns from 0 on are finite, in ascending order
-	over   uint8        // what is too large becomes
+	values [256]float32 // value of each bit pattern
+	finite int          // number of finite patterns from 0 on, which are in ascending order
+	over   uint8        // pattern for values that are too large
 }
 
-// The types: with 5 bits of exponent and infinities, and with 4 bits, without infinities, and one
-// NaN of either sign.
+// The types. Float8E5M2 has infinities. Float8E4M3 has no infinities and one NaN of either sign.
 var (
 	e5m2 = newFloat8(2, 15, 0x7c, 0x7c)
 	e4m3 = newFloat8(3, 7, 0x7f, 0x7f)
@@ -38,7 +37,7 @@ func newFloat8(mantissa, bias, finite int, over uint8) *float8 {
 	return f
 }
 
-// of returns the pattern of the closest number, of two the one with an even pattern.
+// of returns the pattern of the closest value, and the even pattern of two equally close.
 func (f *float8) of(v float64) uint8 {
 	sign := uint8(0)
 	if math.Signbit(v) {
@@ -51,7 +50,7 @@ func (f *float8) of(v float64) uint8 {
 	if at == 0 {
 		return sign
 	}
-	// what would follow the largest number
+	// The value that would follow the largest one.
 	above := 2*float64(f.values[f.finite-1]) - float64(f.values[f.finite-2])
 	if at < f.finite {
 		above = float64(f.values[at])

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFloat8 compares what numbers become, and what that stands for, with TensorFlow's conversions.
+// TestFloat8 compares conversions to and from float8 with TensorFlow's.
 func TestFloat8(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct{ in, e5m2, e4m3 float64 }{

@@ -20,21 +20,21 @@ func init() {
 	intPower[int16](powers)
 	intPower[int32](powers)
 	intPower[int64](powers)
-	binary(opdef.Def{Name: "Pow", Doc: "x to the power of y, element by element, with broadcasting."},
+	binary(opdef.Def{Name: "Pow", Doc: "Computes x to the power of y, element by element, with broadcasting."},
 		"{bfloat16, float32, float16, float64, int8, int16, int32, int64, complex64, complex128}", powers)
-	binary(opdef.Def{Name: "Atan2", Doc: "The angle of the point (x, y), element by element, with broadcasting.", In: []string{"y: T", "x: T"}},
+	binary(opdef.Def{Name: "Atan2", Doc: "Computes the angle of the point (x, y), element by element, with broadcasting.", In: []string{"y: T", "x: T"}},
 		floats, elementwise.Floats2(2*costly, math.Atan2))
 	const types = "{float16, bfloat16, float32, float64, complex64, complex128}"
-	binary(opdef.Def{Name: "Xdivy", Doc: "x/y, and zero where x is zero."}, types,
+	binary(opdef.Def{Name: "Xdivy", Doc: "Computes x/y, and 0 if x is 0."}, types,
 		zeroFirst(func(x, y float64) float64 { return x / y }, func(x, y complex128) complex128 { return x / y }))
-	binary(opdef.Def{Name: "Xlogy", Doc: "x*log(y), and zero where x is zero."}, types,
+	binary(opdef.Def{Name: "Xlogy", Doc: "Computes x*log(y), and 0 if x is 0."}, types,
 		timesFunction(math.Log, cmplx.Log))
-	binary(opdef.Def{Name: "Xlog1py", Doc: "x*log(1+y), and zero where x is zero."}, types,
+	binary(opdef.Def{Name: "Xlog1py", Doc: "Computes x*log(1+y), and 0 if x is 0."}, types,
 		timesFunction(math.Log1p, func(y complex128) complex128 { return cmplx.Log(1 + y) }))
 }
 
-// timesFunction returns kernels of x*f(y), zero where x is. Those of half precision round f(y)
-// first.
+// timesFunction returns the kernels of x*f(y), which is 0 if x is 0. The half-precision kernels
+// round f(y) first.
 func timesFunction(f func(float64) float64, c func(complex128) complex128) kernel.Table {
 	short := func(x, y float32, round func(float32) float32) float32 {
 		if x == 0 {
@@ -56,7 +56,7 @@ func timesFunction(f func(float64) float64, c func(complex128) complex128) kerne
 		})
 }
 
-// zeroFirst returns kernels of a function that is zero where its first operand is.
+// zeroFirst returns the kernels of a function that is 0 if its first operand is 0.
 func zeroFirst(f func(x, y float64) float64, c func(x, y complex128) complex128) kernel.Table {
 	return elementwise.Union(
 		elementwise.Floats2(costly, func(x, y float64) float64 {
@@ -80,7 +80,7 @@ func floatPower[T interface {
 	row(t, elementwise.Loops[T, T]{Each: simd.Pow[T], Right: samePower[T], Cost: cost})
 }
 
-// samePower raises all of x to one power, of which small integers are products.
+// samePower raises all of x to one power. Small integer powers are computed by multiplication.
 func samePower[T simd.Float](z, x []T, y T) {
 	switch y {
 	case 1:
@@ -113,7 +113,7 @@ func notNegative[T elementwise.Signed](y []T) error {
 	return nil
 }
 
-// power raises x to a power that is not negative, wrapping around.
+// power raises x to a non-negative power, with wrap-around.
 func power[T elementwise.Signed](x, y T) T {
 	result := T(1)
 	for ; y > 0; y >>= 1 {

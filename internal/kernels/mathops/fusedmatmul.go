@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "_FusedMatMul", Doc: "Is MatMul followed by the addition of a bias and an activation; optimizers of graphs make it.",
+			Name: "_FusedMatMul", Doc: "Computes MatMul followed by a bias addition and an activation. Graph optimizers create it.",
 			In:  []string{"a: T", "b: T", "args: num_args * T"},
 			Out: []string{"product: T"},
 			Attrs: []string{
@@ -36,8 +36,8 @@ func init() {
 	})
 }
 
-// activation returns the loop of a function that may follow a product, by its name in the attribute
-// fused_ops; the empty name stands for none.
+// activation returns the loop of an activation function by its name in the attribute fused_ops. The
+// empty name is the identity.
 func activation(name string, alpha float32) (loop func(z, x []float32), known bool) {
 	switch name {
 	case "":
@@ -69,8 +69,8 @@ func activation(name string, alpha float32) (loop func(z, x []float32), known bo
 	return nil, false
 }
 
-// newFusedMatMul returns the kernel for elements of type T: add adds a row, and lift makes loops of
-// T from loops of float32.
+// newFusedMatMul returns the kernel for elements of type T. add adds a row, and lift converts a
+// loop over float32 to a loop over T.
 func newFusedMatMul[T tensor.Elem](mul multiply[T], add func(z, x, y []T), lift func(func(z, x []float32)) func(z, x []T)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		fused := c.Attrs.Strings("fused_ops")

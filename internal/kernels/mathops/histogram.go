@@ -18,7 +18,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "HistogramFixedWidth", Doc: "Counts the values that fall into each of nbins equal parts of value_range; those outside count in the outermost.",
+			Name: "HistogramFixedWidth", Doc: "Counts the values in each of nbins equal parts of value_range. Values outside are counted in the outermost bins.",
 			In:    []string{"values: T", "value_range: T", "nbins: int32"},
 			Out:   []string{"out: dtype"},
 			Attrs: []string{"T: {int32, int64, float32, float64}", "dtype: {int32, int64} = int32"},
@@ -76,8 +76,8 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	if n == 1 {
 		counts[0], x = int64(len(x)), nil
 	}
-	// What is between the bounds need not be a number of their type, so that all is computed in
-	// float64.
+	// Values between the bounds may not be representable in the type of the bounds, so everything
+	// is computed in float64.
 	from, step := float64(r[0]), float64(r[1])/float64(n)-float64(r[0])/float64(n)
 	s := histogramBlocks.Get().(*histogramBlock)
 	defer histogramBlocks.Put(s)
@@ -101,18 +101,18 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	return nil
 }
 
-// histogramBlock is what a histogram computes of some values; vector code makes local memory
-// escape.
+// histogramBlock holds the intermediate results for a block of values. It is allocated once,
+// because local arrays that are passed to vector code escape to the heap.
 type histogramBlock struct {
 	singles        [1024]float32
 	places, scaled [1024]float64
 	bins, upper    [1024]int32
 }
 
-// quotients divides n places, which are not negative, by step, and cuts off what comes after the
-// point. Two products take less time than a quotient: with a little less than the reciprocal and
-// with a little more, which give the same integer unless the quotient is next to one. Places are no
-// numbers where quotients are none.
+// quotients divides the first n positions, which are not negative, by step and truncates. Two
+// multiplications take less time than a division: one by slightly less than the reciprocal and one
+// by slightly more. Both yield the same integer unless the quotient is next to an integer. A
+// position is NaN if the value is NaN.
 func (s *histogramBlock) quotients(n int, step float64) []int32 {
 	const little, least = 1.0 / (1 << 50), 0x1p-1022
 	places, scaled, bins, upper := s.places[:n], s.scaled[:n], s.bins[:n], s.upper[:n]
@@ -137,7 +137,7 @@ func (s *histogramBlock) quotients(n int, step float64) []int32 {
 
 var histogramBlocks = sync.Pool{New: func() any { return new(histogramBlock) }}
 
-// clamped sets d to the first numbers of x, each moved between the bounds. NaN stays.
+// clamped sets d to the first elements of x, clamped to the bounds. NaN stays NaN.
 func clamped[T elementwise.Real](s *histogramBlock, d []float64, x []T, lo, hi T) {
 	if singles, ok := any(x).([]float32); ok {
 		simd.Clamp(s.singles[:len(d)], singles[:len(d)], float32(lo), float32(hi))
@@ -149,5 +149,5 @@ func clamped[T elementwise.Real](s *histogramBlock, d []float64, x []T, lo, hi T
 	}
 }
 
-// short prints a number as TensorFlow's errors do, with six digits.
+// short formats a number with six significant digits, as TensorFlow's errors do.
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }

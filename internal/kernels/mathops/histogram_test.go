@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestHistogramBorders counts what lies at the borders of bins and next to them, where only the
-// quotient itself tells the bin.
+// TestHistogramBorders counts values at and next to the borders of bins, where only an exact
+// quotient determines the bin.
 func TestHistogramBorders(t *testing.T) {
 	for _, bins := range []int32{1, 3, 10, 49, 100, 1000} {
 		for _, limit := range []float64{1, 0.7, 1e-300, 1e300} {

@@ -5,9 +5,9 @@ import (
 	"math/cmplx"
 )
 
-// The inverse functions of complex numbers, by Kahan's formulas: those of math/cmplx take
-// logarithms of sums that cancel, and are not finite for numbers far from 0. Numbers that are not
-// finite are left to math/cmplx. On a branch cut the sign of a zero says from which side it is met.
+// Inverse functions of complex numbers by Kahan's formulas. Those of math/cmplx take logarithms of
+// sums that cancel, and overflow for numbers far from 0. Non-finite numbers are left to math/cmplx.
+// On a branch cut, the sign of a zero selects the side.
 
 func ordinary(x complex128) bool { return !cmplx.IsInf(x) && !cmplx.IsNaN(x) }
 
@@ -54,7 +54,7 @@ func complexAtanh(x complex128) complex128 {
 		return cmplx.Atanh(x)
 	}
 	re, im := math.Abs(real(x)), imag(x)
-	if max(re, math.Abs(im)) > 1e150 { // whose squares are not finite
+	if max(re, math.Abs(im)) > 1e150 { // the squares would overflow
 		return complex(real(1/x), math.Copysign(math.Pi/2, im))
 	}
 	return complex(math.Copysign(math.Log1p(4*re/((1-re)*(1-re)+im*im))/4, real(x)), math.Atan2(2*im, (1-re)*(1+re)-im*im)/2)
@@ -68,7 +68,7 @@ func complexAtan(x complex128) complex128 {
 	return complex(imag(y), -real(y))
 }
 
-// complexTanh is 1 or -1 far from the imaginary axis, where math/cmplx divides infinities.
+// complexTanh returns 1 or -1 far from the imaginary axis, where math/cmplx divides infinities.
 func complexTanh(x complex128) complex128 {
 	if re := math.Abs(real(x)); re > 22 && ordinary(x) {
 		sin, cos := math.Sincos(imag(x))

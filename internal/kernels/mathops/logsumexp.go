@@ -13,8 +13,9 @@ func init() {
 	loop := elementwise.Map232(logAddExp)
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "CumulativeLogsumexp", Doc: "Logarithms of the sums of exponentials of all elements up to each along an axis. exclusive leaves " +
-				"out the element itself, reverse goes from the end.",
+			Name: "CumulativeLogsumexp",
+			Doc: "Computes the logarithm of the cumulative sum of exponentials along an axis. exclusive " +
+				"excludes the element itself, and reverse starts from the end.",
 			In:  []string{"x: T", "axis: Tidx"},
 			Out: []string{"out: T"},
 			Attrs: []string{

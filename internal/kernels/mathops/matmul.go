@@ -15,7 +15,7 @@ func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
 			Name: "MatMul",
-			Doc:  "Multiplies matrix a [m, k] by matrix b [k, n], each transposed first if the attribute says so.",
+			Doc:  "Multiplies matrix a [m, k] by matrix b [k, n]. transpose_a and transpose_b transpose a matrix first.",
 			In:   []string{"a: T", "b: T"},
 			Out:  []string{"product: T"},
 			Attrs: []string{
@@ -81,7 +81,7 @@ func bfloatProduct(c, a, b gemm.Matrix[tensor.BFloat]) {
 	gemm.BFloat16(c, a, b, elementwise.Widen[tensor.BFloat], elementwise.Narrow[tensor.BFloat])
 }
 
-// matrix returns a view of the elements of a matrix, transposed if asked for.
+// matrix returns a matrix with the given elements, transposed if requested.
 func matrix[T any](data []T, rows, cols int, transposed bool) gemm.Matrix[T] {
 	m := gemm.Dense(data, rows, cols)
 	if transposed {
@@ -100,7 +100,7 @@ func newMatMul[T tensor.Elem](mul multiply[T]) kernel.New {
 	}
 }
 
-// matMul makes the output the product of both inputs and returns it.
+// matMul sets output 0 to the product of both inputs and returns it.
 func matMul[T tensor.Elem](ctx *kernel.Context, ta, tb bool, mul multiply[T]) (*tensor.Tensor, error) {
 	a, b := ctx.Input(0), ctx.Input(1)
 	for i, m := range []*tensor.Tensor{a, b} {

@@ -13,7 +13,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "BatchMatMulV3", Doc: "Is BatchMatMulV2 for inputs whose types may differ from each other and from that of the output.",
+			Name: "BatchMatMulV3", Doc: "Computes BatchMatMulV2 for inputs and an output of different types.",
 			In:  []string{"x: Ta", "y: Tb"},
 			Out: []string{"output: Tout"},
 			Attrs: []string{
@@ -42,7 +42,7 @@ func init() {
 		},
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "SparseMatMul", Doc: "Multiplies matrices of float32 or bfloat16, many of whose elements may be zero, to float32.",
+		Name: "SparseMatMul", Doc: "Multiplies matrices of float32 or bfloat16, which may have many zeros, to float32.",
 		In:  []string{"a: Ta", "b: Tb"},
 		Out: []string{"product: float32"},
 		Attrs: []string{
@@ -62,8 +62,8 @@ var (
 	octets = []tensor.DType{tensor.Uint8, tensor.Int8}
 )
 
-// uniform is the kernel for inputs and an output of one type, mixed for those of several: the
-// combinations that TensorFlow has.
+// uniform returns the kernel for inputs and an output of one type, and mixed returns those for
+// several types. Together they cover the combinations of TensorFlow.
 func uniform[T tensor.Elem](t tensor.DType, mul multiply[T]) kernel.Impl {
 	return mixed([]tensor.DType{t}, []tensor.DType{t}, t, mul)
 }
@@ -72,7 +72,7 @@ func mixed[T tensor.Elem](x, y []tensor.DType, out tensor.DType, mul multiply[T]
 	return kernel.Impl{Types: []kernel.Constraint{kernel.OfType("Ta", x...), kernel.OfType("Tb", y...), kernel.OfType("Tout", out)}, New: newMixedMatMul(mul)}
 }
 
-// as returns the elements of t converted to another type, with a reference of its own.
+// as returns t converted to another type, with a reference of its own.
 func as(t *tensor.Tensor, dtype tensor.DType) (tensor.Tensor, error) {
 	if t.DType() == dtype {
 		return t.Retain(), nil

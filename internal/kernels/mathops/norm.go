@@ -12,8 +12,8 @@ func init() {
 	wide := func(f func(float64) float64) func(float32) float32 {
 		return func(x float32) float32 { return float32(f(float64(x))) }
 	}
-	// The square of a complex number is its product with its conjugate, whose imaginary part is 0,
-	// or no number.
+	// The square of a complex number is its product with its conjugate. The imaginary part is 0 or
+	// NaN.
 	t := kernel.Table{
 		tensor.Float32: norm(func(x float32) float32 { return x * x }, wide(math.Sqrt), sums[float32]()),
 		tensor.Float64: norm(func(x float64) float64 { return x * x }, math.Sqrt, sums[float64]()),
@@ -28,7 +28,7 @@ func init() {
 		}, func(x complex128) complex128 { return complex(math.Sqrt(real(x)), imag(x)) },
 			reduction[complex128]{row: total[complex128], columns: accumulateInto[complex128]}),
 	}
-	shortNorm[tensor.Half](t, 65519) // halves square in halves
+	shortNorm[tensor.Half](t, 65519) // half values are squared in half precision
 	shortNorm[tensor.BFloat](t, math.MaxFloat32)
 	intNorm[int8](t)
 	intNorm[int16](t)
@@ -38,10 +38,10 @@ func init() {
 	intNorm[uint16](t)
 	intNorm[uint32](t)
 	intNorm[uint64](t)
-	reducing("EuclideanNorm", "The root of the sum of squares of elements along dimensions.", "numbertype", t)
+	reducing("EuclideanNorm", "Computes the square root of the sum of squares of elements along dimensions.", "numbertype", t)
 }
 
-// norm returns the kernel that sums squares and takes the root.
+// norm returns the kernel that sums squares and takes the square root.
 func norm[T tensor.Elem](square, root func(T) T, sum reduction[T]) kernel.New {
 	sum.finish = func(acc T, _ int) T { return root(acc) }
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
@@ -72,8 +72,8 @@ func intNorm[T elementwise.Integer](t kernel.Table) {
 		reduction[T]{row: total[T], columns: accumulateInto[T]})
 }
 
-// shortNorm computes the norm of a 16-bit type in float32. Squares, and their sums, beyond
-// the largest one are infinite.
+// shortNorm computes the norm of a 16-bit type in float32. Squares and sums larger than largest
+// become infinite.
 func shortNorm[H elementwise.Short](t kernel.Table, largest float32) {
 	bounded := func(x float32) float32 {
 		if x > largest {

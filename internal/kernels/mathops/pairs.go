@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "NextAfter", Doc: "The number next to x1 in the direction of x2, with broadcasting.",
+			Name: "NextAfter", Doc: "Returns the next representable value of x1 in the direction of x2, with broadcasting.",
 			In:    []string{"x1: T", "x2: T"},
 			Out:   []string{"output: T"},
 			Attrs: []string{"T: {float64, float32} = float32"},
@@ -27,7 +27,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "ApproximateEqual", Doc: "Whether |x-y| is at most tolerance, for tensors of one shape.",
+			Name: "ApproximateEqual", Doc: "Returns whether |x-y| is at most tolerance, element by element, for tensors of one shape.",
 			In:          []string{"x: T", "y: T"},
 			Out:         []string{"z: bool"},
 			Attrs:       []string{"T: numbertype", "tolerance: float = 9.999999747378752e-06"},
@@ -52,7 +52,7 @@ func init() {
 	crossOf[uint64](table)
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "Cross", Doc: "The cross product of the vectors in the last dimension of a and b, which has size 3.",
+			Name: "Cross", Doc: "Computes the cross product of the vectors in the last dimension of a and b, which has size 3.",
 			In:    []string{"a: T", "b: T"},
 			Out:   []string{"product: T"},
 			Attrs: []string{"T: realnumbertype"},
@@ -93,7 +93,7 @@ func crossShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// crossInputs checks the inputs of a cross product and makes its output.
+// crossInputs checks the inputs of a cross product and allocates its output.
 func crossInputs(ctx *kernel.Context) (*tensor.Tensor, error) {
 	a, b := ctx.Input(0), ctx.Input(1)
 	if !a.Shape().Equal(b.Shape()) {

@@ -14,7 +14,7 @@ const quantizedTypes = "{qint8, quint8, qint32, qint16, quint16}"
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "QuantizedMatMul", Doc: "Multiplies two matrices of numbers that integers stand for.",
+			Name: "QuantizedMatMul", Doc: "Multiplies two quantized matrices.",
 			In:  []string{"a: T1", "b: T2", "min_a: float32", "max_a: float32", "min_b: float32", "max_b: float32"},
 			Out: []string{"out: Toutput", "min_out: float32", "max_out: float32"},
 			Attrs: []string{"T1: " + quantizedTypes, "T2: " + quantizedTypes, "Toutput: " + quantizedTypes + " = qint32", "transpose_a: bool = false",
@@ -69,7 +69,7 @@ func newQuantizedMatMul(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// fromZero returns integers less the one that stands for 0.
+// fromZero returns the integers minus the integer that represents 0.
 func fromZero(t *tensor.Tensor, r quantize.Range) []int32 {
 	zero, q := int32(quantize.Uint8.Unclamped(0, r)), tensor.Values[tensor.QU8](t)
 	out := make([]int32, len(q))

@@ -13,21 +13,21 @@ import (
 func init() {
 	for _, o := range []struct {
 		name, doc string
-		scalars   int // the first input whose shape rule wants a scalar
+		scalars   int // first input that must be a scalar
 		pairs     quantizedPairs
 	}{
-		{"QuantizedAdd", "Adds numbers that integers stand for.", 2, quantizedPairs{
+		{"QuantizedAdd", "Adds quantized tensors.", 2, quantizedPairs{
 			compute: addQuantized, rank: "`%s` must be rank 0 but is rank %d",
 			empty: [2]string{"max_x must be larger than min_x.", "max_y must be larger than min_y."}, none: "Must have some elements to add",
 		}},
-		{"QuantizedMul", "Multiplies numbers that integers stand for.", 6, quantizedPairs{
+		{"QuantizedMul", "Multiplies quantized tensors.", 6, quantizedPairs{
 			compute: mulQuantized, rank: "%s must be a scalar",
 			empty: [2]string{"max_x must be larger than min_a.", "max_x must be larger than min_b."}, none: "vector must have at least 1 element",
 		}},
 	} {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
-				Name: o.name, Doc: o.doc + " Of two shapes the one must be the end of the other.",
+				Name: o.name, Doc: o.doc + " One shape must be a suffix of the other.",
 				In:    []string{"x: T1", "y: T2", "min_x: float32", "max_x: float32", "min_y: float32", "max_y: float32"},
 				Out:   []string{"z: Toutput", "min_z: float32", "max_z: float32"},
 				Attrs: []string{"T1: " + quantizedTypes, "T2: " + quantizedTypes, "Toutput: " + quantizedTypes + " = qint32"},
@@ -41,16 +41,16 @@ func init() {
 	}
 }
 
-// quantizedPairs is an operation on pairs of elements, with the texts of its errors.
+// quantizedPairs is an elementwise operation on two quantized tensors, with its error texts.
 type quantizedPairs struct {
-	compute func(x, y part) (element func(x, y tensor.QU8) int32, r quantize.Range)
+	compute func(x, y quantizedOperand) (element func(x, y tensor.QU8) int32, r quantize.Range)
 	rank    string
-	empty   [2]string // for ranges without length
-	none    string    // for no elements
+	empty   [2]string // errors for empty ranges
+	none    string    // error for tensors without elements
 }
 
-// part is an operand: integers of a range.
-type part struct {
+// quantizedOperand is a quantized tensor: its integers and their range.
+type quantizedOperand struct {
 	q []tensor.QU8
 	r quantize.Range
 }
@@ -72,9 +72,9 @@ func (o quantizedPairs) run(ctx *kernel.Context) error {
 	if err != nil {
 		return status.InvalidArgumentf("Incompatible shapes: %v vs. %v", a.Shape(), b.Shape())
 	}
-	x := part{tensor.Values[tensor.QU8](a), quantize.Range{Min: limits[0], Max: limits[1]}}
-	y := part{tensor.Values[tensor.QU8](b), quantize.Range{Min: limits[2], Max: limits[3]}}
-	for i, p := range []part{x, y} {
+	x := quantizedOperand{tensor.Values[tensor.QU8](a), quantize.Range{Min: limits[0], Max: limits[1]}}
+	y := quantizedOperand{tensor.Values[tensor.QU8](b), quantize.Range{Min: limits[2], Max: limits[3]}}
+	for i, p := range []quantizedOperand{x, y} {
 		if !(p.r.Max > p.r.Min) {
 			return status.InvalidArgumentf("%s", o.empty[i])
 		}
@@ -101,7 +101,7 @@ func (o quantizedPairs) run(ctx *kernel.Context) error {
 	return nil
 }
 
-// endsLike reports whether the shorter shape, without leading ones, is the end of the longer.
+// endsLike reports whether the shorter shape, without leading ones, is a suffix of the longer one.
 func endsLike(a, b tensor.Shape) bool {
 	if a.NumElements() > b.NumElements() {
 		a, b = b, a
@@ -112,14 +112,14 @@ func endsLike(a, b tensor.Shape) bool {
 	return len(a) <= len(b) && a.Equal(b[len(b)-len(a):])
 }
 
-// addQuantized adds in a range that is so much larger than those of the operands that sums fit.
-// What follows an integer lies as far from it in that range as 1 from 0; a lone integer is
-// converted on its own.
-func addQuantized(x, y part) (func(x, y tensor.QU8) int32, quantize.Range) {
-	least, most := min(x.r.Min, y.r.Min), max(x.r.Max, y.r.Max)
-	top := max(least, -least, most, -most) * (1 << 14)
+// addQuantized adds in a range that is large enough for the sums. As in TensorFlow, the operands
+// are mapped linearly with the distance between the images of 0 and 1 as the step. A single integer
+// is converted by itself.
+func addQuantized(x, y quantizedOperand) (func(x, y tensor.QU8) int32, quantize.Range) {
+	lo, hi := min(x.r.Min, y.r.Min), max(x.r.Max, y.r.Max)
+	top := max(lo, -lo, hi, -hi) * (1 << 14)
 	sum := quantize.Range{Min: -top, Max: top}
-	table := func(p part, alone bool) (to [256]int32) {
+	table := func(p quantizedOperand, alone bool) (to [256]int32) {
 		if alone {
 			to[p.q[0]] = int32(quantize.Int32.Of(quantize.Uint8.Value(int64(p.q[0]), p.r), sum))
 			return to
@@ -135,7 +135,7 @@ func addQuantized(x, y part) (func(x, y tensor.QU8) int32, quantize.Range) {
 	return func(x, y tensor.QU8) int32 { return ofX[x] + ofY[y] }, sum
 }
 
-func mulQuantized(x, y part) (func(x, y tensor.QU8) int32, quantize.Range) {
+func mulQuantized(x, y quantizedOperand) (func(x, y tensor.QU8) int32, quantize.Range) {
 	zeroX, zeroY := int32(quantize.Uint8.Unclamped(0, x.r)), int32(quantize.Uint8.Unclamped(0, y.r))
 	return func(x, y tensor.QU8) int32 { return (int32(x) - zeroX) * (int32(y) - zeroY) },
 		quantize.Product(quantize.Uint8, x.r, quantize.Uint8, y.r)

@@ -14,18 +14,20 @@ import (
 
 // reduction combines elements along some dimensions of a tensor.
 type reduction[T tensor.Elem] struct {
-	start   T                     // result for no elements
-	row     func(x []T) T         // of contiguous elements, at least one
-	lines   func(z, x []T, n int) // of rows of n elements, at least one; nil for row after row
-	columns func(acc, x []T)      // combines x into acc, element by element
-	finish  func(acc T, n int) T  // made of the combination of n elements; nil for itself
+	start T             // result for no elements
+	row   func(x []T) T // reduces contiguous elements, at least one
+	// Reduces rows of n elements, at least one; nil to call row for each.
+	lines   func(z, x []T, n int)
+	columns func(acc, x []T) // combines x into acc, element by element
+	// Computes the result from the combination of n elements; nil for the identity.
+	finish func(acc T, n int) T
 
-	// matrix combines rows of x, stride apart, into acc, one after another; nil for columns row by
-	// row.
+	// matrix combines rows of x, stride apart, into acc in order. If nil, columns is called for
+	// each row.
 	matrix func(acc, x []T, stride int)
 }
 
-// Kernel returns the kernel of the reduction of input 0 along the dimensions that input 1 names.
+// kernel returns the kernel that reduces input 0 along the dimensions in input 1.
 func (r reduction[T]) kernel() kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		keep := c.Attrs.Bool("keep_dims")
@@ -60,12 +62,12 @@ func (r reduction[T]) run(in, out *tensor.Tensor, d *directions) error {
 			return err
 		}
 	}
-	r.end(z, n)
+	r.finishAll(z, n)
 	return nil
 }
 
-// end finishes what n elements each were combined to.
-func (r reduction[T]) end(z []T, n int) {
+// finishAll applies finish to combinations of n elements each.
+func (r reduction[T]) finishAll(z []T, n int) {
 	if r.finish != nil {
 		for i, v := range z {
 			z[i] = r.finish(v, n)
@@ -73,8 +75,8 @@ func (r reduction[T]) end(z []T, n int) {
 	}
 }
 
-// combine sets z to the combinations of elements. Neighbouring dimensions that are both reduced or
-// both kept have been merged, so that few patterns are left.
+// combine sets z to the combinations of elements. Adjacent dimensions that are both reduced or both
+// kept have been merged, so that only a few patterns remain.
 func (r reduction[T]) combine(in *tensor.Tensor, z []T, d *directions) error {
 	x := tensor.Values[T](in)
 	switch p := d.pattern(); p {
@@ -101,8 +103,8 @@ func (r reduction[T]) combine(in *tensor.Tensor, z []T, d *directions) error {
 	return nil
 }
 
-// A long row is cut into pieces of rowBlock elements, of which a core takes so many at a time that
-// it is worth waking.
+// A long row is divided into blocks of rowBlock elements. A core takes at least rowBlocks blocks,
+// so that the work is worth its wake-up.
 const (
 	rowBlock  = 1 << 16
 	rowBlocks = 4
@@ -122,12 +124,12 @@ func (r reduction[T]) rows(z, x []T) {
 		return
 	}
 	parallel.For(len(z), max(1, elementwise.Grain(cheap)/n), func(lo, hi int) {
-		r.some(z[lo:hi], x[lo*n:hi*n], n)
+		r.rowRange(z[lo:hi], x[lo*n:hi*n], n)
 	})
 }
 
-// some reduces rows of n elements.
-func (r reduction[T]) some(z, x []T, n int) {
+// rowRange reduces rows of n elements on one core.
+func (r reduction[T]) rowRange(z, x []T, n int) {
 	if r.lines != nil {
 		r.lines(z, x, n)
 		return
@@ -138,18 +140,18 @@ func (r reduction[T]) some(z, x []T, n int) {
 }
 
 const (
-	foldBlock = 512 // the width of columns that are reduced together
-	foldRows  = 256 // the rows that are combined one after another
+	foldBlock = 512 // columns that are reduced together
+	foldRows  = 256 // rows that are combined in sequence
 )
 
-// few sets z to the combination of n rows, at most foldRows, from row first on, in columns from lo
-// on.
-type few[T any] func(z []T, lo, first, n int)
+// foldStep sets z to the combination of n rows, at most foldRows, from row first on, in the columns
+// from lo on.
+type foldStep[T any] func(z []T, lo, first, n int)
 
-// fold reduces n rows, which are as long as z, to one. Rows are combined in pieces of foldRows, and
-// the pieces with each other, so that rounding errors of sums do not pile up. Cores share the
-// columns of wide rows, and otherwise pieces.
-func (r reduction[T]) fold(z []T, n int, f few[T]) {
+// fold reduces n rows with the length of z to one. Blocks of foldRows rows are combined in sequence
+// and then pairwise, which limits the rounding error of sums. Cores share the columns of wide rows,
+// and blocks of rows otherwise.
+func (r reduction[T]) fold(z []T, n int, f foldStep[T]) {
 	if piece := max(2*foldRows, elementwise.Grain(cheap)/len(z)/foldRows*foldRows); len(z) < foldBlock && n > piece {
 		partial := make([]T, parallel.Blocks(n, piece)*len(z))
 		parallel.For(n, piece, func(lo, hi int) {
@@ -169,7 +171,7 @@ func (r reduction[T]) fold(z []T, n int, f few[T]) {
 	})
 }
 
-func (r reduction[T]) foldRange(z []T, lo, first, n int, f few[T]) {
+func (r reduction[T]) foldRange(z []T, lo, first, n int, f foldStep[T]) {
 	if n <= foldRows {
 		f(z, lo, first, n)
 		return
@@ -181,8 +183,8 @@ func (r reduction[T]) foldRange(z []T, lo, first, n int, f few[T]) {
 	r.columns(z, second)
 }
 
-// stacked combines rows of x, which are stride apart.
-func (r reduction[T]) stacked(x []T, stride int) few[T] {
+// stacked returns the foldStep that combines rows of x, which are stride apart.
+func (r reduction[T]) stacked(x []T, stride int) foldStep[T] {
 	return func(z []T, lo, first, n int) {
 		x := x[first*stride+lo:]
 		copy(z, x)
@@ -203,13 +205,13 @@ func (r reduction[T]) into(acc, x []T, stride int) {
 	}
 }
 
-// directions are the dimensions of a reduction.
+// directions describes the dimensions of a reduction.
 type directions struct {
 	shape   tensor.Shape
 	reduced []bool
 	out     tensor.Shape
-	sizes   []int  // merged dimensions
-	kinds   []byte // 'r' or 'k' of each
+	sizes   []int  // sizes of the merged dimensions
+	kinds   []byte // 'r' (reduced) or 'k' (kept) for each
 }
 
 func newDirections(shape tensor.Shape, axes *tensor.Tensor, keep bool) (*directions, error) {
@@ -253,8 +255,7 @@ func (d *directions) merge(n int, reduced bool) {
 
 func (d *directions) pattern() string { return string(d.kinds) }
 
-// rowLength returns how many neighbouring elements each result is made of, 0 if they do not lie
-// together.
+// rowLength returns the number of adjacent elements per result, or 0 if they are not contiguous.
 func (d *directions) rowLength() int {
 	switch d.pattern() {
 	case "", "k":
@@ -267,7 +268,7 @@ func (d *directions) rowLength() int {
 	return 0
 }
 
-// reducedLast returns a copy of the input with the reduced dimensions after the others.
+// reducedLast returns a copy of the input with the reduced dimensions last.
 func (d *directions) reducedLast(in *tensor.Tensor) (tensor.Tensor, error) {
 	var perm []int
 	for _, reduced := range []bool{false, true} {

@@ -15,8 +15,8 @@ import (
 
 var billion = flags.Bool("billion", false, "reduce a billion numbers")
 
-// TestReductionsOfMany adds up so many equal numbers that a sum kept in float32 would be off by
-// several percent.
+// TestReductionsOfMany sums a large number of equal values, for which a plain float32 sum would be
+// off by several percent.
 func TestReductionsOfMany(t *testing.T) {
 	n := 3 << 21
 	if *billion {
@@ -41,8 +41,8 @@ func TestReductionsOfMany(t *testing.T) {
 	}
 }
 
-// TestReductionsRepeat reduces the same numbers again and again: the results have the same bits,
-// also with more threads.
+// TestReductionsRepeat checks that repeated reductions of the same numbers have the same bits, also
+// with more threads.
 func TestReductionsRepeat(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	x := make([]float32, 1<<18)
@@ -75,8 +75,8 @@ func TestReductionsRepeat(t *testing.T) {
 	}
 }
 
-// TestColumnsOfShort adds up and compares columns of bfloat16: of integers, whose sums in float32
-// are exact.
+// TestColumnsOfShort sums and compares columns of bfloat16 integers, whose sums in float32 are
+// exact.
 func TestColumnsOfShort(t *testing.T) {
 	defer parallel.SetThreads(parallel.SetThreads(1))
 	rng := rand.New(rand.NewPCG(2, 1))

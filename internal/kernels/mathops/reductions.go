@@ -16,12 +16,12 @@ func init() {
 	const ordered = "{float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64, qint8, quint8, qint32, qint16, quint16}"
 	reducing("Sum", "Sums elements along dimensions.", "numbertype", numberReductions(
 		sums[float32](), sums[float64](), nil))
-	reducing("Mean", "The mean of elements along dimensions.", "numbertype", numberReductions(
+	reducing("Mean", "Computes the mean of elements along dimensions.", "numbertype", numberReductions(
 		means(sums[float32]()), means(sums[float64]()), meanOf))
 	reducing("Prod", "Multiplies elements along dimensions.", "numbertype", products())
-	reducing("Max", "The largest of elements along dimensions.", ordered, extremeReductions(true))
-	reducing("Min", "The smallest of elements along dimensions.", ordered, extremeReductions(false))
-	truth("All", "Whether all elements along dimensions are true.", reduction[bool]{
+	reducing("Max", "Computes the maximum of elements along dimensions.", ordered, extremeReductions(true))
+	reducing("Min", "Computes the minimum of elements along dimensions.", ordered, extremeReductions(false))
+	truth("All", "Returns whether all elements along dimensions are true.", reduction[bool]{
 		start: true, row: func(x []bool) bool { return every(x, true) },
 		columns: func(acc, x []bool) {
 			for i := range acc {
@@ -29,7 +29,7 @@ func init() {
 			}
 		},
 	})
-	truth("Any", "Whether any element along dimensions is true.", reduction[bool]{
+	truth("Any", "Returns whether any element along dimensions is true.", reduction[bool]{
 		row: func(x []bool) bool { return !every(x, false) },
 		columns: func(acc, x []bool) {
 			for i := range acc {
@@ -52,7 +52,7 @@ func every(x []bool, want bool) bool {
 func reducing(name, doc, types string, table kernel.Table) {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: name, Doc: doc + " keep_dims leaves them with size 1.",
+			Name: name, Doc: doc + " keep_dims keeps them with size 1.",
 			In: []string{"input: T", "reduction_indices: Tidx"}, Out: []string{"output: T"},
 			Attrs: []string{"keep_dims: bool = false", "T: " + types, "Tidx: {int32, int64} = int32"}, Shape: reductionShape,
 		},
@@ -62,13 +62,13 @@ func reducing(name, doc, types string, table kernel.Table) {
 
 func truth(name, doc string, r reduction[bool]) {
 	kernel.RegisterNew(opdef.Def{
-		Name: name, Doc: doc + " keep_dims leaves them with size 1.",
+		Name: name, Doc: doc + " keep_dims keeps them with size 1.",
 		In: []string{"input: bool", "reduction_indices: Tidx"}, Out: []string{"output: bool"},
 		Attrs: []string{"keep_dims: bool = false", "Tidx: {int32, int64} = int32"}, Shape: reductionShape,
 	}, r.kernel())
 }
 
-// sums adds in vector code, in double precision from block to block.
+// sums adds with vector code within blocks and in double precision across blocks.
 func sums[T simd.Float]() reduction[T] {
 	return reduction[T]{
 		row:     simd.Sum[T],
@@ -84,7 +84,7 @@ func means[T simd.Float](r reduction[T]) reduction[T] {
 	return r
 }
 
-// meanOf divides the sum of integers, in 64 bits, or of complex numbers by their number.
+// meanOf adds the means of integers, which are summed in 64 bits, and of complex numbers.
 func meanOf(t kernel.Table) {
 	signed, unsigned := mean[int64](), mean[uint64]()
 	add(t, signed)
@@ -126,8 +126,8 @@ func convertInts[D, S wholeNumber](dst []D, src []S) {
 
 func add[T tensor.Elem](t kernel.Table, r reduction[T]) { t[tensor.DTypeOf[T]()] = r.kernel() }
 
-// numberReductions returns kernels for all types of numbers: from the given reductions for floating
-// types, and from plain sums, or those that others adds, for the rest.
+// numberReductions returns kernels for all numeric types. The floating-point types use the given
+// reductions. The others use plain sums, or the kernels that others adds.
 func numberReductions(f32 reduction[float32], f64 reduction[float64], others func(kernel.Table)) kernel.Table {
 	t := kernel.Table{}
 	add(t, f32)
@@ -158,7 +158,7 @@ func plainSum[T interface {
 	add(t, reduction[T]{row: total[T], columns: accumulateInto[T]})
 }
 
-// intSums adds in vector code.
+// intSums adds with vector code.
 func intSums[T simd.Int]() reduction[T] {
 	return reduction[T]{
 		row: func(x []T) T {
@@ -171,7 +171,7 @@ func intSums[T simd.Int]() reduction[T] {
 	}
 }
 
-// total adds up in four parts, which do not wait for each other.
+// total sums in four independent accumulators.
 func total[T elementwise.Number](x []T) T {
 	var a, b, c, d T
 	for ; len(x) >= 4; x = x[4:] {
@@ -289,17 +289,17 @@ func extreme[T wholeNumber](t kernel.Table, largest bool, lowest, highest T) {
 	add(t, r)
 }
 
-// viaFloat32 returns the kernel of a reduction of a 16-bit type that is computed in float32 and
-// rounded once.
+// viaFloat32 returns the kernel of a reduction of a 16-bit type that computes in float32 and rounds
+// once.
 func viaFloat32[H elementwise.Short](r reduction[float32]) kernel.New {
 	return via(r, elementwise.Widen[H], elementwise.Narrow[H])
 }
 
-// viaBlock is the number of elements that are widened at a time where rows are not longer: they
-// stay in the first cache.
+// viaBlock is the number of elements that are widened at a time if rows are not longer. They fit in
+// the L1 cache.
 const viaBlock = 4096
 
-// via returns the kernel of a reduction of type T that is computed in the wider type W.
+// via returns the kernel of a reduction of type T that computes in the wider type W.
 func via[T, W tensor.Elem](r reduction[W], widen func([]W, []T), narrow func([]T, []W)) kernel.New {
 	blocks := &sync.Pool{New: func() any { return new([viaBlock]W) }}
 	byRows := func(z []W, x []T, n int) {
@@ -308,11 +308,11 @@ func via[T, W tensor.Elem](r reduction[W], widen func([]W, []T), narrow func([]T
 			for step := viaBlock / n; lo < hi; lo += step {
 				rows := min(step, hi-lo)
 				widen(block[:rows*n], x[lo*n:(lo+rows)*n])
-				r.some(z[lo:lo+rows], block[:rows*n], n)
+				r.rowRange(z[lo:lo+rows], block[:rows*n], n)
 			}
 			blocks.Put(block)
 		})
-		r.end(z, n)
+		r.finishAll(z, n)
 	}
 	byColumns := func(z []W, x []T) {
 		stride, n := len(z), len(x)/len(z)
@@ -329,7 +329,7 @@ func via[T, W tensor.Elem](r reduction[W], widen func([]W, []T), narrow func([]T
 				}
 			}
 		})
-		r.end(z, n)
+		r.finishAll(z, n)
 	}
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		keep := c.Attrs.Bool("keep_dims")
@@ -370,7 +370,7 @@ func via[T, W tensor.Elem](r reduction[W], widen func([]W, []T), narrow func([]T
 	}
 }
 
-// widenRows sets the rows of dst, which have n elements, to those of src, which are stride apart.
+// widenRows widens rows of n elements from src, where they are stride apart, to dst.
 func widenRows[T, W any](dst []W, src []T, n, stride int, widen func([]W, []T)) {
 	if n == stride {
 		widen(dst, src[:len(dst)])

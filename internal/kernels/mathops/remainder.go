@@ -2,12 +2,13 @@ package mathops
 
 import "math"
 
-// remainder is math.Mod: x less a multiple of y, with the sign of x and smaller than y. Below 2^52,
-// the quotient as it is rounded has the right integer part or, next to an integer, one more than
-// that; what is left of x is a number that float64 has, so that it is found without an error.
+// remainder computes math.Mod: x minus a multiple of y, with the sign of x and smaller than y. If
+// the quotient is below 2^52, its rounded value has the correct integer part, or one more if it is
+// next to an integer. The remainder of that multiple is representable in float64, so FMA computes
+// it exactly.
 func remainder(x, y float64) float64 {
 	q := math.Trunc(x / y)
-	// also of zeros and of what is infinite or no number
+	// Also taken if a value is zero, infinite or NaN.
 	if !(math.Abs(q) < 1<<52 && math.Abs(y) <= math.MaxFloat64) {
 		return math.Mod(x, y)
 	}
@@ -18,7 +19,7 @@ func remainder(x, y float64) float64 {
 	return math.Copysign(m, x)
 }
 
-// floorMod is the remainder of the division that rounds down: it has the sign of y.
+// floorMod returns the remainder of the division that rounds down. It has the sign of y.
 func floorMod(x, y float64) float64 {
 	m := remainder(x, y)
 	if m != 0 && (m < 0) != (y < 0) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRemainder compares bits with Go's own, for special values, numbers next to multiples, and
-// bits at random.
+// TestRemainder compares bits with math.Mod for special values, numbers next to multiples, and
+// random bits.
 func TestRemainder(t *testing.T) {
 	check := func(x, y float64) {
 		got, want := remainder(x, y), math.Mod(x, y)

@@ -12,15 +12,15 @@ import (
 )
 
 func init() {
-	sorted("SegmentSum", "Adds up neighbouring rows of data with one segment id; ids are sorted.", numberTypes, elementwise.Add, 0, false)
-	sorted("SegmentProd", "Multiplies neighbouring rows of data with one segment id; ids are sorted.", numberTypes, elementwise.Mul, 1, false)
-	sorted("SegmentMean", "The mean of neighbouring rows of data with one segment id; ids are sorted.", numberTypes, elementwise.Add, 0, true)
-	sorted("SegmentMax", "The largest elements of neighbouring rows of data with one segment id; ids are sorted.", realTypes, elementwise.Max, 0, false)
-	sorted("SegmentMin", "The smallest elements of neighbouring rows of data with one segment id; ids are sorted.", realTypes, elementwise.Min, 0, false)
+	sorted("SegmentSum", "Sums the rows of data with equal segment ids. The ids are sorted.", numberTypes, elementwise.Add, 0, false)
+	sorted("SegmentProd", "Multiplies the rows of data with equal segment ids. The ids are sorted.", numberTypes, elementwise.Mul, 1, false)
+	sorted("SegmentMean", "Computes the mean of the rows of data with equal segment ids. The ids are sorted.", numberTypes, elementwise.Add, 0, true)
+	sorted("SegmentMax", "Computes the maximum of the rows of data with equal segment ids. The ids are sorted.", realTypes, elementwise.Max, 0, false)
+	sorted("SegmentMin", "Computes the minimum of the rows of data with equal segment ids. The ids are sorted.", realTypes, elementwise.Min, 0, false)
 }
 
-// sorted registers an operation that combines rows with equal, ascending segment ids. Ids that do
-// not occur make rows of the value gap.
+// sorted registers an operation that combines rows with equal, ascending segment ids. Segments
+// without rows have the value gap.
 func sorted(name, doc, types string, op elementwise.Op, gap float64, mean bool) {
 	t := kernel.Table{}
 	runs[float32](t, op, gap, mean)
@@ -98,7 +98,7 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 			row := z[int(ids[lo])*size : int(filled)*size]
 			copy(row, x[lo*size:hi*size])
 			for ; hi < len(ids) && ids[hi] == ids[lo]; hi++ {
-				combine(row, x[hi*size:(hi+1)*size], row) // of what cannot be compared, the later
+				combine(row, x[hi*size:(hi+1)*size], row) // with NaN, the later operand wins
 			}
 			if mean && hi-lo > 1 {
 				d.divide(row, hi-lo)
@@ -109,11 +109,12 @@ func runs[T tensor.Elem](t kernel.Table, op elementwise.Op, gap float64, mean bo
 	})
 }
 
-// divider divides rows of a type by numbers, which are often the same as before.
+// divider divides rows by a number. It keeps the divisors of the last call, which are often the
+// same.
 type divider[T tensor.Elem] struct {
-	dtype tensor.DType
-	by    []T // n, as often as a row has elements
-	n     int
+	dtype    tensor.DType
+	divisors []T // n, once per element of a row
+	n        int
 }
 
 func (d *divider[T]) divide(row []T, n int) {
@@ -122,13 +123,13 @@ func (d *divider[T]) divide(row []T, n int) {
 		return
 	}
 	if n != d.n {
-		if d.by == nil {
-			d.by = make([]T, len(row))
+		if d.divisors == nil {
+			d.divisors = make([]T, len(row))
 		}
-		fill(d.by, numberOf[T](d.dtype, float64(n)))
+		fill(d.divisors, numberOf[T](d.dtype, float64(n)))
 		d.n = n
 	}
-	elementwise.Arithmetic[T](elementwise.Div)(row, row, d.by)
+	elementwise.Arithmetic[T](elementwise.Div)(row, row, d.divisors)
 }
 
 func checkSorted(data, segmentIDs *tensor.Tensor, ids []int64) error {
@@ -158,13 +159,13 @@ func checkSorted(data, segmentIDs *tensor.Tensor, ids []int64) error {
 }
 
 func fill[T any](z []T, v T) {
-	const seed, most = 16, 1024 // what is repeated stays in the first cache
-	n := min(len(z), seed)
+	const first, maxCopy = 16, 1024 // the copied part stays in the L1 cache
+	n := min(len(z), first)
 	for i := range z[:n] {
 		z[i] = v
 	}
 	for n < len(z) {
-		n += copy(z[n:], z[:min(n, most)])
+		n += copy(z[n:], z[:min(n, maxCopy)])
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// segmentScale gives the factor of a segment by its number of rows.
+// segmentScale returns the factor of a segment with n rows.
 type segmentScale func(n int) float64
 
 func scaleSum(int) float64     { return 1 }
@@ -27,9 +27,9 @@ func init() {
 		name, doc, types string
 		scale            segmentScale
 	}{
-		{"SparseSegmentSum", "Adds up the rows of data that indices list, by segments of sorted ids", "realnumbertype", scaleSum},
-		{"SparseSegmentMean", "The mean of the rows of data that indices list, by segments of sorted ids", floats, scaleMean},
-		{"SparseSegmentSqrtN", "Adds up the rows of data that indices list, by segments of sorted ids, and divides by the root of their number",
+		{"SparseSegmentSum", "Sums the rows of data selected by indices in each segment of sorted ids", "realnumbertype", scaleSum},
+		{"SparseSegmentMean", "Computes the mean of the rows of data selected by indices in each segment of sorted ids", floats, scaleMean},
+		{"SparseSegmentSqrtN", "Sums the rows of data selected by indices in each segment of sorted ids and divides by the square root of their number",
 			floats, scaleSqrtN},
 	} {
 		registerSegments(s.name, s.doc, s.types, s.scale)
@@ -51,7 +51,7 @@ func registerSegments(name, doc, types string, scale segmentScale) {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: name + "WithNumSegments", Doc: doc + ", of which there are num_segments.",
+			Name: name + "WithNumSegments", Doc: doc + ". There are num_segments segments.",
 			In: append(slices.Clone(in), "num_segments: Tnumsegments"), Out: []string{"output: T"},
 			Attrs: slices.Concat(attrs, []string{"Tnumsegments: {int32, int64} = int32"}, last),
 			Shape: func(c *opdef.ShapeContext) error {
@@ -66,7 +66,7 @@ func registerSegments(name, doc, types string, scale segmentScale) {
 	})
 }
 
-// rowCount returns the number of rows that input 3 gives, if it is known.
+// rowCount returns the number of rows in input 3, if it is known.
 func rowCount(c *opdef.ShapeContext, name string) (int64, error) {
 	if err := shapefn.CheckRanks(c, 3, 0); err != nil {
 		return shapefn.Unknown, err
@@ -123,7 +123,7 @@ func segmentsOf[T elementwise.Real](t kernel.Table, scale segmentScale) {
 		}
 		z := tensor.Values[T](out)
 		gatherscatter.Add(z, tensor.Values[T](ctx.Input(0)), s.ids.Rows, s.list.Rows, s.width)
-		from, to, factor := 0, 0, 1.0 // segments that wait to be multiplied by the same
+		from, to, factor := 0, 0, 1.0 // range of segments with the same pending factor
 		s.each(func(segment int, listed []int64) {
 			if f := scale(len(listed)); f != factor || segment != to {
 				scaleBy(z[from*s.width:to*s.width], factor)
@@ -136,7 +136,7 @@ func segmentsOf[T elementwise.Real](t kernel.Table, scale segmentScale) {
 	})
 }
 
-// scaleBy multiplies by f, rounding once.
+// scaleBy multiplies by f and rounds once.
 func scaleBy[T elementwise.Real](x []T, f float64) {
 	if f == 1 {
 		return
@@ -156,7 +156,7 @@ func scaleBy[T elementwise.Real](x []T, f float64) {
 	}
 }
 
-// shortSegments adds up in float32 and rounds once.
+// shortSegments sums in float32 and rounds once.
 func shortSegments[H elementwise.Short](scale segmentScale) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		s, out, err := readSegments(ctx)
@@ -182,15 +182,15 @@ func shortSegments[H elementwise.Short](scale segmentScale) kernel.Func {
 	}
 }
 
-// sparseSegments are the listed rows of a sparse segment operation, with the segment of each.
+// sparseSegments holds the row numbers of a sparse segment operation and the segment of each.
 type sparseSegments struct {
 	list, ids gatherscatter.List
-	limit     int // rows of the data
-	count     int // segments
+	limit     int // number of rows in data
+	count     int // number of segments
 	width     int
 }
 
-// release gives back the lists, if there are any.
+// release frees the lists. s may be nil.
 func (s *sparseSegments) release() {
 	if s != nil {
 		s.list.Release()
@@ -198,8 +198,8 @@ func (s *sparseSegments) release() {
 	}
 }
 
-// readSegments checks the inputs of a sparse segment operation and makes its output, of zeros. What
-// it returns is released after an error, too.
+// readSegments checks the inputs of a sparse segment operation and allocates its zeroed output. The
+// caller must release the result, also after an error.
 func readSegments(ctx *kernel.Context) (*sparseSegments, *tensor.Tensor, error) {
 	data, indices, ids := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 	given := int64(-1)
@@ -262,7 +262,7 @@ func checkLists(indices, ids *tensor.Tensor) error {
 	return nil
 }
 
-// check checks ids and rows, segment by segment.
+// check checks the segment ids and row numbers, segment by segment.
 func (s *sparseSegments) check() error {
 	ids := s.ids.Rows
 	for lo := 0; lo < len(ids); {
@@ -283,7 +283,7 @@ func (s *sparseSegments) check() error {
 	return nil
 }
 
-// end returns the end of the segment that starts at a place of the list.
+// end returns the end of the segment that starts at lo.
 func (s *sparseSegments) end(lo int) int {
 	ids := s.ids.Rows
 	hi := lo + 1
@@ -293,7 +293,7 @@ func (s *sparseSegments) end(lo int) int {
 	return hi
 }
 
-// each calls f for every segment that has rows.
+// each calls f for each non-empty segment.
 func (s *sparseSegments) each(f func(segment int, listed []int64)) {
 	for lo := 0; lo < len(s.ids.Rows); {
 		hi := s.end(lo)

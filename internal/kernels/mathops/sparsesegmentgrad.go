@@ -17,7 +17,7 @@ func registerSegmentGrads(name string, scale segmentScale) {
 	attrs := []string{"T: " + floats, "Tidx: {int32, int64} = int32", "Tsegmentids: {int32, int64} = int32"}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: name + "Grad", Doc: "The gradient of " + name + " for its data, which has output_dim0 rows.",
+			Name: name + "Grad", Doc: "Computes the gradient of " + name + " with respect to its data, which has output_dim0 rows.",
 			In: append(slices.Clone(in), "output_dim0: int32"), Out: []string{"output: T"}, Attrs: attrs,
 			Shape: func(c *opdef.ShapeContext) error {
 				n, err := rowCount(c, "output_dim0")
@@ -31,7 +31,7 @@ func registerSegmentGrads(name string, scale segmentScale) {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: name + "GradV2", Doc: "The gradient of " + name + " for its data: the rows that are not zero, and which they are.",
+			Name: name + "GradV2", Doc: "Computes the gradient of " + name + " with respect to its data: the nonzero rows and their indices.",
 			In: append(slices.Clone(in), "dense_output_dim0: int32"), Out: []string{"output: T", "sorted_unique_indices: Tidx"}, Attrs: attrs,
 			Shape: func(c *opdef.ShapeContext) error {
 				c.Out[1] = shapefn.Of(shapefn.Unknown)
@@ -45,15 +45,15 @@ func registerSegmentGrads(name string, scale segmentScale) {
 	})
 }
 
-// segmentGrad is what both forms of the gradient need: for each place in the lists, the row of the
-// output that it adds to and the segment whose gradient it adds.
+// segmentGrad is the input of both forms of the gradient. Entry i adds the gradient of segment
+// ids[i] to row targets[i] of the output.
 type segmentGrad struct {
 	targets, ids []int64
-	scales       []float64 // of each segment
+	scales       []float64 // factor of each segment
 	width        int
 }
 
-// prepareGrad checks the inputs of a gradient, makes its outputs, and returns nil if there is
+// prepareGrad checks the inputs of a gradient and allocates its outputs. It returns nil if there is
 // nothing to add.
 type prepareGrad func(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.Tensor, error)
 
@@ -77,7 +77,7 @@ func addSegments[T elementwise.Float](scale segmentScale, prepare prepareGrad) k
 	}
 }
 
-// addShortSegments adds up in float32 and rounds once.
+// addShortSegments sums in float32 and rounds once.
 func addShortSegments[H elementwise.Short](scale segmentScale, prepare prepareGrad) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		g, out, err := prepare(ctx, scale)
@@ -103,8 +103,8 @@ func addScaled[T elementwise.Float](g *segmentGrad, z, x []T) {
 	}
 }
 
-// gradLists reads and checks the inputs of a gradient that has rows rows; ok is false if there is
-// nothing to add.
+// gradLists reads and checks the inputs of a gradient with n rows, the value of the input named
+// rows. ok is false if there is nothing to add.
 func gradLists(ctx *kernel.Context, scale segmentScale, rows string) (g *segmentGrad, n int64, ok bool, err error) {
 	grad, indices, ids, dim := ctx.Input(0), ctx.Input(1), ctx.Input(2), ctx.Input(3)
 	switch {
@@ -128,7 +128,7 @@ func gradLists(ctx *kernel.Context, scale segmentScale, rows string) (g *segment
 	return g, n, true, g.check(n, int64(grad.Dim(0)), scale)
 }
 
-// check looks at all places and finds the scales.
+// check checks all entries and computes the scales.
 func (g *segmentGrad) check(rows, count int64, scale segmentScale) error {
 	if g.ids[len(g.ids)-1]+1 > count {
 		return status.InvalidArgumentf("Invalid number of segments")

@@ -18,18 +18,17 @@ const numberTypes = "{float32, float64, int32, uint8, int16, int8, complex64, in
 const realTypes = "{float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64}"
 
 func init() {
-	unsorted("UnsortedSegmentSum", "Adds up the rows of data that have the same segment id.", numberTypes,
+	unsorted("UnsortedSegmentSum", "Sums the rows of data with the same segment id.", numberTypes,
 		"{int16, int32, int64}", elementwise.Add, zero)
 	const index = "{int32, int64}"
-	unsorted("UnsortedSegmentProd", "Multiplies the rows of data that have the same segment id.", numberTypes, index, elementwise.Mul, one)
-	unsorted("UnsortedSegmentMax", "The largest elements of the rows of data that have the same segment id.", realTypes, index,
+	unsorted("UnsortedSegmentProd", "Multiplies the rows of data with the same segment id.", numberTypes, index, elementwise.Mul, one)
+	unsorted("UnsortedSegmentMax", "Computes the maximum of the rows of data with the same segment id.", realTypes, index,
 		elementwise.Max, lowest)
-	unsorted("UnsortedSegmentMin", "The smallest elements of the rows of data that have the same segment id.", realTypes, index,
+	unsorted("UnsortedSegmentMin", "Computes the minimum of the rows of data with the same segment id.", realTypes, index,
 		elementwise.Min, highest)
 }
 
-// unsorted registers an operation that combines rows by their segment ids; ids below zero are
-// passed over.
+// unsorted registers an operation that combines rows by segment id. Negative ids are skipped.
 func unsorted(name, doc, types, index string, op elementwise.Op, start func(tensor.DType) float64) {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -72,7 +71,7 @@ func unsortedShape(c *opdef.ShapeContext) error {
 func zero(tensor.DType) float64 { return 0 }
 func one(tensor.DType) float64  { return 1 }
 
-// lowest returns the smallest number of a type, which segments without rows get.
+// lowest returns the smallest value of a type, the result for segments without rows.
 func lowest(d tensor.DType) float64 {
 	if d.IsFloating() {
 		return -largestFinite(d)
@@ -156,7 +155,7 @@ func segments[T tensor.Elem](t kernel.Table, op elementwise.Op, start func(tenso
 		}
 		z, x := tensor.Values[T](out), tensor.Values[T](data)
 		fill(z, first)
-		if len(x) == 0 { // segments are not looked at then
+		if len(x) == 0 { // the ids are not checked
 			return nil
 		}
 		size := int(data.Shape()[k:].NumElements())
@@ -183,7 +182,7 @@ func outOfRange(ids *tensor.Tensor, i int, id, n int64) error {
 	return status.InvalidArgumentf("segment_ids%s = %d is out of range [0, %d)", intarg.Position(ids.Shape(), i), id, n)
 }
 
-// addNumbers adds numbers to their segments, for the commonest types.
+// addNumbers adds scalars to their segments for the most common types.
 func addNumbers(out, data, ids *tensor.Tensor, n int64) (done bool, err error) {
 	var bad int
 	switch out.DType() {
@@ -211,8 +210,8 @@ func addListed[T elementwise.Real](sums, x, ids *tensor.Tensor) int {
 	return addEach(tensor.Values[T](sums), tensor.Values[T](x), intarg.Values(ids))
 }
 
-// addEach adds every number to the sum that ids names. It returns the place of the first id that is
-// too large, or -1.
+// addEach adds each element of x to the sum that ids selects. It returns the position of the first
+// id that is too large, or -1.
 func addEach[T elementwise.Real, I int32 | int64](sums, x []T, ids []I) int {
 	x = x[:len(ids)]
 	for i, id := range ids {
@@ -225,7 +224,7 @@ func addEach[T elementwise.Real, I int32 | int64](sums, x []T, ids []I) int {
 	return -1
 }
 
-// firstValue returns what a segment without rows has.
+// firstValue returns the value of a segment without rows.
 func firstValue[T tensor.Elem](dtype tensor.DType, start func(tensor.DType) float64) T {
 	switch v := start(dtype); {
 	case dtype == tensor.Int64 && v >= math.MaxInt64:

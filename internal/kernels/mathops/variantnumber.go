@@ -8,10 +8,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// variantNumber is a number that a variant holds by itself.
+// variantNumber is a number in a variant.
 type variantNumber[T any] struct {
 	value T
-	name  string // of the type, as it travels
+	name  string // type name in the encoded form
 	sum   func(x, y T) T
 }
 
@@ -24,8 +24,8 @@ func init() {
 
 func plus[T int32 | float32 | float64](x, y T) T { return x + y }
 
-// registerVariantNumber registers variants that travel as the bytes of one number in the order of
-// the machine.
+// registerVariantNumber registers a variant type whose encoded form is the bytes of one number in
+// native byte order.
 func registerVariantNumber[T any](name string, sum func(x, y T) T) {
 	tensor.RegisterVariant(name, func(v tensor.EncodedVariant) (any, error) {
 		n := variantNumber[T]{name: name, sum: sum}
@@ -37,7 +37,7 @@ func registerVariantNumber[T any](name string, sum func(x, y T) T) {
 	})
 }
 
-// EncodeVariant returns the form in which the number travels.
+// EncodeVariant returns the encoded form of the number.
 func (n variantNumber[T]) EncodeVariant() (tensor.EncodedVariant, error) {
 	b, err := wire.Append(nil, wire.LittleEndian, n.value)
 	return tensor.EncodedVariant{TypeName: n.name, Metadata: b}, err
@@ -58,7 +58,7 @@ func (n variantNumber[T]) ZerosLike() (any, error) {
 	return variantNumber[T]{name: n.name, sum: n.sum}, nil
 }
 
-// String prints the number with up to six digits.
+// String formats the number with up to six significant digits.
 func (n variantNumber[T]) String() string {
 	switch v := any(n.value).(type) {
 	case float32, float64:

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The bytes and texts are those of TensorFlow 2.21.0.
+// TestVariantNumbers compares with the bytes and texts of TensorFlow 2.21.0.
 func TestVariantNumbers(t *testing.T) {
 	for _, c := range []struct {
 		name, bytes, text, twice, zero string
