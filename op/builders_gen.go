@@ -35,7 +35,7 @@ func Abort(s *Scope, optional ...AbortAttr) *graph.Node {
 	return s.Add("Abort", nil, attrs)
 }
 
-// Abs: The absolute value of every element.
+// Abs computes the absolute value of each element.
 //
 //	x    T
 //	→
@@ -109,7 +109,7 @@ func AccumulatorTakeGradient(s *Scope, handle Output, numRequired Output, dtype 
 	return out(s.Add("AccumulatorTakeGradient", []Arg{One(handle), One(numRequired)}, attrs), 0)
 }
 
-// Acos: The inverse cosine of every element.
+// Acos computes the inverse cosine of each element.
 //
 //	x    T
 //	→
@@ -122,7 +122,7 @@ func Acos(s *Scope, x Output) Output {
 	return out(s.Add("Acos", []Arg{One(x)}, nil), 0)
 }
 
-// Acosh: The inverse hyperbolic cosine of every element.
+// Acosh computes the inverse hyperbolic cosine of each element.
 //
 //	x    T
 //	→
@@ -135,7 +135,7 @@ func Acosh(s *Scope, x Output) Output {
 	return out(s.Add("Acosh", []Arg{One(x)}, nil), 0)
 }
 
-// Add adds two tensors element by element, with broadcasting; strings are joined.
+// Add adds two tensors element by element, with broadcasting. Strings are concatenated.
 //
 //	x    T
 //	y    T
@@ -291,7 +291,7 @@ func AllKeepDims(value bool) AllAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// All: Whether all elements along dimensions are true. keep_dims leaves them with size 1.
+// All returns whether all elements along dimensions are true. keep_dims keeps them with size 1.
 //
 //	input             bool
 //	reductionIndices  Tidx
@@ -352,7 +352,7 @@ func AngleTout(value tensor.DType) AngleAttr {
 	return func(a opdef.Attrs) { a["Tout"] = value }
 }
 
-// Angle: The argument of every element, in radians.
+// Angle computes the argument of each element, in radians.
 //
 //	input   T
 //	→
@@ -570,7 +570,7 @@ func AnyKeepDims(value bool) AnyAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// Any: Whether any element along dimensions is true. keep_dims leaves them with size 1.
+// Any returns whether any element along dimensions is true. keep_dims keeps them with size 1.
 //
 //	input             bool
 //	reductionIndices  Tidx
@@ -1168,7 +1168,7 @@ func ApproximateEqualTolerance(value float32) ApproximateEqualAttr {
 	return func(a opdef.Attrs) { a["tolerance"] = value }
 }
 
-// ApproximateEqual: Whether |x-y| is at most tolerance, for tensors of one shape.
+// ApproximateEqual returns whether |x-y| is at most tolerance, element by element, for tensors of one shape.
 //
 //	x    T
 //	y    T
@@ -1194,7 +1194,7 @@ func ArgMaxOutputType(value tensor.DType) ArgMaxAttr {
 	return func(a opdef.Attrs) { a["output_type"] = value }
 }
 
-// ArgMax: The position of the largest element along a dimension, the first of several.
+// ArgMax returns the index of the largest element along a dimension, the first one if several are equal.
 //
 //	input      T
 //	dimension  Tidx  []
@@ -1222,7 +1222,7 @@ func ArgMinOutputType(value tensor.DType) ArgMinAttr {
 	return func(a opdef.Attrs) { a["output_type"] = value }
 }
 
-// ArgMin: The position of the smallest element along a dimension, the first of several.
+// ArgMin returns the index of the smallest element along a dimension, the first one if several are equal.
 //
 //	input      T
 //	dimension  Tidx  []
@@ -1287,7 +1287,7 @@ func AsString(s *Scope, input Output, optional ...AsStringAttr) Output {
 	return out(s.Add("AsString", []Arg{One(input)}, attrs), 0)
 }
 
-// Asin: The inverse sine of every element.
+// Asin computes the inverse sine of each element.
 //
 //	x    T
 //	→
@@ -1300,7 +1300,7 @@ func Asin(s *Scope, x Output) Output {
 	return out(s.Add("Asin", []Arg{One(x)}, nil), 0)
 }
 
-// Asinh: The inverse hyperbolic sine of every element.
+// Asinh computes the inverse hyperbolic sine of each element.
 //
 //	x    T
 //	→
@@ -1516,7 +1516,7 @@ func AssignVariableOp(s *Scope, resource Output, value Output, optional ...Assig
 	return s.Add("AssignVariableOp", []Arg{One(resource), One(value)}, attrs)
 }
 
-// Atan: The inverse tangent of every element.
+// Atan computes the inverse tangent of each element.
 //
 //	x    T
 //	→
@@ -1529,7 +1529,7 @@ func Atan(s *Scope, x Output) Output {
 	return out(s.Add("Atan", []Arg{One(x)}, nil), 0)
 }
 
-// Atan2: The angle of the point (x, y), element by element, with broadcasting.
+// Atan2 computes the angle of the point (x, y), element by element, with broadcasting.
 //
 //	y    T
 //	x    T
@@ -1543,7 +1543,7 @@ func Atan2(s *Scope, y Output, x Output) Output {
 	return out(s.Add("Atan2", []Arg{One(y), One(x)}, nil), 0)
 }
 
-// Atanh: The inverse hyperbolic tangent of every element.
+// Atanh computes the inverse hyperbolic tangent of each element.
 //
 //	x    T
 //	→
@@ -2193,7 +2193,7 @@ func BatchMatMulGradY(value bool) BatchMatMulAttr {
 	return func(a opdef.Attrs) { a["grad_y"] = value }
 }
 
-// BatchMatMul multiplies the matrices in the last two dimensions of x and y, whose other dimensions are equal.
+// BatchMatMul multiplies the matrices in the last two dimensions of x and y. The other dimensions must be equal.
 //
 //	x       T  […,?,?]
 //	y       T  […,?,?]
@@ -2234,7 +2234,7 @@ func BatchMatMulV2GradY(value bool) BatchMatMulV2Attr {
 	return func(a opdef.Attrs) { a["grad_y"] = value }
 }
 
-// BatchMatMulV2 multiplies the matrices in the last two dimensions of x and y; the other dimensions are broadcast.
+// BatchMatMulV2 multiplies the matrices in the last two dimensions of x and y. The other dimensions are broadcast.
 //
 //	x       T  […,?,?]
 //	y       T  […,?,?]
@@ -2275,7 +2275,7 @@ func BatchMatMulV3GradY(value bool) BatchMatMulV3Attr {
 	return func(a opdef.Attrs) { a["grad_y"] = value }
 }
 
-// BatchMatMulV3 is BatchMatMulV2 for inputs whose types may differ from each other and from that of the output.
+// BatchMatMulV3 computes BatchMatMulV2 for inputs and an output of different types.
 //
 //	x       Ta  […,?,?]
 //	y       Tb  […,?,?]
@@ -2374,7 +2374,7 @@ func BatchToSpaceND(s *Scope, input Output, blockShape Output, crops Output) Out
 	return out(s.Add("BatchToSpaceND", []Arg{One(input), One(blockShape), One(crops)}, nil), 0)
 }
 
-// BesselI0: The modified Bessel function of the first kind of order 0.
+// BesselI0 computes the modified Bessel function of the first kind of order 0.
 //
 //	x    T
 //	→
@@ -2387,7 +2387,7 @@ func BesselI0(s *Scope, x Output) Output {
 	return out(s.Add("BesselI0", []Arg{One(x)}, nil), 0)
 }
 
-// BesselI0e: The modified Bessel function of the first kind of order 0, times e^-|x|.
+// BesselI0e computes the modified Bessel function of the first kind of order 0, times e^-|x|.
 //
 //	x    T
 //	→
@@ -2400,7 +2400,7 @@ func BesselI0e(s *Scope, x Output) Output {
 	return out(s.Add("BesselI0e", []Arg{One(x)}, nil), 0)
 }
 
-// BesselI1: The modified Bessel function of the first kind of order 1.
+// BesselI1 computes the modified Bessel function of the first kind of order 1.
 //
 //	x    T
 //	→
@@ -2413,7 +2413,7 @@ func BesselI1(s *Scope, x Output) Output {
 	return out(s.Add("BesselI1", []Arg{One(x)}, nil), 0)
 }
 
-// BesselI1e: The modified Bessel function of the first kind of order 1, times e^-|x|.
+// BesselI1e computes the modified Bessel function of the first kind of order 1, times e^-|x|.
 //
 //	x    T
 //	→
@@ -2426,7 +2426,7 @@ func BesselI1e(s *Scope, x Output) Output {
 	return out(s.Add("BesselI1e", []Arg{One(x)}, nil), 0)
 }
 
-// BesselJ0: The Bessel function of the first kind of order 0.
+// BesselJ0 computes the Bessel function of the first kind of order 0.
 //
 //	x    T
 //	→
@@ -2439,7 +2439,7 @@ func BesselJ0(s *Scope, x Output) Output {
 	return out(s.Add("BesselJ0", []Arg{One(x)}, nil), 0)
 }
 
-// BesselJ1: The Bessel function of the first kind of order 1.
+// BesselJ1 computes the Bessel function of the first kind of order 1.
 //
 //	x    T
 //	→
@@ -2452,7 +2452,7 @@ func BesselJ1(s *Scope, x Output) Output {
 	return out(s.Add("BesselJ1", []Arg{One(x)}, nil), 0)
 }
 
-// BesselK0: The modified Bessel function of the second kind of order 0.
+// BesselK0 computes the modified Bessel function of the second kind of order 0.
 //
 //	x    T
 //	→
@@ -2465,7 +2465,7 @@ func BesselK0(s *Scope, x Output) Output {
 	return out(s.Add("BesselK0", []Arg{One(x)}, nil), 0)
 }
 
-// BesselK0e: The modified Bessel function of the second kind of order 0, times e^x.
+// BesselK0e computes the modified Bessel function of the second kind of order 0, times e^x.
 //
 //	x    T
 //	→
@@ -2478,7 +2478,7 @@ func BesselK0e(s *Scope, x Output) Output {
 	return out(s.Add("BesselK0e", []Arg{One(x)}, nil), 0)
 }
 
-// BesselK1: The modified Bessel function of the second kind of order 1.
+// BesselK1 computes the modified Bessel function of the second kind of order 1.
 //
 //	x    T
 //	→
@@ -2491,7 +2491,7 @@ func BesselK1(s *Scope, x Output) Output {
 	return out(s.Add("BesselK1", []Arg{One(x)}, nil), 0)
 }
 
-// BesselK1e: The modified Bessel function of the second kind of order 1, times e^x.
+// BesselK1e computes the modified Bessel function of the second kind of order 1, times e^x.
 //
 //	x    T
 //	→
@@ -2504,7 +2504,7 @@ func BesselK1e(s *Scope, x Output) Output {
 	return out(s.Add("BesselK1e", []Arg{One(x)}, nil), 0)
 }
 
-// BesselY0: The Bessel function of the second kind of order 0.
+// BesselY0 computes the Bessel function of the second kind of order 0.
 //
 //	x    T
 //	→
@@ -2517,7 +2517,7 @@ func BesselY0(s *Scope, x Output) Output {
 	return out(s.Add("BesselY0", []Arg{One(x)}, nil), 0)
 }
 
-// BesselY1: The Bessel function of the second kind of order 1.
+// BesselY1 computes the Bessel function of the second kind of order 1.
 //
 //	x    T
 //	→
@@ -2530,7 +2530,7 @@ func BesselY1(s *Scope, x Output) Output {
 	return out(s.Add("BesselY1", []Arg{One(x)}, nil), 0)
 }
 
-// Betainc: The regularized incomplete beta function I_x(a, b); scalars go with all elements of the others.
+// Betainc computes the regularized incomplete beta function I_x(a, b). Scalars are broadcast.
 //
 //	a    T
 //	b    T
@@ -2612,7 +2612,7 @@ func BiasAddV1(s *Scope, value Output, bias Output) Output {
 	return out(s.Add("BiasAddV1", []Arg{One(value), One(bias)}, nil), 0)
 }
 
-// Bincount counts how often each number below size is in arr, or adds up the weights that go with them.
+// Bincount counts the occurrences of each integer below size in arr, or sums their weights.
 //
 //	arr      int32
 //	size     int32  []
@@ -2642,7 +2642,7 @@ func Bitcast(s *Scope, input Output, type_ tensor.DType) Output {
 	return out(s.Add("Bitcast", []Arg{One(input)}, attrs), 0)
 }
 
-// BitwiseAnd: The bits that are set in both x and y, with broadcasting.
+// BitwiseAnd computes the bitwise AND of x and y, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -2656,7 +2656,7 @@ func BitwiseAnd(s *Scope, x Output, y Output) Output {
 	return out(s.Add("BitwiseAnd", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// BitwiseOr: The bits that are set in x or y, with broadcasting.
+// BitwiseOr computes the bitwise OR of x and y, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -2670,7 +2670,7 @@ func BitwiseOr(s *Scope, x Output, y Output) Output {
 	return out(s.Add("BitwiseOr", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// BitwiseXor: The bits in which x and y differ, with broadcasting.
+// BitwiseXor computes the bitwise XOR of x and y, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -2904,7 +2904,7 @@ func BroadcastTo(s *Scope, input Output, shape Output) Output {
 	return out(s.Add("BroadcastTo", []Arg{One(input), One(shape)}, nil), 0)
 }
 
-// Bucketize: The number of boundaries that are not greater than each element.
+// Bucketize returns, for each element, the number of boundaries that are not greater than it.
 //
 //	input   T
 //	→
@@ -3229,7 +3229,7 @@ func CastTruncate(value bool) CastAttr {
 	return func(a opdef.Attrs) { a["Truncate"] = value }
 }
 
-// Cast converts every element to type DstT. Truncate makes conversions to a narrower floating type drop bits instead of rounding.
+// Cast converts each element to type DstT. With Truncate, conversions to a narrower floating-point type truncate instead of round.
 //
 //	x    SrcT
 //	→
@@ -3247,7 +3247,7 @@ func Cast(s *Scope, x Output, dstT tensor.DType, optional ...CastAttr) Output {
 	return out(s.Add("Cast", []Arg{One(x)}, attrs), 0)
 }
 
-// Ceil: The smallest integer not below every element.
+// Ceil computes the smallest integer not less than each element.
 //
 //	x    T
 //	→
@@ -3356,7 +3356,7 @@ func ChooseFastestDataset(s *Scope, inputDatasets []Output, numExperiments int64
 	return out(s.Add("ChooseFastestDataset", []Arg{Many(inputDatasets)}, attrs), 0)
 }
 
-// ClipByValue moves elements outside of [clip_value_min, clip_value_max] to the nearer bound; bounds are scalars or have the shape of t.
+// ClipByValue clips elements to [clip_value_min, clip_value_max]. The bounds are scalars or have the shape of t.
 //
 //	t             T
 //	clipValueMin  T
@@ -3895,7 +3895,7 @@ func ComplexTout(value tensor.DType) ComplexAttr {
 	return func(a opdef.Attrs) { a["Tout"] = value }
 }
 
-// Complex: Complex numbers from their real and imaginary parts, with broadcasting.
+// Complex returns complex numbers with the given real and imaginary parts, with broadcasting.
 //
 //	real  T
 //	imag  T
@@ -3922,7 +3922,7 @@ func ComplexAbsTout(value tensor.DType) ComplexAbsAttr {
 	return func(a opdef.Attrs) { a["Tout"] = value }
 }
 
-// ComplexAbs: The absolute value of every element.
+// ComplexAbs computes the absolute value of each element.
 //
 //	x    T
 //	→
@@ -4134,7 +4134,7 @@ func ConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.PartialSh
 	return out(s.Add("ConditionalAccumulator", nil, attrs), 0)
 }
 
-// Conj: The complex conjugate of every element.
+// Conj computes the complex conjugate of each element.
 //
 //	input   T
 //	→
@@ -4670,7 +4670,7 @@ func CopyHost(s *Scope, input Output, optional ...CopyHostAttr) Output {
 	return out(s.Add("CopyHost", []Arg{One(input)}, attrs), 0)
 }
 
-// Cos: The cosine of every element, in radians.
+// Cos computes the cosine of each element, in radians.
 //
 //	x    T
 //	→
@@ -4683,7 +4683,7 @@ func Cos(s *Scope, x Output) Output {
 	return out(s.Add("Cos", []Arg{One(x)}, nil), 0)
 }
 
-// Cosh: The hyperbolic cosine of every element.
+// Cosh computes the hyperbolic cosine of each element.
 //
 //	x    T
 //	→
@@ -4814,7 +4814,7 @@ func CropAndResizeGradImage(s *Scope, grads Output, boxes Output, boxInd Output,
 	return out(s.Add("CropAndResizeGradImage", []Arg{One(grads), One(boxes), One(boxInd), One(imageSize)}, attrs), 0)
 }
 
-// Cross: The cross product of the vectors in the last dimension of a and b, which has size 3.
+// Cross computes the cross product of the vectors in the last dimension of a and b, which has size 3.
 //
 //	a        T  […,?]
 //	b        T  […,?]
@@ -4841,7 +4841,7 @@ func CumprodReverse(value bool) CumprodAttr {
 	return func(a opdef.Attrs) { a["reverse"] = value }
 }
 
-// Cumprod: Products of all elements up to each along an axis. exclusive leaves out the element itself, reverse goes from the end.
+// Cumprod computes the cumulative product of elements along an axis. exclusive excludes the element itself, and reverse starts from the end.
 //
 //	x     T
 //	axis  Tidx
@@ -4873,7 +4873,7 @@ func CumsumReverse(value bool) CumsumAttr {
 	return func(a opdef.Attrs) { a["reverse"] = value }
 }
 
-// Cumsum sums of all elements up to each along an axis. exclusive leaves out the element itself, reverse goes from the end.
+// Cumsum computes the cumulative sum of elements along an axis. exclusive excludes the element itself, and reverse starts from the end.
 //
 //	x     T
 //	axis  Tidx
@@ -4905,7 +4905,7 @@ func CumulativeLogsumexpReverse(value bool) CumulativeLogsumexpAttr {
 	return func(a opdef.Attrs) { a["reverse"] = value }
 }
 
-// CumulativeLogsumexp: Logarithms of the sums of exponentials of all elements up to each along an axis. exclusive leaves out the element itself, reverse goes from the end.
+// CumulativeLogsumexp computes the logarithm of the cumulative sum of exponentials along an axis. exclusive excludes the element itself, and reverse starts from the end.
 //
 //	x     T
 //	axis  Tidx
@@ -5115,7 +5115,7 @@ func DatasetToTFRecord(s *Scope, inputDataset Output, filename Output, compressi
 	return s.Add("DatasetToTFRecord", []Arg{One(inputDataset), One(filename), One(compressionType)}, nil)
 }
 
-// Dawsn: Dawson's integral: e^-x² times the integral of e^t² from 0 to x.
+// Dawsn computes Dawson's integral: e^-x² times the integral of e^t² from 0 to x.
 //
 //	x    T
 //	→
@@ -5924,7 +5924,7 @@ func DenseBincountBinaryOutput(value bool) DenseBincountAttr {
 	return func(a opdef.Attrs) { a["binary_output"] = value }
 }
 
-// DenseBincount counts how often each number below size is in a vector or in each row of a matrix, or adds up weights; binary_output only tells whether it is there.
+// DenseBincount counts the occurrences of each integer below size in a vector or in each row of a matrix, or sums their weights. With binary_output, a bin is 1 if the integer occurs.
 //
 //	input    Tidx
 //	size     Tidx  []
@@ -6385,7 +6385,7 @@ func DiagPart(s *Scope, input Output) Output {
 	return out(s.Add("DiagPart", []Arg{One(input)}, nil), 0)
 }
 
-// Digamma: The derivative of the logarithm of the gamma function.
+// Digamma computes the derivative of the logarithm of the gamma function.
 //
 //	x    T
 //	→
@@ -6489,7 +6489,7 @@ func DisableCopyOnRead(s *Scope, resource Output) *graph.Node {
 	return s.Add("DisableCopyOnRead", []Arg{One(resource)}, nil)
 }
 
-// Div divides x by y element by element, with broadcasting; integers are truncated toward zero.
+// Div divides x by y element by element, with broadcasting. Integer quotients are truncated toward zero.
 //
 //	x    T
 //	y    T
@@ -6503,7 +6503,7 @@ func Div(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Div", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// DivNoNan divides x by y, and gives zero where y is zero.
+// DivNoNan divides x by y element by element, with broadcasting. Returns 0 if y is 0.
 //
 //	x    T
 //	y    T
@@ -6683,7 +6683,7 @@ func Eig(s *Scope, input Output, tout tensor.DType, optional ...EigAttr) (e Outp
 	return out(node, 0), out(node, 1)
 }
 
-// Einsum sums products of the elements of one or two operands over the labels that the output does not name; "ij,jk->ik" is a matrix product.
+// Einsum computes an Einstein summation of one or two operands: sums products of elements over the labels that are not in the output. "ij,jk->ik" is a matrix product.
 //
 //	inputs  N tensors of T
 //	→
@@ -6988,7 +6988,7 @@ func EqualIncompatibleShapeError(value bool) EqualAttr {
 	return func(a opdef.Attrs) { a["incompatible_shape_error"] = value }
 }
 
-// Equal: Whether x and y are equal, element by element, with broadcasting.
+// Equal returns whether x and y are equal, element by element, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -7006,7 +7006,7 @@ func Equal(s *Scope, x Output, y Output, optional ...EqualAttr) Output {
 	return out(s.Add("Equal", []Arg{One(x), One(y)}, attrs), 0)
 }
 
-// Erf: The error function of every element.
+// Erf computes the error function of each element.
 //
 //	x    T
 //	→
@@ -7032,7 +7032,7 @@ func Erfc(s *Scope, x Output) Output {
 	return out(s.Add("Erfc", []Arg{One(x)}, nil), 0)
 }
 
-// Erfinv: The inverse of the error function.
+// Erfinv computes the inverse of the error function.
 //
 //	x    T
 //	→
@@ -7053,7 +7053,7 @@ func EuclideanNormKeepDims(value bool) EuclideanNormAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// EuclideanNorm: The root of the sum of squares of elements along dimensions. keep_dims leaves them with size 1.
+// EuclideanNorm computes the square root of the sum of squares of elements along dimensions. keep_dims keeps them with size 1.
 //
 //	input             T
 //	reductionIndices  Tidx
@@ -7747,7 +7747,7 @@ func ExperimentalUniqueDataset(s *Scope, inputDataset Output, outputTypes []tens
 	return out(s.Add("ExperimentalUniqueDataset", []Arg{One(inputDataset)}, attrs), 0)
 }
 
-// Expint: The exponential integral Ei.
+// Expint computes the exponential integral Ei.
 //
 //	x    T
 //	→
@@ -8560,7 +8560,7 @@ func FlatMapDataset(s *Scope, inputDataset Output, otherArguments []Output, f op
 	return out(s.Add("FlatMapDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
 }
 
-// Floor: The largest integer not above every element.
+// Floor computes the largest integer not greater than each element.
 //
 //	x    T
 //	→
@@ -8587,7 +8587,7 @@ func FloorDiv(s *Scope, x Output, y Output) Output {
 	return out(s.Add("FloorDiv", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// FloorMod: Remainder of the division that rounds toward minus infinity: it has the sign of y.
+// FloorMod computes the remainder of the division that rounds toward minus infinity. It has the sign of y.
 //
 //	x    T
 //	y    T
@@ -8781,7 +8781,7 @@ func FractionalMaxPoolGrad(s *Scope, origInput Output, origOutput Output, outBac
 	return out(s.Add("FractionalMaxPoolGrad", []Arg{One(origInput), One(origOutput), One(outBackprop), One(rowPoolingSequence), One(colPoolingSequence)}, attrs), 0)
 }
 
-// FresnelCos: The integral of cos(πt²/2) from 0 to x.
+// FresnelCos computes the integral of cos(πt²/2) from 0 to x.
 //
 //	x    T
 //	→
@@ -8794,7 +8794,7 @@ func FresnelCos(s *Scope, x Output) Output {
 	return out(s.Add("FresnelCos", []Arg{One(x)}, nil), 0)
 }
 
-// FresnelSin: The integral of sin(πt²/2) from 0 to x.
+// FresnelSin computes the integral of sin(πt²/2) from 0 to x.
 //
 //	x    T
 //	→
@@ -9455,7 +9455,7 @@ func GraphDefVersion(s *Scope) Output {
 	return out(s.Add("GraphDefVersion", nil, nil), 0)
 }
 
-// Greater: Whether x > y, element by element, with broadcasting.
+// Greater returns whether x > y, element by element, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -9469,7 +9469,7 @@ func Greater(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Greater", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// GreaterEqual: Whether x >= y, element by element, with broadcasting.
+// GreaterEqual returns whether x >= y, element by element, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -9647,7 +9647,7 @@ func HistogramFixedWidthDtype(value tensor.DType) HistogramFixedWidthAttr {
 	return func(a opdef.Attrs) { a["dtype"] = value }
 }
 
-// HistogramFixedWidth counts the values that fall into each of nbins equal parts of value_range; those outside count in the outermost.
+// HistogramFixedWidth counts the values in each of nbins equal parts of value_range. Values outside are counted in the outermost bins.
 //
 //	values      T
 //	valueRange  T      [?]
@@ -9918,7 +9918,7 @@ func If(s *Scope, cond Output, input []Output, tout []tensor.DType, thenBranch o
 	return outArg(s.Add("If", []Arg{One(cond), Many(input)}, attrs), "output")
 }
 
-// Igamma: The regularized lower incomplete gamma function P(a, x).
+// Igamma computes the regularized lower incomplete gamma function P(a, x).
 //
 //	a    T
 //	x    T
@@ -9932,7 +9932,7 @@ func Igamma(s *Scope, a Output, x Output) Output {
 	return out(s.Add("Igamma", []Arg{One(a), One(x)}, nil), 0)
 }
 
-// IgammaGradA: The derivative of Igamma by a.
+// IgammaGradA computes the derivative of Igamma with respect to a.
 //
 //	a    T
 //	x    T
@@ -9946,7 +9946,7 @@ func IgammaGradA(s *Scope, a Output, x Output) Output {
 	return out(s.Add("IgammaGradA", []Arg{One(a), One(x)}, nil), 0)
 }
 
-// Igammac: The regularized upper incomplete gamma function Q(a, x).
+// Igammac computes the regularized upper incomplete gamma function Q(a, x).
 //
 //	a    T
 //	x    T
@@ -9994,7 +9994,7 @@ func ImagTout(value tensor.DType) ImagAttr {
 	return func(a opdef.Attrs) { a["Tout"] = value }
 }
 
-// Imag: The imaginary part of every element.
+// Imag computes the imaginary part of each element.
 //
 //	input   T
 //	→
@@ -10395,7 +10395,7 @@ func InvGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("InvGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
 
-// Invert inverts every bit of every element.
+// Invert inverts all bits of each element.
 //
 //	x    T
 //	→
@@ -10421,7 +10421,7 @@ func InvertPermutation(s *Scope, x Output) Output {
 	return out(s.Add("InvertPermutation", []Arg{One(x)}, nil), 0)
 }
 
-// IsFinite: Whether every element is finite.
+// IsFinite returns whether each element is finite.
 //
 //	x    T
 //	→
@@ -10434,7 +10434,7 @@ func IsFinite(s *Scope, x Output) Output {
 	return out(s.Add("IsFinite", []Arg{One(x)}, nil), 0)
 }
 
-// IsInf: Whether every element is infinite.
+// IsInf returns whether each element is infinite.
 //
 //	x    T
 //	→
@@ -10447,7 +10447,7 @@ func IsInf(s *Scope, x Output) Output {
 	return out(s.Add("IsInf", []Arg{One(x)}, nil), 0)
 }
 
-// IsNan: Whether every element is not a number.
+// IsNan returns whether each element is NaN.
 //
 //	x    T
 //	→
@@ -10966,7 +10966,7 @@ func LearnedUnigramCandidateSampler(s *Scope, trueClasses Output, numTrue int64,
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// LeftShift shifts the bits of x left by y, kept within the width of the type, with broadcasting.
+// LeftShift shifts x left by y bits, with broadcasting. y is clamped to the width of the type.
 //
 //	x    T
 //	y    T
@@ -11018,7 +11018,7 @@ func LegacyParallelInterleaveDatasetV2(s *Scope, inputDataset Output, otherArgum
 	return out(s.Add("LegacyParallelInterleaveDatasetV2", []Arg{One(inputDataset), Many(otherArguments), One(cycleLength), One(blockLength), One(bufferOutputElements), One(prefetchInputElements)}, attrs), 0)
 }
 
-// Less: Whether x < y, element by element, with broadcasting.
+// Less returns whether x < y, element by element, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -11032,7 +11032,7 @@ func Less(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Less", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// LessEqual: Whether x <= y, element by element, with broadcasting.
+// LessEqual returns whether x <= y, element by element, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -11046,7 +11046,7 @@ func LessEqual(s *Scope, x Output, y Output) Output {
 	return out(s.Add("LessEqual", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// Lgamma: The logarithm of the absolute value of the gamma function of every element.
+// Lgamma computes the logarithm of the absolute value of the gamma function of each element.
 //
 //	x    T
 //	→
@@ -11205,7 +11205,7 @@ func LoadDataset(s *Scope, path Output, readerFuncOtherArgs []Output, outputType
 	return out(s.Add("LoadDataset", []Arg{One(path), Many(readerFuncOtherArgs)}, attrs), 0)
 }
 
-// Log: The natural logarithm of every element.
+// Log computes the natural logarithm of each element.
 //
 //	x    T
 //	→
@@ -11295,7 +11295,7 @@ func LogUniformCandidateSampler(s *Scope, trueClasses Output, numTrue int64, num
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// LogicalAnd: Whether x and y are both true, element by element, with broadcasting.
+// LogicalAnd returns whether x and y are both true, element by element, with broadcasting.
 //
 //	x    bool
 //	y    bool
@@ -11305,7 +11305,7 @@ func LogicalAnd(s *Scope, x Output, y Output) Output {
 	return out(s.Add("LogicalAnd", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// LogicalNot: Whether x is false, element by element.
+// LogicalNot returns whether x is false, element by element.
 //
 //	x    bool
 //	→
@@ -11314,7 +11314,7 @@ func LogicalNot(s *Scope, x Output) Output {
 	return out(s.Add("LogicalNot", []Arg{One(x)}, nil), 0)
 }
 
-// LogicalOr: Whether x or y is true, element by element, with broadcasting.
+// LogicalOr returns whether x or y is true, element by element, with broadcasting.
 //
 //	x    bool
 //	y    bool
@@ -11959,7 +11959,7 @@ func MatMulGradB(value bool) MatMulAttr {
 	return func(a opdef.Attrs) { a["grad_b"] = value }
 }
 
-// MatMul multiplies matrix a [m, k] by matrix b [k, n], each transposed first if the attribute says so.
+// MatMul multiplies matrix a [m, k] by matrix b [k, n]. transpose_a and transpose_b transpose a matrix first.
 //
 //	a        T  [?,?]
 //	b        T  [?,?]
@@ -12340,7 +12340,7 @@ func MaxKeepDims(value bool) MaxAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// Max: The largest of elements along dimensions. keep_dims leaves them with size 1.
+// Max computes the maximum of elements along dimensions. keep_dims keeps them with size 1.
 //
 //	input             T
 //	reductionIndices  Tidx
@@ -12757,7 +12757,7 @@ func MaxPoolWithArgmax(s *Scope, input Output, ksize []int64, strides []int64, p
 	return out(node, 0), out(node, 1)
 }
 
-// Maximum: The larger of x and y, element by element, with broadcasting.
+// Maximum computes the larger of x and y, element by element, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -12779,7 +12779,7 @@ func MeanKeepDims(value bool) MeanAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// Mean: The mean of elements along dimensions. keep_dims leaves them with size 1.
+// Mean computes the mean of elements along dimensions. keep_dims keeps them with size 1.
 //
 //	input             T
 //	reductionIndices  Tidx
@@ -12897,7 +12897,7 @@ func MinKeepDims(value bool) MinAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// Min: The smallest of elements along dimensions. keep_dims leaves them with size 1.
+// Min computes the minimum of elements along dimensions. keep_dims keeps them with size 1.
 //
 //	input             T
 //	reductionIndices  Tidx
@@ -12916,7 +12916,7 @@ func Min(s *Scope, input Output, reductionIndices Output, optional ...MinAttr) O
 	return out(s.Add("Min", []Arg{One(input), One(reductionIndices)}, attrs), 0)
 }
 
-// Minimum: The smaller of x and y, element by element, with broadcasting.
+// Minimum computes the smaller of x and y, element by element, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -12964,7 +12964,7 @@ func MirrorPadGrad(s *Scope, input Output, paddings Output, mode string) Output 
 	return out(s.Add("MirrorPadGrad", []Arg{One(input), One(paddings)}, attrs), 0)
 }
 
-// Mod: Remainder of the division that truncates toward zero: it has the sign of x.
+// Mod computes the remainder of the division that truncates toward zero. It has the sign of x.
 //
 //	x    T
 //	y    T
@@ -13028,7 +13028,7 @@ func Mul(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Mul", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// MulNoNan multiplies x by y, and gives zero where y is zero, even if x is infinite or not a number.
+// MulNoNan multiplies x by y element by element, with broadcasting. Returns 0 if y is 0, even if x is infinite or NaN.
 //
 //	x    T
 //	y    T
@@ -13440,7 +13440,7 @@ func MutexV2(s *Scope, optional ...MutexV2Attr) Output {
 	return out(s.Add("MutexV2", nil, attrs), 0)
 }
 
-// Ndtri: The quantile function of the standard normal distribution.
+// Ndtri computes the quantile function of the standard normal distribution.
 //
 //	x    T
 //	→
@@ -13466,7 +13466,7 @@ func NearestNeighbors(s *Scope, points Output, centers Output, k Output) (neares
 	return out(node, 0), out(node, 1)
 }
 
-// Neg negates every element.
+// Neg negates each element.
 //
 //	x    T
 //	→
@@ -13479,7 +13479,7 @@ func Neg(s *Scope, x Output) Output {
 	return out(s.Add("Neg", []Arg{One(x)}, nil), 0)
 }
 
-// NextAfter: The number next to x1 in the direction of x2, with broadcasting.
+// NextAfter returns the next representable value of x1 in the direction of x2, with broadcasting.
 //
 //	x1      T
 //	x2      T
@@ -13695,7 +13695,7 @@ func NotEqualIncompatibleShapeError(value bool) NotEqualAttr {
 	return func(a opdef.Attrs) { a["incompatible_shape_error"] = value }
 }
 
-// NotEqual: Whether x and y differ, element by element, with broadcasting.
+// NotEqual returns whether x and y differ, element by element, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -15340,7 +15340,7 @@ func PlaceholderWithDefault(s *Scope, input Output, shape tensor.PartialShape) O
 	return out(s.Add("PlaceholderWithDefault", []Arg{One(input)}, attrs), 0)
 }
 
-// Polygamma: Derivative a of the digamma function at x.
+// Polygamma computes the derivative of order a of the digamma function at x.
 //
 //	a    T
 //	x    T
@@ -15354,7 +15354,7 @@ func Polygamma(s *Scope, a Output, x Output) Output {
 	return out(s.Add("Polygamma", []Arg{One(a), One(x)}, nil), 0)
 }
 
-// PopulationCount: The number of bits that are set in every element.
+// PopulationCount computes the number of set bits in each element.
 //
 //	x    T
 //	→
@@ -15367,7 +15367,7 @@ func PopulationCount(s *Scope, x Output) Output {
 	return out(s.Add("PopulationCount", []Arg{One(x)}, nil), 0)
 }
 
-// Pow: x to the power of y, element by element, with broadcasting.
+// Pow computes x to the power of y, element by element, with broadcasting.
 //
 //	x    T
 //	y    T
@@ -15609,7 +15609,7 @@ func ProdKeepDims(value bool) ProdAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// Prod multiplies elements along dimensions. keep_dims leaves them with size 1.
+// Prod multiplies elements along dimensions. keep_dims keeps them with size 1.
 //
 //	input             T
 //	reductionIndices  Tidx
@@ -15992,7 +15992,7 @@ func QuantizedAddToutput(value tensor.DType) QuantizedAddAttr {
 	return func(a opdef.Attrs) { a["Toutput"] = value }
 }
 
-// QuantizedAdd adds numbers that integers stand for. Of two shapes the one must be the end of the other.
+// QuantizedAdd adds quantized tensors. One shape must be a suffix of the other.
 //
 //	x     T1
 //	y     T2
@@ -16234,7 +16234,7 @@ func QuantizedMatMulTactivation(value tensor.DType) QuantizedMatMulAttr {
 	return func(a opdef.Attrs) { a["Tactivation"] = value }
 }
 
-// QuantizedMatMul multiplies two matrices of numbers that integers stand for.
+// QuantizedMatMul multiplies two quantized matrices.
 //
 //	a       T1       [?,?]
 //	b       T2       [?,?]
@@ -16292,7 +16292,7 @@ func QuantizedMulToutput(value tensor.DType) QuantizedMulAttr {
 	return func(a opdef.Attrs) { a["Toutput"] = value }
 }
 
-// QuantizedMul multiplies numbers that integers stand for. Of two shapes the one must be the end of the other.
+// QuantizedMul multiplies quantized tensors. One shape must be a suffix of the other.
 //
 //	x     T1
 //	y     T2
@@ -16863,7 +16863,7 @@ func RaggedBincountBinaryOutput(value bool) RaggedBincountAttr {
 	return func(a opdef.Attrs) { a["binary_output"] = value }
 }
 
-// RaggedBincount is DenseBincount for the rows of a ragged tensor.
+// RaggedBincount computes DenseBincount for the rows of a ragged tensor.
 //
 //	splits   int64
 //	values   Tidx
@@ -17237,7 +17237,7 @@ func RandomGamma(s *Scope, shape Output, alpha Output, optional ...RandomGammaAt
 	return out(s.Add("RandomGamma", []Arg{One(shape), One(alpha)}, attrs), 0)
 }
 
-// RandomGammaGrad: The derivative of a sample of a gamma distribution by the shape alpha.
+// RandomGammaGrad computes the derivative of a sample of a gamma distribution with respect to the shape alpha.
 //
 //	alpha   T
 //	sample  T
@@ -17806,7 +17806,7 @@ func RealTout(value tensor.DType) RealAttr {
 	return func(a opdef.Attrs) { a["Tout"] = value }
 }
 
-// Real: The real part of every element.
+// Real computes the real part of each element.
 //
 //	input   T
 //	→
@@ -20176,7 +20176,7 @@ func RewriteDataset(s *Scope, inputDataset Output, rewriteName Output, outputTyp
 	return out(s.Add("RewriteDataset", []Arg{One(inputDataset), One(rewriteName)}, attrs), 0)
 }
 
-// RightShift shifts the bits of x right by y, kept within the width of the type, with broadcasting; signed types keep their sign.
+// RightShift shifts x right by y bits, with broadcasting. y is clamped to the width of the type. Shifts of signed types are arithmetic.
 //
 //	x    T
 //	y    T
@@ -20190,7 +20190,7 @@ func RightShift(s *Scope, x Output, y Output) Output {
 	return out(s.Add("RightShift", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// Rint: The integer nearest to every element, the even one of two.
+// Rint rounds each element to the nearest integer, and halves to the even one.
 //
 //	x    T
 //	→
@@ -20240,7 +20240,7 @@ func Roll(s *Scope, input Output, shift Output, axis Output) Output {
 	return out(s.Add("Roll", []Arg{One(input), One(shift), One(axis)}, nil), 0)
 }
 
-// Round: The integer nearest to every element, the even one of two.
+// Round rounds each element to the nearest integer, and halves to the even one.
 //
 //	x    T
 //	→
@@ -20253,7 +20253,7 @@ func Round(s *Scope, x Output) Output {
 	return out(s.Add("Round", []Arg{One(x)}, nil), 0)
 }
 
-// Rsqrt: The reciprocal of the square root of every element.
+// Rsqrt computes the reciprocal of the square root of each element.
 //
 //	x    T
 //	→
@@ -20266,7 +20266,7 @@ func Rsqrt(s *Scope, x Output) Output {
 	return out(s.Add("Rsqrt", []Arg{One(x)}, nil), 0)
 }
 
-// RsqrtGrad: Gradient of Rsqrt: -dy*y³/2, and 0 where dy is.
+// RsqrtGrad computes the gradient of Rsqrt: -dy*y³/2, and 0 if dy is 0.
 //
 //	y    T
 //	dy   T
@@ -21168,7 +21168,7 @@ func SdcaShrinkL1(s *Scope, weights []Output, l1 float32, l2 float32) *graph.Nod
 	return s.Add("SdcaShrinkL1", []Arg{Many(weights)}, attrs)
 }
 
-// SegmentMax: The largest elements of neighbouring rows of data with one segment id; ids are sorted.
+// SegmentMax computes the maximum of the rows of data with equal segment ids. The ids are sorted.
 //
 //	data        T         […,?]
 //	segmentIds  Tindices  [?]
@@ -21183,7 +21183,7 @@ func SegmentMax(s *Scope, data Output, segmentIds Output) Output {
 	return out(s.Add("SegmentMax", []Arg{One(data), One(segmentIds)}, nil), 0)
 }
 
-// SegmentMean: The mean of neighbouring rows of data with one segment id; ids are sorted.
+// SegmentMean computes the mean of the rows of data with equal segment ids. The ids are sorted.
 //
 //	data        T         […,?]
 //	segmentIds  Tindices  [?]
@@ -21198,7 +21198,7 @@ func SegmentMean(s *Scope, data Output, segmentIds Output) Output {
 	return out(s.Add("SegmentMean", []Arg{One(data), One(segmentIds)}, nil), 0)
 }
 
-// SegmentMin: The smallest elements of neighbouring rows of data with one segment id; ids are sorted.
+// SegmentMin computes the minimum of the rows of data with equal segment ids. The ids are sorted.
 //
 //	data        T         […,?]
 //	segmentIds  Tindices  [?]
@@ -21213,7 +21213,7 @@ func SegmentMin(s *Scope, data Output, segmentIds Output) Output {
 	return out(s.Add("SegmentMin", []Arg{One(data), One(segmentIds)}, nil), 0)
 }
 
-// SegmentProd multiplies neighbouring rows of data with one segment id; ids are sorted.
+// SegmentProd multiplies the rows of data with equal segment ids. The ids are sorted.
 //
 //	data        T         […,?]
 //	segmentIds  Tindices  [?]
@@ -21228,7 +21228,7 @@ func SegmentProd(s *Scope, data Output, segmentIds Output) Output {
 	return out(s.Add("SegmentProd", []Arg{One(data), One(segmentIds)}, nil), 0)
 }
 
-// SegmentSum adds up neighbouring rows of data with one segment id; ids are sorted.
+// SegmentSum sums the rows of data with equal segment ids. The ids are sorted.
 //
 //	data        T         […,?]
 //	segmentIds  Tindices  [?]
@@ -21759,7 +21759,7 @@ func Sigmoid(s *Scope, x Output) Output {
 	return out(s.Add("Sigmoid", []Arg{One(x)}, nil), 0)
 }
 
-// SigmoidGrad: Gradient of Sigmoid: dy*y*(1 - y).
+// SigmoidGrad computes the gradient of Sigmoid: dy*y*(1 - y).
 //
 //	y    T
 //	dy   T
@@ -21786,7 +21786,7 @@ func Sign(s *Scope, x Output) Output {
 	return out(s.Add("Sign", []Arg{One(x)}, nil), 0)
 }
 
-// Sin: The sine of every element, in radians.
+// Sin computes the sine of each element, in radians.
 //
 //	x    T
 //	→
@@ -21799,7 +21799,7 @@ func Sin(s *Scope, x Output) Output {
 	return out(s.Add("Sin", []Arg{One(x)}, nil), 0)
 }
 
-// Sinh: The hyperbolic sine of every element.
+// Sinh computes the hyperbolic sine of each element.
 //
 //	x    T
 //	→
@@ -22820,7 +22820,7 @@ func SparseBincountBinaryOutput(value bool) SparseBincountAttr {
 	return func(a opdef.Attrs) { a["binary_output"] = value }
 }
 
-// SparseBincount is DenseBincount for the values of a sparse tensor.
+// SparseBincount computes DenseBincount for the values of a sparse tensor.
 //
 //	indices     int64
 //	values      Tidx
@@ -23116,7 +23116,7 @@ func SparseMatMulBIsSparse(value bool) SparseMatMulAttr {
 	return func(a opdef.Attrs) { a["b_is_sparse"] = value }
 }
 
-// SparseMatMul multiplies matrices of float32 or bfloat16, many of whose elements may be zero, to float32.
+// SparseMatMul multiplies matrices of float32 or bfloat16, which may have many zeros, to float32.
 //
 //	a        Ta       [?,?]
 //	b        Tb       [?,?]
@@ -23441,7 +23441,7 @@ func SparseSegmentMeanSparseGradient(value bool) SparseSegmentMeanAttr {
 	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
 }
 
-// SparseSegmentMean: The mean of the rows of data that indices list, by segments of sorted ids.
+// SparseSegmentMean computes the mean of the rows of data selected by indices in each segment of sorted ids.
 //
 //	data        T            […,?]
 //	indices     Tidx         [?]
@@ -23462,7 +23462,7 @@ func SparseSegmentMean(s *Scope, data Output, indices Output, segmentIds Output,
 	return out(s.Add("SparseSegmentMean", []Arg{One(data), One(indices), One(segmentIds)}, attrs), 0)
 }
 
-// SparseSegmentMeanGrad: The gradient of SparseSegmentMean for its data, which has output_dim0 rows.
+// SparseSegmentMeanGrad computes the gradient of SparseSegmentMean with respect to its data, which has output_dim0 rows.
 //
 //	grad        T            […,?]
 //	indices     Tidx         [?]
@@ -23480,7 +23480,7 @@ func SparseSegmentMeanGrad(s *Scope, grad Output, indices Output, segmentIds Out
 	return out(s.Add("SparseSegmentMeanGrad", []Arg{One(grad), One(indices), One(segmentIds), One(outputDim0)}, nil), 0)
 }
 
-// SparseSegmentMeanGradV2: The gradient of SparseSegmentMean for its data: the rows that are not zero, and which they are.
+// SparseSegmentMeanGradV2 computes the gradient of SparseSegmentMean with respect to its data: the nonzero rows and their indices.
 //
 //	grad                 T            […,?]
 //	indices              Tidx         [?]
@@ -23508,7 +23508,7 @@ func SparseSegmentMeanWithNumSegmentsSparseGradient(value bool) SparseSegmentMea
 	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
 }
 
-// SparseSegmentMeanWithNumSegments: The mean of the rows of data that indices list, by segments of sorted ids, of which there are num_segments.
+// SparseSegmentMeanWithNumSegments computes the mean of the rows of data selected by indices in each segment of sorted ids. There are num_segments segments.
 //
 //	data         T             […,?]
 //	indices      Tidx          [?]
@@ -23539,7 +23539,7 @@ func SparseSegmentSqrtNSparseGradient(value bool) SparseSegmentSqrtNAttr {
 	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
 }
 
-// SparseSegmentSqrtN adds up the rows of data that indices list, by segments of sorted ids, and divides by the root of their number.
+// SparseSegmentSqrtN sums the rows of data selected by indices in each segment of sorted ids and divides by the square root of their number.
 //
 //	data        T            […,?]
 //	indices     Tidx         [?]
@@ -23560,7 +23560,7 @@ func SparseSegmentSqrtN(s *Scope, data Output, indices Output, segmentIds Output
 	return out(s.Add("SparseSegmentSqrtN", []Arg{One(data), One(indices), One(segmentIds)}, attrs), 0)
 }
 
-// SparseSegmentSqrtNGrad: The gradient of SparseSegmentSqrtN for its data, which has output_dim0 rows.
+// SparseSegmentSqrtNGrad computes the gradient of SparseSegmentSqrtN with respect to its data, which has output_dim0 rows.
 //
 //	grad        T            […,?]
 //	indices     Tidx         [?]
@@ -23578,7 +23578,7 @@ func SparseSegmentSqrtNGrad(s *Scope, grad Output, indices Output, segmentIds Ou
 	return out(s.Add("SparseSegmentSqrtNGrad", []Arg{One(grad), One(indices), One(segmentIds), One(outputDim0)}, nil), 0)
 }
 
-// SparseSegmentSqrtNGradV2: The gradient of SparseSegmentSqrtN for its data: the rows that are not zero, and which they are.
+// SparseSegmentSqrtNGradV2 computes the gradient of SparseSegmentSqrtN with respect to its data: the nonzero rows and their indices.
 //
 //	grad                 T            […,?]
 //	indices              Tidx         [?]
@@ -23606,7 +23606,7 @@ func SparseSegmentSqrtNWithNumSegmentsSparseGradient(value bool) SparseSegmentSq
 	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
 }
 
-// SparseSegmentSqrtNWithNumSegments adds up the rows of data that indices list, by segments of sorted ids, and divides by the root of their number, of which there are num_segments.
+// SparseSegmentSqrtNWithNumSegments sums the rows of data selected by indices in each segment of sorted ids and divides by the square root of their number. There are num_segments segments.
 //
 //	data         T             […,?]
 //	indices      Tidx          [?]
@@ -23637,7 +23637,7 @@ func SparseSegmentSumSparseGradient(value bool) SparseSegmentSumAttr {
 	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
 }
 
-// SparseSegmentSum adds up the rows of data that indices list, by segments of sorted ids.
+// SparseSegmentSum sums the rows of data selected by indices in each segment of sorted ids.
 //
 //	data        T            […,?]
 //	indices     Tidx         [?]
@@ -23658,7 +23658,7 @@ func SparseSegmentSum(s *Scope, data Output, indices Output, segmentIds Output, 
 	return out(s.Add("SparseSegmentSum", []Arg{One(data), One(indices), One(segmentIds)}, attrs), 0)
 }
 
-// SparseSegmentSumGrad: The gradient of SparseSegmentSum for its data, which has output_dim0 rows.
+// SparseSegmentSumGrad computes the gradient of SparseSegmentSum with respect to its data, which has output_dim0 rows.
 //
 //	grad        T            […,?]
 //	indices     Tidx         [?]
@@ -23676,7 +23676,7 @@ func SparseSegmentSumGrad(s *Scope, grad Output, indices Output, segmentIds Outp
 	return out(s.Add("SparseSegmentSumGrad", []Arg{One(grad), One(indices), One(segmentIds), One(outputDim0)}, nil), 0)
 }
 
-// SparseSegmentSumGradV2: The gradient of SparseSegmentSum for its data: the rows that are not zero, and which they are.
+// SparseSegmentSumGradV2 computes the gradient of SparseSegmentSum with respect to its data: the nonzero rows and their indices.
 //
 //	grad                 T            […,?]
 //	indices              Tidx         [?]
@@ -23704,7 +23704,7 @@ func SparseSegmentSumWithNumSegmentsSparseGradient(value bool) SparseSegmentSumW
 	return func(a opdef.Attrs) { a["sparse_gradient"] = value }
 }
 
-// SparseSegmentSumWithNumSegments adds up the rows of data that indices list, by segments of sorted ids, of which there are num_segments.
+// SparseSegmentSumWithNumSegments sums the rows of data selected by indices in each segment of sorted ids. There are num_segments segments.
 //
 //	data         T             […,?]
 //	indices      Tidx          [?]
@@ -24000,7 +24000,7 @@ func SparseToSparseSetOperation(s *Scope, set1Indices Output, set1Values Output,
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// Spence: Spence's integral, the dilogarithm of 1-x.
+// Spence computes Spence's integral, the dilogarithm of 1-x.
 //
 //	x    T
 //	→
@@ -24047,7 +24047,7 @@ func SplitV(s *Scope, value Output, sizeSplits Output, splitDim Output, numSplit
 	return outArg(s.Add("SplitV", []Arg{One(value), One(sizeSplits), One(splitDim)}, attrs), "output")
 }
 
-// Sqrt: The square root of every element.
+// Sqrt computes the square root of each element.
 //
 //	x    T
 //	→
@@ -24060,7 +24060,7 @@ func Sqrt(s *Scope, x Output) Output {
 	return out(s.Add("Sqrt", []Arg{One(x)}, nil), 0)
 }
 
-// SqrtGrad: Gradient of Sqrt: dy/(2y), and 0 where dy is.
+// SqrtGrad computes the gradient of Sqrt: dy/(2y), and 0 if dy is 0.
 //
 //	y    T
 //	dy   T
@@ -24074,7 +24074,7 @@ func SqrtGrad(s *Scope, y Output, dy Output) Output {
 	return out(s.Add("SqrtGrad", []Arg{One(y), One(dy)}, nil), 0)
 }
 
-// Square: The square of every element.
+// Square computes the square of each element.
 //
 //	x    T
 //	→
@@ -24087,7 +24087,7 @@ func Square(s *Scope, x Output) Output {
 	return out(s.Add("Square", []Arg{One(x)}, nil), 0)
 }
 
-// SquaredDifference squares the difference of x and y; for complex types, multiplies it by its conjugate.
+// SquaredDifference computes the square of x - y. For complex types, it multiplies the difference by its conjugate.
 //
 //	x    T
 //	y    T
@@ -25801,7 +25801,7 @@ func SumKeepDims(value bool) SumAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// Sum sums elements along dimensions. keep_dims leaves them with size 1.
+// Sum sums elements along dimensions. keep_dims keeps them with size 1.
 //
 //	input             T
 //	reductionIndices  Tidx
@@ -26103,7 +26103,7 @@ func TakeWhileDataset(s *Scope, inputDataset Output, otherArguments []Output, pr
 	return out(s.Add("TakeWhileDataset", []Arg{One(inputDataset), Many(otherArguments)}, attrs), 0)
 }
 
-// Tan: The tangent of every element, in radians.
+// Tan computes the tangent of each element, in radians.
 //
 //	x    T
 //	→
@@ -26116,7 +26116,7 @@ func Tan(s *Scope, x Output) Output {
 	return out(s.Add("Tan", []Arg{One(x)}, nil), 0)
 }
 
-// Tanh: The hyperbolic tangent of every element.
+// Tanh computes the hyperbolic tangent of each element.
 //
 //	x    T
 //	→
@@ -26129,7 +26129,7 @@ func Tanh(s *Scope, x Output) Output {
 	return out(s.Add("Tanh", []Arg{One(x)}, nil), 0)
 }
 
-// TanhGrad: Gradient of Tanh: dy*(1 - y²).
+// TanhGrad computes the gradient of Tanh: dy*(1 - y²).
 //
 //	y    T
 //	dy   T
@@ -27854,7 +27854,7 @@ func TridiagonalSolve(s *Scope, diagonals Output, rhs Output, optional ...Tridia
 	return out(s.Add("TridiagonalSolve", []Arg{One(diagonals), One(rhs)}, attrs), 0)
 }
 
-// TruncateDiv divides integers x by y element by element, with broadcasting, and drops the fraction.
+// TruncateDiv divides integers x by y element by element, with broadcasting, and truncates toward zero.
 //
 //	x    T
 //	y    T
@@ -27868,7 +27868,7 @@ func TruncateDiv(s *Scope, x Output, y Output) Output {
 	return out(s.Add("TruncateDiv", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// TruncateMod: Remainder of the division that truncates toward zero: it has the sign of x.
+// TruncateMod computes the remainder of the division that truncates toward zero. It has the sign of x.
 //
 //	x    T
 //	y    T
@@ -28848,7 +28848,7 @@ func UnsortedSegmentJoin(s *Scope, inputs Output, segmentIds Output, numSegments
 	return out(s.Add("UnsortedSegmentJoin", []Arg{One(inputs), One(segmentIds), One(numSegments)}, attrs), 0)
 }
 
-// UnsortedSegmentMax: The largest elements of the rows of data that have the same segment id.
+// UnsortedSegmentMax computes the maximum of the rows of data with the same segment id.
 //
 //	data         T
 //	segmentIds   Tindices
@@ -28865,7 +28865,7 @@ func UnsortedSegmentMax(s *Scope, data Output, segmentIds Output, numSegments Ou
 	return out(s.Add("UnsortedSegmentMax", []Arg{One(data), One(segmentIds), One(numSegments)}, nil), 0)
 }
 
-// UnsortedSegmentMin: The smallest elements of the rows of data that have the same segment id.
+// UnsortedSegmentMin computes the minimum of the rows of data with the same segment id.
 //
 //	data         T
 //	segmentIds   Tindices
@@ -28882,7 +28882,7 @@ func UnsortedSegmentMin(s *Scope, data Output, segmentIds Output, numSegments Ou
 	return out(s.Add("UnsortedSegmentMin", []Arg{One(data), One(segmentIds), One(numSegments)}, nil), 0)
 }
 
-// UnsortedSegmentProd multiplies the rows of data that have the same segment id.
+// UnsortedSegmentProd multiplies the rows of data with the same segment id.
 //
 //	data         T
 //	segmentIds   Tindices
@@ -28899,7 +28899,7 @@ func UnsortedSegmentProd(s *Scope, data Output, segmentIds Output, numSegments O
 	return out(s.Add("UnsortedSegmentProd", []Arg{One(data), One(segmentIds), One(numSegments)}, nil), 0)
 }
 
-// UnsortedSegmentSum adds up the rows of data that have the same segment id.
+// UnsortedSegmentSum sums the rows of data with the same segment id.
 //
 //	data         T
 //	segmentIds   Tindices
@@ -29417,7 +29417,7 @@ func WriteSummary(s *Scope, writer Output, step Output, tensor_ Output, tag Outp
 	return s.Add("WriteSummary", []Arg{One(writer), One(step), One(tensor_), One(tag), One(summaryMetadata)}, nil)
 }
 
-// Xdivy: x/y, and zero where x is zero.
+// Xdivy computes x/y, and 0 if x is 0.
 //
 //	x    T
 //	y    T
@@ -29431,7 +29431,7 @@ func Xdivy(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Xdivy", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// Xlog1py: x*log(1+y), and zero where x is zero.
+// Xlog1py computes x*log(1+y), and 0 if x is 0.
 //
 //	x    T
 //	y    T
@@ -29445,7 +29445,7 @@ func Xlog1py(s *Scope, x Output, y Output) Output {
 	return out(s.Add("Xlog1py", []Arg{One(x), One(y)}, nil), 0)
 }
 
-// Xlogy: x*log(y), and zero where x is zero.
+// Xlogy computes x*log(y), and 0 if x is 0.
 //
 //	x    T
 //	y    T
@@ -29472,7 +29472,7 @@ func ZerosLike(s *Scope, x Output) Output {
 	return out(s.Add("ZerosLike", []Arg{One(x)}, nil), 0)
 }
 
-// Zeta: The Hurwitz zeta function.
+// Zeta computes the Hurwitz zeta function.
 //
 //	x    T
 //	q    T
