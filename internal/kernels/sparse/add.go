@@ -18,9 +18,10 @@ const numbers = "T: {float32, float64, int32, uint8, int16, int8, complex64, int
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "SparseAdd", Doc: "Adds sparse tensors; sums of two elements that are smaller than a threshold are left out.",
-			In:  []string{"a_indices: int64", "a_values: T", "a_shape: int64", "b_indices: int64", "b_values: T", "b_shape: int64", "thresh: Treal"},
-			Out: []string{"sum_indices: int64", "sum_values: T", "sum_shape: int64"},
+			Name: "SparseAdd",
+			Doc:  "Adds sparse tensors. Sums smaller than the threshold in magnitude are omitted.",
+			In:   []string{"a_indices: int64", "a_values: T", "a_shape: int64", "b_indices: int64", "b_values: T", "b_shape: int64", "thresh: Treal"},
+			Out:  []string{"sum_indices: int64", "sum_values: T", "sum_shape: int64"},
 			Attrs: []string{numbers,
 				"Treal: {float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64}"},
 			Shape: func(c *opdef.ShapeContext) error {
@@ -41,7 +42,7 @@ func init() {
 
 func realSize[T elementwise.Real](v T) float64 { return math.Abs(float64(v)) }
 
-// intSize is the size in the type itself, in which the least integer has none above 0.
+// intSize returns the absolute value in type T, where that of the smallest integer is negative.
 func intSize[T int32 | int64](v T) float64 { return float64(max(v, -v)) }
 
 func signed[T elementwise.Real](v T) float64 { return float64(v) }
@@ -80,7 +81,7 @@ func checkAdd(a, b side, thresh *tensor.Tensor) error {
 	return nil
 }
 
-// add merges two sparse tensors whose indices are in order.
+// add merges two sparse tensors whose indices are ordered.
 func add[T interface {
 	tensor.Elem
 	elementwise.Number

@@ -67,7 +67,7 @@ func concat(ctx *kernel.Context, attr, n int) error {
 	if err != nil {
 		return err
 	}
-	if !anyRows(ctx, n) { // TensorFlow looks no further then
+	if !anyRows(ctx, n) { // TensorFlow skips the remaining checks
 		return putEmpty(ctx, shape)
 	}
 	for i := range parts {
@@ -100,7 +100,7 @@ func anyRows(ctx *kernel.Context, n int) bool {
 	return false
 }
 
-// putEmpty makes the outputs a sparse tensor without elements.
+// putEmpty sets the outputs to a sparse tensor without elements.
 func putEmpty(ctx *kernel.Context, shape tensor.Shape) error {
 	if err := putMatrix(ctx, 0, nil, 0, len(shape)); err != nil {
 		return err
@@ -139,7 +139,7 @@ func checkConcat(ctx *kernel.Context, n int) error {
 	return nil
 }
 
-// concatenatedShape returns the dense shape of parts of the given shapes put together along axis.
+// concatenatedShape returns the dense shape of the concatenation of parts along axis.
 func concatenatedShape(parts []tensor.Shape, axis int) (tensor.Shape, error) {
 	shape := slices.Clone(parts[0])
 	for i, p := range parts[1:] {
@@ -158,8 +158,8 @@ func concatenatedShape(parts []tensor.Shape, axis int) (tensor.Shape, error) {
 	return shape, shape.Check()
 }
 
-// joinParts returns the elements of all parts, one part after the other, at their places along
-// axis. The caller releases the values.
+// joinParts returns the concatenated elements of all parts, with indices shifted along axis. The
+// caller releases the values.
 func joinParts(parts []*coo, shape tensor.Shape, axis int) (*coo, error) {
 	whole := &coo{shape: shape, rank: len(shape)}
 	for _, p := range parts {
@@ -185,7 +185,7 @@ func joinParts(parts []*coo, shape tensor.Shape, axis int) (*coo, error) {
 	return whole, nil
 }
 
-// longs returns 0, 1, … n-1.
+// longs returns 0, 1, …, n-1.
 func longs(n int) []int64 {
 	out := make([]int64, n)
 	for i := range out {

@@ -19,7 +19,7 @@ func init() {
 	register := func(name, of string, in []string, rank func(c *opdef.ShapeContext) (int64, error), read func(*kernel.Context) (*counted, error)) {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
-				Name: name, Doc: "Counts how often each number occurs in the rows of a " + of + " tensor, or adds up weights.", In: in,
+				Name: name, Doc: "Counts the occurrences of each integer in the rows of a " + of + " tensor, or sums their weights.", In: in,
 				Out: []string{"output_indices: int64", "output_values: output_type", "output_dense_shape: int64"}, Attrs: attrs,
 				Shape: func(c *opdef.ShapeContext) error {
 					n, err := rank(c)
@@ -59,10 +59,10 @@ func denseCountRank(c *opdef.ShapeContext) (int64, error) {
 	return int64(out.Rank()), nil
 }
 
-// counted is what is counted: numbers, the row that each is in, and the number of rows.
+// counted is the input of a count: integers, the row of each, and the number of rows.
 type counted struct {
 	numbers []int64
-	rows    []int64 // nil if there is one row, which is no dimension of the result
+	rows    []int64 // nil for a single row, which is no dimension of the result
 	n       int64
 	weights *tensor.Tensor
 }
@@ -176,7 +176,7 @@ func raggedCounted(ctx *kernel.Context) (*counted, error) {
 	return c, nil
 }
 
-// row returns the row of number i.
+// row returns the row of integer i.
 func (c *counted) row(i int64) int64 {
 	if c.rows == nil {
 		return 0
@@ -184,8 +184,8 @@ func (c *counted) row(i int64) int64 {
 	return c.rows[i]
 }
 
-// sorted returns the places of the numbers below a limit, if there is one, by row and then by
-// number.
+// sorted returns the positions of the integers below the limit, if any, ordered by row and then by
+// value.
 func (c *counted) sorted(limit int64) []int64 {
 	var order []int64
 	for i, v := range c.numbers {

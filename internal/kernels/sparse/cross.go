@@ -25,7 +25,8 @@ func init() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "SparseCross", Doc: "Makes the combinations of the values of features in each row, as text or as hashes.", In: in, Out: out("out_type"),
+			Name: "SparseCross",
+			Doc:  "Computes the crosses of the features in each row, as strings or as hashes.", In: in, Out: out("out_type"),
 			Attrs: []string{attrs[0], "hashed_output: bool", "num_buckets: int >= 0", "hash_key: int", attrs[1], attrs[2], "out_type: {int64, string}",
 				"internal_type: {int64, string}"},
 			Shape: shape,
@@ -40,12 +41,14 @@ func init() {
 		}),
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "SparseCrossV2", Doc: "Makes the combinations of the values of features in each row, as text with a separator.",
-		In: with(in, "sep: string"), Out: out("string"), Attrs: attrs, Shape: shape,
+		Name: "SparseCrossV2",
+		Doc:  "Computes the crosses of the features in each row, as strings joined by a separator.",
+		In:   with(in, "sep: string"), Out: out("string"), Attrs: attrs, Shape: shape,
 	}, newCross(joinedWith))
 	kernel.RegisterNew(opdef.Def{
-		Name: "SparseCrossHashed", Doc: "Makes the combinations of the values of features in each row, as hashes; strong ones have a key.",
-		In: with(in, "num_buckets: int64", "strong_hash: bool", "salt: int64"), Out: out("int64"), Attrs: attrs, Shape: shape,
+		Name: "SparseCrossHashed",
+		Doc:  "Computes the crosses of the features in each row, as hashes. Strong hashes use a key.",
+		In:   with(in, "num_buckets: int64", "strong_hash: bool", "salt: int64"), Out: out("int64"), Attrs: attrs, Shape: shape,
 	}, newCross(hashedWith))
 }
 
@@ -70,10 +73,10 @@ func hashedWith(ctx *kernel.Context, _ opdef.Attrs, columns []*featurecross.Colu
 	return featurecross.KeyedHash(columns, [2]uint64{uint64(key[0]), uint64(key[1])}, tensor.Value[bool](strong), intarg.Scalar(buckets)), nil
 }
 
-// crossed are the inputs that are crossed.
+// crossed holds the inputs of a cross.
 type crossed struct {
 	indices, values, shapes, dense []*tensor.Tensor
-	// of SparseCross; Invalid if features of any type can be crossed
+	// Type of the features in SparseCross; Invalid if any type is allowed.
 	internal tensor.DType
 }
 
@@ -150,7 +153,7 @@ func (c *crossed) checkSparse(i int) error {
 	return nil
 }
 
-// columns returns the features: the sparse ones first.
+// columns returns the features, the sparse ones first.
 func (c *crossed) columns(rows int64) (out []*featurecross.Column, err error) {
 	for i, ix := range c.indices {
 		column, err := featurecross.Sparse(ix, c.values[i], rows)
@@ -186,7 +189,7 @@ func newCross[T tensor.Elem](combination func(*kernel.Context, opdef.Attrs, []*f
 	}
 }
 
-// putCrossed makes the outputs the sparse tensor of the combinations.
+// putCrossed sets the outputs to the sparse tensor of the combinations.
 func putCrossed[T tensor.Elem](ctx *kernel.Context, columns []*featurecross.Column, rows int, combine featurecross.Combination[T]) error {
 	splits := make([]int64, rows+1)
 	if len(columns) > 0 {

@@ -13,23 +13,24 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// csrTypeName is TensorFlow's name of variants that hold a matrix in rows.
+// csrTypeName is TensorFlow's type name of variants with a CSR matrix.
 const csrTypeName = "tensorflow::CSRSparseMatrix"
 
 func init() { tensor.RegisterVariant(csrTypeName, decodeCSR) }
 
-// CSR is a sparse matrix, or a batch of them of one shape, in compressed rows: the elements of a
-// row lie together. It is the value of a variant and never modified.
+// CSR is a sparse matrix in compressed sparse row format, or a batch of matrices of one shape. The
+// elements of a row are adjacent. A CSR is the value of a variant and is immutable.
 type CSR struct {
-	shape tensor.Shape // of 2 or 3 dimensions
-	batch []int32      // where the elements of each matrix begin, and at the end their number
-	// for each matrix, where the elements of each of its rows begin in it, and their number
+	shape tensor.Shape // 2 or 3 dimensions
+	batch []int32      // start of each matrix's elements and, at the end, the total number
+	// Start of each row's elements within its matrix, with the number of elements at the end of
+	// each matrix.
 	rows   []int32
-	cols   []int32       // of each element
-	values tensor.Tensor // of each element
+	cols   []int32       // column of each element
+	values tensor.Tensor // value of each element
 }
 
-// csrElem are the types that matrices are made of.
+// csrElem is the constraint of the element types of CSR matrices.
 type csrElem interface {
 	tensor.Elem
 	float32 | float64 | complex64 | complex128
@@ -51,7 +52,7 @@ func part[T csrElem](m *CSR, b int) csrPart[T] {
 	return csrPart[T]{m.rows[b*(h+1) : (b+1)*(h+1)], m.cols[lo:hi], tensor.Values[T](&m.values)[lo:hi], h, m.width()}
 }
 
-// newCSR puts the matrices of a batch together.
+// newCSR combines matrices into a batch.
 func newCSR[T csrElem](shape tensor.Shape, parts []csrPart[T]) (*CSR, error) {
 	m := &CSR{shape: shape, batch: []int32{0}}
 	var vals []T
@@ -67,8 +68,8 @@ func newCSR[T csrElem](shape tensor.Shape, parts []csrPart[T]) (*CSR, error) {
 	return m, err
 }
 
-// EncodeVariant returns the form in which matrices travel: the metadata is a mark that they are
-// valid, and their type.
+// EncodeVariant returns TensorFlow's encoded form. The metadata holds a validity flag and the
+// element type.
 func (m *CSR) EncodeVariant() (tensor.EncodedVariant, error) {
 	meta := binary.LittleEndian.AppendUint32(nil, 1)
 	return tensor.EncodedVariant{
@@ -78,7 +79,7 @@ func (m *CSR) EncodeVariant() (tensor.EncodedVariant, error) {
 }
 
 func decodeCSR(v tensor.EncodedVariant) (any, error) {
-	bad := status.InvalidArgumentf("a variant that holds a sparse matrix cannot be read")
+	bad := status.InvalidArgumentf("malformed variant of a sparse matrix")
 	if len(v.Tensors) != 5 || v.Tensors[0].DType() != tensor.Int64 {
 		return nil, bad
 	}
@@ -95,7 +96,7 @@ func decodeCSR(v tensor.EncodedVariant) (any, error) {
 	return m, nil
 }
 
-// valid reports whether the parts of a matrix fit each other.
+// valid reports whether the components of the matrix are consistent.
 func (m *CSR) valid() bool {
 	n := int64(1)
 	if len(m.shape) == 3 {
@@ -123,7 +124,7 @@ func (m *CSR) valid() bool {
 	return true
 }
 
-// ascending reports whether starts rise from 0 to n.
+// ascending reports whether starts ascend from 0 to n.
 func ascending(starts []int32, n int) bool {
 	for i := 1; i < len(starts); i++ {
 		if starts[i] < starts[i-1] {
@@ -160,7 +161,7 @@ func csrInput(ctx *kernel.Context, i int) (*CSR, error) {
 	return m, nil
 }
 
-// typedInput is csrInput for matrices of elements of type T.
+// typedInput is csrInput for matrices with elements of type T.
 func typedInput[T csrElem](ctx *kernel.Context, i int) (*CSR, error) {
 	m, err := csrInput(ctx, i)
 	if err == nil && m.values.DType() != tensor.DTypeOf[T]() {
@@ -176,7 +177,7 @@ func putCSR(ctx *kernel.Context, m *CSR, err error) error {
 	return err
 }
 
-// csrShape is what is known of the shape of the matrix in input i of a rule.
+// csrShape returns what is known about the shape of the matrix in input i of a shape rule.
 func csrShape(c *opdef.ShapeContext, i int) (shapefn.Shape, error) {
 	if _, err := opdef.WithRank(c.In[i], 0); err != nil {
 		return shapefn.Shape{}, err
@@ -191,7 +192,7 @@ func csrShape(c *opdef.ShapeContext, i int) (shapefn.Shape, error) {
 	return opdef.WithRankAtMost(s, 3)
 }
 
-// setCSR makes output 0 of a rule a matrix of the given type and shape.
+// setCSR sets output 0 of a shape rule to a matrix of the given type and shape.
 func setCSR(c *opdef.ShapeContext, dtype tensor.DType, s shapefn.Shape) {
 	c.Out[0] = shapefn.Of()
 	if len(c.OutHandles) > 0 {
@@ -199,7 +200,7 @@ func setCSR(c *opdef.ShapeContext, dtype tensor.DType, s shapefn.Shape) {
 	}
 }
 
-// byCSR returns a kernel for each type of elements.
+// byCSR returns one kernel per element type.
 func byCSR(attr string, f32, f64, c64, c128 kernel.New) []kernel.Impl {
 	return kernel.ByType(attr, kernel.Table{tensor.Float32: f32, tensor.Float64: f64, tensor.Complex64: c64, tensor.Complex128: c128})
 }
@@ -215,7 +216,7 @@ func conj[T elementwise.Number](v T) T {
 	return v
 }
 
-// conjugated returns v, or a copy of its complex conjugates.
+// conjugated returns v, or a copy with complex conjugates if yes is true.
 func conjugated[T csrElem](v []T, yes bool) []T {
 	if !yes {
 		return v

@@ -26,7 +26,7 @@ func runOp(t *testing.T, op string, attrs opdef.Attrs, in ...tensor.Tensor) tens
 	return outs[0]
 }
 
-// dense is a batch of matrices.
+// dense is a batch of dense matrices.
 type dense struct {
 	n, h, w int
 	vals    []complex128
@@ -34,7 +34,7 @@ type dense struct {
 
 func (d *dense) at(b, i, j int) *complex128 { return &d.vals[(b*d.h+i)*d.w+j] }
 
-// sample makes matrices most of whose elements are zero.
+// sample returns random matrices with mostly zero elements.
 func sample(n, h, w int, seed uint64) *dense {
 	d := &dense{n, h, w, make([]complex128, n*h*w)}
 	for i := range d.vals {
@@ -55,7 +55,7 @@ func (d *dense) tensor(t *testing.T) tensor.Tensor {
 	return out
 }
 
-// csr returns the matrices in compressed rows, after they have been over the wire.
+// csr returns the matrices in CSR format after encoding and decoding them.
 func (d *dense) csr(t *testing.T) tensor.Tensor {
 	t.Helper()
 	var ix []int64
@@ -164,7 +164,7 @@ func TestCSRProducts(t *testing.T) {
 		bit := func(i int) bool { return flags>>i&1 != 0 }
 		left, right, result := operand{bit(0), bit(1)}, operand{bit(2), bit(3)}, operand{bit(4), bit(5)}
 		if left.conj && !left.transpose || right.conj && !right.transpose {
-			continue // an adjoint is transposed too
+			continue // an adjoint must be transposed too
 		}
 		t.Run(fmt.Sprintf("%06b", flags), func(t *testing.T) {
 			a, b := sample(2, 4, 3, uint64(flags)), sample(2, 3, 5, uint64(flags)+99)
@@ -251,7 +251,7 @@ func TestMatricesThatHaveNoFactor(t *testing.T) {
 	}
 }
 
-// TestForgedMatrices decodes matrices whose parts do not fit.
+// TestForgedMatrices decodes matrices with inconsistent components.
 func TestForgedMatrices(t *testing.T) {
 	good := sample(2, 3, 4, 7).csr(t)
 	for _, forged := range []struct {

@@ -15,7 +15,9 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "SparseMatrixSparseCholesky", Doc: "Computes the lower Cholesky factors of symmetric or Hermitian matrices in compressed rows, after a permutation of rows and columns.",
+			Name: "SparseMatrixSparseCholesky",
+			Doc: "Computes the sparse lower Cholesky factors of symmetric or Hermitian CSR matrices " +
+				"after a permutation of rows and columns.",
 			In: []string{"input: variant", "permutation: int32"}, Out: []string{"output: variant"}, Attrs: []string{"type: " + csrTypes},
 			Shape: func(c *opdef.ShapeContext) error {
 				s, err := squareCSR(c)
@@ -32,7 +34,7 @@ func init() {
 	})
 }
 
-// squareCSR returns the shape of the matrix in input 0 of a rule, which must be square.
+// squareCSR returns the shape of the matrix in input 0 of a shape rule, which must be square.
 func squareCSR(c *opdef.ShapeContext) (shapefn.Shape, error) {
 	s, err := csrShape(c, 0)
 	if err == nil && s.RankKnown() {
@@ -95,12 +97,12 @@ func checkPermutation(p []int64) error {
 	return nil
 }
 
-// cholesky factors the matrix whose element i, j is element order[i], order[j] of a, of which the
-// lower triangle counts. Rows are found one after the other; the pattern of each follows from the
-// elimination tree (Liu 1986).
+// cholesky factors the matrix whose element i, j is element order[i], order[j] of a. It reads only
+// the lower triangle. The rows of the factor are computed in order; the pattern of each follows
+// from the elimination tree (Liu 1986).
 func cholesky[T csrElem](a csrPart[T], order []int64) (factor csrPart[T], ok bool) {
 	n := a.height
-	place := make([]int32, n) // of a row of a in the factor
+	place := make([]int32, n) // row of the factor for each row of a
 	for i, r := range order {
 		place[r] = int32(i)
 	}
@@ -148,7 +150,7 @@ func cholesky[T csrElem](a csrPart[T], order []int64) (factor csrPart[T], ok boo
 	return factor, true
 }
 
-// realRoot returns the square root of the real part of v, which must be positive.
+// realRoot returns the square root of the real part of v. ok is false unless it is positive.
 func realRoot[T csrElem](v T) (T, bool) {
 	switch x := any(v).(type) {
 	case complex64:
@@ -163,8 +165,8 @@ func realRoot[T csrElem](v T) (T, bool) {
 	return v, false
 }
 
-// permuted returns the lower triangle after rows and columns have moved to new places, its elements
-// by row in no order.
+// permuted returns the lower triangle after a permutation of rows and columns. The elements of a
+// row are unordered.
 func permuted[T csrElem](a csrPart[T], place []int32) csrPart[T] {
 	out := csrPart[T]{rows: make([]int32, a.height+1), height: a.height, width: a.width}
 	byRow := make([][]int32, a.height)
@@ -176,7 +178,7 @@ func permuted[T csrElem](a csrPart[T], place []int32) csrPart[T] {
 				continue
 			}
 			i, j, v := place[r], place[a.cols[e]], a.vals[e]
-			if i < j { // it fell into the upper triangle
+			if i < j { // the element moved to the upper triangle
 				i, j, v = j, i, conj(v)
 			}
 			byRow[i] = append(byRow[i], int32(len(vals)))

@@ -21,17 +21,19 @@ func init() {
 		kernel.Register(kernel.Op{Def: def, Kernels: byCSR(attr, k, k, k, k)})
 	}
 	register(opdef.Def{
-		Name: "SparseTensorToCSRSparseMatrix", Doc: "Converts a sparse tensor, whose indices are in order, to matrices in compressed rows.",
-		In: []string{"indices: int64", "values: T", "dense_shape: int64"}, Out: []string{"sparse_matrix: variant"},
+		Name: "SparseTensorToCSRSparseMatrix",
+		Doc:  "Converts a sparse tensor with ordered indices to CSR matrices.",
+		In:   []string{"indices: int64", "values: T", "dense_shape: int64"}, Out: []string{"sparse_matrix: variant"},
 		Attrs: []string{"T: " + csrTypes}, Shape: toCSRShape,
 	}, "T", tensorToCSR)
 	register(opdef.Def{
-		Name: "DenseToCSRSparseMatrix", Doc: "Takes the elements at indices, which are in order, to matrices in compressed rows.",
-		In: []string{"dense_input: T", "indices: int64"}, Out: []string{"sparse_output: variant"},
+		Name: "DenseToCSRSparseMatrix",
+		Doc:  "Gathers the elements of dense matrices at ordered indices into CSR matrices.",
+		In:   []string{"dense_input: T", "indices: int64"}, Out: []string{"sparse_output: variant"},
 		Attrs: []string{"T: " + csrTypes}, Shape: denseToCSRShape,
 	}, "T", denseToCSR)
 	register(opdef.Def{
-		Name: "CSRSparseMatrixToSparseTensor", Doc: "Converts matrices in compressed rows to a sparse tensor.",
+		Name: "CSRSparseMatrixToSparseTensor", Doc: "Converts CSR matrices to a sparse tensor.",
 		In: []string{"sparse_matrix: variant"}, Out: []string{"indices: int64", "values: type", "dense_shape: int64"},
 		Attrs: []string{"type: " + csrTypes},
 		Shape: func(c *opdef.ShapeContext) error {
@@ -45,7 +47,7 @@ func init() {
 		},
 	}, "type", csrToTensor)
 	register(opdef.Def{
-		Name: "CSRSparseMatrixToDense", Doc: "Converts matrices in compressed rows to a dense tensor.",
+		Name: "CSRSparseMatrixToDense", Doc: "Converts CSR matrices to a dense tensor.",
 		In: []string{"sparse_input: variant"}, Out: []string{"dense_output: type"}, Attrs: []string{"type: " + csrTypes},
 		Shape: func(c *opdef.ShapeContext) (err error) {
 			c.Out[0], err = csrShape(c, 0)
@@ -53,7 +55,8 @@ func init() {
 		},
 	}, "type", csrToDense)
 	register(opdef.Def{
-		Name: "CSRSparseMatrixComponents", Doc: "Returns the row pointers, columns and values of one matrix of a batch.",
+		Name:  "CSRSparseMatrixComponents",
+		Doc:   "Returns the row pointers, column indices and values of one matrix of a batch.",
 		In:    []string{"csr_sparse_matrix: variant", "index: int32"},
 		Out:   []string{"row_ptrs: int32", "col_inds: int32", "values: type"},
 		Attrs: []string{"type: " + csrTypes},
@@ -68,7 +71,7 @@ func init() {
 		},
 	}, "type", csrComponents)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SparseMatrixNNZ", Doc: "Counts the elements of matrices in compressed rows.",
+		Name: "SparseMatrixNNZ", Doc: "Returns the number of nonzero elements of each CSR matrix.",
 		In: []string{"sparse_matrix: variant"}, Out: []string{"nnz: int32"},
 		Shape: func(c *opdef.ShapeContext) error {
 			s, err := csrShape(c, 0)
@@ -109,8 +112,8 @@ func denseToCSRShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// compress makes matrices of elements with the given indices, which are in order, and values, whose
-// reference it takes.
+// compress returns CSR matrices with elements at the given indices, which are ordered. It takes
+// ownership of values.
 func compress(ix []int64, values tensor.Tensor, shape tensor.Shape) (*CSR, error) {
 	rank, n := len(shape), int64(1)
 	if rank == 3 {
@@ -125,12 +128,12 @@ func compress(ix []int64, values tensor.Tensor, shape tensor.Shape) (*CSR, error
 	case h >= math.MaxInt32 || (h+1)*n > math.MaxInt32:
 		return nil, status.InvalidArgumentf("The csr row index size, computed based on the dense_shape, must be <= Int32Max, but is too large. Current value is %d", (h+1)*n)
 	}
-	// A row costs memory whether it has elements or not: the allocator bounds it.
+	// Each row takes memory even if it has no elements. The allocator bounds the size.
 	pointers, err := tensor.Zeros(tensor.Int32, tensor.Shape{(h + 1) * n})
 	if err != nil {
 		return nil, err
 	}
-	shape = slices.Clone(shape) // it may lie in an input
+	shape = slices.Clone(shape) // it may share memory with an input
 	m := &CSR{shape, make([]int32, n+1), tensor.Values[int32](&pointers), make([]int32, values.NumElements()), values}
 	for i := range m.cols {
 		at, b := ix[i*rank:(i+1)*rank], int64(0)
@@ -192,7 +195,7 @@ func denseToCSR(ctx *kernel.Context) error {
 	return putCSR(ctx, m, err)
 }
 
-// each calls f for every element with its number and index.
+// each calls f for each element with its number and index.
 func (m *CSR) each(f func(i int, at []int64)) {
 	at, h := make([]int64, len(m.shape)), m.height()
 	for b := range m.size() {
@@ -208,7 +211,7 @@ func (m *CSR) each(f func(i int, at []int64)) {
 	}
 }
 
-// csrOf returns the matrix that is input 0, which must be of the type of output i.
+// csrOf returns the matrix in input 0, which must have the type of output i.
 func csrOf(ctx *kernel.Context, i int) (*CSR, error) {
 	m, err := csrInput(ctx, 0)
 	if err == nil && m.values.DType() != ctx.OutputType(i) {

@@ -10,7 +10,9 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SparseMatrixOrderingAMD", Doc: "Finds an order of rows and columns in which Cholesky factors stay sparse, by least degree.",
+		Name: "SparseMatrixOrderingAMD",
+		Doc: "Computes a minimum degree ordering of rows and columns, which keeps Cholesky factors " +
+			"sparse.",
 		In: []string{"input: variant"}, Out: []string{"output: int32"},
 		Shape: func(c *opdef.ShapeContext) error {
 			s, err := squareCSR(c)
@@ -39,9 +41,8 @@ func init() {
 	})
 }
 
-// leastDegree eliminates one row after the other, always one that is connected with the fewest of
-// those that are left, and returns their order. Eliminating a row connects all that it is connected
-// with.
+// leastDegree returns a minimum degree ordering: it repeatedly eliminates the row with the fewest
+// remaining neighbors. Eliminating a row connects all of its neighbors.
 func leastDegree(m *CSR, b int) []int32 {
 	n := m.height()
 	near := make([]map[int32]bool, n)

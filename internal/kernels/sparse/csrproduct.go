@@ -14,7 +14,7 @@ func init() {
 	sides := []string{"transpose_a: bool = false", "transpose_b: bool = false", "adjoint_a: bool = false", "adjoint_b: bool = false"}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "SparseMatrixMatMul", Doc: "Multiplies matrices in compressed rows by dense ones.",
+			Name: "SparseMatrixMatMul", Doc: "Multiplies CSR matrices by dense matrices.",
 			In: []string{"a: variant", "b: T"}, Out: []string{"output: T"},
 			Attrs: slices.Concat([]string{"T: type"}, sides, []string{"transpose_output: bool = false", "conjugate_output: bool = false"}),
 			Shape: csrMatMulShape,
@@ -23,7 +23,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "SparseMatrixSparseMatMul", Doc: "Multiplies matrices in compressed rows.",
+			Name: "SparseMatrixSparseMatMul", Doc: "Multiplies CSR matrices.",
 			In: []string{"a: variant", "b: variant"}, Out: []string{"c: variant"},
 			Attrs: slices.Concat([]string{"type: " + csrTypes}, sides), Shape: csrSparseMatMulShape,
 		},
@@ -31,7 +31,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "SparseMatrixTranspose", Doc: "Transposes matrices in compressed rows.",
+			Name: "SparseMatrixTranspose", Doc: "Transposes CSR matrices.",
 			In: []string{"input: variant"}, Out: []string{"output: variant"}, Attrs: []string{"conjugate: bool = false", "type: " + csrTypes},
 			Shape: func(c *opdef.ShapeContext) error {
 				s, err := csrShape(c, 0)
@@ -43,7 +43,7 @@ func init() {
 	})
 }
 
-// transposedShape swaps the last two dimensions.
+// transposedShape swaps the last two dimensions if yes is true.
 func transposedShape(s shapefn.Shape, yes bool) shapefn.Shape {
 	if !yes || !s.RankKnown() {
 		return s
@@ -51,7 +51,7 @@ func transposedShape(s shapefn.Shape, yes bool) shapefn.Shape {
 	return shapefn.Replace(shapefn.Replace(s, -1, s.Dim(-2)), -2, s.Dim(-1))
 }
 
-// operand says how one side of a product is taken.
+// operand describes the transformation of one side of a product.
 type operand struct{ transpose, conj bool }
 
 func newOperand(attrs opdef.Attrs, side string) (operand, error) {
@@ -137,7 +137,7 @@ func (p csrPart[T]) transposed() csrPart[T] {
 	return out
 }
 
-// taken returns a matrix as a product takes it.
+// taken returns the matrix with the transformation of o applied.
 func (p csrPart[T]) taken(o operand) csrPart[T] {
 	p.vals = conjugated(p.vals, o.conj)
 	if o.transpose {
@@ -214,14 +214,14 @@ func newCSRMatMul[T csrElem](c *kernel.Construction) (kernel.Kernel, error) {
 	}), err
 }
 
-// denseProduct is the product with a dense matrix of k rows and so many columns, as it lies in
-// memory.
+// denseProduct multiplies by a dense matrix of k rows and cols columns, as stored in memory. left,
+// right and result are the transformations of both factors and of the product.
 type denseProduct[T csrElem] struct {
 	left, right, result operand
 	k, cols             int
 }
 
-// multiply sets out, which is zero, to the product.
+// multiply adds the product to out, which is zeroed.
 func (p *denseProduct[T]) multiply(out []T, a csrPart[T], b []T) {
 	width, step, stride := p.cols, p.cols, 1
 	if p.right.transpose {
@@ -301,7 +301,7 @@ func checkSparseProduct(a, b *CSR, want tensor.DType) error {
 	return nil
 }
 
-// times returns the product of two matrices, row by row (Gustavson 1978).
+// times returns the product of two matrices, computed row by row (Gustavson 1978).
 func (p csrPart[T]) times(q csrPart[T]) csrPart[T] {
 	out := csrPart[T]{rows: make([]int32, p.height+1), height: p.height, width: q.width}
 	sums, seen := make([]T, q.width), make([]bool, q.width)

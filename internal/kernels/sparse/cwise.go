@@ -16,9 +16,9 @@ func init() {
 		name, doc string
 		op        elementwise.Op
 	}{
-		{"SparseDenseCwiseAdd", "Adds the elements of a dense tensor, broadcast, to those of a sparse one where that has any.", elementwise.Add},
-		{"SparseDenseCwiseMul", "Multiplies the elements of a sparse tensor by those of a dense one, broadcast.", elementwise.Mul},
-		{"SparseDenseCwiseDiv", "Divides the elements of a sparse tensor by those of a dense one, broadcast.", elementwise.Div},
+		{"SparseDenseCwiseAdd", "Adds a broadcast dense tensor to the elements of a sparse tensor.", elementwise.Add},
+		{"SparseDenseCwiseMul", "Multiplies the elements of a sparse tensor by a broadcast dense tensor.", elementwise.Mul},
+		{"SparseDenseCwiseDiv", "Divides the elements of a sparse tensor by a broadcast dense tensor.", elementwise.Div},
 	} {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{

@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "SparseTensorDenseAdd", Doc: "Adds the elements of a sparse tensor to a dense one.",
+			Name: "SparseTensorDenseAdd", Doc: "Adds a sparse tensor to a dense tensor.",
 			In: []string{"a_indices: Tindices", "a_values: T", "a_shape: Tindices", "b: T"}, Out: []string{"output: T"},
 			Attrs: []string{numbers, "Tindices: {int32, int64}"},
 			Shape: func(c *opdef.ShapeContext) error {

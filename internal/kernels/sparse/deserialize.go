@@ -13,7 +13,8 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DeserializeSparse", Doc: "Unpacks sparse tensors and stacks them along new first dimensions.",
+		Name:  "DeserializeSparse",
+		Doc:   "Deserializes sparse tensors and stacks them along new leading dimensions.",
 		In:    []string{"serialized_sparse: Tserialized"},
 		Out:   []string{"sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"},
 		Attrs: []string{"dtype: type", "Tserialized: {string, variant} = string"},
@@ -28,7 +29,8 @@ func init() {
 		},
 	}, deserialize)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DeserializeManySparse", Doc: "Unpacks sparse tensors, one of each row, and stacks them along a new first dimension.",
+		Name:  "DeserializeManySparse",
+		Doc:   "Deserializes sparse tensors, one per row, and stacks them along a new first dimension.",
 		In:    []string{"serialized_sparse: string"},
 		Out:   []string{"sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"},
 		Attrs: []string{"dtype: type"},
@@ -58,7 +60,7 @@ func deserialize(ctx *kernel.Context) error {
 	return unpack(ctx, packed)
 }
 
-// unpack makes the outputs the sparse tensors of packed, stacked along its dimensions before the
+// unpack sets the outputs to the sparse tensors in packed, stacked along its dimensions before the
 // last.
 func unpack(ctx *kernel.Context, packed *tensor.Tensor) error {
 	outer := packed.Shape()[:packed.Rank()-1]
@@ -90,8 +92,8 @@ func unpack(ctx *kernel.Context, packed *tensor.Tensor) error {
 	return stack(ctx, parts, outer, inner)
 }
 
-// stack makes the outputs the given sparse tensors, of the rank of inner, along the dimensions
-// outer.
+// stack sets the outputs to the given sparse tensors, stacked along the dimensions outer. Each has
+// the rank of inner.
 func stack(ctx *kernel.Context, parts []*coo, outer, inner tensor.Shape) error {
 	n, shape := 0, slices.Concat(outer, inner)
 	for _, p := range parts {
@@ -140,7 +142,7 @@ func unpackOne(packed *tensor.Tensor, i int, dtype tensor.DType) (*coo, error) {
 			return nil, err
 		}
 	}
-	// Indices and shape are copied out of memory that is given back here.
+	// Indices and shape are copied below, because their memory is released here.
 	s, err := makeCOO(&part[0], &part[1], intarg.Values(&part[2]))
 	if err == nil {
 		s.ix, s.shape = slices.Clone(s.ix), slices.Clone(s.shape)
@@ -152,8 +154,8 @@ func unpackOne(packed *tensor.Tensor, i int, dtype tensor.DType) (*coo, error) {
 	return s, err
 }
 
-// checkPacked checks the last of the parts of sparse tensor i that are there so far: indices,
-// values, shape.
+// checkPacked checks the last component of sparse tensor i in part, which has indices, values and
+// shape in this order.
 func checkPacked(part []tensor.Tensor, i int, dtype tensor.DType) error {
 	last := &part[len(part)-1]
 	switch len(part) {

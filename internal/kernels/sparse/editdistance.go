@@ -16,7 +16,9 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "EditDistance", Doc: "Counts the insertions, deletions and replacements that make one sequence of another, for the sequences in the last dimension.",
+			Name: "EditDistance",
+			Doc: "Computes the Levenshtein distance between the sequences in the last dimension of two " +
+				"sparse tensors.",
 			In: []string{"hypothesis_indices: int64", "hypothesis_values: T", "hypothesis_shape: int64", "truth_indices: int64", "truth_values: T",
 				"truth_shape: int64"},
 			Out: []string{"output: float32"}, Attrs: []string{"normalize: bool = true", "T: type"}, Shape: editDistanceShape,
@@ -60,7 +62,7 @@ func editDistanceShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// largest returns the larger of two shapes in each dimension but the last.
+// largest returns the elementwise maximum of two shapes without the last dimension.
 func largest(a, b []int64) []int64 {
 	out := make([]int64, len(a)-1)
 	for d := range out {
@@ -69,7 +71,7 @@ func largest(a, b []int64) []int64 {
 	return out
 }
 
-// identify gives numbers to the values of two vectors, equal ones to those that are equal.
+// identify numbers the values of two vectors so that equal values have equal numbers.
 func identify[T interface {
 	tensor.Elem
 	comparable
@@ -87,7 +89,7 @@ func number[T comparable](ids map[T]int, vals []T) []int {
 	out := make([]int, len(vals))
 	for i, v := range vals {
 		id, ok := ids[v]
-		if !ok { // NaN never is: it gets a number each time
+		if !ok { // also for each NaN, which equals nothing
 			id = len(ids)
 			ids[v] = id
 		}
@@ -158,8 +160,7 @@ func newEditDistance(ids func(a, b *tensor.Tensor) (x, y []int)) kernel.New {
 	}
 }
 
-// sequences are the sequences in a sparse tensor, whose indices are in order, that have not been
-// read.
+// sequences iterates over the sequences in a sparse tensor with ordered indices.
 type sequences struct {
 	s   *coo
 	ids []int
@@ -173,7 +174,8 @@ func (q *sequences) place() []int64 {
 	return q.s.at(q.s.n - len(q.ids))[:q.s.rank-1]
 }
 
-// next takes the sequence at a place, which is empty if the next one is elsewhere.
+// next consumes and returns the sequence at place. It is empty if the next sequence is at another
+// index.
 func (q *sequences) next(place []int64) []int {
 	n := 0
 	for n < len(q.ids) && slices.Equal(q.s.at(q.s.n - len(q.ids) + n)[:q.s.rank-1], place) {
@@ -212,9 +214,9 @@ func putDistances(out []float32, dims tensor.Shape, hyp, truth sequences, normal
 	return nil
 }
 
-// editDistance is Levenshtein's distance of two sequences.
+// editDistance returns the Levenshtein distance of two sequences.
 func editDistance(a, b []int) int {
-	cost := make([]int, len(b)+1) // of what has been read of a and so much of b
+	cost := make([]int, len(b)+1) // distance from the prefix of a read so far to each prefix of b
 	for j := range cost {
 		cost[j] = j
 	}

@@ -18,8 +18,8 @@ func init() {
 		name, doc, types string
 		op               elementwise.Op
 	}{
-		{"SparseSparseMaximum", "Takes the greater of the elements of two sparse tensors; missing ones are zero.", realNumbers, elementwise.Max},
-		{"SparseSparseMinimum", "Takes the smaller of the elements of two sparse tensors; missing ones are zero.", numbers, elementwise.Min},
+		{"SparseSparseMaximum", "Computes the elementwise maximum of two sparse tensors. Missing elements are zero.", realNumbers, elementwise.Max},
+		{"SparseSparseMinimum", "Computes the elementwise minimum of two sparse tensors. Missing elements are zero.", numbers, elementwise.Min},
 	} {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
@@ -36,8 +36,8 @@ func init() {
 	}
 }
 
-// union merges the elements of two tensors whose indices are in order: fromA and fromB are the
-// numbers of the elements at each index, -1 for none.
+// union merges the indices of two tensors with ordered indices. fromA and fromB are the element
+// numbers at each index, or -1 if a tensor has no element there.
 func union(a, b *coo) (ix, fromA, fromB []int64) {
 	for i, j := 0, 0; i < a.n || j < b.n; {
 		order := 0
@@ -97,7 +97,7 @@ func extremes(ctx *kernel.Context, op elementwise.Op) error {
 	return combineWith(ctx, op, a.values, fromA, b.values, fromB)
 }
 
-// combineWith makes output 1 the elements of two vectors with the given numbers, combined.
+// combineWith sets output 1 to the combination of two vectors' elements with the given numbers.
 func combineWith(ctx *kernel.Context, op elementwise.Op, a *tensor.Tensor, fromA []int64, b *tensor.Tensor, fromB []int64) error {
 	out, err := ctx.Allocate(1, tensor.Shape{int64(len(fromA))})
 	if err != nil {

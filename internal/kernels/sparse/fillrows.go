@@ -12,7 +12,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SparseFillEmptyRows", Doc: "Puts a default at the start of every row that has no element.",
+		Name: "SparseFillEmptyRows", Doc: "Fills each row without elements with a default value.",
 		In:    []string{"indices: int64", "values: T", "dense_shape: int64", "default_value: T"},
 		Out:   []string{"output_indices: int64", "output_values: T", "empty_row_indicator: bool", "reverse_index_map: int64"},
 		Attrs: []string{"T: type"}, Shape: fillRowsShape,
@@ -96,9 +96,9 @@ func fillRows(ctx *kernel.Context) error {
 	return s.putFilled(ctx, fill, empty)
 }
 
-// putFilled makes outputs 0, 1 and 3 the filled tensor, its elements ordered by row.
+// putFilled sets outputs 0, 1 and 3 to the filled tensor, with elements ordered by row.
 func (s *coo) putFilled(ctx *kernel.Context, fill *tensor.Tensor, empty []bool) error {
-	var ix, from []int64 // from counts values from 1; 0 is the default
+	var ix, from []int64 // from is a value's number plus one; 0 is the default
 	reverse := make([]int64, s.n)
 	order := s.sorted([]int{0})
 	for row, isEmpty := range empty {

@@ -40,7 +40,7 @@ func init() {
 	})
 }
 
-// indexed returns the indices alone of a sparse tensor.
+// indexed returns a sparse tensor with indices and no values.
 func indexed(indices *tensor.Tensor) *coo {
 	return &coo{ix: intarg.Values(indices), n: indices.Dim(0), rank: indices.Dim(1)}
 }
@@ -66,8 +66,8 @@ func addGrad(ctx *kernel.Context) error {
 	return nil
 }
 
-// found returns for each element of s the number of the element of t with the same index, or -1.
-// The indices of both are in order.
+// found returns, for each element of s, the number of the element of t with the same index, or -1.
+// The indices of both are ordered.
 func found(s, t *coo) []int64 {
 	out := make([]int64, s.n)
 	k := 0

@@ -14,7 +14,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "SparseTensorDenseMatMul", Doc: "Multiplies a sparse matrix by a dense one.",
+			Name: "SparseTensorDenseMatMul", Doc: "Multiplies a sparse matrix by a dense matrix.",
 			In:  []string{"a_indices: Tindices", "a_values: T", "a_shape: int64", "b: T"},
 			Out: []string{"product: T"},
 			Attrs: []string{"T: type", "Tindices: {int32, int64} = int64",
@@ -75,22 +75,22 @@ func accumulate[T elementwise.Number](acc []T, v T, b []T, stride int) {
 	}
 }
 
-// product is the work of one multiplication: the positions of the elements of a, and the sizes.
+// product describes one multiplication: the positions of the elements of a, and the sizes.
 type product struct {
 	s                 *coo
-	row, inner        int // columns of the indices that give the row and the inner index
+	row, inner        int // columns of the indices with the row and the inner index
 	rows, depth, cols int
-	step, stride      int // distance in b of inner indices and of columns
+	step, stride      int // distances in b between inner indices and between columns
 }
 
-// addListed adds coef[i] times the row of b with number list[2*i] to acc.
+// addListed adds coef[i] times row list[2*i] of b to acc.
 func addListed[T simd.Float](acc, b []T, list []int64, coef []T) {
 	simd.AddListed(acc, b, list, 2, coef)
 }
 
-// addColumn multiplies where b has one column, and returns the first element of a that is not
-// inside, or their number. It reads the places once: where a row of the product ends is what nobody
-// can foresee.
+// addColumn multiplies by a matrix b with one column. It returns the number of the first element of
+// a that is out of range, or the number of elements. It reads each position once and does not
+// search for the end of a row first, because the length of a row is unpredictable.
 func addColumn[T simd.Float](p *product, out, a, b []T) int {
 	ix, row, inner := p.s.ix[:2*len(a)], p.row, p.inner
 	for i := 0; i < len(a); {
@@ -112,9 +112,9 @@ func addColumn[T simd.Float](p *product, out, a, b []T) int {
 	return len(a)
 }
 
-// newMatMul multiplies with add, an element of a at a time, or with addAll, if it is not nil, all
-// that are in a row of the product and follow each other. Where b has one column it does so with
-// column, if that is not nil.
+// newMatMul returns the kernel of the product. It calls addAll for consecutive elements of a in one
+// row, or add for each element if addAll is nil. If b has one column and column is not nil, it
+// calls column instead.
 func newMatMul[T tensor.Elem](add func(acc []T, v T, b []T, stride int), addAll func(acc, b []T, list []int64, coef []T),
 	column func(p *product, out, a, b []T) int, conj func(T) T,
 ) kernel.New {
@@ -134,7 +134,7 @@ func newMatMul[T tensor.Elem](add func(acc []T, v T, b []T, stride int), addAll 
 	}
 }
 
-// newShortMatMul adds up in float32 and rounds once.
+// newShortMatMul sums in float32 and rounds once.
 func newShortMatMul[H elementwise.Short]() kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		adjA, adjB := c.Attrs.Bool("adjoint_a"), c.Attrs.Bool("adjoint_b")
@@ -229,7 +229,7 @@ func multiply[T any](p *product, out, a, b []T, adjA bool, add func(acc []T, v T
 		}
 		return nil
 	}
-	ix := p.s.ix // rows of two coordinates
+	ix := p.s.ix // two coordinates per element
 	for i := 0; i < p.s.n; {
 		m := ix[2*i+p.row]
 		if uint64(ix[2*i+p.inner]) >= uint64(p.depth) || uint64(m) >= uint64(p.rows) {
@@ -253,7 +253,7 @@ func multiply[T any](p *product, out, a, b []T, adjA bool, add func(acc []T, v T
 	return nil
 }
 
-// outside returns the error for element i of a, which is not inside.
+// outside returns the error for element i of a, which is out of range.
 func (p *product) outside(i int) error {
 	at := p.s.at(i)
 	m, k := at[p.row], at[p.inner]

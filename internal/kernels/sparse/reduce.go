@@ -23,8 +23,8 @@ func init() {
 		op               elementwise.Op
 		dtypes           []tensor.DType
 	}{
-		{"Sum", "Adds up the elements of a sparse tensor over axes", numbers, elementwise.Add, typeset.Numbers},
-		{"Max", "Takes the greatest of the elements of a sparse tensor over axes", realNumbers, elementwise.Max, typeset.Real},
+		{"Sum", "Sums the elements of a sparse tensor along dimensions", numbers, elementwise.Add, typeset.Numbers},
+		{"Max", "Computes the maximum of the elements of a sparse tensor along dimensions", realNumbers, elementwise.Max, typeset.Real},
 	} {
 		attrs := []string{"keep_dims: bool = false", o.types}
 		kernel.Register(kernel.Op{
@@ -35,7 +35,7 @@ func init() {
 		})
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
-				Name: "SparseReduce" + o.name + "Sparse", Doc: o.doc + ", to a sparse tensor.", In: in,
+				Name: "SparseReduce" + o.name + "Sparse", Doc: o.doc + ". Returns a sparse tensor.", In: in,
 				Out: []string{"output_indices: int64", "output_values: T", "output_shape: int64"}, Attrs: attrs, Shape: opdef.UnknownShape,
 			},
 			Kernels: kernel.ForTypes("T", newReduce(o.op, putReducedSparse), o.dtypes...),
@@ -61,7 +61,7 @@ func reduceShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// reducedDims returns the dimensions that are left of a shape.
+// reducedDims returns the dimensions of a shape after the reduction.
 func reducedDims(shape []int64, reduced []bool, keep bool) []int64 {
 	out := []int64{}
 	for d, n := range shape {
@@ -75,13 +75,13 @@ func reducedDims(shape []int64, reduced []bool, keep bool) []int64 {
 	return out
 }
 
-// reduction is the work of one reduction.
+// reduction describes one reduction.
 type reduction struct {
 	s    *coo
 	op   elementwise.Op
 	kept []int // dimensions that are not reduced
 	dims tensor.Shape
-	keep bool // reduced dimensions stay, of size 1
+	keep bool // whether reduced dimensions are kept with size 1
 }
 
 func newReduce(op elementwise.Op, put func(*kernel.Context, *reduction) error) kernel.New {
@@ -126,14 +126,14 @@ func newReduction(ctx *kernel.Context, op elementwise.Op, keep bool) (*reduction
 	return r, r.dims.Check()
 }
 
-// same reports whether two elements are reduced to one.
+// same reports whether elements a and b contribute to the same result.
 func (r *reduction) same(a, b int64) bool {
 	x, y := r.s.at(int(a)), r.s.at(int(b))
 	return !slices.ContainsFunc(r.kept, func(d int) bool { return x[d] != y[d] })
 }
 
-// combine sets elements of out to the elements of the sparse tensor combined: element order[i]
-// belongs to place[i], whose first is assigned.
+// combine combines the elements of the sparse tensor into out. Element order[i] belongs to
+// out[place[i]]. The first element of each place is assigned.
 func (r *reduction) combine(out *tensor.Tensor, order, place []int64) error {
 	values, err := tensor.Alloc(out.DType(), tensor.Shape{int64(len(order))})
 	if err != nil {
@@ -201,7 +201,7 @@ func putReducedSparse(ctx *kernel.Context, r *reduction) error {
 	return r.combine(out, order, place)
 }
 
-// appendIndex appends the index of what element e is reduced to.
+// appendIndex appends the index of the result that element e contributes to.
 func (r *reduction) appendIndex(ix []int64, e int) []int64 {
 	for d, x := range r.s.at(e) {
 		switch {

@@ -10,7 +10,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SparseReorder", Doc: "Puts the elements of a sparse tensor into row-major order.",
+		Name: "SparseReorder", Doc: "Reorders the elements of a sparse tensor into row-major order.",
 		In:    []string{"input_indices: int64", "input_values: T", "input_shape: int64"},
 		Out:   []string{"output_indices: int64", "output_values: T"},
 		Attrs: []string{"T: type"},

@@ -14,9 +14,10 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SparseReshape", Doc: "Gives a sparse tensor another dense shape of as many elements.",
-		In:  []string{"input_indices: int64", "input_shape: int64", "new_shape: int64"},
-		Out: []string{"output_indices: int64", "output_shape: int64"},
+		Name: "SparseReshape",
+		Doc:  "Reshapes a sparse tensor to another dense shape with the same number of elements.",
+		In:   []string{"input_indices: int64", "input_shape: int64", "new_shape: int64"},
+		Out:  []string{"output_indices: int64", "output_shape: int64"},
 		Shape: func(c *opdef.ShapeContext) error {
 			c.Out[0], c.Out[1] = shapefn.Of(c.In[0].Dim(0), c.In[2].Dim(0)), shapefn.Of(c.In[2].Dim(0))
 			return shapefn.CheckRanks(c, 0, 2, 1, 1)
@@ -60,8 +61,7 @@ func reshape(ctx *kernel.Context) error {
 	return putMatrix(ctx, 0, renumbered(intarg.Values(indices), n, from, to), n, len(to))
 }
 
-// reshaped returns the dense shape that target, in which one dimension may be -1, means for a
-// tensor of shape from.
+// reshaped returns the dense shape target, with a dimension of -1 inferred from the shape from.
 func reshaped(from tensor.Shape, target []int64) (tensor.Shape, error) {
 	size, to := from.NumElements(), tensor.Shape(slices.Clone(target))
 	product, open := int64(1), -1
@@ -97,7 +97,7 @@ func reshaped(from tensor.Shape, target []int64) (tensor.Shape, error) {
 	return to, nil
 }
 
-// renumbered returns n coordinates in shape from as coordinates in shape to.
+// renumbered converts n coordinates from one shape to another.
 func renumbered(ix []int64, n int, from, to tensor.Shape) []int64 {
 	out := make([]int64, n*len(to))
 	for i := range n {

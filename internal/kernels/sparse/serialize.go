@@ -32,14 +32,14 @@ func init() {
 			}),
 		})
 	}
-	register("SerializeSparse", "Packs a sparse tensor into a vector of three strings or variants.", shapefn.Of(3), serialize)
-	register("SerializeManySparse", "Packs every row of a sparse tensor into three strings or variants.", shapefn.Of(shapefn.Unknown, 3), serializeMany)
+	register("SerializeSparse", "Serializes a sparse tensor into a vector of three strings or variants.", shapefn.Of(3), serialize)
+	register("SerializeManySparse", "Serializes each row of a sparse tensor into three strings or variants.", shapefn.Of(shapefn.Unknown, 3), serializeMany)
 }
 
-// tensorVariant is the name under which a variant that holds a tensor travels.
+// tensorVariant is the type name of encoded variants that hold a tensor.
 const tensorVariant = "tensorflow::Tensor"
 
-// encoder sets element i of dst to the packed form of a tensor, whose reference it takes.
+// encoder sets element i of dst to the encoded form of t. It takes ownership of t.
 type encoder func(dst *tensor.Tensor, i int, t tensor.Tensor) error
 
 func encodeText(dst *tensor.Tensor, i int, t tensor.Tensor) error {
@@ -58,7 +58,7 @@ func encodeVariant(dst *tensor.Tensor, i int, t tensor.Tensor) error {
 	return nil
 }
 
-// decode unpacks element i of a tensor of strings or variants; ok is false for a variant that holds
+// decode decodes element i of a tensor of strings or variants. ok is false for a variant that holds
 // no tensor. The caller releases the result.
 func decode(packed *tensor.Tensor, i int) (t tensor.Tensor, ok bool, err error) {
 	if packed.DType() == tensor.Variant {
@@ -78,7 +78,7 @@ func decode(packed *tensor.Tensor, i int) (t tensor.Tensor, ok bool, err error) 
 	return t, true, nil
 }
 
-// checkParts checks the ranks of the parts of a sparse tensor that are inputs 0 to 2.
+// checkParts checks the ranks of the components of a sparse tensor in inputs 0 to 2.
 func checkParts(ctx *kernel.Context) error {
 	for i, part := range []string{"indices should be a matrix", "values should be a vector", "shape should be a vector"} {
 		rank := 1
@@ -113,8 +113,8 @@ func serializeMany(ctx *kernel.Context, encode encoder) error {
 	if err != nil {
 		return err
 	}
-	// The output is sized by the input shape, which need not be backed by elements: the allocator
-	// bounds it.
+	// The size of the output comes from the dense shape, not from the number of elements. The
+	// allocator bounds it.
 	out, err := ctx.Allocate(0, tensor.Shape{s.shape[0], 3})
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func serializeMany(ctx *kernel.Context, encode encoder) error {
 	})
 }
 
-// rowsInput returns the sparse tensor of inputs 0 to 2, of which the rows are taken apart.
+// rowsInput returns the sparse tensor in inputs 0 to 2, checked for iteration over its rows.
 func rowsInput(ctx *kernel.Context) (*coo, error) {
 	if err := checkParts(ctx); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func rowsInput(ctx *kernel.Context) (*coo, error) {
 	return makeCOO(ctx.Input(0), ctx.Input(1), intarg.Values(ctx.Input(2)))
 }
 
-// rowParts are the parts of one row, a sparse tensor of one dimension less.
+// rowParts holds the components of one row, a sparse tensor with one dimension less.
 type rowParts struct {
 	indices, values tensor.Tensor
 	shape           tensor.Shape
@@ -153,8 +153,8 @@ func (r rowParts) tensors() [3]tensor.Tensor {
 	return [3]tensor.Tensor{r.indices, r.values, tensor.Vector(r.shape...)}
 }
 
-// eachRow calls f with the parts of every row, the empty ones too, of a tensor whose indices are in
-// order. f takes their references.
+// eachRow calls f for each row, including empty ones, of a tensor with ordered indices. f takes
+// ownership of the components.
 func (s *coo) eachRow(f func(i int, row rowParts) error) error {
 	next := 0
 	for i := range int(s.shape[0]) {

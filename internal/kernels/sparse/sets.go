@@ -31,17 +31,18 @@ func init() {
 			}),
 		})
 	}
-	register("DenseToDenseSetOperation", "Combines the sets in the last dimension of two tensors.",
+	register("DenseToDenseSetOperation", "Applies a set operation to the sets in the last dimension of two tensors.",
 		[]string{"set1: T", "set2: T"}, true, true, denseDenseShape)
-	register("DenseToSparseSetOperation", "Combines the sets in the last dimension of a dense and a sparse tensor.",
+	register("DenseToSparseSetOperation", "Applies a set operation to the sets in the last dimension of a dense and a sparse tensor.",
 		[]string{"set1: T", "set2_indices: int64", "set2_values: T", "set2_shape: int64"}, true, false, denseSparseShape)
-	register("SparseToSparseSetOperation", "Combines the sets in the last dimension of two sparse tensors.",
+	register("SparseToSparseSetOperation", "Applies a set operation to the sets in the last dimension of two sparse tensors.",
 		[]string{"set1_indices: int64", "set1_values: T", "set1_shape: int64", "set2_indices: int64", "set2_values: T", "set2_shape: int64"},
 		false, false, sparseSparseShape)
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "SetSize", Doc: "Counts the distinct elements in the last dimension of a sparse tensor.",
-			In: []string{"set_indices: int64", "set_values: T", "set_shape: int64"}, Out: []string{"size: int32"},
+			Name: "SetSize",
+			Doc:  "Returns the number of distinct elements in the last dimension of a sparse tensor.",
+			In:   []string{"set_indices: int64", "set_values: T", "set_shape: int64"}, Out: []string{"size: int32"},
 			Attrs: []string{"validate_indices: bool = true", setTypes}, Shape: opdef.UnknownShape,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
@@ -51,18 +52,18 @@ func init() {
 	})
 }
 
-// setElem are the types of elements that sets are made of.
+// setElem is the constraint of the element types of sets.
 type setElem interface {
 	tensor.Elem
 	cmp.Ordered
 }
 
-// sets are the sets of one input, each sorted and without repetition, by the number of their group:
-// the position in the dimensions before the last.
+// sets holds the sets of one input by group number. The group number is the position in the
+// dimensions before the last. Each set is sorted and has no duplicates.
 type sets[T setElem] struct {
 	groups tensor.Shape
 	at     map[int64][]T
-	sparse *coo // what the sets are still to be read from (fill), or nil
+	sparse *coo // source for fill, or nil
 }
 
 func denseSets[T setElem](t *tensor.Tensor) (*sets[T], error) {
@@ -77,7 +78,7 @@ func denseSets[T setElem](t *tensor.Tensor) (*sets[T], error) {
 	return s, nil
 }
 
-// sparseSets checks a sparse tensor, of whose elements its sets are to be filled.
+// sparseSets checks a sparse tensor. The caller reads its sets with fill.
 func sparseSets[T setElem](ctx *kernel.Context, first int, validate bool) (*sets[T], error) {
 	shape := ctx.Input(first + 2)
 	if shape.Rank() != 1 {
@@ -101,7 +102,7 @@ func sparseSets[T setElem](ctx *kernel.Context, first int, validate bool) (*sets
 	return &sets[T]{groups, map[int64][]T{}, c}, err
 }
 
-// fill reads the sets of a sparse tensor.
+// fill reads the sets of the sparse tensor.
 func (s *sets[T]) fill() error {
 	c := s.sparse
 	if c == nil {
@@ -125,7 +126,7 @@ func (s *sets[T]) fill() error {
 	return nil
 }
 
-// distinct sorts vals and drops repetitions, in place.
+// distinct sorts vals in place and removes duplicates.
 func distinct[T setElem](vals []T) []T {
 	slices.Sort(vals)
 	return slices.Compact(vals)
@@ -138,8 +139,8 @@ func groupShape(shape tensor.Shape) (tensor.Shape, error) {
 	return shape[:len(shape)-1], nil
 }
 
-// keep says which elements an operation keeps: those of the first set alone, of the second alone,
-// and of both.
+// keep selects the elements of the result: those of the first set alone, of the second alone, and
+// of both.
 type keep struct{ first, second, both bool }
 
 var setOperations = map[string]keep{
@@ -212,7 +213,7 @@ func newSetOperation[T setElem](dense1, dense2 bool) kernel.New {
 	}
 }
 
-// putSets makes the outputs the sparse tensor of the combined sets.
+// putSets sets the outputs to the sparse tensor of the combined sets.
 func putSets[T setElem](ctx *kernel.Context, a, b *sets[T], k keep) error {
 	var groups []int64
 	for g := range a.at {

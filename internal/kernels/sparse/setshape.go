@@ -76,7 +76,7 @@ func sparseSparseShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// sparseRank checks the shapes of the parts of a sparse tensor that are inputs first to first+2 and
+// sparseRank checks the shapes of a sparse tensor's components, inputs first to first+2, and
 // returns its rank.
 func sparseRank(c *opdef.ShapeContext, first int) (int64, error) {
 	if err := shapefn.CheckRanks(c, first, 2, 1, 1); err != nil {

@@ -51,8 +51,7 @@ func softmaxHalf(v []tensor.Half) {
 	elementwise.Narrow(v, w)
 }
 
-// softmaxRows makes the output the values, in the order of their indices, with f applied to each
-// row.
+// softmaxRows sets output 0 to the values, in index order, with f applied to each row.
 func softmaxRows[T tensor.Elem](ctx *kernel.Context, f func([]T)) error {
 	indices, values, shape := ctx.Input(0), ctx.Input(1), ctx.Input(2)
 	switch {

@@ -1,6 +1,7 @@
-// Package sparse holds the operations on sparse tensors in coordinate form: a matrix of indices
-// with a row per element, a vector of values and a dense shape. Most only move elements and are
-// written once for all types; those that compute have a table by type.
+// Package sparse holds the operations on sparse tensors in coordinate form (COO) and in compressed
+// sparse row form (CSR). A COO tensor is a matrix of indices with one row per element, a vector of
+// values, and a dense shape. Most operations only move elements and have one kernel for all types.
+// Those that compute have a kernel per type.
 package sparse
 
 import (
@@ -18,8 +19,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// coo is a sparse tensor: element i has the coordinates ix[i*rank:(i+1)*rank]. It borrows its
-// parts.
+// coo is a sparse tensor. Element i has the coordinates ix[i*rank:(i+1)*rank]. It does not own its
+// components.
 type coo struct {
 	ix     []int64
 	values *tensor.Tensor
@@ -31,7 +32,8 @@ type coo struct {
 // at returns the coordinates of element i.
 func (s *coo) at(i int) []int64 { return s.ix[i*s.rank : (i+1)*s.rank] }
 
-// makeCOO puts parts together whose shapes must fit; the dense shape may come from an input.
+// makeCOO returns the sparse tensor with the given components. It checks that their shapes match
+// and that shape, which may come from an input, is valid.
 func makeCOO(indices, values *tensor.Tensor, shape []int64) (*coo, error) {
 	switch {
 	case values.Rank() != 1:
@@ -51,8 +53,8 @@ func makeCOO(indices, values *tensor.Tensor, shape []int64) (*coo, error) {
 	return &coo{ix: intarg.Values(indices), values: values, shape: dims, n: indices.Dim(0), rank: indices.Dim(1)}, nil
 }
 
-// checkedCOO is makeCOO with the checks, in order and text, of the operations that validate a
-// sparse tensor as a whole.
+// checkedCOO is makeCOO with the checks, in the order and with the texts, of TensorFlow's
+// operations that validate a whole sparse tensor.
 func checkedCOO(indices, values, shape *tensor.Tensor) (*coo, error) {
 	switch {
 	case indices.Rank() != 2:
@@ -69,7 +71,7 @@ func checkedCOO(indices, values, shape *tensor.Tensor) (*coo, error) {
 	return makeCOO(indices, values, intarg.Values(shape))
 }
 
-// inside reports whether coordinates lie within the dense shape.
+// inside reports whether coordinates are within the dense shape.
 func (s *coo) inside(at []int64) bool {
 	for d, x := range at {
 		if x < 0 || x >= s.shape[d] {
@@ -79,7 +81,7 @@ func (s *coo) inside(at []int64) bool {
 	return true
 }
 
-// checkBounds checks that all coordinates lie within the dense shape, in any order.
+// checkBounds checks that all coordinates are within the dense shape. They need not be ordered.
 func (s *coo) checkBounds() error {
 	for i := range s.n {
 		if !s.inside(s.at(i)) {
@@ -89,7 +91,7 @@ func (s *coo) checkBounds() error {
 	return nil
 }
 
-// checkOrder checks that coordinates lie within the dense shape, increase and differ.
+// checkOrder checks that coordinates are within the dense shape and strictly increasing.
 func (s *coo) checkOrder() error {
 	for i := range s.n {
 		at := s.at(i)
@@ -110,8 +112,8 @@ func (s *coo) checkOrder() error {
 	return nil
 }
 
-// sorted returns the numbers of the elements in the order of their coordinates along dims, those
-// that agree in their order of before.
+// sorted returns the element numbers in the order of their coordinates along dims. The order is
+// stable.
 func (s *coo) sorted(dims []int) []int64 {
 	order := make([]int64, s.n)
 	for i := range order {
@@ -129,7 +131,7 @@ func (s *coo) sorted(dims []int) []int64 {
 	return order
 }
 
-// span returns 0, 1, … n-1.
+// span returns 0, 1, …, n-1.
 func span(n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -138,12 +140,12 @@ func span(n int) []int {
 	return out
 }
 
-// joined prints integers as errors do.
+// joined formats integers for error messages.
 func joined(v []int64, sep string) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", sep), "[]")
 }
 
-// pick makes output i the elements of values with the given numbers.
+// pick sets output i to the elements of values with the given numbers.
 func pick(ctx *kernel.Context, i int, values *tensor.Tensor, order []int64) error {
 	out, err := ctx.Allocate(i, tensor.Shape{int64(len(order))})
 	if err != nil {
@@ -158,7 +160,7 @@ func gather(dst, values *tensor.Tensor, order []int64) {
 	gatherscatter.Gather(dst, values, gatherscatter.List{Rows: order}, gatherscatter.Layout{Outer: 1, Rows: values.NumElements(), Width: 1})
 }
 
-// putMatrix makes output i a matrix of integers with the given number of columns.
+// putMatrix sets output i to a matrix of integers with the given number of columns.
 func putMatrix(ctx *kernel.Context, i int, vals []int64, n, cols int) error {
 	out, err := ctx.Allocate(i, tensor.Shape{int64(n), int64(cols)})
 	if err == nil {
@@ -167,7 +169,7 @@ func putMatrix(ctx *kernel.Context, i int, vals []int64, n, cols int) error {
 	return err
 }
 
-// putVector makes output i a vector of integers.
+// putVector sets output i to a vector of integers.
 func putVector(ctx *kernel.Context, i int, vals []int64) error {
 	out, err := ctx.Allocate(i, tensor.Shape{int64(len(vals))})
 	if err == nil {
@@ -176,7 +178,7 @@ func putVector(ctx *kernel.Context, i int, vals []int64) error {
 	return err
 }
 
-// rowsAt returns the coordinates of the elements with the given numbers, one after the other.
+// rowsAt returns the concatenated coordinates of the elements with the given numbers.
 func (s *coo) rowsAt(order []int64) []int64 {
 	out := make([]int64, 0, len(order)*s.rank)
 	for _, i := range order {
@@ -185,13 +187,13 @@ func (s *coo) rowsAt(order []int64) []int64 {
 	return out
 }
 
-// unknownCOO is the shape of a sparse tensor of which at most the rank is known.
+// unknownCOO returns the component shapes of a sparse tensor of the given rank, which may be
+// unknown.
 func unknownCOO(rank int64) []shapefn.Shape {
 	return []shapefn.Shape{shapefn.Of(shapefn.Unknown, rank), shapefn.Of(shapefn.Unknown), shapefn.Of(rank)}
 }
 
-// anyCOO is the shape rule of operations whose first outputs are a sparse tensor of which nothing
-// is known.
+// anyCOO is the shape rule of operations whose first outputs are a sparse tensor of unknown shape.
 func anyCOO(c *opdef.ShapeContext) error {
 	copy(c.Out, unknownCOO(shapefn.Unknown))
 	return nil

@@ -13,7 +13,9 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "SparseSplit", Doc: "Cuts a sparse tensor along a dimension; the first parts are larger by one where it does not divide evenly.",
+		Name: "SparseSplit",
+		Doc: "Splits a sparse tensor along a dimension. If the size is not a multiple of num_split, the " +
+			"first parts are larger by one.",
 		In:    []string{"split_dim: int64", "indices: int64", "values: T", "shape: int64"},
 		Out:   []string{"output_indices: num_split * int64", "output_values: num_split * T", "output_shape: num_split * int64"},
 		Attrs: []string{"num_split: int >= 1", "T: type"},
@@ -29,7 +31,7 @@ func init() {
 		return kernel.Func(func(ctx *kernel.Context) error { return split(ctx, n) }), nil
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SparseSlice", Doc: "Takes a block of a sparse tensor, cut off where it reaches beyond the dense shape.",
+		Name: "SparseSlice", Doc: "Returns a slice of a sparse tensor, clipped to the dense shape.",
 		In:    []string{"indices: int64", "values: T", "shape: int64", "start: int64", "size: int64"},
 		Out:   []string{"output_indices: int64", "output_values: T", "output_shape: int64"},
 		Attrs: []string{"T: type"},
@@ -91,14 +93,14 @@ func splitInput(ctx *kernel.Context) (*coo, error) {
 	return s, err
 }
 
-// putBlock makes two outputs the indices, counted from start, and the values of the elements in a
+// putBlock sets two outputs to the indices, relative to start, and the values of the elements in a
 // block of the given size.
 func (s *coo) putBlock(ctx *kernel.Context, start, size []int64, indices, values int) error {
 	var order []int64
 	for i := range s.n {
 		hit := true
 		for d, x := range s.at(i) {
-			// Written so that start + size need not be representable.
+			// This form avoids the overflow of start + size.
 			hit = hit && x >= start[d] && x-start[d] < size[d]
 		}
 		if hit {

@@ -24,11 +24,12 @@ func init() {
 			},
 		}, withMap(f))
 	}
-	register("AddSparseToTensorsMap", "Stores a sparse tensor and gives the number under which it can be taken.", "sparse_handle", shapefn.Of(), addOne)
-	register("AddManySparseToTensorsMap", "Stores every row of a sparse tensor and gives the numbers under which they can be taken.",
+	register("AddSparseToTensorsMap", "Adds a sparse tensor to a map and returns its handle.", "sparse_handle", shapefn.Of(), addOne)
+	register("AddManySparseToTensorsMap", "Adds each row of a sparse tensor to a map and returns their handles.",
 		"sparse_handles", shapefn.Of(shapefn.Unknown), addMany)
 	kernel.RegisterNew(opdef.Def{
-		Name: "TakeManySparseFromTensorsMap", Doc: "Takes stored sparse tensors out and stacks them along a new first dimension.", Stateful: true,
+		Name: "TakeManySparseFromTensorsMap",
+		Doc:  "Takes sparse tensors out of a map and stacks them along a new first dimension.", Stateful: true,
 		In:    []string{"sparse_handles: int64"},
 		Out:   []string{"sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"},
 		Attrs: append([]string{"dtype: type"}, named...),
@@ -41,20 +42,20 @@ func init() {
 	}, withMap(takeMany))
 }
 
-// tensorsMap is a resource that holds sparse tensors by number until they are taken.
+// tensorsMap is a resource that holds sparse tensors by handle until an operation takes them.
 type tensorsMap struct {
 	name string
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	next int64
-	held map[int64]*coo // values are references of the map's
+	held map[int64]*coo // the map owns the values
 }
 
 // TypeName implements kernel.Resource.
 func (*tensorsMap) TypeName() string { return "N10tensorflow16SparseTensorsMapE" }
 
-// withMap returns the constructor of a kernel that uses the map named by its attributes: by the
-// node itself if they name none.
+// withMap returns the constructor of a kernel that uses the map named by its attributes, or by the
+// node name if they name none.
 func withMap(f func(*kernel.Context, *tensorsMap) error) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		container, name := c.Attrs.String("container"), c.Attrs.String("shared_name")
@@ -73,7 +74,7 @@ func withMap(f func(*kernel.Context, *tensorsMap) error) kernel.New {
 	}
 }
 
-// add stores s, whose values' reference it takes, and returns its number.
+// add stores s and returns its handle. It takes ownership of the values.
 func (m *tensorsMap) add(s *coo) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,8 +83,8 @@ func (m *tensorsMap) add(s *coo) int64 {
 	return m.next - 1
 }
 
-// take removes and returns the tensors with the given numbers; those before one that is missing are
-// lost.
+// take removes and returns the tensors with the given handles. If a handle is missing, the tensors
+// before it are lost.
 func (m *tensorsMap) take(handles []int64) (all []*coo, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +134,7 @@ func addMany(ctx *kernel.Context, m *tensorsMap) error {
 	if err != nil {
 		return err
 	}
-	// Empty rows are numbered last, as TensorFlow has it.
+	// Empty rows get their handles last, as in TensorFlow.
 	handles := tensor.Values[int64](out)
 	for _, empty := range []bool{false, true} {
 		for i, row := range rows {

@@ -14,7 +14,8 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "SparseToDense", Doc: "Makes a dense tensor of a sparse one, with a default for the missing elements.",
+		Name:  "SparseToDense",
+		Doc:   "Converts a sparse tensor to a dense tensor with a default value for missing elements.",
 		In:    []string{"sparse_indices: Tindices", "output_shape: Tindices", "sparse_values: T", "default_value: T"},
 		Out:   []string{"dense: T"},
 		Attrs: []string{"validate_indices: bool = true", "T: type", "Tindices: {int32, int64}"},
@@ -67,7 +68,7 @@ func toDense(ctx *kernel.Context, validate bool) error {
 	return nil
 }
 
-// increase reports whether each number is greater than the one before.
+// increase reports whether the numbers are strictly increasing.
 func increase(list []int64) bool {
 	for i := 1; i < len(list); i++ {
 		if list[i] <= list[i-1] {
@@ -77,7 +78,7 @@ func increase(list []int64) bool {
 	return true
 }
 
-// prepended returns the vector of first, a scalar, and the elements of t.
+// prepended returns a vector of the scalar first and the elements of t.
 func prepended(t, first *tensor.Tensor) (tensor.Tensor, error) {
 	out, err := tensor.Alloc(t.DType(), tensor.Shape{int64(t.NumElements() + 1)})
 	if err != nil {
