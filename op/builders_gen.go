@@ -162,7 +162,7 @@ func AddManySparseToTensorsMapSharedName(value string) AddManySparseToTensorsMap
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// AddManySparseToTensorsMap stores every row of a sparse tensor and gives the numbers under which they can be taken.
+// AddManySparseToTensorsMap adds each row of a sparse tensor to a map and returns their handles.
 //
 //	sparseIndices  int64  [?,?]
 //	sparseValues   T      [?]
@@ -208,7 +208,7 @@ func AddSparseToTensorsMapSharedName(value string) AddSparseToTensorsMapAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// AddSparseToTensorsMap stores a sparse tensor and gives the number under which it can be taken.
+// AddSparseToTensorsMap adds a sparse tensor to a map and returns its handle.
 //
 //	sparseIndices  int64  [?,?]
 //	sparseValues   T      [?]
@@ -2935,7 +2935,7 @@ func BytesProducedStatsDataset(s *Scope, inputDataset Output, tag Output, output
 	return out(s.Add("BytesProducedStatsDataset", []Arg{One(inputDataset), One(tag)}, attrs), 0)
 }
 
-// CSRSparseMatrixComponents returns the row pointers, columns and values of one matrix of a batch.
+// CSRSparseMatrixComponents returns the row pointers, column indices and values of one matrix of a batch.
 //
 //	csrSparseMatrix  variant  []
 //	index            int32    []
@@ -2953,7 +2953,7 @@ func CSRSparseMatrixComponents(s *Scope, csrSparseMatrix Output, index Output, t
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// CSRSparseMatrixToDense converts matrices in compressed rows to a dense tensor.
+// CSRSparseMatrixToDense converts CSR matrices to a dense tensor.
 //
 //	sparseInput  variant  []
 //	→
@@ -2967,7 +2967,7 @@ func CSRSparseMatrixToDense(s *Scope, sparseInput Output, type_ tensor.DType) Ou
 	return out(s.Add("CSRSparseMatrixToDense", []Arg{One(sparseInput)}, attrs), 0)
 }
 
-// CSRSparseMatrixToSparseTensor converts matrices in compressed rows to a sparse tensor.
+// CSRSparseMatrixToSparseTensor converts CSR matrices to a sparse tensor.
 //
 //	sparseMatrix  variant  []
 //	→
@@ -5957,7 +5957,7 @@ func DenseCountSparseOutputMaxlength(value int64) DenseCountSparseOutputAttr {
 	return func(a opdef.Attrs) { a["maxlength"] = value }
 }
 
-// DenseCountSparseOutput counts how often each number occurs in the rows of a dense tensor, or adds up weights.
+// DenseCountSparseOutput counts the occurrences of each integer in the rows of a dense tensor, or sums their weights.
 //
 //	values            T
 //	weights           output_type
@@ -5980,7 +5980,7 @@ func DenseCountSparseOutput(s *Scope, values Output, weights Output, binaryOutpu
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// DenseToCSRSparseMatrix takes the elements at indices, which are in order, to matrices in compressed rows.
+// DenseToCSRSparseMatrix gathers the elements of dense matrices at ordered indices into CSR matrices.
 //
 //	denseInput    T
 //	indices       int64
@@ -6002,7 +6002,7 @@ func DenseToDenseSetOperationValidateIndices(value bool) DenseToDenseSetOperatio
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// DenseToDenseSetOperation combines the sets in the last dimension of two tensors.
+// DenseToDenseSetOperation applies a set operation to the sets in the last dimension of two tensors.
 //
 //	set1           T      […,?,?]
 //	set2           T      […,?,?]
@@ -6049,7 +6049,7 @@ func DenseToSparseSetOperationValidateIndices(value bool) DenseToSparseSetOperat
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// DenseToSparseSetOperation combines the sets in the last dimension of a dense and a sparse tensor.
+// DenseToSparseSetOperation applies a set operation to the sets in the last dimension of a dense and a sparse tensor.
 //
 //	set1           T      […,?,?]
 //	set2Indices    int64  [?,?]
@@ -6271,7 +6271,7 @@ func DeserializeIterator(s *Scope, resourceHandle Output, serialized Output) *gr
 	return s.Add("DeserializeIterator", []Arg{One(resourceHandle), One(serialized)}, nil)
 }
 
-// DeserializeManySparse unpacks sparse tensors, one of each row, and stacks them along a new first dimension.
+// DeserializeManySparse deserializes sparse tensors, one per row, and stacks them along a new first dimension.
 //
 //	serializedSparse  string  [?,?]
 //	→
@@ -6288,7 +6288,7 @@ func DeserializeManySparse(s *Scope, serializedSparse Output, dtype tensor.DType
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// DeserializeSparse unpacks sparse tensors and stacks them along new first dimensions.
+// DeserializeSparse deserializes sparse tensors and stacks them along new leading dimensions.
 //
 //	serializedSparse  Tserialized  […,?]
 //	→
@@ -6633,7 +6633,7 @@ func EditDistanceNormalize(value bool) EditDistanceAttr {
 	return func(a opdef.Attrs) { a["normalize"] = value }
 }
 
-// EditDistance counts the insertions, deletions and replacements that make one sequence of another, for the sequences in the last dimension.
+// EditDistance computes the Levenshtein distance between the sequences in the last dimension of two sparse tensors.
 //
 //	hypothesisIndices  int64  [?,?]
 //	hypothesisValues   T      [?]
@@ -16897,7 +16897,7 @@ func RaggedCountSparseOutputMaxlength(value int64) RaggedCountSparseOutputAttr {
 	return func(a opdef.Attrs) { a["maxlength"] = value }
 }
 
-// RaggedCountSparseOutput counts how often each number occurs in the rows of a ragged tensor, or adds up weights.
+// RaggedCountSparseOutput counts the occurrences of each integer in the rows of a ragged tensor, or sums their weights.
 //
 //	splits            int64
 //	values            T
@@ -21383,7 +21383,7 @@ func SerializeManySparseOutType(value tensor.DType) SerializeManySparseAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// SerializeManySparse packs every row of a sparse tensor into three strings or variants.
+// SerializeManySparse serializes each row of a sparse tensor into three strings or variants.
 //
 //	sparseIndices     int64     [?,?]
 //	sparseValues      T         [?]
@@ -21411,7 +21411,7 @@ func SerializeSparseOutType(value tensor.DType) SerializeSparseAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// SerializeSparse packs a sparse tensor into a vector of three strings or variants.
+// SerializeSparse serializes a sparse tensor into a vector of three strings or variants.
 //
 //	sparseIndices     int64     [?,?]
 //	sparseValues      T         [?]
@@ -21452,7 +21452,7 @@ func SetSizeValidateIndices(value bool) SetSizeAttr {
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// SetSize counts the distinct elements in the last dimension of a sparse tensor.
+// SetSize returns the number of distinct elements in the last dimension of a sparse tensor.
 //
 //	setIndices  int64
 //	setValues   T
@@ -22386,7 +22386,7 @@ func SparseAccumulatorTakeGradient(s *Scope, handle Output, numRequired Output, 
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseAdd adds sparse tensors; sums of two elements that are smaller than a threshold are left out.
+// SparseAdd adds sparse tensors. Sums smaller than the threshold in magnitude are omitted.
 //
 //	aIndices    int64
 //	aValues     T
@@ -22911,7 +22911,7 @@ func SparseCountSparseOutputMaxlength(value int64) SparseCountSparseOutputAttr {
 	return func(a opdef.Attrs) { a["maxlength"] = value }
 }
 
-// SparseCountSparseOutput counts how often each number occurs in the rows of a sparse tensor, or adds up weights.
+// SparseCountSparseOutput counts the occurrences of each integer in the rows of a sparse tensor, or sums their weights.
 //
 //	indices           int64
 //	values            T
@@ -22936,7 +22936,7 @@ func SparseCountSparseOutput(s *Scope, indices Output, values Output, denseShape
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseCross makes the combinations of the values of features in each row, as text or as hashes.
+// SparseCross computes the crosses of the features in each row, as strings or as hashes.
 //
 //	indices        N tensors of int64
 //	values         tensors of the types sparse_types
@@ -22963,7 +22963,7 @@ func SparseCross(s *Scope, indices []Output, values []Output, shapes []Output, d
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseCrossHashed makes the combinations of the values of features in each row, as hashes; strong ones have a key.
+// SparseCrossHashed computes the crosses of the features in each row, as hashes. Strong hashes use a key.
 //
 //	indices        N tensors of int64
 //	values         tensors of the types sparse_types
@@ -22987,7 +22987,7 @@ func SparseCrossHashed(s *Scope, indices []Output, values []Output, shapes []Out
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseCrossV2 makes the combinations of the values of features in each row, as text with a separator.
+// SparseCrossV2 computes the crosses of the features in each row, as strings joined by a separator.
 //
 //	indices        N tensors of int64
 //	values         tensors of the types sparse_types
@@ -23009,7 +23009,7 @@ func SparseCrossV2(s *Scope, indices []Output, values []Output, shapes []Output,
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseDenseCwiseAdd adds the elements of a dense tensor, broadcast, to those of a sparse one where that has any.
+// SparseDenseCwiseAdd adds a broadcast dense tensor to the elements of a sparse tensor.
 //
 //	spIndices  int64  [?,?]
 //	spValues   T
@@ -23025,7 +23025,7 @@ func SparseDenseCwiseAdd(s *Scope, spIndices Output, spValues Output, spShape Ou
 	return out(s.Add("SparseDenseCwiseAdd", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
 }
 
-// SparseDenseCwiseDiv divides the elements of a sparse tensor by those of a dense one, broadcast.
+// SparseDenseCwiseDiv divides the elements of a sparse tensor by a broadcast dense tensor.
 //
 //	spIndices  int64  [?,?]
 //	spValues   T
@@ -23041,7 +23041,7 @@ func SparseDenseCwiseDiv(s *Scope, spIndices Output, spValues Output, spShape Ou
 	return out(s.Add("SparseDenseCwiseDiv", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
 }
 
-// SparseDenseCwiseMul multiplies the elements of a sparse tensor by those of a dense one, broadcast.
+// SparseDenseCwiseMul multiplies the elements of a sparse tensor by a broadcast dense tensor.
 //
 //	spIndices  int64  [?,?]
 //	spValues   T
@@ -23057,7 +23057,7 @@ func SparseDenseCwiseMul(s *Scope, spIndices Output, spValues Output, spShape Ou
 	return out(s.Add("SparseDenseCwiseMul", []Arg{One(spIndices), One(spValues), One(spShape), One(dense)}, nil), 0)
 }
 
-// SparseFillEmptyRows puts a default at the start of every row that has no element.
+// SparseFillEmptyRows fills each row without elements with a default value.
 //
 //	indices            int64  [?,?]
 //	values             T      [?]
@@ -23168,7 +23168,7 @@ func SparseMatrixMatMulConjugateOutput(value bool) SparseMatrixMatMulAttr {
 	return func(a opdef.Attrs) { a["conjugate_output"] = value }
 }
 
-// SparseMatrixMatMul multiplies matrices in compressed rows by dense ones.
+// SparseMatrixMatMul multiplies CSR matrices by dense matrices.
 //
 //	a       variant  []
 //	b       T
@@ -23186,7 +23186,7 @@ func SparseMatrixMatMul(s *Scope, a Output, b Output, optional ...SparseMatrixMa
 	return out(s.Add("SparseMatrixMatMul", []Arg{One(a), One(b)}, attrs), 0)
 }
 
-// SparseMatrixNNZ counts the elements of matrices in compressed rows.
+// SparseMatrixNNZ returns the number of nonzero elements of each CSR matrix.
 //
 //	sparseMatrix  variant  []
 //	→
@@ -23195,7 +23195,7 @@ func SparseMatrixNNZ(s *Scope, sparseMatrix Output) Output {
 	return out(s.Add("SparseMatrixNNZ", []Arg{One(sparseMatrix)}, nil), 0)
 }
 
-// SparseMatrixOrderingAMD finds an order of rows and columns in which Cholesky factors stay sparse, by least degree.
+// SparseMatrixOrderingAMD computes a minimum degree ordering of rows and columns, which keeps Cholesky factors sparse.
 //
 //	input   variant  []
 //	→
@@ -23204,7 +23204,7 @@ func SparseMatrixOrderingAMD(s *Scope, input Output) Output {
 	return out(s.Add("SparseMatrixOrderingAMD", []Arg{One(input)}, nil), 0)
 }
 
-// SparseMatrixSparseCholesky computes the lower Cholesky factors of symmetric or Hermitian matrices in compressed rows, after a permutation of rows and columns.
+// SparseMatrixSparseCholesky computes the sparse lower Cholesky factors of symmetric or Hermitian CSR matrices after a permutation of rows and columns.
 //
 //	input        variant  []
 //	permutation  int32
@@ -23242,7 +23242,7 @@ func SparseMatrixSparseMatMulAdjointB(value bool) SparseMatrixSparseMatMulAttr {
 	return func(a opdef.Attrs) { a["adjoint_b"] = value }
 }
 
-// SparseMatrixSparseMatMul multiplies matrices in compressed rows.
+// SparseMatrixSparseMatMul multiplies CSR matrices.
 //
 //	a    variant  []
 //	b    variant  []
@@ -23268,7 +23268,7 @@ func SparseMatrixTransposeConjugate(value bool) SparseMatrixTransposeAttr {
 	return func(a opdef.Attrs) { a["conjugate"] = value }
 }
 
-// SparseMatrixTranspose transposes matrices in compressed rows.
+// SparseMatrixTranspose transposes CSR matrices.
 //
 //	input   variant  []
 //	→
@@ -23293,7 +23293,7 @@ func SparseReduceMaxKeepDims(value bool) SparseReduceMaxAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// SparseReduceMax takes the greatest of the elements of a sparse tensor over axes.
+// SparseReduceMax computes the maximum of the elements of a sparse tensor along dimensions.
 //
 //	inputIndices   int64
 //	inputValues    T
@@ -23321,7 +23321,7 @@ func SparseReduceMaxSparseKeepDims(value bool) SparseReduceMaxSparseAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// SparseReduceMaxSparse takes the greatest of the elements of a sparse tensor over axes, to a sparse tensor.
+// SparseReduceMaxSparse computes the maximum of the elements of a sparse tensor along dimensions. Returns a sparse tensor.
 //
 //	inputIndices   int64
 //	inputValues    T
@@ -23352,7 +23352,7 @@ func SparseReduceSumKeepDims(value bool) SparseReduceSumAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// SparseReduceSum adds up the elements of a sparse tensor over axes.
+// SparseReduceSum sums the elements of a sparse tensor along dimensions.
 //
 //	inputIndices   int64
 //	inputValues    T
@@ -23380,7 +23380,7 @@ func SparseReduceSumSparseKeepDims(value bool) SparseReduceSumSparseAttr {
 	return func(a opdef.Attrs) { a["keep_dims"] = value }
 }
 
-// SparseReduceSumSparse adds up the elements of a sparse tensor over axes, to a sparse tensor.
+// SparseReduceSumSparse sums the elements of a sparse tensor along dimensions. Returns a sparse tensor.
 //
 //	inputIndices   int64
 //	inputValues    T
@@ -23403,7 +23403,7 @@ func SparseReduceSumSparse(s *Scope, inputIndices Output, inputValues Output, in
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// SparseReorder puts the elements of a sparse tensor into row-major order.
+// SparseReorder reorders the elements of a sparse tensor into row-major order.
 //
 //	inputIndices   int64  [?,?]
 //	inputValues    T      [?]
@@ -23420,7 +23420,7 @@ func SparseReorder(s *Scope, inputIndices Output, inputValues Output, inputShape
 	return out(node, 0), out(node, 1)
 }
 
-// SparseReshape gives a sparse tensor another dense shape of as many elements.
+// SparseReshape reshapes a sparse tensor to another dense shape with the same number of elements.
 //
 //	inputIndices   int64  [?,?]
 //	inputShape     int64  [?]
@@ -23727,7 +23727,7 @@ func SparseSegmentSumWithNumSegments(s *Scope, data Output, indices Output, segm
 	return out(s.Add("SparseSegmentSumWithNumSegments", []Arg{One(data), One(indices), One(segmentIds), One(numSegments)}, attrs), 0)
 }
 
-// SparseSlice takes a block of a sparse tensor, cut off where it reaches beyond the dense shape.
+// SparseSlice returns a slice of a sparse tensor, clipped to the dense shape.
 //
 //	indices        int64
 //	values         T
@@ -23795,7 +23795,7 @@ func SparseSoftmaxCrossEntropyWithLogits(s *Scope, features Output, labels Outpu
 	return out(node, 0), out(node, 1)
 }
 
-// SparseSparseMaximum takes the greater of the elements of two sparse tensors; missing ones are zero.
+// SparseSparseMaximum computes the elementwise maximum of two sparse tensors. Missing elements are zero.
 //
 //	aIndices       int64  [?,?]
 //	aValues        T      [?]
@@ -23815,7 +23815,7 @@ func SparseSparseMaximum(s *Scope, aIndices Output, aValues Output, aShape Outpu
 	return out(node, 0), out(node, 1)
 }
 
-// SparseSparseMinimum takes the smaller of the elements of two sparse tensors; missing ones are zero.
+// SparseSparseMinimum computes the elementwise minimum of two sparse tensors. Missing elements are zero.
 //
 //	aIndices       int64  [?,?]
 //	aValues        T      [?]
@@ -23835,7 +23835,7 @@ func SparseSparseMinimum(s *Scope, aIndices Output, aValues Output, aShape Outpu
 	return out(node, 0), out(node, 1)
 }
 
-// SparseSplit cuts a sparse tensor along a dimension; the first parts are larger by one where it does not divide evenly.
+// SparseSplit splits a sparse tensor along a dimension. If the size is not a multiple of num_split, the first parts are larger by one.
 //
 //	splitDim       int64
 //	indices        int64
@@ -23856,7 +23856,7 @@ func SparseSplit(s *Scope, splitDim Output, indices Output, values Output, shape
 	return outArg(node, "output_indices"), outArg(node, "output_values"), outArg(node, "output_shape")
 }
 
-// SparseTensorDenseAdd adds the elements of a sparse tensor to a dense one.
+// SparseTensorDenseAdd adds a sparse tensor to a dense tensor.
 //
 //	aIndices  Tindices
 //	aValues   T
@@ -23886,7 +23886,7 @@ func SparseTensorDenseMatMulAdjointB(value bool) SparseTensorDenseMatMulAttr {
 	return func(a opdef.Attrs) { a["adjoint_b"] = value }
 }
 
-// SparseTensorDenseMatMul multiplies a sparse matrix by a dense one.
+// SparseTensorDenseMatMul multiplies a sparse matrix by a dense matrix.
 //
 //	aIndices  Tindices  [?,?]
 //	aValues   T         [?]
@@ -23922,7 +23922,7 @@ func SparseTensorSliceDataset(s *Scope, indices Output, values Output, denseShap
 	return out(s.Add("SparseTensorSliceDataset", []Arg{One(indices), One(values), One(denseShape)}, nil), 0)
 }
 
-// SparseTensorToCSRSparseMatrix converts a sparse tensor, whose indices are in order, to matrices in compressed rows.
+// SparseTensorToCSRSparseMatrix converts a sparse tensor with ordered indices to CSR matrices.
 //
 //	indices       int64
 //	values        T
@@ -23945,7 +23945,7 @@ func SparseToDenseValidateIndices(value bool) SparseToDenseAttr {
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// SparseToDense makes a dense tensor of a sparse one, with a default for the missing elements.
+// SparseToDense converts a sparse tensor to a dense tensor with a default value for missing elements.
 //
 //	sparseIndices  Tindices
 //	outputShape    Tindices  [?]
@@ -23974,7 +23974,7 @@ func SparseToSparseSetOperationValidateIndices(value bool) SparseToSparseSetOper
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// SparseToSparseSetOperation combines the sets in the last dimension of two sparse tensors.
+// SparseToSparseSetOperation applies a set operation to the sets in the last dimension of two sparse tensors.
 //
 //	set1Indices    int64  [?,?]
 //	set1Values     T      [?]
@@ -26054,7 +26054,7 @@ func TakeManySparseFromTensorsMapSharedName(value string) TakeManySparseFromTens
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// TakeManySparseFromTensorsMap takes stored sparse tensors out and stacks them along a new first dimension.
+// TakeManySparseFromTensorsMap takes sparse tensors out of a map and stacks them along a new first dimension.
 //
 //	sparseHandles  int64  [?]
 //	→
