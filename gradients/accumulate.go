@@ -11,14 +11,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// accumulation is one run of reverse accumulation, in a graph or in the body of a loop.
+// accumulation is one run of reverse accumulation, over a graph or over the body of a loop.
 type accumulation struct {
 	*shared
 	s    *op.Scope
 	back *backLoop // nil outside of loops
 }
 
-// shared is what the accumulations in a graph and in the bodies of its loops have in common.
+// shared is the state that the accumulations of a graph and of the bodies of its loops share.
 type shared struct {
 	base    *op.Scope // of the outermost accumulation
 	opts    *options
@@ -29,7 +29,7 @@ type shared struct {
 	sums    map[op.Output]Grad   // contributions added up
 }
 
-// unit is what is differentiated in one go: a node, or a whole loop.
+// unit is differentiated as a whole: a node or a loop.
 type unit struct {
 	node *graph.Node
 	loop *loop
@@ -67,11 +67,11 @@ func accumulate(s *op.Scope, ys, xs []op.Output, opts *options) ([]Grad, error) 
 	return out, nil
 }
 
-// countPending counts, for every unit, the edges to what takes its values in the same frame.
+// countPending counts, for every unit, the edges to the consumers of its values in the same frame.
 func (a *accumulation) countPending() {
 	for n := range a.between {
 		if n.IsNextIteration() || n.IsExit() || n.IsLoopMerge() || n.IsLoopSwitch() {
-			continue // within a loop these are where it begins and ends
+			continue // the boundary of a loop that is being differentiated
 		}
 		for _, in := range n.Inputs() {
 			if a.passes(in) {
@@ -81,7 +81,7 @@ func (a *accumulation) countPending() {
 	}
 }
 
-// unitOf returns what has to be differentiated for the gradient of a value to go on.
+// unitOf returns the unit that produces a value.
 func (a *accumulation) unitOf(o op.Output) unit {
 	if o.Node.IsExit() {
 		return unit{loop: a.st.loopOf(o.Node)}
@@ -89,7 +89,7 @@ func (a *accumulation) unitOf(o op.Output) unit {
 	return unit{node: o.Node}
 }
 
-// findBetween returns the nodes that both depend on an x and are needed for a y.
+// findBetween returns the nodes that depend on an x and that a y depends on.
 func findBetween(g *graph.Graph, ys, xs []op.Output, stop map[op.Output]bool) map[*graph.Node]bool {
 	kept := findStacks(g)
 	down := search{found: map[*graph.Node]bool{}}
@@ -134,7 +134,7 @@ func (s *search) push(n *graph.Node) {
 	}
 }
 
-// pop returns a node that was pushed, nil when there is none left.
+// pop returns the next pushed node, nil if there is none.
 func (s *search) pop() *graph.Node {
 	if len(s.todo) == 0 {
 		return nil
@@ -144,17 +144,17 @@ func (s *search) pop() *graph.Node {
 	return n
 }
 
-// differentiable reports whether gradients flow through an output: only floating-point and complex
-// values vary, and handles of variables and lists stand for such values.
+// differentiable reports whether gradients flow through an output. Only floating-point and complex
+// values have gradients, and the handles of variables and lists that hold such values.
 func differentiable(o op.Output) bool {
 	t := o.DType().Base()
 	return t.IsFloating() || t.IsComplex() || isHandle(t)
 }
 
-// passes reports whether a gradient is wanted for an input of a node between.
+// passes reports whether the gradient of an input of a node in between is needed.
 func (a *accumulation) passes(in op.Output) bool { return a.between[in.Node] && !a.opts.stop[in] }
 
-// begin gives the ys their initial gradients and returns the nodes to differentiate first.
+// begin sets the initial gradients of the ys and returns the nodes to differentiate first.
 func (a *accumulation) begin(ys []op.Output) []unit {
 	for i, y := range ys {
 		var g Grad
@@ -170,7 +170,7 @@ func (a *accumulation) begin(ys []op.Output) []unit {
 	return a.ready(ys)
 }
 
-// ready returns the units of ys that wait for nothing.
+// ready returns the units of ys that have no pending consumers.
 func (a *accumulation) ready(ys []op.Output) []unit {
 	var ready []unit
 	for _, y := range ys {
@@ -181,8 +181,8 @@ func (a *accumulation) ready(ys []op.Output) []unit {
 	return ready
 }
 
-// run differentiates units in an order in which all gradients of their values have arrived before
-// their turn.
+// run differentiates units in an order in which all gradients of a unit's values arrive before the
+// unit is differentiated.
 func (a *accumulation) run(ready []unit) error {
 	for len(ready) > 0 {
 		u := ready[0]
@@ -213,14 +213,14 @@ func (a *accumulation) differentiate(u unit) ([]op.Output, []Grad, error) {
 		return a.stepLoop(u.loop)
 	}
 	if u.node.IsEnter() || u.node.IsLoopSwitch() {
-		return nil, nil, nil // where the body of a loop begins
+		return nil, nil, nil // the start of the body of a loop
 	}
 	grads, err := a.step(u.node)
 	return u.node.Inputs(), grads, err
 }
 
-// step differentiates one node; nil if none of its outputs has a gradient, or none of its inputs
-// needs one.
+// step differentiates one node. It returns nil if none of its outputs has a gradient, or if none of
+// its inputs needs one.
 func (a *accumulation) step(n *graph.Node) ([]Grad, error) {
 	outs := make([]Grad, len(n.OutTypes))
 	some := false
@@ -255,12 +255,12 @@ func (a *accumulation) step(n *graph.Node) ([]Grad, error) {
 	return grads, nil
 }
 
-// isLeaf reports whether no input of a node needs a gradient: it is an x.
+// isLeaf reports whether a node is an x: none of its inputs needs a gradient.
 func (a *accumulation) isLeaf(n *graph.Node) bool {
 	return !slices.ContainsFunc(n.Inputs(), a.passes)
 }
 
-// gate makes gradients wait for each other if there are several.
+// gate makes each of several gradients depend on all of them.
 func gate(s *op.Scope, grads []Grad) {
 	var nodes []*graph.Node
 	for _, g := range grads {
@@ -281,7 +281,7 @@ func gate(s *op.Scope, grads []Grad) {
 	}
 }
 
-// sum adds up the contributions to an output.
+// sum returns the sum of the contributions to an output.
 func (a *accumulation) sum(o op.Output) Grad {
 	if g, ok := a.sums[o]; ok {
 		return g
@@ -303,7 +303,7 @@ func (a *accumulation) sum(o op.Output) Grad {
 	return g
 }
 
-// zeros returns zeros in the shape of a tensor, or of the variable that a handle stands for.
+// zeros returns zeros of the shape of a tensor, or of the variable behind a handle.
 func (a *accumulation) zeros(x op.Output) op.Output {
 	if x.DType() != tensor.Resource {
 		return op.ZerosLike(a.s, x)

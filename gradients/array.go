@@ -76,7 +76,7 @@ func allAxes(s *op.Scope, x op.Output) op.Output {
 	return op.Range(s, op.Const(s, int32(0)), op.Rank(s, x), op.Const(s, int32(1)))
 }
 
-// joined puts the gradients of all outputs together along an axis.
+// joined concatenates the gradients of all outputs along an axis.
 func joined(c *Call, axis op.Output) op.Output {
 	parts := c.allDYs()
 	if len(parts) == 1 {
@@ -85,11 +85,11 @@ func joined(c *Call, axis op.Output) op.Output {
 	return op.ConcatV2(c.S, parts, axis)
 }
 
-// concat cuts the gradient into the parts that were joined: the inputs from position lo on, except
-// for the axis.
+// concat splits the gradient into those of the concatenated inputs: the inputs from position lo on,
+// without the axis.
 func concat(c *Call, lo int) []Grad {
 	s, n := c.S, c.Node.NumInputs()-1
-	axis := c.In(n * (1 - lo)) // it comes first or last
+	axis := c.In(n * (1 - lo)) // the first or the last input
 	axis = op.FloorMod(s, op.Cast(s, axis, tensor.Int32), op.Rank(s, c.In(lo)))
 	sizes := op.ShapeN(s, c.Node.Inputs()[lo:lo+n])
 	grads := c.None()
@@ -118,7 +118,7 @@ func stridedSlice(c *Call) []Grad {
 	return List(dx, op.Output{}, op.Output{}, op.Output{})
 }
 
-// tile sums over the copies: the gradient is seen as [multiples[0], shape[0], multiples[1], …].
+// tile sums over the copies. It reshapes the gradient to [multiples[0], shape[0], multiples[1], …].
 func tile(c *Call) []Grad {
 	s := c.S
 	shape := op.Shape(s, c.In(0), op.ShapeOutType(c.In(1).DType()))

@@ -7,33 +7,34 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// backLoop is the loop that differentiates a loop: it runs as often, and backwards. It is the
-// Region of its nodes.
+// backLoop is the loop that differentiates a loop. It runs the same number of iterations, in
+// reverse order. It is the Region of its nodes.
 //
-// Values of the forward loop that it needs are kept on stacks: the forward loop pushes them in
-// every iteration, the backward loop pops them. Both loops count their iterations, and do not count
-// one before all that it pushes or pops is done, so that the order of the one is the reverse of the
-// order of the other, in loops within loops too.
+// The forward loop pushes the values that the backward loop needs onto stacks in every iteration,
+// and the backward loop pops them. Both loops count their iterations. A loop counts an iteration
+// only after everything that the iteration pushes or pops, so the orders of the two are exact
+// reverses of each other, in nested loops too.
 type backLoop struct {
-	st       *structure
-	l        *loop
-	outer    *op.Scope // where the loop is, among the gradients of the loop around or of no loop
-	base     *op.Scope // outside of all loops that are differentiated
-	forward  *op.Scope // to add nodes to forward loops
+	st *structure
+	l  *loop
+	// the scope of the loop's gradient: that of the enclosing backward loop, or base
+	outer    *op.Scope
+	base     *op.Scope // outside of all differentiated loops
+	forward  *op.Scope // for nodes added to forward loops
 	parent   *backLoop // nil for none
-	s        *op.Scope // within
+	s        *op.Scope // inside the backward loop
 	frame    string
 	parallel int64
 
-	// in the forward loop: what begins an iteration, and a trigger after what it pushes
+	// in the forward loop: the start of an iteration, and a trigger after all that it pushes
 	begun, pushed *graph.Node
 	pivot         *graph.Node // of the backward loop
-	popped        *graph.Node // trigger after all that an iteration pops
+	popped        *graph.Node // trigger after everything that an iteration pops
 	cond          op.Output
 }
 
-// anyFrame is the Region of nodes that are added to loops that exist: each is in the frame that its
-// inputs are in.
+// anyFrame is the Region of nodes that are added to existing loops. Each is in the frame of its
+// inputs.
 type anyFrame struct{}
 
 func (anyFrame) Pivot() *graph.Node { return nil }
@@ -42,7 +43,7 @@ func (anyFrame) Capture(o op.Output) (op.Output, error) { return o, nil }
 
 func (b *backLoop) Pivot() *graph.Node { return b.pivot }
 
-// newBackLoop adds the two counters.
+// newBackLoop creates the backward loop of l with the iteration counters of both loops.
 func newBackLoop(a *accumulation, l *loop) (*backLoop, error) {
 	b := &backLoop{
 		st: a.st, l: l, outer: a.s, base: a.base, parent: a.back, frame: a.base.Prefix() + l.frame.Name,
@@ -58,12 +59,12 @@ func newBackLoop(a *accumulation, l *loop) (*backLoop, error) {
 	return b, b.countBackward(count)
 }
 
-// countForward makes the forward loop count its iterations, and returns their number.
+// countForward adds an iteration counter to the forward loop and returns the number of iterations.
 func (b *backLoop) countForward() op.Output {
 	s := b.forward.Named("f_count")
 	zero := op.Const(b.base, int32(0))
 	if b.parent != nil {
-		// in the frame of the loop around, and not before its turn
+		// in the frame of the enclosing loop, and not before its iteration starts
 		zero = op.ZerosLike(b.forward, b.parent.begun.Out(0))
 	}
 	enter := op.Enter(s, guarded(b.forward, zero, b.l.guards), b.l.frame.Name, op.EnterParallelIterations(b.parallel))
@@ -82,17 +83,17 @@ func (b *backLoop) countForward() op.Output {
 	return count
 }
 
-// closeLoop makes next the value of a variable in the next iteration.
+// closeLoop makes next the value of a loop variable in the next iteration.
 func closeLoop(s *op.Scope, merge, next op.Output) {
 	if merge.Node == nil || next.Node == nil {
-		return // a mistake, which is recorded
+		return // a build error, already recorded
 	}
 	if err := s.Graph().Connect(op.NextIteration(s, next), merge.Node, 1); err != nil {
 		s.Fail(err)
 	}
 }
 
-// countBackward adds the condition of the backward loop: it runs count times.
+// countBackward adds the condition of the backward loop, which runs count iterations.
 func (b *backLoop) countBackward(count op.Output) error {
 	s := b.s.Named("b_count")
 	enter := b.enter(count, false)
@@ -111,7 +112,7 @@ func (b *backLoop) countBackward(count op.Output) error {
 	return s.Err()
 }
 
-// enter lets a value of the scope around in.
+// enter returns a value of the enclosing scope inside the backward loop.
 func (b *backLoop) enter(o op.Output, constant bool) op.Output {
 	o = guarded(b.outer, o, b.l.guards)
 	name := "Enter"
@@ -125,7 +126,7 @@ func (b *backLoop) enter(o op.Output, constant bool) op.Output {
 	return output(n, 0)
 }
 
-// exit returns the last value of a variable, for the scope around.
+// exit returns the final value of a loop variable in the enclosing scope.
 func (b *backLoop) exit(left op.Output) op.Output {
 	o := op.Exit(b.s, left)
 	b.outer.Adopt(o.Node)
@@ -141,8 +142,8 @@ func guarded(s *op.Scope, o op.Output, guards []guard) op.Output {
 	return o
 }
 
-// variable adds a variable that begins as a value of the scope around. The caller connects its next
-// value to merge.
+// variable adds a loop variable whose initial value is from the enclosing scope. The caller
+// connects its next value to merge.
 func (b *backLoop) variable(begin op.Output) (merge, value, last op.Output) {
 	enter := b.enter(begin, false)
 	merge, _ = op.Merge(b.s, []op.Output{enter, enter})
@@ -150,8 +151,8 @@ func (b *backLoop) variable(begin op.Output) (merge, value, last op.Output) {
 	return merge, value, b.exit(left)
 }
 
-// Capture returns a value of the forward loop as it was in the iteration that is differentiated, or
-// one from around.
+// Capture returns the value that o had in the iteration that is being differentiated. A value from
+// outside the loop is returned as it is.
 func (b *backLoop) Capture(o op.Output) (op.Output, error) {
 	if b.st.frame[o.Node] != b.l.frame {
 		o, err := b.outer.Bring(o)
@@ -171,8 +172,8 @@ func (b *backLoop) Capture(o op.Output) (op.Output, error) {
 	return b.recall(o)
 }
 
-// recall keeps a value of every iteration of the forward loop, and returns it in the order of the
-// backward loop.
+// recall saves a value of every iteration of the forward loop on a stack, and returns it in the
+// order of the backward loop.
 func (b *backLoop) recall(o op.Output) (op.Output, error) {
 	elem := o.DType().Base()
 	place := b.base.WithoutDevices().WithoutControlDependencies()
@@ -194,7 +195,7 @@ func (b *backLoop) recall(o op.Output) (op.Output, error) {
 	return pop, nil
 }
 
-// enterForward lets a value from outside of all loops into the forward loop.
+// enterForward returns a value from outside of all loops inside the forward loop.
 func (b *backLoop) enterForward(o op.Output) op.Output {
 	if b.parent != nil {
 		o = b.parent.enterForward(o)
@@ -212,8 +213,7 @@ func baseName(n *graph.Node) string {
 	return n.Name
 }
 
-// addUp returns the sum, over all iterations, of the gradient of a value that is the same in all of
-// them.
+// addUp returns the sum over all iterations of the gradients of a loop-invariant value.
 func (b *backLoop) addUp(value op.Output, g Grad) Grad {
 	shape := shapeOf(b.outer, value, tensor.Int32)
 	if g.Slices == nil {
@@ -232,14 +232,14 @@ func (b *backLoop) addUp(value op.Output, g Grad) Grad {
 	}}
 }
 
-// append joins the rows of all iterations.
+// append concatenates the rows of all iterations.
 func (b *backLoop) append(none, rows op.Output) op.Output {
 	merge, sum, last := b.variable(none)
 	closeLoop(b.s, merge, op.ConcatV2(b.s, []op.Output{sum, rows}, op.Const(b.s, int32(0))))
 	return last
 }
 
-// shapeOf returns the shape of a tensor, or of the variable that a handle stands for.
+// shapeOf returns the shape of a tensor, or of the variable behind a handle.
 func shapeOf(s *op.Scope, o op.Output, dtype tensor.DType) op.Output {
 	if o.DType() == tensor.Resource {
 		return op.VariableShape(s, o, op.VariableShapeOutType(dtype))

@@ -21,7 +21,7 @@ func init() {
 		return dz, op.Mul(s, dz, op.Neg(s, op.FloorDiv(s, x, y)))
 	}), "FloorMod")
 	Register(binary(powGrad), "Pow")
-	// |x-y|², which is real: so is a gradient of it that comes from a real number
+	// The value |x-y|² is real, so its gradient is taken from a real number.
 	Register(func(c *Call) []Grad {
 		s, x, y := c.S, c.In(0), c.In(1)
 		d := op.Mul(s, op.Mul(s, number(s, x, 2), c.DY(0)), op.Sub(s, x, y))
@@ -46,7 +46,7 @@ func init() {
 	Register(clip, "ClipByValue")
 }
 
-// powGrad differentiates x^y; where x is not above zero the logarithm is taken as zero.
+// powGrad differentiates x^y. Where x is not above zero, its logarithm counts as zero.
 func powGrad(s *op.Scope, dz, x, y, z op.Output) (dx, dy op.Output) {
 	one := number(s, y, 1)
 	dx = op.Mul(s, dz, op.Mul(s, y, op.Pow(s, x, op.Sub(s, y, one))))
@@ -60,7 +60,7 @@ func powGrad(s *op.Scope, dz, x, y, z op.Output) (dx, dy op.Output) {
 	return dx, op.Mul(s, dz, op.Mul(s, z, logX))
 }
 
-// extremum gives the gradient to the input that was selected, to the first where both are equal.
+// extremum passes the gradient to the selected input, and to the first where both are equal.
 func extremum(first func(s *op.Scope, x, y op.Output) op.Output) func(s *op.Scope, dz, x, y, z op.Output) (op.Output, op.Output) {
 	return func(s *op.Scope, dz, x, y, _ op.Output) (dx, dy op.Output) {
 		mask, zero := first(s, x, y), op.ZerosLike(s, dz)
@@ -68,12 +68,12 @@ func extremum(first func(s *op.Scope, x, y op.Output) op.Output) func(s *op.Scop
 	}
 }
 
-// isNotZero returns ones where x is not zero, and zeros.
+// isNotZero returns one where x is not zero, and zero elsewhere.
 func isNotZero(s *op.Scope, x op.Output) op.Output {
 	return op.Cast(s, op.NotEqual(s, x, number(s, x, 0)), x.DType().Base())
 }
 
-// clip gives the gradient to the value where it is within the bounds, and otherwise to the bound.
+// clip passes the gradient to the value where it is within the bounds, and to the bound elsewhere.
 func clip(c *Call) []Grad {
 	s, x, low, high, dy := c.S, c.In(0), c.In(1), c.In(2), c.DY(0)
 	zero := op.ZerosLike(s, dy)

@@ -10,7 +10,7 @@ func init() {
 	Register(mergeGrad, "Merge", "RefMerge")
 }
 
-// switchGrad joins the gradients of both sides of a condition, one of which is dead.
+// switchGrad merges the gradients of both branches of a condition. One of them is dead.
 func switchGrad(c *Call) []Grad {
 	s, pred := c.S, c.In(1)
 	sides := [2]op.Output{}
@@ -40,7 +40,7 @@ func switchGrad(c *Call) []Grad {
 	return List(dx, op.Output{})
 }
 
-// zerosFor returns zeros in the shape of a tensor, or of the variable that a handle stands for.
+// zerosFor returns zeros of the shape of a tensor, or of the variable behind a handle.
 func zerosFor(s *op.Scope, o op.Output, dtype tensor.DType) op.Output {
 	if o.DType() == tensor.Resource {
 		return op.Fill(s, shapeOf(s, o, tensor.Int32), op.ConstOf(s, dtype.Base(), 0))
@@ -48,7 +48,7 @@ func zerosFor(s *op.Scope, o op.Output, dtype tensor.DType) op.Output {
 	return op.ZerosLike(s, o)
 }
 
-// mergeGrad gives the gradient to the input that was taken; those of the others are dead.
+// mergeGrad passes the gradient to the input that was taken. The gradients of the others are dead.
 func mergeGrad(c *Call) []Grad {
 	s, grads := c.S, c.None()
 	for i := range grads {

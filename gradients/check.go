@@ -18,16 +18,16 @@ import (
 //	}
 type Run func(ctx context.Context, feeds map[op.Output]tensor.Tensor, fetches []op.Output) ([]tensor.Tensor, error)
 
-// Check compares the gradients of ys with respect to xs, as the rules of their operations compute
-// them, with differences of the ys between points near to the given one. feeds holds a value for
-// each x, which sets the point, and for what else the ys need. It returns the largest error: the
-// distance of the two, divided by the larger of their sizes where that is above one. Correct rules
-// give less than 1e-6 for float64 and less than 1e-2 for float32, if the point is away from steps
-// and corners.
+// Check compares the gradients of ys with respect to xs, as the rules compute them, with finite
+// differences of the ys around a point. feeds holds a value for each x, which is the point, and
+// values for the other placeholders that the ys need. Check returns the largest error: the
+// difference between the two, divided by the larger of their magnitudes if that is above one.
+// Correct rules give less than 1e-6 for float64 and less than 1e-2 for float32, unless the point is
+// close to a discontinuity of a value or a slope.
 //
-// ys and xs are of type float32, float64, complex64 or complex128. The weights of the elements of
-// ys in the sum that is differentiated vary, so that errors do not cancel out. Check adds nodes to
-// the graph.
+// ys and xs are of type float32, float64, complex64 or complex128. The differentiated value is a
+// sum of the elements of ys with different weights, so that errors do not cancel. Check adds nodes
+// to the graph.
 func Check(ctx context.Context, run Run, s *op.Scope, ys, xs []op.Output, feeds map[op.Output]tensor.Tensor) (float64, error) {
 	values, err := run(ctx, feeds, ys)
 	if err != nil {
@@ -71,7 +71,7 @@ type checker struct {
 	weights []tensor.Tensor
 }
 
-// weights returns numbers around one in the type and shape of y.
+// weights returns numbers around one of the type and shape of y.
 func weights(y *tensor.Tensor) (tensor.Tensor, error) {
 	w, err := y.Clone()
 	if err != nil {
@@ -114,14 +114,14 @@ func (c *checker) check(ctx context.Context, s *op.Scope, x op.Output, g Grad) (
 			return 0, err
 		}
 		diff := math.Abs(have.get(i)-want) / max(1, math.Abs(want), math.Abs(have.get(i)))
-		if !(diff <= worst) { // a NaN too
+		if !(diff <= worst) { // also true for NaN
 			worst = diff
 		}
 	}
 	return worst, nil
 }
 
-// computed returns the value of a gradient, zeros in the shape of x for none.
+// computed returns the value of a gradient, zeros of the shape of x for none.
 func (c *checker) computed(ctx context.Context, s *op.Scope, g Grad, x *tensor.Tensor) (tensor.Tensor, error) {
 	if g.IsNone() {
 		return tensor.Zeros(x.DType(), x.Shape())
@@ -137,7 +137,8 @@ func (c *checker) computed(ctx context.Context, s *op.Scope, g Grad, x *tensor.T
 	return out[0], nil
 }
 
-// slope returns the derivative of the weighted sum by part i of the point, from differences.
+// slope returns the derivative of the weighted sum by element i of the point, from finite
+// differences.
 func (c *checker) slope(ctx context.Context, point numbers, i int) (float64, error) {
 	was := point.get(i)
 	defer point.set(i, was)
@@ -156,8 +157,9 @@ func (c *checker) slope(ctx context.Context, point numbers, i int) (float64, err
 	return (high - low) / (above - below), nil
 }
 
-// sum returns the sum of the elements of all ys times their weights; of complex ones, the real part
-// of the product with the conjugate of the weight, which is what gradients of complex values mean.
+// sum returns the sum of the elements of all ys times their weights. For complex ys it is the real
+// part of the product with the conjugate weight, which is the meaning of gradients of complex
+// values.
 func (c *checker) sum(ctx context.Context) (float64, error) {
 	out, err := c.run(ctx, c.feeds, c.ys)
 	if err != nil {
@@ -183,7 +185,7 @@ func (c *checker) sum(ctx context.Context) (float64, error) {
 	return total, nil
 }
 
-// numbers are the elements of a tensor as real numbers; a complex one is two.
+// numbers are the elements of a tensor as real numbers; a complex element is two numbers.
 type numbers struct {
 	f32 []float32
 	f64 []float64
@@ -208,7 +210,8 @@ func parts(t *tensor.Tensor) (numbers, error) {
 
 func (n numbers) len() int { return max(len(n.f32), len(n.f64)) }
 
-// step is a difference that is small for the values and large for the type's precision.
+// step is the size of a finite difference: small compared with the values and large compared with
+// the precision of the type.
 func (n numbers) step() float64 {
 	if n.f32 != nil {
 		return 1.0 / 128

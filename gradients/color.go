@@ -4,10 +4,10 @@ import "github.com/weft-ml/weft/op"
 
 func init() { Register(hsvGrad, "RGBToHSV") }
 
-// hsvGrad is for the hue, which the differences of the channels give by the largest of them, the
-// saturation 1 - min/max and the value max. Of equal channels red is taken as the largest first,
-// and blue as the smallest. Like TensorFlow's, it has no slope of the saturation at channels that
-// are zero.
+// hsvGrad differentiates the hue (the differences of the channels relative to the largest), the
+// saturation 1 - min/max, and the value max. Of equal channels the first of red, green and blue
+// counts as the largest and the last as the smallest. As in TensorFlow, the slope of the saturation
+// is zero for channels that are zero.
 func hsvGrad(c *Call) []Grad {
 	s, x := c.S, c.In(0)
 	channels := op.Unpack(s, x, 3, op.UnpackAxis(-1))
@@ -24,11 +24,11 @@ func hsvGrad(c *Call) []Grad {
 	dys := op.Unpack(s, c.DY(0), 3, op.UnpackAxis(-1))
 	high, low := op.Maximum(s, op.Maximum(s, r, g), b), op.Minimum(s, op.Minimum(s, r, g), b)
 	six := op.Mul(s, number(s, x, 6), op.Sub(s, high, low))
-	// difference of the channels after and before the largest, in the order of the circle
+	// difference of the channels after and before the largest, in cyclic order
 	ahead := op.AddN(s, []op.Output{
 		op.Mul(s, largest[0], op.Sub(s, g, b)), op.Mul(s, largest[1], op.Sub(s, b, r)), op.Mul(s, largest[2], op.Sub(s, r, g)),
 	})
-	// to the difference of largest and smallest
+	// relative to the difference of the largest and the smallest channel
 	relative := op.Mul(s, number(s, x, 6), op.DivNoNan(s, ahead, six))
 	dx := make([]op.Output, 3)
 	for i := range dx {

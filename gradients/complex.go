@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Complex numbers: the gradient of a real function of z is conj(df/dz), as its real and imaginary
-// parts change.
+// Complex numbers. The gradient of a real function of z is conj(df/dz): the derivatives by its real
+// and imaginary parts.
 func init() {
 	Register(func(c *Call) []Grad {
 		s := c.S

@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// The gradient of a variant made of tensors is one made of their gradients, and of the tensors that
-// have none.
+// The gradient of a variant that is composed of tensors is a variant of their gradients. Tensors
+// without gradients stay as they are.
 func init() {
 	differentiable := func(x op.Output) bool { t := x.DType().Base(); return t.IsFloating() || t.IsComplex() }
 	Register(func(c *Call) []Grad {

@@ -22,7 +22,7 @@ func init() {
 	Register(mapInsertGrad, "TensorMapInsert")
 }
 
-// mapInsertGrad takes the gradient of the value out of the map of gradients, if it has one.
+// mapInsertGrad removes the gradient of the value from the map of gradients, if it is there.
 func mapInsertGrad(c *Call) []Grad {
 	s, d, key, value := c.S, c.DY(0), c.In(1), c.In(2)
 	parts := op.Cond(s, op.TensorMapHasKey(s, d, key),

@@ -17,7 +17,7 @@ type (
 	scope = op.Scope
 )
 
-// times is a loop of n iterations: body gets the number of the iteration and the variables.
+// times adds a loop of n iterations. body receives the number of the iteration and the variables.
 func times(s *scope, n op.Output, vars outs, body func(s *scope, i op.Output, v outs) outs, opts ...op.LoopOption) outs {
 	all := op.WhileLoop(s, append(outs{op.Const(s, int32(0))}, vars...),
 		func(s *scope, v outs) op.Output { return op.Less(s, v[0], n) },
@@ -27,7 +27,7 @@ func times(s *scope, n op.Output, vars outs, body func(s *scope, i op.Output, v 
 	return all[min(1, len(all)):]
 }
 
-// positive is whether the sum of the elements is above zero.
+// positive reports whether the sum of the elements is above zero.
 func positive(s *scope, x op.Output) op.Output {
 	return op.Greater(s, op.Sum(s, x, ints(s, 0)), op.Const(s, 0.0))
 }
@@ -180,8 +180,7 @@ func TestReferencesInControlFlow(t *testing.T) {
 	}
 }
 
-// TestImportedLoops differentiates a graph that was written down: what is in which loop is seen in
-// the graph itself.
+// TestImportedLoops differentiates a graph in text form, whose loops must be found from its nodes.
 func TestImportedLoops(t *testing.T) {
 	checkRules(t, []ruleCase{{"while/imported", []input{in(3), in(3)}, func(s *scope, x []op.Output) []op.Output {
 		made := op.NewScope()
@@ -199,7 +198,7 @@ func TestImportedLoops(t *testing.T) {
 	}}})
 }
 
-// TestLoopsTwice holds that a second derivative is right or an error, never one with parts missing.
+// TestLoopsTwice checks that a second derivative is correct or an error, never incomplete.
 func TestLoopsTwice(t *testing.T) {
 	s := op.NewScope()
 	x := op.Const(s, 0.5)
@@ -215,7 +214,7 @@ func TestLoopsTwice(t *testing.T) {
 				func(s *scope) outs { return outs{x} })
 			return gradients.Add(s, y, outs{x})[0].Dense
 		})},
-		// of a loop over what does not vary
+		// a loop over constants
 		{"while/twice beside", []input{in(3)}, one(func(s *scope, x op.Output) op.Output {
 			scaled := func(x op.Output) op.Output {
 				return times(s, op.Const(s, int32(3)), outs{x}, func(s *scope, i op.Output, v outs) outs {

@@ -2,12 +2,12 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// convolution names the operations of one kind of convolution: forward takes an input and a filter,
-// inputGrad the sizes of the input, the filter and dy, filterGrad the input, the sizes of the
-// filter and dy.
+// convolution names the operations of one kind of convolution. forward takes (input, filter),
+// inputGrad (input sizes, filter, dy), filterGrad (input, filter sizes, dy).
 type convolution struct{ forward, inputGrad, filterGrad string }
 
-// Each of the three is linear in two of its arguments, and its gradients are the others.
+// Each of the three operations is linear in two of its arguments, so its gradients are the other
+// two operations.
 func init() {
 	for _, k := range []convolution{
 		{"Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"},

@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Sparse matrices in compressed rows. The gradient of one is a sparse matrix too, with elements at
-// the same places.
+// Sparse matrices in CSR form (compressed rows). Their gradients are sparse matrices with elements
+// at the same positions.
 func init() {
 	Register(func(c *Call) []Grad {
 		return c.first(op.CSRSparseMatrixToDense(c.S, c.DY(0), c.In(0).DType().Base()))
@@ -30,7 +30,7 @@ func init() {
 	Register(csrSparseProductGrad, "SparseMatrixSparseMatMul")
 }
 
-// turning says how a factor of a product is turned before it is multiplied.
+// turning describes how a factor of a product is transformed before the multiplication.
 type turning struct{ transpose, conj bool }
 
 func (c *Call) turning(factor string) turning {
@@ -38,7 +38,7 @@ func (c *Call) turning(factor string) turning {
 	return turning{transpose: adjoint || c.Node.Attrs.Bool("transpose_"+factor), conj: adjoint}
 }
 
-// dense turns dense matrices.
+// dense transforms dense matrices.
 func (t turning) dense(s *op.Scope, m op.Output) op.Output {
 	if t.transpose {
 		m = adjoint(s, m)
@@ -49,7 +49,7 @@ func (t turning) dense(s *op.Scope, m op.Output) op.Output {
 	return m
 }
 
-// sparse turns sparse matrices.
+// sparse transforms sparse matrices.
 func (t turning) sparse(s *op.Scope, m op.Output, dtype tensor.DType) op.Output {
 	if !t.transpose {
 		return m
@@ -57,8 +57,8 @@ func (t turning) sparse(s *op.Scope, m op.Output, dtype tensor.DType) op.Output 
 	return op.SparseMatrixTranspose(s, m, dtype, op.SparseMatrixTransposeConjugate(t.conj))
 }
 
-// csrProductGrad differentiates a sparse matrix times a dense one. With the factors as they are
-// multiplied, C = A·B, the gradients are dA = dC·Bᴴ at the places of A, and dB = Aᴴ·dC.
+// csrProductGrad differentiates a sparse matrix times a dense one. For C = A·B with the transformed
+// factors, the gradients are dA = dC·Bᴴ at the positions of A, and dB = Aᴴ·dC.
 func csrProductGrad(c *Call) []Grad {
 	s, a, dtype := c.S, c.In(0), c.In(1).DType().Base()
 	result := turning{transpose: c.Node.Attrs.Bool("transpose_output"), conj: c.Node.Attrs.Bool("conjugate_output")}
@@ -99,16 +99,16 @@ func csrSparseProductGrad(c *Call) []Grad {
 	return List(atPlacesOf(s, c.In(0), turnA.sparse(s, da, dtype), dtype), atPlacesOf(s, c.In(1), turnB.sparse(s, db, dtype), dtype))
 }
 
-// atPlacesOf returns the elements of a sparse matrix m at the places of another, with zeros where m
-// has none.
+// atPlacesOf returns the elements of a sparse matrix m at the positions of another, with zeros
+// where m has none.
 func atPlacesOf(s *op.Scope, places, m op.Output, dtype tensor.DType) op.Output {
 	at, _, shape := op.CSRSparseMatrixToSparseTensor(s, places, dtype)
 	from, values, _ := op.CSRSparseMatrixToSparseTensor(s, m, dtype)
-	flat := func(at op.Output) op.Output { // the places as numbers, which ascend
+	flat := func(at op.Output) op.Output { // positions as ascending numbers
 		numbers, _ := op.SparseReshape(s, at, shape, op.Const(s, []int64{-1}))
 		return op.Reshape(s, numbers, op.Const(s, []int32{-1}))
 	}
-	withLast := func(x, last op.Output) op.Output { // so that there always is a next one
+	withLast := func(x, last op.Output) op.Output { // so that every search finds a next element
 		return op.ConcatV2(s, []op.Output{x, op.Reshape(s, last, op.Const(s, []int32{1}))}, op.Const(s, int32(0)))
 	}
 	want, have := flat(at), flat(from)

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// csr makes a sparse matrix of 2×3, or several, of four values.
+// csr returns one sparse 2×3 matrix with four values, or a batch.
 func csr(s *scope, values op.Output, batch bool) op.Output {
 	at, shape := [][]int64{{0, 1}, {0, 2}, {1, 0}, {1, 2}}, []int64{2, 3}
 	if batch {
@@ -50,7 +50,7 @@ var turns = []string{"as is", "transposed", "adjoint"}
 
 func TestSparseProducts(t *testing.T) {
 	c128 := tensor.Complex128
-	// of a matrix that a 2×3 matrix can be multiplied with
+	// shape of the right factor of a 2×3 matrix
 	shapeB := func(a, b int, batch bool) tensor.Shape {
 		rows, cols := int64(3), int64(2)
 		if a != 0 {

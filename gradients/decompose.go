@@ -2,8 +2,9 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// Matrices taken apart. Where a factor is not unique (a vector may be turned, equal values give a
-// plane of vectors), the gradient is right for what does not depend on the choice.
+// Matrix decompositions. Factors may not be unique: a vector can be scaled by a unit number, and
+// equal eigenvalues share a subspace. The gradient is correct for functions that do not depend on
+// the choice.
 func init() {
 	Register(eigenGrad, "SelfAdjointEigV2")
 	Register(generalEigenGrad, "Eig")
@@ -11,7 +12,8 @@ func init() {
 	Register(qrGrad, "Qr")
 }
 
-// eigenGrad gives the lower triangle of the gradient, which is the part that the operation reads.
+// eigenGrad returns the lower triangle of the gradient, because the operation reads only that
+// triangle.
 func eigenGrad(c *Call) []Grad {
 	s := c.S
 	a, e, v := c.In(0), c.Out(0), c.Out(1)
@@ -26,16 +28,16 @@ func eigenGrad(c *Call) []Grad {
 	return List(halfDiagonal(s, triangle(s, op.AddV2(s, da, adjoint(s, da)), true)))
 }
 
-// inverseGaps returns, for every vector e, the matrix of 1/(e[j]-e[i]), zero where the two are
-// equal.
+// inverseGaps returns, for every vector e, the matrix of 1/(e[j]-e[i]), with zeros for equal
+// values.
 func inverseGaps(s *op.Scope, e op.Output) op.Output {
 	gaps := op.Sub(s, op.ExpandDims(s, e, op.Const(s, int32(-2))), op.ExpandDims(s, e, op.Const(s, int32(-1))))
 	return op.DivNoNan(s, op.OnesLike(s, gaps), gaps)
 }
 
 // generalEigenGrad follows C. Boeddeker et al., "On the computation of complex-valued gradients
-// with application to statistically optimum beamforming" (2017), equation 4.77, for eigenvectors of
-// length one.
+// with application to statistically optimum beamforming" (2017), equation 4.77, for normalized
+// eigenvectors.
 func generalEigenGrad(c *Call) []Grad {
 	s, a, e, v := c.S, c.In(0), c.Out(0), c.Out(1)
 	withV := c.Node.Attrs.Bool("compute_v")
@@ -63,7 +65,7 @@ func generalEigenGrad(c *Call) []Grad {
 func svdGrad(c *Call) []Grad {
 	s, a := c.S, c.In(0)
 	values, dValues := c.Out(0), c.DY(0)
-	if a.DType().IsComplex() { // the values are real all the same
+	if a.DType().IsComplex() { // singular values are always real
 		dValues = op.Cast(s, realOf(s, dValues), a.DType())
 	}
 	dValues = op.MatrixDiag(s, dValues)
@@ -75,12 +77,12 @@ func svdGrad(c *Call) []Grad {
 	u, du := thinFactor(s, c.Out(1), c.DY(1), width)
 	v, dv := thinFactor(s, c.Out(2), c.DY(2), width)
 	gaps := inverseGaps(s, op.Square(s, values))
-	// what a change of a factor does in the space of its columns
+	// the change of a factor within its column space
 	within := func(factor, d op.Output) op.Output {
 		m := matrixProduct(s, factor, d, true, false)
 		return op.Mul(s, gaps, op.Sub(s, m, adjoint(s, m)))
 	}
-	outside := func(factor, d op.Output) op.Output { // and beside that space
+	outside := func(factor, d op.Output) op.Output { // and orthogonal to it
 		return op.Sub(s, d, matrixProduct(s, factor, matrixProduct(s, factor, d, true, false), false, false))
 	}
 	inverse, diagonal := op.MatrixDiag(s, op.DivNoNan(s, op.OnesLike(s, values), values)), op.MatrixDiag(s, values)
@@ -89,7 +91,7 @@ func svdGrad(c *Call) []Grad {
 		matrixProduct(s, within(u, du), diagonal, false, false),
 		matrixProduct(s, diagonal, within(v, dv), false, false),
 	}
-	if a.DType().IsComplex() { // u and v turn together
+	if a.DType().IsComplex() { // u and v share a phase
 		turn := op.MatrixDiagPart(s, matrixProduct(s, v, dv, true, false))
 		turn = op.Mul(s, op.Sub(s, op.Conj(s, turn), turn), number(s, turn, 0.5))
 		middle = append(middle, op.MatrixDiag(s, op.DivNoNan(s, turn, values)))
@@ -101,9 +103,9 @@ func svdGrad(c *Call) []Grad {
 	}))
 }
 
-// thinFactor returns the first columns of a factor with orthonormal columns, and their gradient.
-// The other columns, which a factor that was asked for in full has, stay orthogonal to them: their
-// gradient becomes one of the first.
+// thinFactor returns the first columns of a factor with orthonormal columns, and their gradient. A
+// full factor has more columns, which stay orthogonal to the first ones, so their gradient
+// contributes to that of the first columns.
 func thinFactor(s *op.Scope, q, dq, width op.Output) (thin, dThin op.Output) {
 	thin, rest := splitColumns(s, q, width)
 	dThin, dRest := splitColumns(s, dq, width)
@@ -111,7 +113,7 @@ func thinFactor(s *op.Scope, q, dq, width op.Output) (thin, dThin op.Output) {
 	return thin, op.Sub(s, dThin, turned)
 }
 
-// splitColumns cuts matrices after as many columns as width, a vector of one element, says.
+// splitColumns splits matrices after width columns; width is a vector of one element.
 func splitColumns(s *op.Scope, a, width op.Output) (left, right op.Output) {
 	none, stride := op.Const(s, []int32{0, 0}), op.Const(s, []int32{1, 1})
 	at := op.ConcatV2(s, []op.Output{op.Const(s, []int32{0}), width}, op.Const(s, int32(0)))
@@ -120,7 +122,7 @@ func splitColumns(s *op.Scope, a, width op.Output) (left, right op.Output) {
 	return left, right
 }
 
-// firstRows returns as many rows of matrices as width, a vector of one element, says.
+// firstRows returns the first width rows of matrices; width is a vector of one element.
 func firstRows(s *op.Scope, a, width op.Output) op.Output {
 	end := op.ConcatV2(s, []op.Output{op.Const(s, []int32{0}), width, op.Const(s, []int32{0})}, op.Const(s, int32(0)))
 	return op.StridedSlice(s, a, op.Const(s, []int32{0, 0, 0}), end, op.Const(s, []int32{1, 1, 1}),
@@ -129,8 +131,8 @@ func firstRows(s *op.Scope, a, width op.Output) op.Output {
 
 // qrGrad follows D. A. O. Roberts and L. R. Roberts, "QR and LQ decomposition matrix
 // backpropagation algorithms for square, wide, and deep, real or complex, matrices and their
-// software implementation" (2020): of a wide matrix [x, y], y = q·r holds beside the decomposition
-// of the square x.
+// software implementation" (2020). A wide matrix [x, y] is handled as the decomposition of the
+// square x and the product y = q·r.
 func qrGrad(c *Call) []Grad {
 	s, a := c.S, c.In(0)
 	width := op.Min(s, innerDims(s, a, 2), op.Const(s, int32(0)), op.MinKeepDims(true))

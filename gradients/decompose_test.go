@@ -7,10 +7,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// general makes a matrix one of full rank with distinct singular values.
+// general returns a matrix of full rank with distinct singular values.
 func general(s *scope, x op.Output) op.Output { return op.AddV2(s, x, op.Square(s, x)) }
 
-// size returns the absolute values of complex numbers: those of a vector that may be turned.
+// size returns the absolute values of complex numbers, which do not depend on the phase.
 func size(s *scope, x op.Output) op.Output {
 	return op.ComplexAbs(s, x, op.ComplexAbsTout(tensor.Float64))
 }
@@ -47,7 +47,7 @@ func TestDecompositions(t *testing.T) {
 
 func TestSingularValues(t *testing.T) {
 	c128 := tensor.Complex128
-	// the signs of the vectors are any
+	// the signs of the vectors are arbitrary
 	squares := func(opts ...op.SvdAttr) func(s *scope, x []op.Output) outs {
 		return func(s *scope, x []op.Output) outs {
 			values, u, v := op.Svd(s, general(s, x[0]), opts...)

@@ -9,26 +9,26 @@
 //
 // # Loops, conditions and functions
 //
-// Gradients pass through the nodes of [op.WhileLoop] and [op.Cond], also in graphs that were
-// imported, and through calls of functions. The gradient of a loop is a loop that goes backwards
-// over the values of its iterations, which it keeps on stacks; it cannot be differentiated again,
-// as in TensorFlow. The gradient of a function runs the function again for the values that it
-// needs, so that one with random numbers or effects has none.
+// Gradients pass through the nodes of [op.WhileLoop] and [op.Cond], also in imported graphs, and
+// through calls of functions. The gradient of a loop is a loop that runs backwards over the values
+// of the iterations, which the forward loop saves on stacks. It cannot be differentiated again, as
+// in TensorFlow. The gradient of a function runs the function again for the values that it needs,
+// so a function with random numbers or side effects has none.
 //
 // # Rules
 //
-// A differentiable operation has a [Rule], which adds the nodes for one step of the chain rule; the
-// rules of this package are in files by family. A program adds rules for operations that have none
-// with [Register]:
+// A differentiable operation has a [Rule], which adds the nodes for one step of the chain rule. The
+// rules of this package are in files by family. A program adds rules for other operations with
+// [Register]:
 //
 //	gradients.Register(func(c *gradients.Call) []gradients.Grad {
 //		return gradients.List(op.Mul(c.S, c.DY(0), op.Cos(c.S, c.In(0))))
 //	}, "Sin")
 //
-// An operation without a rule that a gradient would have to pass is a mistake. One that is declared
-// [NotDifferentiable] is taken for a constant. Rules need no shapes to be known; where TensorFlow's
-// need them (decompositions, least squares), or are for real numbers only, those here do not.
+// A gradient that would have to pass through an operation without a rule is a build error. An
+// operation that is declared [NotDifferentiable] counts as a constant. Rules need no known shapes
+// and accept complex numbers, also where TensorFlow's do not (decompositions, least squares).
 //
-// [Check] compares what a graph computes as its gradients with differences of its values: how the
-// rules here are tested, and how to test one's own.
+// [Check] compares the gradients of a graph with finite differences. The rules of this package are
+// tested with it, and a program can test its own.
 package gradients

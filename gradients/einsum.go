@@ -9,9 +9,9 @@ import (
 
 func init() { Register(einsumGrad, "Einsum") }
 
-// einsumGrad differentiates by each operand with another Einsum, of the gradient and the other
-// operand: that of A in "A,B->C" is "C,B->A", spread over the labels that only A has. Where A
-// repeats a label, only its diagonal counts.
+// einsumGrad computes the gradient of each operand with another Einsum, of the output's gradient
+// and the other operand: for A in "A,B->C" it is "C,B->A", broadcast over the labels that only A
+// has. If A repeats a label, only its diagonal contributes.
 func einsumGrad(c *Call) []Grad {
 	s := c.S
 	equation := strings.ReplaceAll(c.Node.Attrs.String("equation"), " ", "")
@@ -28,7 +28,7 @@ func einsumGrad(c *Call) []Grad {
 			x = op.Einsum(s, []op.Output{x}, labels+"->"+diagonal)
 		}
 		kept := keepLabels(diagonal, strings.Join(sources, ","))
-		batch := "" // dimensions that only the other operand has, which sumTo adds up
+		batch := "" // batch dimensions of the other operand only, which sumTo reduces
 		if strings.Contains(strings.Join(sources, ","), "...") && !strings.Contains(labels, "...") {
 			batch = "..."
 		}
@@ -41,7 +41,7 @@ func einsumGrad(c *Call) []Grad {
 	return grads
 }
 
-// labelsOf splits labels, of which "..." is one.
+// labelsOf splits a subscript into labels; "..." is one label.
 func labelsOf(labels string) []string {
 	var out []string
 	for labels != "" {
@@ -54,7 +54,7 @@ func labelsOf(labels string) []string {
 	return out
 }
 
-// once returns labels without those that were there before.
+// once returns labels without duplicates.
 func once(labels string) string {
 	var out strings.Builder
 	for _, l := range labelsOf(labels) {
@@ -65,7 +65,7 @@ func once(labels string) string {
 	return out.String()
 }
 
-// keepLabels returns the labels that sources have.
+// keepLabels returns the labels that also occur in sources.
 func keepLabels(labels, sources string) string {
 	var kept strings.Builder
 	for _, l := range labelsOf(labels) {
@@ -76,9 +76,9 @@ func keepLabels(labels, sources string) string {
 	return kept.String()
 }
 
-// spread repeats a gradient in the dimensions of x whose labels it does not have: what is summed
-// over these has the same gradient everywhere. New dimensions behind an ellipsis are counted from
-// the end, others from the beginning.
+// spread broadcasts a gradient to the dimensions of x whose labels it lacks: a sum has the same
+// gradient for all its terms. New dimensions after an ellipsis are counted from the end, others
+// from the start.
 func spread(s *op.Scope, g op.Output, labels, kept string, x op.Output) op.Output {
 	if labels == kept {
 		return g

@@ -30,7 +30,7 @@ func run(s *op.Scope, feeds map[op.Output]tensor.Tensor, outputs ...op.Output) [
 	return values
 }
 
-// The derivative of x⁴, which a loop computes.
+// The derivative of x⁴, computed by a loop.
 func Example() {
 	s := op.NewScope()
 	x := op.Placeholder(s, tensor.Float32)
@@ -45,7 +45,7 @@ func Example() {
 	// Output: 16 32
 }
 
-// A layer of neurons is fitted to points by gradient descent: a whole program, but for its session.
+// Fit a layer to points by gradient descent. Only the session is left out.
 func ExampleAdd() {
 	s := op.NewScope()
 	x, want := op.Const(s, [][]float32{{0}, {1}, {2}}), op.Const(s, [][]float32{{1}, {3}, {5}})
@@ -93,7 +93,7 @@ func ExampleAdd() {
 	// 5.00
 }
 
-// What a value was computed from is left out of the derivative of x·x².
+// The factor x² counts as a constant in the derivative of x·x².
 func ExampleStop() {
 	s := op.NewScope()
 	x := op.Const(s, float32(3))
@@ -117,7 +117,7 @@ func ExampleAdd_twice() {
 	// Output: 0.8776 -0.4794
 }
 
-// Gradients are cut to a range, whether they are dense or sparse.
+// Clip a gradient, dense or sparse, to a range.
 func ExampleGrad_Map() {
 	s := op.NewScope()
 	table := op.Const(s, [][]float32{{1, -7}, {0.2, 4}})
@@ -140,7 +140,7 @@ func ExampleRegister() {
 	// Output: 6
 }
 
-// Rows that were gathered from a table have a sparse gradient.
+// The gradient of a table is sparse for gathered rows.
 func ExampleIndexedSlices() {
 	s := op.NewScope()
 	table := op.Const(s, [][]float32{{1, 2}, {3, 4}, {5, 6}})
@@ -156,7 +156,7 @@ func ExampleIndexedSlices() {
 	// [[2 4] [0 0] [20 24]]
 }
 
-// Compare a gradient with differences.
+// Compare a gradient with finite differences.
 func ExampleCheck() {
 	s := op.NewScope()
 	x := op.Placeholder(s, tensor.Float64)

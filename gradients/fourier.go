@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A transform without its factor is its own adjoint but for the sign of the exponent.
+// Without its scale factor, a transform is its own adjoint except for the sign of the exponent.
 func init() {
 	for k, suffix := range []string{"", "2D", "3D"} {
 		rank := k + 1
@@ -26,20 +26,20 @@ func (c *Call) transform(name string, x op.Output) op.Output {
 	return output(c.S.Add(name, args(x), nil), 0)
 }
 
-// elements returns the number of elements of x that are transformed together, in its type.
+// elements returns the number of elements of x in one transform, as a value of its type.
 func elements(c *Call, x op.Output, rank int) op.Output {
 	s := c.S
 	return op.Cast(s, op.Prod(s, innerDims(s, x, rank), op.Const(s, []int32{0})), x.DType())
 }
 
-// innerDims returns the sizes of the last dimensions of x, as many as rank.
+// innerDims returns the sizes of the last rank dimensions of x.
 func innerDims(s *op.Scope, x op.Output, rank int) op.Output {
 	return op.StridedSlice(s, op.Shape(s, x), op.Const(s, []int32{int32(-rank)}), op.Const(s, []int32{0}), op.Const(s, []int32{1}),
 		op.StridedSliceEndMask(1))
 }
 
-// realTransformGrad differentiates the half of a spectrum that belongs to real values: it is a part
-// of the whole spectrum, and real values have the real part of the gradient.
+// realTransformGrad differentiates a transform of real values, which returns half of the spectrum.
+// It extends the gradient to the whole spectrum and takes the real part of the result.
 func realTransformGrad(c *Call, inverse string, rank int) []Grad {
 	s := c.S
 	whole := padInner(s, c.DY(0), c.In(1), rank)
@@ -47,8 +47,8 @@ func realTransformGrad(c *Call, inverse string, rank int) []Grad {
 	return c.first(padInner(s, realOf(s, dx), innerDims(s, c.In(0), rank), rank))
 }
 
-// inverseRealTransformGrad differentiates by the half of a spectrum. All but its first column, and
-// the last one of an even number, stand for their conjugates too and count twice.
+// inverseRealTransformGrad differentiates by the half of a spectrum. Its columns also represent
+// their conjugates and count twice, except for the first one and, for an even size, the last one.
 func inverseRealTransformGrad(c *Call, forward string, rank int) []Grad {
 	s, dy := c.S, c.DY(0)
 	half := output(c.S.Add(forward, args(dy, c.In(1)), opdef.Attrs{"Tcomplex": c.In(0).DType().Base()}), 0)
@@ -61,7 +61,7 @@ func inverseRealTransformGrad(c *Call, forward string, rank int) []Grad {
 	return c.first(padInner(s, dx, innerDims(s, c.In(0), rank), rank))
 }
 
-// padInner appends zeros to the last dimensions of x, of which sizes gives the new sizes.
+// padInner pads the last dimensions of x with zeros to the given sizes.
 func padInner(s *op.Scope, x, sizes op.Output, rank int) op.Output {
 	more := op.Sub(s, op.Cast(s, sizes, tensor.Int32), innerDims(s, x, rank))
 	inner := op.Pack(s, []op.Output{op.ZerosLike(s, more), more}, op.PackAxis(1))

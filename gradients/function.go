@@ -56,7 +56,7 @@ func (c *Call) dys(which []int) []op.Output {
 	return out
 }
 
-// varying returns which of some values have gradients that a function can return as tensors.
+// varying returns the indices of the values whose gradients a function can return as tensors.
 func varying(values []op.Output) []int {
 	var out []int
 	for i, o := range values {
@@ -67,7 +67,8 @@ func varying(values []op.Output) []int {
 	return out
 }
 
-// received gives the inputs from number first on the gradients that a backward function returned.
+// received assigns the gradients that a backward function returned to the inputs from index first
+// on.
 func (c *Call) received(first int, dxs []op.Output) []Grad {
 	grads := c.None()
 	for k, i := range varying(c.Node.Inputs()[first:]) {
@@ -78,10 +79,10 @@ func (c *Call) received(first int, dxs []op.Output) []Grad {
 	return grads
 }
 
-// backward adds the function that differentiates a function f of some inputs. Its arguments are
-// those of f and the gradients of the results that have one; its results are the gradients of the
-// inputs that are numbers. It runs f again for the values that it needs. It returns nil after a
-// mistake.
+// backward adds the function that differentiates a function f by some inputs. Its arguments are
+// those of f and the gradients of the results that have one. Its results are the gradients of the
+// differentiable inputs. It runs f again for the values that it needs. It returns nil after a build
+// error.
 func (c *Call) backward(f opdef.Func, inputs []op.Output, results []int) *op.Function {
 	g := c.S.Graph()
 	body, err := g.Library.InstantiateBody(f, g.Ops())
@@ -147,7 +148,7 @@ func differentiateBody(s *op.Scope, body *graph.Body, args, inputs []op.Output, 
 	return dxs
 }
 
-// branches differentiates a choice between functions: the choice between their gradients.
+// branches differentiates a choice between functions as a choice between their gradients.
 func branches(c *Call, choose func(input []op.Output, types []tensor.DType, f []opdef.Func) []op.Output, fs ...opdef.Func) []Grad {
 	inputs, results := c.Node.Inputs()[1:], c.floating(c.grads)
 	var back []opdef.Func
@@ -167,7 +168,7 @@ func branches(c *Call, choose func(input []op.Output, types []tensor.DType, f []
 	return c.received(1, choose(slices.Concat(inputs, c.dys(results)), types, back))
 }
 
-// whileGrad differentiates a loop of functions as one of nodes that does the same.
+// whileGrad differentiates a loop of functions as the equivalent loop of nodes.
 func whileGrad(c *Call) []Grad {
 	attrs, s := c.Node.Attrs, c.S
 	call := func(s *op.Scope, f opdef.Func, v []op.Output, types []tensor.DType) []op.Output {

@@ -28,8 +28,8 @@ func init() {
 	}, "ResourceGather")
 }
 
-// gatherRows gives a sparse gradient: gathers of rows are what embeddings are made of. The input
-// may be large and far away, so its shape is taken where it is.
+// gatherRows returns a sparse gradient, because embeddings are gathers of rows. The input may be
+// large and on another task, so its shape is computed on its device.
 func gatherRows(c *Call) []Grad {
 	grads := c.None()
 	grads[0] = rows(c, op.Shape(c.S.ColocateWith(c.In(0).Node), c.In(0)))
@@ -46,8 +46,8 @@ func rows(c *Call, shape op.Output) Grad {
 }
 
 // gatherAlong scatters the gradient of a gather along any axis, within each batch. The axis is
-// moved behind the batch dimensions and these are made one, for which the rows of batch i are
-// numbered from i times their number.
+// moved behind the batch dimensions, which are flattened into one, and the rows of batch i get
+// indices that start at i times the number of rows.
 func gatherAlong(c *Call) op.Output {
 	s, indices := c.S, c.In(1)
 	zero, one, minusOne := op.Const(s, int32(0)), op.Const(s, int32(1)), op.Const(s, []int32{-1})
@@ -65,7 +65,7 @@ func gatherAlong(c *Call) op.Output {
 	values := op.Reshape(s, c.DY(0), join(before, minusOne, after))
 	front := join(op.Range(s, zero, batch, one), vector(s, axis), op.Range(s, batch, axis, one),
 		op.Range(s, op.AddV2(s, axis, one), rank, one))
-	// the shape of the input in the order of the moved dimensions
+	// the shape of the input with its dimensions reordered
 	moved := op.Gather(s, shape, front)
 	batches := op.Slice(s, moved, op.Const(s, []int32{0}), vector(s, batch))
 	inner := op.Slice(s, moved, vector(s, op.AddV2(s, batch, one)), minusOne)

@@ -6,19 +6,19 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Grad is the gradient with respect to one output. The zero Grad says that there is none: the
-// output does not influence what is differentiated.
+// Grad is the gradient with respect to one output. The zero Grad means that there is none: the
+// differentiated values do not depend on the output.
 type Grad struct {
 	Dense  op.Output
 	Slices *IndexedSlices
 }
 
-// IndexedSlices is a gradient that is zero outside of some rows: row Indices[i] of a tensor of
-// shape Shape is Values[i], and rows that are named more than once add up.
+// IndexedSlices is a gradient that is zero except for some rows of a tensor of shape Shape. Row
+// Indices[i] is Values[i]; rows that occur more than once add up.
 type IndexedSlices struct {
 	Values  op.Output // [n, …] elements
 	Indices op.Output // [n] int32 or int64
-	// vector, the shape of the dense gradient; the zero Output where it is not known
+	// vector with the shape of the dense gradient; the zero Output if it is not known
 	Shape op.Output
 }
 
@@ -43,8 +43,8 @@ func (g Grad) withValues(v op.Output) Grad {
 	return Grad{Slices: &slices}
 }
 
-// Map returns the gradient with its elements, all of a dense one or the rows of a sparse one,
-// replaced by f of them. None stays none.
+// Map returns the gradient with f applied to its elements: all elements of a dense gradient, the
+// rows of a sparse one. None stays none.
 func (g Grad) Map(f func(op.Output) op.Output) Grad {
 	if g.IsNone() {
 		return g
@@ -64,8 +64,8 @@ func List(outs ...op.Output) []Grad {
 	return grads
 }
 
-// Sum adds gradients up, of which there must be one at least and none may be none. The sum is
-// sparse if all are.
+// Sum returns the sum of gradients. There must be at least one, and none of them may be none. The
+// sum is sparse if all gradients are sparse.
 func Sum(s *op.Scope, grads []Grad) Grad {
 	if len(grads) == 1 {
 		return grads[0]
@@ -108,7 +108,7 @@ func Densify(s *op.Scope, g Grad) op.Output {
 	return op.UnsortedSegmentSum(s, g.Slices.Values, g.Slices.Indices, rows)
 }
 
-// sameIndexType casts indices to int64 unless they are of one type.
+// sameIndexType casts indices to int64 if their types differ.
 func sameIndexType(s *op.Scope, indices []op.Output) []op.Output {
 	same := true
 	for _, o := range indices[1:] {

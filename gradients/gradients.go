@@ -14,13 +14,13 @@ type options struct {
 	zeros    bool
 }
 
-// Initial gives the gradients that accumulation starts from, one for each of ys; without it they
-// are ones.
+// Initial sets the gradients that accumulation starts from, one for each of ys. The default is
+// ones.
 func Initial(grads ...Grad) Option {
 	return func(o *options) { o.initial = append([]Grad{}, grads...) }
 }
 
-// Stop names outputs that gradients do not pass through: they are taken as constants.
+// Stop names outputs that gradients do not pass through: they count as constants.
 func Stop(outs ...op.Output) Option {
 	return func(o *options) {
 		for _, out := range outs {
@@ -32,17 +32,17 @@ func Stop(outs ...op.Output) Option {
 // Colocate places the nodes that differentiate an operation on its device.
 func Colocate() Option { return func(o *options) { o.colocate = true } }
 
-// Gate makes all gradients of the inputs of an operation wait for each other. It is for variables
-// that are changed in place as soon as their gradient is known, while the gradient of another input
-// may still have to read them: with references to variables, TensorFlow's servers need it.
+// Gate makes all gradients of the inputs of an operation depend on each other. It is for variables
+// that are updated in place as soon as their gradient is known, while the gradient of another input
+// may still read them. TensorFlow's servers need it with reference variables.
 func Gate() Option { return func(o *options) { o.gate = true } }
 
-// Pairwise adds the contributions to a gradient one after another as they come, in the place of all
-// at once when the last has come: each can be freed early, which takes less memory and more time.
-// It is TensorFlow's EXPERIMENTAL_TREE.
+// Pairwise adds the contributions to a gradient one after another as they arrive, instead of all at
+// once after the last one. Each can be freed early, which takes less memory and more time. It is
+// TensorFlow's EXPERIMENTAL_TREE.
 func Pairwise() Option { return func(o *options) { o.pairwise = true } }
 
-// Zeros returns zeros for an x that no y depends on, in the place of none.
+// Zeros returns zeros instead of none for an x that no y depends on.
 func Zeros() Option { return func(o *options) { o.zeros = true } }
 
 // Add adds nodes that compute the derivative of the sum of ys with respect to each of xs, and

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestPaths checks how gradients find their way through a graph.
+// TestPaths checks which nodes of a graph gradients pass through.
 func TestPaths(t *testing.T) {
 	checkRules(t, []ruleCase{
 		{"Add/twice", []input{in(3)}, one(func(s *op.Scope, x op.Output) op.Output { return op.Add(s, x, x) })},
@@ -46,7 +46,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestNames holds the names that TensorFlow gives to the nodes of gradients.
+// TestNames checks that nodes of gradients have TensorFlow's names.
 func TestNames(t *testing.T) {
 	s := op.NewScope()
 	x, w := op.Const(s.Named("x"), [][]float32{{1}}), op.Const(s.Named("w"), [][]float32{{1}})

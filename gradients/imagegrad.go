@@ -16,8 +16,8 @@ func init() {
 	Register(projectionGrad, "ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
 }
 
-// cropAndResizeGrad takes crops by the nearest neighbor for bilinear ones in the gradient of the
-// boxes, as TensorFlow does.
+// cropAndResizeGrad computes the gradient of the boxes as for bilinear crops, also for
+// nearest-neighbor crops, as TensorFlow does.
 func cropAndResizeGrad(c *Call) []Grad {
 	s, grads := c.S, c.None()
 	if t := c.In(0).DType(); t.IsFloating() {
@@ -28,8 +28,8 @@ func cropAndResizeGrad(c *Call) []Grad {
 	return grads
 }
 
-// projectionGrad sends the gradient through the inverse transform, which is close to the gradient
-// where the transform does not stretch the image much. TensorFlow does so too.
+// projectionGrad applies the inverse transform to the gradient. That approximates the gradient if
+// the transform hardly stretches the image. TensorFlow does the same.
 func projectionGrad(c *Call) []Grad {
 	s := c.S
 	flat := op.Reshape(s, c.In(1), op.Const(s, []int32{-1, 8}))

@@ -4,9 +4,8 @@ import (
 	"github.com/weft-ml/weft/op"
 )
 
-// The rules for factorizations and solutions are those of M. Giles, "Collected matrix derivative
-// results for forward and reverse mode algorithmic differentiation" (2008), for every matrix of a
-// batch.
+// The rules for factorizations and solutions follow M. Giles, "Collected matrix derivative results
+// for forward and reverse mode algorithmic differentiation" (2008), for every matrix of a batch.
 func init() {
 	Register(func(c *Call) []Grad {
 		s, adjoint, inverse := c.S, c.Node.Attrs.Bool("adjoint"), c.Out(0)
@@ -36,12 +35,12 @@ func init() {
 	}, "MatrixTriangularSolve")
 }
 
-// matrixProduct multiplies matrices, each adjoint first if wanted.
+// matrixProduct multiplies matrices, optionally with their adjoints.
 func matrixProduct(s *op.Scope, a, b op.Output, adjointA, adjointB bool) op.Output {
 	return op.BatchMatMulV2(s, a, b, op.BatchMatMulV2AdjX(adjointA), op.BatchMatMulV2AdjY(adjointB))
 }
 
-// scalars makes every number a matrix of one element.
+// scalars reshapes every number to a 1x1 matrix.
 func scalars(s *op.Scope, x op.Output) op.Output {
 	last := op.Const(s, int32(-1))
 	return op.ExpandDims(s, op.ExpandDims(s, x, last), last)
@@ -74,7 +73,7 @@ func adjoint(s *op.Scope, a op.Output) op.Output {
 	return op.ConjugateTranspose(s, a, order)
 }
 
-// choleskyGrad gives a gradient that is symmetric, as the matrix is.
+// choleskyGrad returns a symmetric gradient, as the matrix is symmetric.
 func choleskyGrad(c *Call) []Grad {
 	s, l := c.S, c.Out(0)
 	inverse := op.MatrixInverse(s, l)
@@ -83,7 +82,7 @@ func choleskyGrad(c *Call) []Grad {
 	return List(op.Mul(s, op.AddV2(s, da, adjoint(s, da)), number(s, da, 0.5)))
 }
 
-// solution returns the gradients of a and b given that of b, where a·x = b.
+// solution returns the gradients of a and b for a·x = b, given the gradient of b.
 func solution(c *Call, isAdjoint bool, db op.Output) []Grad {
 	s, x := c.S, c.Out(0)
 	if isAdjoint {

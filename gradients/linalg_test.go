@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// regular makes a matrix of any numbers one that is far from singular.
+// regular returns a matrix that is far from singular.
 func regular(s *scope, x op.Output, n int) op.Output {
 	eye := make([][]float64, n)
 	for i := range eye {
@@ -18,7 +18,7 @@ func regular(s *scope, x op.Output, n int) op.Output {
 	return op.AddV2(s, x, op.Const(s, eye))
 }
 
-// symmetric makes a matrix that is positive definite.
+// symmetric returns a symmetric, positive definite matrix.
 func symmetric(s *scope, x op.Output, n int) op.Output {
 	return regular(s, op.BatchMatMulV2(s, x, x, op.BatchMatMulV2AdjY(true)), n)
 }
@@ -47,7 +47,7 @@ func TestMatrices(t *testing.T) {
 		})},
 		{"SelfAdjointEigV2", []input{in(3, 3)}, func(s *scope, x []op.Output) []op.Output {
 			e, v := op.SelfAdjointEigV2(s, symmetric(s, x[0], 3))
-			return outs{e, op.Square(s, v)} // whose sign is any
+			return outs{e, op.Square(s, v)} // the sign is arbitrary
 		}},
 		{"SelfAdjointEigV2/values only", []input{in(2, 3, 3)}, func(s *scope, x []op.Output) []op.Output {
 			e, _ := op.SelfAdjointEigV2(s, symmetric(s, x[0], 3), op.SelfAdjointEigV2ComputeV(false))
@@ -79,13 +79,13 @@ func TestResizedImages(t *testing.T) {
 
 func TestColors(t *testing.T) {
 	pixels := in(2, 7, 3).within(0, 1)
-	pixels.values = []float64{ // every order of the channels
+	pixels.values = []float64{ // all orders of the channels
 		0.9, 0.5, 0.2, 0.9, 0.2, 0.5, 0.5, 0.9, 0.2, 0.2, 0.9, 0.5, 0.5, 0.2, 0.9, 0.2, 0.5, 0.9, 0.4, 0.6, 0.7,
 	}
 	checkRules(t, []ruleCase{{"RGBToHSV", []input{pixels}, one(op.RGBToHSV)}})
 }
 
-// TestProjections turns and moves images by whole pixels, for which the gradient is exact.
+// TestProjections rotates and shifts images by whole pixels, where the gradient is exact.
 func TestProjections(t *testing.T) {
 	image := in(2, 3, 3, 2)
 	turns := [][]float32{{0, 1, 0, -1, 0, 2, 0, 0}, {1, 0, 1, 0, 1, 0, 0, 0}}

@@ -6,10 +6,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// stepLoop differentiates a loop of which all gradients of the results have arrived: it adds a loop
-// that goes through the iterations backwards. Its variables are the gradients of the variables of
-// the loop. They begin as the gradients of the results and become, in each iteration, the gradients
-// of what the iteration began with.
+// stepLoop differentiates a loop after all gradients of its results have arrived. It adds a loop
+// that runs through the iterations backwards. The variables of that loop are the gradients of the
+// variables of the forward loop. They start as the gradients of the results, and after each
+// iteration they are the gradients of the values at the start of the forward iteration.
 func (a *accumulation) stepLoop(l *loop) ([]op.Output, []Grad, error) {
 	if !a.hasGradient(l) {
 		inputs, _ := a.entering(l)
@@ -30,7 +30,7 @@ func (a *accumulation) stepLoop(l *loop) ([]op.Output, []Grad, error) {
 	if err := body.run(body.ready(ends)); err != nil {
 		return nil, nil, err
 	}
-	grads := map[op.Output]Grad{} // by output of Enter nodes
+	grads := map[op.Output]Grad{} // keyed by the output of the Enter node
 	for _, v := range vars {
 		closeLoop(back.s, v.merged, body.dense(v.Switch.Out(1)))
 		grads[v.Enter.Out(0)] = Of(v.last)
@@ -59,8 +59,8 @@ func (a *accumulation) hasGradient(l *loop) bool {
 	return false
 }
 
-// entering returns the values that enter a loop and matter, and the outputs of the Enter nodes that
-// let them in.
+// entering returns the values that enter a loop and affect the result, and the outputs of their
+// Enter nodes.
 func (a *accumulation) entering(l *loop) (inputs, enters []op.Output) {
 	for _, n := range l.enters {
 		if a.between[n] {
@@ -70,13 +70,13 @@ func (a *accumulation) entering(l *loop) (inputs, enters []op.Output) {
 	return inputs, enters
 }
 
-// backVar is the gradient of a variable of a loop, as a variable of the backward loop.
+// backVar is the gradient of a loop variable, as a variable of the backward loop.
 type backVar struct {
 	graph.LoopVar
 	merged, value, last op.Output
 }
 
-// backVars adds a variable to a backward loop for every variable of the loop that matters.
+// backVars adds a variable to a backward loop for every loop variable that affects the result.
 func (a *accumulation) backVars(back *backLoop) []backVar {
 	var vars []backVar
 	for _, v := range back.l.vars {
@@ -96,7 +96,7 @@ func (a *accumulation) backVars(back *backLoop) []backVar {
 	return vars
 }
 
-// dense returns the gradient of a value as a tensor, of zeros if there is none.
+// dense returns the gradient of a value as a tensor, zeros for none.
 func (a *accumulation) dense(o op.Output) op.Output {
 	g := a.sum(o)
 	if g.IsNone() {

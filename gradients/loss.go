@@ -24,8 +24,8 @@ func init() {
 	NotDifferentiable("InTopK", "InTopKV2")
 }
 
-// crossEntropyLogits uses the gradient that the operation computed beside the loss. Where that
-// gradient was differentiated itself, its own derivative is that of softmax.
+// crossEntropyLogits uses the gradient that the operation computed together with the loss. If that
+// gradient is differentiated itself, its derivative is that of softmax.
 func crossEntropyLogits(c *Call) op.Output {
 	s := c.S
 	dLogits := op.Mul(s, lastDim(s, c.DY(0)), c.Out(1))
@@ -38,5 +38,5 @@ func crossEntropyLogits(c *Call) op.Output {
 	return op.AddV2(s, dLogits, op.Mul(s, op.Sub(s, g, inner), p))
 }
 
-// lastDim returns x with a last dimension of size one.
+// lastDim returns x with an additional last dimension of size one.
 func lastDim(s *op.Scope, x op.Output) op.Output { return op.ExpandDims(s, x, op.Const(s, int32(-1))) }

@@ -10,11 +10,11 @@ import (
 	"github.com/weft-ml/weft/gradients"
 )
 
-// checked are the operations whose rules have been checked.
+// checked holds the operations whose rules have been checked.
 var checked = map[string]bool{}
 
-// markChecked notes that the rules of operations were checked; what follows a slash in a name is
-// only a variant.
+// markChecked records that the rules of operations were checked. A slash separates the name of an
+// operation from that of a variant.
 func markChecked(names ...string) {
 	for _, name := range names {
 		name, _, _ = strings.Cut(name, "/")
@@ -22,7 +22,7 @@ func markChecked(names ...string) {
 	}
 }
 
-// TestMain fails when all tests have run and left a rule out.
+// TestMain fails if all tests ran and a rule was not checked.
 func TestMain(m *testing.M) {
 	differentiable := gradients.Differentiable() // before tests register more
 	code := m.Run()

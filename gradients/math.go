@@ -2,7 +2,8 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// conj returns the conjugate of a complex value: gradients of complex functions are taken by it.
+// conj returns the conjugate of a complex value, and other values as they are. Gradients of complex
+// functions use the conjugate derivative.
 func conj(s *op.Scope, x op.Output) op.Output {
 	if x.DType().Base().IsComplex() {
 		return op.Conj(s, x)
@@ -15,7 +16,7 @@ func number(s *op.Scope, x op.Output, v float64) op.Output {
 	return op.ConstOf(s, x.DType().Base(), v)
 }
 
-// unary makes the rule of a function of one input: derivative returns dy times the derivative,
+// unary returns the rule of a function of one input. derivative returns dy times the derivative,
 // given dy, x and y.
 func unary(derivative func(s *op.Scope, dy, x, y op.Output) op.Output) Rule {
 	return func(c *Call) []Grad {
@@ -23,8 +24,8 @@ func unary(derivative func(s *op.Scope, dy, x, y op.Output) op.Output) Rule {
 	}
 }
 
-// binary makes the rule of a function of two inputs that broadcast against each other: partial
-// returns the gradients before they are summed over the dimensions that were broadcast.
+// binary returns the rule of a function of two inputs that broadcast against each other. partial
+// returns the gradients before they are summed over the broadcast dimensions.
 func binary(partial func(s *op.Scope, dz, x, y, z op.Output) (dx, dy op.Output)) Rule {
 	return func(c *Call) []Grad {
 		s := c.S
@@ -34,7 +35,7 @@ func binary(partial func(s *op.Scope, dz, x, y, z op.Output) (dx, dy op.Output))
 }
 
 // unbroadcast sums gradients over the dimensions in which x and y were broadcast against each
-// other. A zero gradient stays zero.
+// other. A zero Output stays zero.
 func unbroadcast(s *op.Scope, x, y, dx, dy op.Output) (sx, sy op.Output) {
 	knownX, fullX := s.ShapeOf(x).Full()
 	knownY, fullY := s.ShapeOf(y).Full()

@@ -7,7 +7,7 @@ import (
 
 func init() {
 	Register(func(c *Call) []Grad { return List(matMul(c, c.In(0), c.In(1))) }, "MatMul")
-	Register(func(c *Call) []Grad { // of float32 and bfloat16 in any combination
+	Register(func(c *Call) []Grad { // float32 and bfloat16 in any combination
 		s, a, b := c.S, c.In(0), c.In(1)
 		da, db := matMul(c, op.Cast(s, a, tensor.Float32), op.Cast(s, b, tensor.Float32))
 		return List(op.Cast(s, da, a.DType()), op.Cast(s, db, b.DType()))
@@ -18,7 +18,7 @@ func init() {
 	Register(batchMatMul, "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 }
 
-// matMul returns the gradients of a and b, which are multiplied as the attributes of the node say.
+// matMul returns the gradients of a and b for the product that the attributes of the node describe.
 func matMul(c *Call, a, b op.Output) (da, db op.Output) {
 	s, dy := c.S, c.DY(0)
 	a, b = conj(s, a), conj(s, b)
@@ -54,7 +54,7 @@ func batchMatMul(c *Call) []Grad {
 	default:
 		dx, dy = mul(y, dz, true, true), mul(dz, x, true, true)
 	}
-	// Only the dimensions before the last two are broadcast against each other.
+	// Only the dimensions before the last two broadcast against each other.
 	batch := func(o op.Output) op.Output {
 		return op.StridedSlice(s, op.Shape(s, o), op.Const(s, []int32{0}), op.Const(s, []int32{-2}), op.Const(s, []int32{1}),
 			op.StridedSliceBeginMask(1))

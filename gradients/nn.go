@@ -4,19 +4,19 @@ import "github.com/weft-ml/weft/op"
 
 // Activations and biases, and the gradients of their gradients.
 func init() {
-	for _, name := range []string{"Relu", "Relu6", "Elu", "Selu"} { // from the output
+	for _, name := range []string{"Relu", "Relu6", "Elu", "Selu"} { // functions of the output
 		Register(func(c *Call) []Grad { return c.first(output(c.like(name+"Grad", c.DY(0), c.Out(0)), 0)) }, name)
 	}
-	for _, name := range []string{"LeakyRelu", "Softplus", "Softsign"} { // from the input
+	for _, name := range []string{"LeakyRelu", "Softplus", "Softsign"} { // functions of the input
 		Register(func(c *Call) []Grad { return c.first(output(c.like(name+"Grad", c.DY(0), c.In(0)), 0)) }, name)
 	}
-	// linear in dy, and flat in x
+	// linear in dy, and piecewise constant in x
 	for _, name := range []string{"ReluGrad", "Relu6Grad", "LeakyReluGrad"} {
 		Register(func(c *Call) []Grad {
 			return List(output(c.like(name, c.DY(0), c.In(1)), 0), op.ZerosLike(c.S, c.In(1)))
 		}, name)
 	}
-	// linear in dy, and in y where it is below zero
+	// linear in dy, and in y where y is below zero
 	for _, name := range []string{"EluGrad", "SeluGrad"} {
 		Register(func(c *Call) []Grad {
 			s, d, dy, y := c.S, c.DY(0), c.In(0), c.In(1)
@@ -35,7 +35,7 @@ func init() {
 	Register(biasAddGradGrad, "BiasAddGrad")
 }
 
-// biasAddGradGrad broadcasts the gradient of a bias to the shape of what it was added to.
+// biasAddGradGrad broadcasts the gradient of a bias to the shape of the biased value.
 func biasAddGradGrad(c *Call) []Grad {
 	s, d := c.S, c.DY(0)
 	shape := op.Shape(s, c.In(0))

@@ -177,8 +177,8 @@ func TestNormalizations(t *testing.T) {
 	})
 }
 
-// TestFusedBatchNormTwice differentiates the gradient of a normalization by the input, by way of a
-// sum of its squares.
+// TestFusedBatchNormTwice differentiates the sum of squares of a normalization's gradient by the
+// input.
 func TestFusedBatchNormTwice(t *testing.T) {
 	for _, training := range []bool{true, false} {
 		for _, version := range []string{"", "V2", "V3"} {

@@ -21,8 +21,8 @@ func init() {
 	}
 }
 
-// fusedBatchNorm uses the mean and variance that the operation kept of the batch, or, when it did
-// not train, those that it was given.
+// fusedBatchNorm uses the batch mean and variance that the operation saved in training, or the
+// given ones in inference.
 func fusedBatchNorm(c *Call, grad string) []Grad {
 	mean, variance := c.Out(3), c.Out(4)
 	if !c.Node.Attrs.Bool("is_training") {
@@ -36,7 +36,7 @@ func fusedBatchNorm(c *Call, grad string) []Grad {
 	return List(output(n, 0), output(n, 1), output(n, 2), op.Output{}, op.Output{})
 }
 
-// fusedBatchNormGradGrad writes the gradient of a normalization down in simpler operations, and
+// fusedBatchNormGradGrad expresses the gradient of a normalization by simpler operations and
 // differentiates these.
 func fusedBatchNormGradGrad(c *Call) []Grad {
 	s := c.S
@@ -60,14 +60,14 @@ func fusedBatchNormGradGrad(c *Call) []Grad {
 	return append(Add(s, ys, []op.Output{dy, x, scale}, Initial(initial...)), c.None()[3:]...)
 }
 
-// batchNorm writes the gradients of batch normalization down for values with the channels last.
+// batchNorm builds the gradients of batch normalization with the channels last.
 type batchNorm struct {
 	s       *op.Scope
 	epsilon float32
 	format  string
 }
 
-// axes returns the dimensions other than that of the channels.
+// axes returns the dimensions except that of the channels.
 func (f batchNorm) axes() op.Output {
 	if len(f.format) == len("NDHWC") {
 		return op.Const(f.s, []int32{0, 1, 2, 3})
@@ -95,7 +95,7 @@ func (f batchNorm) channelsBack(x op.Output) op.Output {
 	return x
 }
 
-// training returns the gradients where mean and variance are those of the batch.
+// training returns the gradients if mean and variance are those of the batch.
 func (f batchNorm) training(dy, x, scale op.Output) (dx, dScale, dOffset op.Output) {
 	s := f.s
 	mean := op.Mean(s, x, f.axes(), op.MeanKeepDims(true))
@@ -110,7 +110,7 @@ func (f batchNorm) training(dy, x, scale op.Output) (dx, dScale, dOffset op.Outp
 	return dx, dScale, op.Sum(s, dy, f.axes())
 }
 
-// inference returns the gradients where mean and variance are given.
+// inference returns the gradients if mean and variance are given.
 func (f batchNorm) inference(dy, x, scale, mean, variance op.Output) (dx, dScale, dOffset op.Output) {
 	s := f.s
 	rsqrt := op.Rsqrt(s, op.AddV2(s, variance, op.Const(s, f.epsilon)))

@@ -30,8 +30,8 @@ func init() {
 	}, "FractionalMaxPool")
 }
 
-// maxPoolGradGrad is the rule of the gradient of a maximum: it picks what back writes, and the
-// other way round. Where the maxima lie does not change with the values.
+// maxPoolGradGrad is the rule of the gradient of max pooling. It gathers from the positions that
+// back scatters to, and the reverse. The positions of the maxima are constant.
 func maxPoolGradGrad(c *Call, back string) []Grad {
 	args := append([]op.Output{c.In(0), c.In(1), c.DY(0)}, c.Node.Inputs()[3:]...)
 	grads := c.None()

@@ -2,8 +2,8 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// Rounding has no derivative of use: gradients pass straight through it, within the range that is
-// represented.
+// The derivative of rounding is zero or undefined, so gradients pass straight through it, within
+// the representable range.
 func init() {
 	Register(func(c *Call) []Grad {
 		return c.first(output(c.like("FakeQuantWithMinMaxArgsGradient", c.DY(0), c.In(0)), 0))
@@ -21,7 +21,8 @@ func init() {
 	Register(func(c *Call) []Grad { return c.first(c.DY(0)) }, "QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
 		"Print")
 	Register(func(c *Call) []Grad {
-		// the operation computes its gradient itself: [time, batch, class] for losses [batch]
+		// The operation computes its gradient itself: [time, batch, class] for losses of shape
+		// [batch].
 		s := c.S
 		return c.first(op.Mul(s, op.ExpandDims(s, c.DY(0), op.Const(s, int32(-1))), c.Out(1)))
 	}, "CTCLoss")

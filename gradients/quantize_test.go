@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestStraightThrough holds TensorFlow's gradients of what rounds, which are not those that
-// differences show.
+// TestStraightThrough checks the gradients of rounding operations. They are TensorFlow's and differ
+// from finite differences.
 func TestStraightThrough(t *testing.T) {
 	x := []float32{-2, -0.5, 0.3, 2}
 	limits := func(s *scope) (lo, hi op.Output) { return op.Const(s, float32(-1)), op.Const(s, float32(1)) }

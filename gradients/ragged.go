@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/op"
 )
 
-// The gradient of a ragged tensor is that of its flat values; splits have none.
+// The gradient of a ragged tensor is that of its flat values. Splits have none.
 func init() {
 	Register(raggedGatherGrad, "RaggedGather")
 	Register(func(c *Call) []Grad {
@@ -37,8 +37,8 @@ func init() {
 	}, "RaggedFillEmptyRows")
 }
 
-// isBatch reports whether RaggedTensorFromVariant joins several tensors: whether its input is not a
-// scalar.
+// isBatch reports whether RaggedTensorFromVariant combines several tensors: whether its input is
+// not a scalar.
 func isBatch(c *Call) bool {
 	if shape := c.S.ShapeOf(c.In(0)); shape.RankKnown() {
 		return shape.Rank() > 0
@@ -46,7 +46,8 @@ func isBatch(c *Call) bool {
 	return c.Node.Attrs.Int("output_ragged_rank") > max(0, c.Node.Attrs.Int("input_ragged_rank"))
 }
 
-// raggedGatherGrad gives the rows of flat values that the gathered rows consist of.
+// raggedGatherGrad returns the gradient of the rows of flat values that the gathered rows consist
+// of.
 func raggedGatherGrad(c *Call) []Grad {
 	s := c.S
 	grads := c.None()
@@ -63,8 +64,8 @@ func raggedGatherGrad(c *Call) []Grad {
 	return grads
 }
 
-// raggedToTensorGrad lays the numbers of the flat values out as the operation did the values: where
-// none came to lie is the default.
+// raggedToTensorGrad scatters the indices of the flat values as the operation scatters the values.
+// Positions without an index hold the default value.
 func raggedToTensorGrad(c *Call) []Grad {
 	s, dy, values := c.S, c.DY(0), c.In(1)
 	types := c.Node.Attrs.Strings("row_partition_types")

@@ -101,7 +101,7 @@ func TestContainers(t *testing.T) {
 	})
 }
 
-// throughComposite makes a variant of x and y and gives what it has of x.
+// throughComposite composes a variant of x and y and returns the component x.
 func throughComposite(s *scope, x, y op.Output) op.Output {
 	variant := s.Add("CompositeTensorVariantFromComponents", []op.Arg{op.Many(outs{ints(s, 1), y, x})}, opdef.Attrs{"metadata": ""})
 	return s.Add("CompositeTensorVariantToComponents", []op.Arg{op.One(variant.Out(0))}, opdef.Attrs{

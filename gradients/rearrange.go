@@ -5,7 +5,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Operations that move elements, whose gradients move them back.
+// Operations that move elements. Their gradients move them back.
 func init() {
 	for forward, back := range map[string]string{
 		"Diag": "DiagPart", "DiagPart": "Diag", "MatrixDiag": "MatrixDiagPart", "MatrixBandPart": "MatrixBandPart",
@@ -47,7 +47,7 @@ func init() {
 	}, "DynamicPartition")
 }
 
-// Diagonals of matrices, which are set in zeros or set to zero.
+// Diagonals of matrices.
 func init() {
 	for _, version := range []string{"V2", "V3"} {
 		Register(func(c *Call) []Grad {
@@ -60,7 +60,7 @@ func init() {
 			return c.first(output(c.like("MatrixSetDiag"+version, in...), 0))
 		}, "MatrixDiagPart"+version)
 		Register(func(c *Call) []Grad {
-			k := c.Node.Inputs()[2:] // which diagonals; nothing for the main one
+			k := c.Node.Inputs()[2:] // which diagonals; empty for the main one
 			rest := append([]op.Output{c.DY(0), op.ZerosLike(c.S, c.In(1))}, k...)
 			part := append([]op.Output{c.DY(0)}, k...)
 			if len(k) > 0 {
@@ -74,8 +74,8 @@ func init() {
 	}
 }
 
-// patches adds up what came from each place of the input. Where it came from is found by taking
-// patches of an input whose elements are numbered from one: zeros are from beyond the border.
+// patches sums the gradients of all patches that contain an element. It finds the source of each
+// patch element by extracting patches of element numbers that start at one; zeros are padding.
 func patches(c *Call) []Grad {
 	s := c.S
 	zero, one, minusOne := op.Const(s, int32(0)), op.Const(s, []int32{1}), op.Const(s, []int32{-1})
@@ -96,12 +96,12 @@ func patches(c *Call) []Grad {
 	return c.first(op.Reshape(s, op.Transpose(s, sum, order), inShape))
 }
 
-// topK puts the gradient back to where the values were found, in the last dimension.
+// topK scatters the gradient to the positions of the values, in the last dimension.
 func topK(c *Call) []Grad {
 	return c.first(scatterRows(c.S, c.DY(0), c.Out(1), op.Shape(c.S, c.In(0))))
 }
 
-// approxTopK does so in any dimension, which is exchanged with the last.
+// approxTopK does the same in any dimension, by swapping it with the last one.
 func approxTopK(c *Call) []Grad {
 	s, axis := c.S, op.Const(c.S, int32(c.Node.Attrs.Int("reduction_dimension")))
 	rank, one := op.Rank(s, c.In(0)), op.Const(s, int32(1))
@@ -113,7 +113,7 @@ func approxTopK(c *Call) []Grad {
 	return c.first(op.Transpose(s, scatterRows(s, op.Transpose(s, c.DY(0), order), op.Transpose(s, c.Out(1), order), shape), order))
 }
 
-// scatterRows puts the elements of each row of d to their places in a row of zeros.
+// scatterRows scatters the elements of each row of d to the given positions of a row of zeros.
 func scatterRows(s *op.Scope, d, places, shape op.Output) op.Output {
 	zero, one, last := op.Const(s, int32(0)), op.Const(s, int32(1)), op.Const(s, []int32{-1})
 	size := op.Prod(s, shape, zero)

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Sums and other reductions, whole and cumulative.
+// Sums and other reductions, complete and cumulative.
 func init() {
 	Register(func(c *Call) []Grad {
 		grads := c.None()
@@ -37,13 +37,13 @@ func init() {
 	Register(nthElement, "NthElement")
 }
 
-// cumulative returns the attributes of a cumulative operation in the other direction.
+// cumulative returns the attributes of a cumulative operation in the opposite direction.
 func cumulative[A any](c *Call, exclusive, reverse func(bool) A) []A {
 	return []A{exclusive(c.Node.Attrs.Bool("exclusive")), reverse(!c.Node.Attrs.Bool("reverse"))}
 }
 
-// cumulativeLogsumexp adds up in logarithms, positive and negative gradients apart, so that large
-// inputs do not overflow.
+// cumulativeLogsumexp sums logarithms, separately for positive and negative gradients, so that
+// large inputs do not overflow.
 func cumulativeLogsumexp(c *Call) []Grad {
 	s, x, y, dy := c.S, c.In(0), c.Out(0), c.DY(0)
 	lowest := number(s, dy, lowestOf(dy.DType()))
@@ -71,7 +71,7 @@ func lowestOf(t tensor.DType) float64 {
 	}
 }
 
-// reducedShape returns the shape of the input with ones in the dimensions that were reduced.
+// reducedShape returns the shape of the input with ones in the reduced dimensions.
 func reducedShape(c *Call) op.Output {
 	s := c.S
 	shape := op.Shape(s, c.In(0))
@@ -97,8 +97,8 @@ func meanGrad(c *Call) []Grad {
 	return List(op.RealDiv(s, sum, op.Cast(s, factor, sum.DType())), op.Output{})
 }
 
-// prodGrad multiplies the products of the elements before and after each: division would fail at
-// zeros. The dimensions that are reduced are moved to the front and made one.
+// prodGrad multiplies the products of the elements before and after each element, because division
+// would fail at zeros. It moves the reduced dimensions to the front and flattens them.
 func prodGrad(c *Call) []Grad {
 	s, x := c.S, c.In(0)
 	zero, one := op.Const(s, int32(0)), op.Const(s, int32(1))
@@ -116,7 +116,7 @@ func prodGrad(c *Call) []Grad {
 	return c.first(op.Reshape(s, op.Mul(s, dy, op.Transpose(s, rest, op.InvertPermutation(s, perm))), inShape))
 }
 
-// nthElement shares the gradient between the elements that are equal to the one that was found.
+// nthElement distributes the gradient over the elements that are equal to the result.
 func nthElement(c *Call) []Grad {
 	s := c.S
 	found := op.Cast(s, op.Equal(s, lastDim(s, c.Out(0)), c.In(0)), c.DY(0).DType())
@@ -124,7 +124,7 @@ func nthElement(c *Call) []Grad {
 	return c.first(op.Mul(s, op.RealDiv(s, found, count), lastDim(s, c.DY(0))))
 }
 
-// extremeReduction shares the gradient between the elements that are equal to the extreme.
+// extremeReduction distributes the gradient over the elements that are equal to the extreme.
 func extremeReduction(c *Call) []Grad {
 	s := c.S
 	shape := reducedShape(c)

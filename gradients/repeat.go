@@ -8,9 +8,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// keepRepeatable removes from the body of a function what some of its results do not need. What
-// remains must be such that it can run a second time, for the gradient: it gives the same values
-// again and changes nothing.
+// keepRepeatable removes the nodes that some results of a function do not need from its body. The
+// rest must be repeatable: run a second time for the gradient, it returns the same values and has
+// no side effects.
 func keepRepeatable(body *graph.Body, results []int, function string) error {
 	needed := search{found: map[*graph.Node]bool{}}
 	for _, i := range results {
@@ -38,15 +38,15 @@ func keepRepeatable(body *graph.Body, results []int, function string) error {
 	return nil
 }
 
-// isEnd reports whether a node stands for an argument or result of a function.
+// isEnd reports whether a node is an argument or result of a function.
 func isEnd(n *graph.Node) bool { return n.Op.Name == "_Arg" || n.Op.Name == "_Retval" }
 
-// readers are stateful operations that change nothing, or only what is of the same call: prefixes
-// of their names.
+// readers are prefixes of the names of stateful operations without side effects, or with effects on
+// state of the same call only.
 var readers = []string{"VarHandleOp", "ReadVariableOp", "ResourceGather", "VariableShape", "TensorArray", "Stack", "Assert", "Print"}
 
-// repeatable reports whether an operation may run a second time. seen are the functions that have
-// been looked into.
+// repeatable reports whether an operation may run a second time. seen holds the functions that were
+// already checked.
 func repeatable(g *graph.Graph, o *opdef.Op, attrs opdef.Attrs, seen map[string]bool) bool {
 	if !o.Stateful || o.Name == "_Arg" {
 		return true

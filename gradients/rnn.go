@@ -9,8 +9,8 @@ func init() {
 	Register(gruCell, "GRUBlockCell")
 }
 
-// blockLSTM takes the gradients of the cells and of the outputs alone: those of the gates do not
-// count.
+// blockLSTM uses only the gradients of the cells and of the outputs. Gradients of the gates are
+// ignored.
 func blockLSTM(c *Call, grad string) []Grad {
 	var args []op.Output
 	for i := range c.Node.NumInputs() {
@@ -27,7 +27,7 @@ func blockLSTM(c *Call, grad string) []Grad {
 	return grads
 }
 
-// lstmCell, like blockLSTM, takes the gradients of the cells and of the outputs alone.
+// lstmCell, like blockLSTM, uses only the gradients of the cells and of the outputs.
 func lstmCell(c *Call) []Grad {
 	s := c.S
 	x, hPrev, w := c.In(0), c.In(2), c.In(3)
@@ -39,7 +39,7 @@ func lstmCell(c *Call) []Grad {
 	return List(dx, output(n, 0), dh, dw, output(n, 2), output(n, 3), output(n, 4), op.BiasAddGrad(s, gates))
 }
 
-// gruCell takes the gradient of the outputs alone.
+// gruCell uses only the gradient of the outputs.
 func gruCell(c *Call) []Grad {
 	s := c.S
 	x, hPrev, r := c.In(0), c.In(1), c.Out(0)
@@ -50,12 +50,12 @@ func gruCell(c *Call) []Grad {
 	return List(output(n, 0), output(n, 1), dwRU, dwC, op.BiasAddGrad(s, dru), op.BiasAddGrad(s, dc))
 }
 
-// beside returns the matrix whose rows are those of x, each continued by that of h.
+// beside concatenates x and h along the columns.
 func beside(s *op.Scope, x, h op.Output) op.Output {
 	return op.ConcatV2(s, []op.Output{x, h}, op.Const(s, int32(1)))
 }
 
-// apart cuts a matrix like that of beside into its parts.
+// apart splits a matrix like that of beside into its parts.
 func apart(s *op.Scope, both, x, h op.Output) (dx, dh op.Output) {
 	size := op.Shape(s, x)
 	dx = op.Slice(s, both, op.Const(s, []int32{0, 0}), size)

@@ -7,17 +7,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Rule adds the nodes for one step of the chain rule: given the gradients of a node's outputs it
-// returns those of its inputs, one for each.
+// Rule adds the nodes for one step of the chain rule. It is called with the gradients of a node's
+// outputs and returns those of its inputs, one for each.
 type Rule func(c *Call) []Grad
 
-// Call is a node to be differentiated.
+// Call is a node to differentiate.
 type Call struct {
 	S    *op.Scope // where to add nodes
 	Node *graph.Node
 
 	grads  []Grad
-	source string // tells the calls of [Add] apart
+	source string // distinguishes the calls of [Compute]
 }
 
 // In returns input i of the node.
@@ -29,7 +29,7 @@ func (c *Call) Out(i int) op.Output { return c.Node.Out(i) }
 // Grad returns the gradient of output i as it arrived, which may be none or sparse.
 func (c *Call) Grad(i int) Grad { return c.grads[i] }
 
-// DY returns the gradient of output i as a tensor, of zeros if there is none.
+// DY returns the gradient of output i as a tensor, zeros for none.
 func (c *Call) DY(i int) op.Output {
 	if c.grads[i].IsNone() {
 		return op.ZerosLike(c.S, c.Out(i))
@@ -49,8 +49,8 @@ func (c *Call) allDYs() []op.Output {
 // None returns no gradient for any input.
 func (c *Call) None() []Grad { return make([]Grad, c.Node.NumInputs()) }
 
-// like adds a node of another operation with those attributes of the differentiated node that it
-// has too, except for types, which follow from the arguments.
+// like adds a node of another operation with the attributes of the differentiated node that it also
+// has, except for types, which follow from the arguments.
 func (c *Call) like(opName string, args ...op.Output) *graph.Node {
 	attrs, list := opdef.Attrs{}, make([]op.Arg, len(args))
 	for i, a := range args {
@@ -74,7 +74,7 @@ func output(n *graph.Node, i int) op.Output {
 	return n.Out(i)
 }
 
-// nth returns one of several outputs, or the zero Output after a mistake.
+// nth returns one of several outputs, or the zero Output after a build error.
 func nth(outs []op.Output, i int) op.Output {
 	if i >= len(outs) {
 		return op.Output{}
@@ -82,16 +82,15 @@ func nth(outs []op.Output, i int) op.Output {
 	return outs[i]
 }
 
-// first returns the gradient of the first input, with none for the others.
+// first returns the gradient of the first input, and none for the others.
 func (c *Call) first(dx op.Output) []Grad {
 	grads := c.None()
 	grads[0] = Of(dx)
 	return grads
 }
 
-// rules holds the rule of every operation that has one; nil for operations that gradients do not
-// pass through.
-// there are so many: it does not grow while the program starts
+// rules maps an operation to its rule, or to nil if gradients do not pass through it. It is filled
+// by init functions only. Its initial size avoids growing during start.
 var rules = make(map[string]Rule, 1<<10)
 
 // Register makes rule the rule of operations. It panics if one has a rule already.

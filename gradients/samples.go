@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Samples of distributions are differentiated by their parameters implicitly: M. Figurnov, S.
+// Samples of distributions are differentiated implicitly by their parameters: M. Figurnov, S.
 // Mohamed and A. Mnih, "Implicit Reparameterization Gradients" (2018).
 func init() {
 	for name, alpha := range map[string]int{"RandomGamma": 1, "StatelessRandomGammaV2": 2, "StatelessRandomGammaV3": 4} {
@@ -21,7 +21,7 @@ func init() {
 	Register(truncatedNormalGrad, "StatelessParameterizedTruncatedNormal")
 }
 
-// truncatedNormalGrad moves a sample as it would move at the same quantile between the bounds.
+// truncatedNormalGrad moves a sample so that it stays at the same quantile between the bounds.
 func truncatedNormalGrad(c *Call) []Grad {
 	s, mean, deviation, x, dy := c.S, c.In(2), c.In(3), c.Out(0), c.DY(0)
 	standard := func(x op.Output) op.Output { return op.RealDiv(s, op.Sub(s, x, mean), deviation) }
@@ -32,7 +32,8 @@ func truncatedNormalGrad(c *Call) []Grad {
 	quantile := op.RealDiv(s, op.Sub(s, below(z), below(low)), op.Sub(s, below(high), below(low)))
 	least, precision := limitsOf(mean.DType())
 	quantile = op.ClipByValue(s, quantile, number(s, z, least), number(s, z, 1-precision))
-	density := func(bound op.Output) op.Output { // of the bound to that of the sample
+	// ratio of the density at the bound to that at the sample
+	density := func(bound op.Output) op.Output {
 		return op.Exp(s, op.Mul(s, number(s, z, 0.5), op.Sub(s, op.Square(s, z), op.Square(s, bound))))
 	}
 	grads := c.None()
@@ -44,8 +45,8 @@ func truncatedNormalGrad(c *Call) []Grad {
 	return grads
 }
 
-// limitsOf returns the least normal number of a floating-point type and the distance from one to
-// the next number.
+// limitsOf returns the smallest normal number of a floating-point type, and the distance from one
+// to the next number.
 func limitsOf(t tensor.DType) (least, precision float64) {
 	switch t.Base() {
 	case tensor.Float64:

@@ -2,7 +2,7 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// Values that are written to places of a tensor.
+// Values that are written to positions of a tensor.
 func init() {
 	Register(func(c *Call) []Grad {
 		return List(op.Output{}, op.GatherNd(c.S, c.DY(0), c.In(0)), op.Output{})
@@ -27,7 +27,7 @@ func init() {
 	}, "StridedSliceGrad")
 }
 
-// tensorScatterExtreme shares the gradient between all that are equal to the extreme.
+// tensorScatterExtreme distributes the gradient over all values that are equal to the extreme.
 func tensorScatterExtreme(c *Call) []Grad {
 	s, x, at, updates, y, dy := c.S, c.In(0), c.In(1), c.In(2), c.Out(0), c.DY(0)
 	isX := op.Cast(s, op.Equal(s, x, y), dy.DType())

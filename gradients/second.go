@@ -3,7 +3,7 @@ package gradients
 import "github.com/weft-ml/weft/op"
 
 // Gradients of the gradients of elementwise functions. These operations take the output y of the
-// function, or the input, and the gradient dy.
+// function, or its input, and the gradient dy.
 func init() {
 	Register(second(func(s *op.Scope, d, y, dy op.Output) (gy, gdy op.Output) {
 		cy, cd := conj(s, y), conj(s, d)
@@ -27,7 +27,7 @@ func init() {
 	}), "SigmoidGrad")
 }
 
-// second makes the rule of the gradient of a function: partial returns the gradients of y and dy.
+// second returns the rule of the gradient of a function. partial returns the gradients of y and dy.
 // The operations for reciprocals and roots conjugate y themselves, the others do not.
 func second(partial func(s *op.Scope, d, y, dy op.Output) (gy, gdy op.Output)) Rule {
 	return func(c *Call) []Grad { return List(partial(c.S, c.DY(0), c.In(0), c.In(1))) }

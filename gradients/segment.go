@@ -35,8 +35,8 @@ func rowShape(s *op.Scope, ids, x op.Output) op.Output {
 	return op.ConcatV2(s, []op.Output{op.Shape(s, ids), op.Fill(s, vector(s, more), op.Const(s, int32(1)))}, op.Const(s, int32(0)))
 }
 
-// segmentProd divides the product by each element, except where the element is the only zero of its
-// segment: there the derivative is the product of the others.
+// segmentProd divides the product by each element. For an element that is the only zero of its
+// segment, the derivative is the product of the others.
 func segmentProd(c *Call) []Grad {
 	s, ids := c.S, c.In(1)
 	gather := func(x op.Output) op.Output { return op.Gather(s, x, ids) }
@@ -52,11 +52,11 @@ func unsortedSegmentProd(c *Call) []Grad {
 	return c.first(p.gradient(zeros, op.UnsortedSegmentProd(s, p.nonZero, ids, n), newSegments(c).gather))
 }
 
-// product is the rows of which products were taken.
+// product holds the rows that were multiplied.
 type product struct {
 	c       *Call
 	isZero  op.Output
-	nonZero op.Output // the rows with ones for zeros
+	nonZero op.Output // the rows, with zeros replaced by ones
 }
 
 func newProduct(c *Call) product {
@@ -65,8 +65,8 @@ func newProduct(c *Call) product {
 	return product{c, isZero, op.SelectV2(s, isZero, op.OnesLike(s, x), x)}
 }
 
-// gradient returns the gradient of the rows, given the number of zeros and the product of the
-// others of each segment, and the function that spreads the values of segments over their rows.
+// gradient returns the gradient of the rows. zeros is the number of zeros of each segment, others
+// the product of its other elements, and spread broadcasts the values of segments to their rows.
 func (p product) gradient(zeros, others op.Output, spread func(op.Output) op.Output) op.Output {
 	s, dy := p.c.S, p.c.DY(0)
 	dy = op.SelectV2(s, op.Greater(s, zeros, number(s, zeros, 1)), op.ZerosLike(s, dy), dy)
@@ -74,12 +74,12 @@ func (p product) gradient(zeros, others op.Output, spread func(op.Output) op.Out
 	return op.Mul(s, spread(dy), conj(s, partial))
 }
 
-// unsortedSegments spreads values over rows whose segments are in any order; rows of negative
-// segments belong to none.
+// unsortedSegments broadcasts values to rows whose segments are in any order. Rows with a negative
+// segment belong to no segment.
 type unsortedSegments struct {
 	s       *op.Scope
-	ids     op.Output // with zeros for negative ones
-	belongs op.Output // whether a row has a segment, in a shape that broadcasts against rows
+	ids     op.Output // negative ids replaced by zeros
+	belongs op.Output // whether a row has a segment, in a shape that broadcasts to rows
 }
 
 func newSegments(c *Call) unsortedSegments {
@@ -101,8 +101,8 @@ func unsortedSegmentExtreme(c *Call) []Grad {
 	return c.first(op.SelectV2(s, selected, shared, op.ZerosLike(s, shared)))
 }
 
-// sparseSegment gives a dense gradient, or, if the operation asks for it, that of the rows that
-// were used.
+// sparseSegment returns a dense gradient or, if the operation asks for it, the gradient of the used
+// rows.
 func sparseSegment(c *Call, kind string) []Grad {
 	s := c.S
 	shape := op.Shape(s, c.In(0))

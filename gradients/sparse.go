@@ -2,12 +2,12 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// The gradient of a sparse tensor is that of its values; indices and shapes have none.
+// The gradient of a sparse tensor is that of its values. Indices and shapes have none.
 func init() {
 	Register(func(c *Call) []Grad {
 		s := c.S
 		count := op.Size(s, c.In(1))
-		// Reordering the numbers of the values says where each went.
+		// Reordering the positions of the values shows where each value was moved.
 		_, order := op.SparseReorder(s, c.In(0), op.Range(s, op.Const(s, int32(0)), count, op.Const(s, int32(1))), c.In(2))
 		return List(op.Output{}, op.Gather(s, c.DY(1), op.InvertPermutation(s, order)), op.Output{})
 	}, "SparseReorder")
@@ -36,8 +36,7 @@ func init() {
 	Register(sparseMatMulGrad, "SparseTensorDenseMatMul")
 }
 
-// indexRows returns indices, which may be a scalar or a vector for a vector, as rows; at least two
-// dimensions.
+// indexRows returns indices as a matrix of rows. Indices of a vector may be a scalar or a vector.
 func indexRows(s *op.Scope, indices, shape op.Output) op.Output {
 	return op.Reshape(s, indices, op.ConcatV2(s, []op.Output{op.Const(s, []int32{-1}), vector(s, op.Size(s, shape))}, op.Const(s, int32(0))))
 }
@@ -46,7 +45,8 @@ func sumAll(s *op.Scope, x op.Output) op.Output {
 	return op.Sum(s, op.Reshape(s, x, op.Const(s, []int32{-1})), op.Const(s, []int32{0}))
 }
 
-// sparseMatMulGrad gives the gradients of the values of the sparse matrix and of the dense one.
+// sparseMatMulGrad returns the gradients of the values of the sparse matrix and of the dense
+// matrix.
 func sparseMatMulGrad(c *Call) []Grad {
 	s, dy, b := c.S, c.DY(0), c.In(3)
 	adjointA, adjointB := c.Node.Attrs.Bool("adjoint_a"), c.Node.Attrs.Bool("adjoint_b")

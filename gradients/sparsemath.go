@@ -39,12 +39,12 @@ func init() {
 	}, "SparseSoftmax")
 }
 
-// sparseDense differentiates a function of the values of a sparse tensor and of what a dense one,
-// which may be broadcast, has in their places.
+// sparseDense differentiates a function of the values of a sparse tensor and of the elements of a
+// dense tensor at the same positions. The dense tensor may be broadcast.
 func sparseDense(c *Call, partial func(dz, x, y op.Output) (dx, dy op.Output)) []Grad {
 	s, indices, x, y := c.S, c.In(0), c.In(1), c.In(3)
 	shape := op.Shape(s, y, op.ShapeOutType(tensor.Int64))
-	// dimensions that only the sparse one has
+	// dimensions of the sparse tensor only
 	more := op.Sub(s, op.Size(s, c.In(2)), op.Size(s, shape))
 	zero, one := op.Const(s, int32(0)), op.Const(s, int64(1))
 	padded := op.ConcatV2(s, []op.Output{op.Fill(s, vector(s, more), one), shape}, zero)

@@ -6,12 +6,12 @@ import (
 	"github.com/weft-ml/weft/op"
 )
 
-// derivative makes the rule of a real function of one input from its derivative.
+// derivative returns the rule of a real function of one input with the given derivative.
 func derivative(f func(s *op.Scope, x, y op.Output) op.Output) Rule {
 	return unary(func(s *op.Scope, dy, x, y op.Output) op.Output { return op.Mul(s, dy, f(s, x, y)) })
 }
 
-// Special functions. Formulas are those of the NIST Digital Library of Mathematical Functions.
+// Special functions. Formulas are from the NIST Digital Library of Mathematical Functions.
 func init() {
 	Register(derivative(func(s *op.Scope, x, _ op.Output) op.Output { return op.Digamma(s, x) }), "Lgamma")
 	Register(derivative(func(s *op.Scope, x, _ op.Output) op.Output { return op.Polygamma(s, number(s, x, 1), x) }), "Digamma")
@@ -66,7 +66,7 @@ func incompleteBeta(c *Call) []Grad {
 	return List(op.Output{}, op.Output{}, dx)
 }
 
-// Bessel functions. Where a formula divides by zero at x = 0, the limit is given.
+// Bessel functions. At x = 0, where a formula would divide by zero, the limit is used.
 func init() {
 	type build = func(s *op.Scope, x, y op.Output) op.Output
 	over := func(s *op.Scope, y, x op.Output) op.Output { return op.RealDiv(s, y, x) }

@@ -1,7 +1,7 @@
 package gradients
 
-// Operations that gradients do not pass through, as in TensorFlow: they read or write, choose,
-// decode, or are gradients of which no more is known.
+// Operations that gradients do not pass through, as in TensorFlow: they read, write, choose or
+// decode, or they are gradients without a derivative.
 func init() {
 	NotDifferentiable("Assign", "AssignAdd", "AssignSub", "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv",
 		"ScatterNdAdd", "ScatterNdSub", "ScatterNdUpdate", "LookupTableFind", "LookupTableFindV2", "LoadAndRemapMatrix", "StackPush",

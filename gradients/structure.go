@@ -7,30 +7,30 @@ import (
 	"github.com/weft-ml/weft/op"
 )
 
-// structure is what the graph that is differentiated says of its loops and conditions.
+// structure describes the loops and conditions of the differentiated graph.
 type structure struct {
 	frames *graph.Frames
 	loops  map[*graph.Frame]*loop
-	// of the values of a node, within its frame; of Enter nodes, of what they take in
+	// guards of the values of a node within its frame; for Enter nodes, of their inputs
 	guards map[*graph.Node][]guard
 	frame  map[*graph.Node]*graph.Frame
 }
 
-// A guard says that a value is dead unless a branch of a condition runs.
+// A guard is a condition under which a value is alive: a branch of a condition must run.
 type guard struct {
 	pred op.Output
-	side int // output of the Switch nodes by pred that is alive
+	side int // the output of the Switch nodes of pred that must be alive
 }
 
-// loop is the nodes of a frame that make it a loop.
+// loop holds the nodes of a frame that form a loop.
 type loop struct {
 	frame  *graph.Frame
 	enters []*graph.Node
 	vars   []graph.LoopVar
-	guards []guard // of what enters, in the frame around
+	guards []guard // guards of the entering values, in the enclosing frame
 }
 
-// findStructure looks at the whole graph.
+// findStructure analyzes the whole graph.
 func findStructure(g *graph.Graph) (*structure, error) {
 	frames, err := graph.FindFrames(g)
 	if err != nil {
@@ -62,11 +62,11 @@ func findStructure(g *graph.Graph) (*structure, error) {
 	return st, nil
 }
 
-// addEnter adds an Enter node to its loop, and its variable if it begins one.
+// addEnter adds an Enter node to its loop, and a loop variable if the node starts one.
 func (st *structure) addEnter(n *graph.Node) {
 	child := st.frames.EnteredBy(n)
 	if child == nil {
-		return // nobody uses it
+		return // unused
 	}
 	st.frame[n] = child
 	l := st.loops[child]
@@ -80,7 +80,7 @@ func (st *structure) addEnter(n *graph.Node) {
 	}
 }
 
-// findGuards returns the guards of a node whose inputs have theirs.
+// findGuards returns the guards of a node, given those of its inputs.
 func (st *structure) findGuards(n *graph.Node) []guard {
 	switch {
 	case n.IsLoopMerge(), n.IsLoopSwitch():

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Linear systems of matrices with bands, least squares and square roots.
+// Banded linear systems, least squares and matrix square roots.
 func init() {
 	Register(squareRootGrad, "MatrixSquareRoot")
 	Register(leastSquaresGrad, "MatrixSolveLs")
@@ -15,7 +15,7 @@ func init() {
 	Register(tridiagonalProductGrad, "TridiagonalMatMul")
 }
 
-// squareRootGrad solves Rᴴ·X + X·Rᴴ = dR for X, as one system for the elements of X in their order.
+// squareRootGrad solves Rᴴ·X + X·Rᴴ = dR for X, as one linear system for the elements of X.
 func squareRootGrad(c *Call) []Grad {
 	s, r, dr := c.S, c.Out(0), c.DY(0)
 	one := op.MatrixDiag(s, op.OnesLike(s, op.MatrixDiagPart(s, r)))
@@ -24,7 +24,7 @@ func squareRootGrad(c *Call) []Grad {
 	size, zero := innerDims(s, r, 1), op.Const(s, int32(0))
 	batch := op.Slice(s, shape, op.Const(s, []int32{0}), op.Sub(s, vector(s, op.Rank(s, r)), op.Const(s, []int32{2})))
 	all := op.Mul(s, size, size)
-	product := func(a, b op.Output) op.Output { // of Kronecker
+	product := func(a, b op.Output) op.Output { // Kronecker product
 		k := op.Einsum(s, []op.Output{a, b}, "...ij,...kl->...ikjl")
 		return op.Reshape(s, k, op.ConcatV2(s, []op.Output{batch, all, all}, zero))
 	}
@@ -33,8 +33,8 @@ func squareRootGrad(c *Call) []Grad {
 	return List(op.Reshape(s, x, shape))
 }
 
-// leastSquaresGrad differentiates x, which is (aᴴa + λ)⁻¹aᴴb for a matrix that is at least as high
-// as wide, and aᴴ(aaᴴ + λ)⁻¹b for a wide one. In both cases db is the solution for aᴴ and dx.
+// leastSquaresGrad differentiates x, which is (aᴴa + λ)⁻¹aᴴb if a has at least as many rows as
+// columns, and aᴴ(aaᴴ + λ)⁻¹b otherwise. In both cases db is the solution for aᴴ and dx.
 func leastSquaresGrad(c *Call) []Grad {
 	s, a, b, x, dx := c.S, c.In(0), c.In(1), c.Out(0), c.DY(0)
 	if !c.Node.Attrs.Bool("fast") {
@@ -60,7 +60,7 @@ func leastSquaresGrad(c *Call) []Grad {
 	return List(op.Sub(s, nth(outer, 0), matrixProduct(s, db, x, false, true)), db, op.Output{})
 }
 
-// bandedSolveGrad is that of the system of the whole matrix, of which the bands are kept.
+// bandedSolveGrad keeps the bands of the gradient of the full matrix.
 func bandedSolveGrad(c *Call) []Grad {
 	s, a, x := c.S, c.In(0), c.Out(0)
 	isAdjoint, lower := c.Node.Attrs.Bool("adjoint"), c.Node.Attrs.Bool("lower")
@@ -79,12 +79,12 @@ func bandedSolveGrad(c *Call) []Grad {
 	return List(sumTo(s, da, a), sumTo(s, db, c.In(1)))
 }
 
-// tridiagonalSolveGrad keeps the three diagonals of the gradient of the whole matrix.
+// tridiagonalSolveGrad keeps the three diagonals of the gradient of the full matrix.
 func tridiagonalSolveGrad(c *Call) []Grad {
 	s := c.S
 	diagonals := op.Unpack(s, conj(s, c.In(0)), 3, op.UnpackAxis(-2))
 	above, middle, below := nth(diagonals, 0), nth(diagonals, 1), nth(diagonals, 2)
-	columns := func(d op.Output, up int32) op.Output { // moved along, as rows of one column
+	columns := func(d op.Output, up int32) op.Output { // shifted, as rows of one column
 		moved := moveRows(s, op.ExpandDims(s, d, op.Const(s, int32(-1))), up)
 		return op.Squeeze(s, moved, op.SqueezeSqueezeDims([]int64{-1}))
 	}
@@ -99,7 +99,7 @@ func tridiagonalSolveGrad(c *Call) []Grad {
 
 func tridiagonalProductGrad(c *Call) []Grad {
 	s, dy := c.S, c.DY(0)
-	// a diagonal, as a factor of rows
+	// a diagonal as a factor of the rows
 	column := func(i int) op.Output { return adjoint(s, c.In(i)) }
 	rhs := conj(s, c.In(3))
 	of := func(x op.Output) op.Output {
@@ -111,7 +111,7 @@ func tridiagonalProductGrad(c *Call) []Grad {
 	return List(of(moveRows(s, rhs, 1)), of(rhs), of(moveRows(s, rhs, -1)), dRHS)
 }
 
-// moveRows moves the rows of matrices one up, or with -1 one down. A row of zeros comes in.
+// moveRows shifts the rows of matrices up by one, or down by one if up is -1, and fills in zeros.
 func moveRows(s *op.Scope, x op.Output, up int32) op.Output {
 	begin, end, pad := []int32{0, 1, 0}, []int32{0, 0, 0}, [][]int32{{0, 1}, {0, 0}}
 	mask := int64(2)

@@ -22,16 +22,16 @@ func init() {
 	NotDifferentiable("TensorArrayGradWithShape")
 }
 
-// gradArray is the TensorArray that gathers the gradients of the elements of another: one for each
-// call of [Add], whose name is its source. What is written to an element adds up. The flow says
-// what has to be done before.
+// gradArray is the TensorArray that accumulates the gradients of the elements of another one. There
+// is one for each call of [Compute], and its source attribute identifies the call. Values written
+// to the same element add up. The flow orders the operations.
 type gradArray struct {
 	c            *Call
 	version      string
 	handle, flow op.Output
 }
 
-// after returns the array as it is when a flow has passed.
+// after returns the array with another flow.
 func (a gradArray) after(flow op.Output) gradArray {
 	s := a.c.S.ColocateWith(a.c.In(0).Node)
 	n := s.Add("TensorArrayGrad"+a.version, []op.Arg{op.One(a.c.In(0)), op.One(flow)}, opdef.Attrs{"source": a.c.source})
@@ -40,7 +40,7 @@ func (a gradArray) after(flow op.Output) gradArray {
 	return a
 }
 
-// do adds an operation on the array, whose last argument is the flow.
+// do adds an operation on the array with the flow as its last argument.
 func (a gradArray) do(name string, attrs opdef.Attrs, args ...op.Output) *graph.Node {
 	list := []op.Arg{op.One(a.handle)}
 	for _, o := range args {
@@ -49,7 +49,8 @@ func (a gradArray) do(name string, attrs opdef.Attrs, args ...op.Output) *graph.
 	return a.c.S.Add("TensorArray"+name+a.version, append(list, op.One(a.flow)), attrs)
 }
 
-// written returns the array after the forward array was written, and the flow that says so.
+// written returns the gradient array after the forward array was written, and the flow of that
+// write.
 func (a gradArray) written() (gradArray, op.Output) {
 	done := op.Identity(a.c.S.Named("flow_out"), a.c.Out(0))
 	flow := op.Identity(a.c.S.Named("write_barrier").WithControlDependencies(done.Node), a.c.DY(0))

@@ -12,7 +12,7 @@ func init() {
 	}, "TensorListPushBack")
 	Register(func(c *Call) []Grad {
 		list := c.Grad(0).Dense
-		if list.Node == nil { // nobody uses the rest of the list
+		if list.Node == nil { // the rest of the list is unused
 			list = op.ZerosLike(c.S, c.Out(0))
 		}
 		return List(op.TensorListPushBack(c.S, list, c.DY(1)), op.Output{})

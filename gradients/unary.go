@@ -5,14 +5,14 @@ import "github.com/weft-ml/weft/op"
 func init() {
 	Register(unary(func(s *op.Scope, dy, _, _ op.Output) op.Output { return op.Neg(s, dy) }), "Neg")
 	Register(unary(func(s *op.Scope, dy, x, _ op.Output) op.Output { return op.Mul(s, dy, op.Sign(s, x)) }), "Abs")
-	// conjugates y itself
+	// The operation conjugates y itself.
 	Register(func(c *Call) []Grad { return List(op.ReciprocalGrad(c.S, c.Out(0), c.DY(0))) }, "Reciprocal", "Inv")
 	Register(unary(func(s *op.Scope, dy, x, _ op.Output) op.Output {
 		return op.Mul(s, dy, op.Mul(s, number(s, x, 2), x))
 	}), "Square")
-	// conjugates y itself
+	// The operation conjugates y itself.
 	Register(func(c *Call) []Grad { return List(op.SqrtGrad(c.S, c.Out(0), c.DY(0))) }, "Sqrt")
-	// conjugates y itself
+	// The operation conjugates y itself.
 	Register(func(c *Call) []Grad { return List(op.RsqrtGrad(c.S, c.Out(0), c.DY(0))) }, "Rsqrt")
 	Register(unary(func(s *op.Scope, dy, _, y op.Output) op.Output { return op.Mul(s, dy, y) }), "Exp")
 	Register(unary(func(s *op.Scope, dy, _, y op.Output) op.Output {
