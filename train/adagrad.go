@@ -6,16 +6,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Adagrad divides the rate of each element by the root of the sum of its squared gradients (Duchi
-// et al., 2011).
+// Adagrad divides the learning rate of each element by the root of the sum of its squared gradients
+// (Duchi et al., 2011).
 type Adagrad struct {
 	Rate float64 // learning rate
-	// takes the place of Rate where it is given: a scalar that is computed in each step
+	// Schedule is the learning rate as a scalar output, computed in each step; it overrides Rate.
 	Schedule op.Output
-	Initial  float64 // start of the sums
+	Initial  float64 // initial value of the sums
 }
 
-// NewAdagrad returns the optimizer with a learning rate and sums that start at 0.1.
+// NewAdagrad returns the optimizer with sums that start at 0.1.
 func NewAdagrad(rate float64) *Adagrad { return &Adagrad{Rate: rate, Initial: 0.1} }
 
 // Name implements [Optimizer].
@@ -30,18 +30,17 @@ func (o *Adagrad) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
 }
 
 // AdagradDA is Adagrad with dual averaging and regularization (Duchi et al., 2011), for sparse
-// models: variables stay at zero until their gradients outweigh L1.
+// models: an element stays zero until its gradients outweigh L1.
 type AdagradDA struct {
 	Rate float64 // learning rate
-	// takes the place of Rate where it is given: a scalar that is computed in each step
+	// Schedule is the learning rate as a scalar output, computed in each step; it overrides Rate.
 	Schedule op.Output
-	Step     *Variable // number of steps that were made, such as the [GlobalStep]
-	Initial  float64   // start of the sums of squares
+	Step     *Variable // number of completed steps, such as the [GlobalStep]
+	Initial  float64   // initial value of the sums of squared gradients
 	L1, L2   float64   // strengths of regularization
 }
 
-// NewAdagradDA returns the optimizer with a learning rate, sums that start at 0.1 and no
-// regularization.
+// NewAdagradDA returns the optimizer with sums that start at 0.1 and no regularization.
 func NewAdagradDA(rate float64, step *Variable) *AdagradDA {
 	return &AdagradDA{Rate: rate, Step: step, Initial: 0.1}
 }
@@ -52,7 +51,7 @@ func (*AdagradDA) Name() string { return "AdagradDA" }
 // Begin implements [Optimizer].
 func (o *AdagradDA) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
 	if o.Step == nil {
-		inner.Fail(status.InvalidArgumentf("train: AdagradDA needs the number of steps"))
+		inner.Fail(status.InvalidArgumentf("train: AdagradDA.Step must be set"))
 		return &kernelUpdater{}
 	}
 	kinds := []slotKind{{"gradient_accumulator", Zeros}, {"gradient_squared_accumulator", Constant(o.Initial)}}
@@ -71,13 +70,13 @@ func (o *AdagradDA) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
 // gradients (Zeiler, 2012).
 type Adadelta struct {
 	Rate float64 // learning rate; 1 in the paper
-	// takes the place of Rate where it is given: a scalar that is computed in each step
+	// Schedule is the learning rate as a scalar output, computed in each step; it overrides Rate.
 	Schedule op.Output
 	Rho      float64 // decay of the running means
-	Epsilon  float64 // keeps the divisor from zero
+	Epsilon  float64 // added to the running means
 }
 
-// NewAdadelta returns the optimizer with a learning rate, decay 0.95 and epsilon 1e-8.
+// NewAdadelta returns the optimizer with a decay of 0.95 and an epsilon of 1e-8.
 func NewAdadelta(rate float64) *Adadelta { return &Adadelta{Rate: rate, Rho: 0.95, Epsilon: 1e-8} }
 
 // Name implements [Optimizer].

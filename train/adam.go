@@ -9,18 +9,18 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Adam keeps running means of the gradients and of their squares and moves by their ratio (Kingma
-// and Ba, 2014).
+// Adam divides the running mean of the gradients by the root of the running mean of their squares
+// (Kingma and Ba, 2014).
 type Adam struct {
 	Rate float64 // learning rate
-	// takes the place of Rate where it is given: a scalar that is computed in each step
+	// Schedule is the learning rate as a scalar output, computed in each step; it overrides Rate.
 	Schedule op.Output
 	Beta1    float64 // decay of the mean
 	Beta2    float64 // decay of the mean square
-	Epsilon  float64 // keeps the divisor from zero; "epsilon hat" in the paper
+	Epsilon  float64 // added to the divisor; "epsilon hat" in the paper
 }
 
-// NewAdam returns the optimizer with a learning rate, decays 0.9 and 0.999 and epsilon 1e-8.
+// NewAdam returns the optimizer with decays of 0.9 and 0.999 and an epsilon of 1e-8.
 func NewAdam(rate float64) *Adam { return &Adam{Rate: rate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8} }
 
 // Name implements [Optimizer].
@@ -48,14 +48,14 @@ func (o *Adam) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
 	return u
 }
 
-// adam keeps the powers of the decays, which all updates share.
+// adam also holds the powers of the decays, which all updates share.
 type adam struct {
 	kernelUpdater
 	power1, power2 *Variable
 }
 
-// Sparse implements [Updater]. As in TensorFlow the means of all rows decay, whether they have a
-// gradient or not.
+// Sparse implements [Updater]. As in TensorFlow the means of all rows decay, including those
+// without a gradient.
 func (u *adam) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *graph.Node {
 	value := func(arg string) op.Output { return castTo(s, u.values[arg], v.DType) }
 	one := op.ConstOf(s, v.DType, 1)
@@ -68,8 +68,8 @@ func (u *adam) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *grap
 	return op.Group(s.Named("group_deps"), v.AssignSub(s, delta), meanDone, squareDone)
 }
 
-// decay multiplies a slot by beta, adds values to some of its rows, and returns its new value and
-// the node that made it.
+// decay multiplies a slot by beta and then adds values to some of its rows. It returns the new
+// value and the node that stores it.
 func decay(s *op.Scope, slot *Variable, beta, values, indices op.Output) (op.Output, *graph.Node) {
 	scaled := slot.Assign(s, op.Mul(s, slot.Value, beta))
 	after := s.WithControlDependencies(scaled)
@@ -81,7 +81,7 @@ func decay(s *op.Scope, slot *Variable, beta, values, indices op.Output) (op.Out
 	return added, added.Node
 }
 
-// Finish implements [Updater]: it moves the powers of the decays on.
+// Finish implements [Updater]. It multiplies the powers by their decays.
 func (u *adam) Finish(s *op.Scope, updates []*graph.Node) []*graph.Node {
 	near := s.ColocateWith(u.power1.Handle.Node)
 	after := near.WithControlDependencies(updates...)

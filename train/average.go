@@ -7,13 +7,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// MovingAverages keeps running means of variables, which often make a better model than the
-// variables themselves: each mean goes a part 1 - Decay of the way to its variable with each
-// update. The means are variables named "v/ExponentialMovingAverage".
+// MovingAverages maintains exponential moving averages of variables, which often make a better
+// model than the variables themselves. An update changes an average by (1 - Decay) * (variable -
+// average). The averages are variables named "v/ExponentialMovingAverage".
 type MovingAverages struct {
-	Decay float64
-	// Updates is the number of updates so far, such as the global step. Where it is given, the
-	// decay is smaller at the start: at most (1 + updates) / (10 + updates).
+	Decay float64 // below 1, such as 0.999
+	// Updates is the number of updates so far, such as the global step. If it is set, the decay is
+	// at most (1 + Updates) / (10 + Updates), so that early averages follow the variables.
 	Updates op.Output
 
 	means map[*Variable]*Variable
@@ -21,9 +21,9 @@ type MovingAverages struct {
 
 const averageName = "ExponentialMovingAverage"
 
-// Apply adds the means of variables and a node that updates them; without any, of all trainable
-// variables. To update them after each step of training, give it a scope that runs after the
-// training step.
+// Apply adds averages of the given variables and returns a node that updates them. Without
+// arguments it averages all trainable variables. To update the averages after each training step,
+// pass a scope with a control dependency on the training step.
 func (a *MovingAverages) Apply(s *op.Scope, vars ...*Variable) *graph.Node {
 	if len(vars) == 0 {
 		vars = Variables(s, TrainableVariables)
@@ -62,12 +62,12 @@ func (a *MovingAverages) update(s *op.Scope, v *Variable, decay op.Output) *grap
 	return mean.AssignSub(s, op.Mul(s, op.Sub(s, mean.Read(s), v.Read(s)), step))
 }
 
-// Average returns the variable that keeps the mean of v; nil if none does.
+// Average returns the variable that holds the average of v, or nil if there is none.
 func (a *MovingAverages) Average(v *Variable) *Variable { return a.means[v] }
 
-// Restore returns what a saver restores to use the means in the place of the variables, by the
-// names in the checkpoint: variables with means from these, and all others from themselves. It may
-// be called in a graph that keeps no means.
+// Restore returns a map for [SaverOptions.Variables] with which a saver restores averaged variables
+// from their averages and all others from their own values. The graph need not maintain averages
+// itself.
 func (a *MovingAverages) Restore(s *op.Scope) map[string][]*Variable {
 	names, averaged := map[string][]*Variable{}, map[*Variable]bool{}
 	for _, list := range [][]*Variable{Variables(s, TrainableVariables), Variables(s, MovingAverageVariables)} {

@@ -5,7 +5,7 @@ import (
 	"github.com/weft-ml/weft/op"
 )
 
-// ClipByValue limits the elements of gradients to the range from low to high.
+// ClipByValue clips the elements of gradients to the range [low, high].
 func ClipByValue(s *op.Scope, grads []GradientVariable, low, high float64) []GradientVariable {
 	s, _ = s.Composite("clip_by_value")
 	return mapGradients(grads, func(g op.Output) op.Output {
@@ -13,23 +13,23 @@ func ClipByValue(s *op.Scope, grads []GradientVariable, low, high float64) []Gra
 	})
 }
 
-// ClipByNorm scales each gradient whose norm is above the limit down to it. The norm of a sparse
-// gradient is taken of its rows as they are, without adding up those that are named more than once.
+// ClipByNorm scales each gradient so that its L2 norm is at most limit. For the norm of a sparse
+// gradient, rows with the same index are not added up.
 func ClipByNorm(s *op.Scope, grads []GradientVariable, limit float64) []GradientVariable {
 	s, _ = s.Composite("clip_by_norm")
 	return mapGradients(grads, func(g op.Output) op.Output {
 		most := op.ConstOf(s, g.DType(), max(limit, 0))
 		square := op.Sum(s, op.Mul(s, g, g), allAxes(s, g), op.SumKeepDims(true))
 		positive := op.Greater(s, square, op.ConstOf(s, g.DType(), 0))
-		// The root of one in the place of that of zero keeps gradients of norms finite.
+		// The root of one instead of zero keeps the gradient of the norm finite.
 		root := op.Sqrt(s, op.SelectV2(s, positive, square, op.OnesLike(s, square)))
 		norm := op.SelectV2(s, positive, root, square)
 		return op.RealDiv(s, op.Mul(s, g, most), op.Maximum(s, norm, most))
 	})
 }
 
-// ClipByAverageNorm scales each gradient whose norm is above the limit for each of its elements
-// down to it, so that larger gradients may have larger norms.
+// ClipByAverageNorm scales each gradient so that its L2 norm, divided by its number of elements, is
+// at most limit.
 func ClipByAverageNorm(s *op.Scope, grads []GradientVariable, limit float64) []GradientVariable {
 	s, _ = s.Composite("clip_by_average_norm")
 	return mapGradients(grads, func(g op.Output) op.Output {
@@ -41,9 +41,9 @@ func ClipByAverageNorm(s *op.Scope, grads []GradientVariable, limit float64) []G
 	})
 }
 
-// ClipByGlobalNorm scales all gradients by the same factor if the norm of all of them together is
-// above the limit, down to it (Pascanu et al., 2012). It returns that norm too. A norm that is not
-// finite makes all gradients NaN.
+// ClipByGlobalNorm scales all gradients by the same factor, so that their global norm is at most
+// limit (Pascanu et al., 2012). It also returns the global norm before scaling (see [GlobalNorm]).
+// If that is not finite, all gradients become NaN.
 func ClipByGlobalNorm(s *op.Scope, grads []GradientVariable, limit float64) (clipped []GradientVariable, norm op.Output) {
 	s, _ = s.Composite("clip_by_global_norm")
 	norm = GlobalNorm(s, grads)
@@ -53,13 +53,13 @@ func ClipByGlobalNorm(s *op.Scope, grads []GradientVariable, limit float64) (cli
 	t := norm.DType()
 	one, most := op.ConstOf(s, t, 1), op.ConstOf(s, t, limit)
 	scale := op.Mul(s, most, op.Minimum(s, op.RealDiv(s, one, norm), op.RealDiv(s, one, most)))
-	// Infinity minus infinity is not a number, and neither is what it is added to.
+	// If the norm is infinite, infinity minus infinity makes the scale NaN.
 	scale = op.AddV2(s, scale, op.Sub(s, norm, norm))
 	return mapGradients(grads, func(g op.Output) op.Output { return op.Mul(s, g, castTo(s, scale, g.DType())) }), norm
 }
 
-// GlobalNorm returns the root of the sum of the squares of all elements of gradients, a scalar; the
-// zero Output if there are none.
+// GlobalNorm adds the L2 norm of all elements of all gradients, a scalar of the type of the first
+// variable. It is the zero Output if there are no gradients.
 func GlobalNorm(s *op.Scope, grads []GradientVariable) op.Output {
 	s, result := s.Composite("global_norm")
 	var halves []op.Output
@@ -76,8 +76,7 @@ func GlobalNorm(s *op.Scope, grads []GradientVariable) op.Output {
 	return op.Sqrt(result, op.Mul(s, sum, op.ConstOf(s, grads[0].Var.DType, 2)))
 }
 
-// mapGradients returns the gradients with f of their elements; the rows of a sparse one stay where
-// they are.
+// mapGradients applies f to the elements of the gradients. The indices of sparse gradients stay.
 func mapGradients(grads []GradientVariable, f func(op.Output) op.Output) []GradientVariable {
 	out := make([]GradientVariable, len(grads))
 	for i, g := range grads {
@@ -86,9 +85,9 @@ func mapGradients(grads []GradientVariable, f func(op.Output) op.Output) []Gradi
 	return out
 }
 
-// AverageGradients returns the means of the gradients that several copies of a model, its towers,
-// have for the same variables. All towers must give their gradients in the same order. A variable
-// without a gradient in some of the towers has none.
+// AverageGradients returns the means of the gradients of several copies of a model (towers) that
+// share their variables. All towers must list the variables in the same order. A variable without a
+// gradient in one of the towers gets none.
 func AverageGradients(s *op.Scope, towers ...[]GradientVariable) []GradientVariable {
 	if len(towers) == 0 {
 		return nil
@@ -112,7 +111,7 @@ func AverageGradients(s *op.Scope, towers ...[]GradientVariable) []GradientVaria
 	return means
 }
 
-// allAxes returns the dimensions of x.
+// allAxes adds the indices of all dimensions of x.
 func allAxes(s *op.Scope, x op.Output) op.Output {
 	return op.Range(s, op.Const(s, int32(0)), op.Rank(s, x), op.Const(s, int32(1)))
 }

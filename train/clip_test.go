@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// someGradients are a dense, a sparse and a small gradient.
+// someGradients returns a dense, a sparse and a small gradient.
 func someGradients(s *op.Scope) []train.GradientVariable {
 	v := func(name string, shape ...int64) *train.Variable {
 		return train.NewVariable(s, name, shape, tensor.Float32, train.Zeros)
@@ -58,7 +58,7 @@ func near(a, b [][]float32) bool {
 	})
 }
 
-// TestClip holds what TensorFlow computes.
+// TestClip compares with gradients that TensorFlow computed.
 func TestClip(t *testing.T) {
 	s := newScope()
 	grads := someGradients(s)
@@ -105,7 +105,7 @@ func TestAverageGradients(t *testing.T) {
 	}
 }
 
-// TestMovingAverages holds what TensorFlow computes for the same updates.
+// TestMovingAverages compares with averages that TensorFlow computed for the same updates.
 func TestMovingAverages(t *testing.T) {
 	for name, want := range map[string][][]float32{
 		"plain":        {{1.6572051, 1.3427949}, {4.31441}},
@@ -148,7 +148,7 @@ func TestMovingAverages(t *testing.T) {
 			if want := map[string][]*train.Variable{
 				"w/ExponentialMovingAverage": {w}, "b/ExponentialMovingAverage": {b}, "global_step": {step},
 			}; !reflect.DeepEqual(names, want) {
-				t.Errorf("to be restored: %v", names)
+				t.Errorf("the variables to restore are %v", names)
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func TestMovingAverageOfIntegers(t *testing.T) {
 	}
 }
 
-// TestMovingAveragesOfParts restores the means of a variable in three parts into one in two.
+// TestMovingAveragesOfParts restores the averages of a variable in three parts to one in two parts.
 func TestMovingAveragesOfParts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m")
 	s := newScope()
@@ -187,7 +187,7 @@ func TestMovingAveragesOfParts(t *testing.T) {
 	b := train.NewVariable(s, "b", tensor.Shape{}, tensor.Float32, train.Zeros, train.NotTrainable())
 	names := (&train.MovingAverages{}).Restore(s)
 	if want := map[string][]*train.Variable{"w/ExponentialMovingAverage": w.Parts, "b": {b}}; !reflect.DeepEqual(names, want) {
-		t.Errorf("to be restored: %v", names)
+		t.Errorf("the variables to restore are %v", names)
 	}
 	delete(names, "b")
 	saver = train.NewSaver(s, train.SaverOptions{Variables: names})
@@ -212,6 +212,6 @@ func TestSeveralVariablesUnderOneName(t *testing.T) {
 	b := train.NewVariable(s, "b", tensor.Shape{}, tensor.Float32, train.Zeros)
 	train.NewSaver(s, train.SaverOptions{Variables: map[string][]*train.Variable{"x": {a, b}}})
 	if s.Err() == nil {
-		t.Error("two variables have one name, and nobody says so")
+		t.Error("no build error for two variables with the same name")
 	}
 }

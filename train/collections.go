@@ -13,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// exportCollection returns the form of a collection in a MetaGraph. Values without one are left
-// out.
+// exportCollection converts a collection to its form in a MetaGraph. Values of other types are
+// omitted.
 func exportCollection(values []any) (savedmodel.Collection, error) {
 	c := savedmodel.Collection{}
 	for _, v := range values {
@@ -40,11 +40,11 @@ func exportCollection(values []any) (savedmodel.Collection, error) {
 	return c, nil
 }
 
-// importer makes values of collections of what a MetaGraph says of them.
+// An importer converts the collections of a MetaGraph to Go values.
 type importer struct {
 	scope        *op.Scope
 	nodes        map[string]*graph.Node // by the names in the MetaGraph
-	vars         map[string]*Variable   // that were made, which several collections may have
+	vars         map[string]*Variable   // converted variables, which several collections may hold
 	saverOptions SaverOptions
 }
 
@@ -72,7 +72,7 @@ func (im *importer) collection(name string, c savedmodel.Collection) (values []a
 			err = add(im.queueRunner(b))
 		case Savers:
 			err = add(im.saverDef(b))
-		case whileContexts, condContexts: // they follow from the graph
+		case whileContexts, condContexts: // derived from the graph on export
 		default:
 			err = add(string(b), nil)
 		}
@@ -91,7 +91,7 @@ func (im *importer) collection(name string, c savedmodel.Collection) (values []a
 
 func unmarshal(b []byte, m proto.Message) error {
 	if err := proto.Unmarshal(b, m); err != nil {
-		return status.DataLossf("not a %s: %w", m.ProtoReflect().Descriptor().Name(), err)
+		return status.DataLossf("not a valid %s: %w", m.ProtoReflect().Descriptor().Name(), err)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (im *importer) output(name string) (graph.Output, error) {
 	return n.Out(index), nil
 }
 
-// saver returns the saver whose nodes have the given names in the MetaGraph.
+// saver returns the saver whose nodes def names.
 func (im *importer) saver(def savedmodel.Saver) (*Saver, error) {
 	prefix := im.scope.Prefix()
 	def.Filename, def.Save, def.Restore = prefix+def.Filename, prefix+def.Save, prefix+def.Restore
@@ -175,7 +175,7 @@ func (im *importer) variable(b []byte) (*Variable, error) {
 	if v.Value, err = im.output(def.GetSnapshotName()); err != nil {
 		return nil, err
 	}
-	v.Initial, _ = im.output(def.GetInitialValueName()) // which older graphs do not name
+	v.Initial, _ = im.output(def.GetInitialValueName()) // older MetaGraphs lack the name
 	n := v.Handle.Node
 	v.Name, v.Initializer = n.Name, im.nodes[def.GetInitializerName()]
 	v.DType = n.Attrs.Type("dtype")

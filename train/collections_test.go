@@ -11,8 +11,7 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// TestCollections writes a graph with a collection of each kind down, imports it, and writes it
-// again.
+// TestCollections exports a graph with a collection of each kind, imports it, and exports it again.
 func TestCollections(t *testing.T) {
 	s := newScope()
 	v := train.NewVariable(s, "v", tensor.Shape{2}, tensor.Float32, train.Ones)

@@ -11,14 +11,14 @@ import (
 	"github.com/weft-ml/weft/savedmodel"
 )
 
-// Collections that say which nodes are in loops and on branches. TensorFlow needs them to
-// differentiate a graph that it has imported.
+// Collections of the contexts of loops and conditions. TensorFlow needs them to differentiate an
+// imported graph.
 const (
 	whileContexts = "while_context"
 	condContexts  = "cond_context"
 )
 
-// addContexts adds what follows from a graph of its loops and branches to the collections of its
+// addContexts adds the contexts of the loops and conditions in a graph to the collections of its
 // MetaGraph.
 func addContexts(m *savedmodel.MetaGraph, g *graph.Graph) error {
 	found, err := controlflow.Find(g)
@@ -69,29 +69,29 @@ func condDef(c *controlflow.Context) *pb.CondContextDef {
 	def.ValuesDef.Values = append(def.ValuesDef.Values, pred)
 	def.ValuesDef.ExternalValues[pred] = pred
 	for _, n := range c.Branch.Captures {
-		let(def.ValuesDef, n.Input(0), n.Out(c.Branch.Side))
+		addCapture(def.ValuesDef, n.Input(0), n.Out(c.Branch.Side))
 	}
 	return def
 }
 
-// valuesDef returns the values of a context, with those that nodes let in.
+// valuesDef returns the values of a context, including those that it captures with the given nodes.
 func valuesDef(c *controlflow.Context, enters []*graph.Node) *pb.ValuesDef {
 	def := &pb.ValuesDef{Values: valuesIn(c), ExternalValues: map[string]string{}}
 	for _, n := range enters {
-		let(def, n.Input(0), n.Out(0))
+		addCapture(def, n.Input(0), n.Out(0))
 	}
 	return def
 }
 
-// let notes that a value from outside is another inside.
-func let(def *pb.ValuesDef, outside, inside graph.Output) {
+// addCapture adds a value from outside of a context, and the name that it has inside.
+func addCapture(def *pb.ValuesDef, outside, inside graph.Output) {
 	name := savedmodel.OutputName(outside)
 	def.Values = append(def.Values, name)
 	def.ExternalValues[name] = savedmodel.OutputName(inside)
 }
 
-// valuesIn returns the names of the outputs of the nodes in a context, and of what the contexts
-// within it let out: all of a branch, as TensorFlow has it, and the last values of a loop.
+// valuesIn returns the names of the outputs of the nodes in a context and of the values that come
+// out of nested contexts: as in TensorFlow all values of a branch, and the final values of a loop.
 func valuesIn(c *controlflow.Context) []string {
 	var names []string
 	for _, n := range c.Nodes {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Coordinator lets several goroutines stop together: when one ends with an error or asks for a
-// stop, all are told.
+// Coordinator stops a group of goroutines together: when one fails or requests a stop, the context
+// of all of them is cancelled. Its methods may be called concurrently.
 //
 //	coord := train.NewCoordinator(ctx)
 //	coord.Go(func(ctx context.Context) error { … })
@@ -18,28 +18,30 @@ import (
 //	coord.RequestStop(nil)
 //	err := coord.Join(ctx)
 type Coordinator struct {
-	ctx     context.Context // ends when a stop is requested
+	ctx     context.Context // cancelled when a stop is requested
 	cancel  context.CancelFunc
-	clean   []status.Code
+	clean   []status.Code // codes of errors that are not failures
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	stopped bool  // guarded by mu
-	err     error // guarded by mu: the first error that is not a clean end
+	stopped bool  // a stop was requested; guarded by mu
+	err     error // reason of the stop, nil if it was not a failure; guarded by mu
 }
 
-// NewCoordinator returns a coordinator whose goroutines also stop when ctx ends. Errors of the
-// codes in clean are ordinary ends, such as [status.OutOfRange] at the end of the input.
+// NewCoordinator returns a coordinator whose goroutines also stop when ctx ends. Errors with a code
+// in clean stop the goroutines but are not failures, such as [status.OutOfRange] at the end of the
+// input.
 func NewCoordinator(ctx context.Context, clean ...status.Code) *Coordinator {
 	c := &Coordinator{clean: clean}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	return c
 }
 
-// Context returns the context of the goroutines, which ends when a stop is requested.
+// Context returns the context of the goroutines. It is cancelled when a stop is requested.
 func (c *Coordinator) Context() context.Context { return c.ctx }
 
-// Go runs f, which must end soon after its context does. An error that it returns requests a stop.
+// Go starts a goroutine that calls f. f must return soon after its context ends. If it returns an
+// error a stop is requested.
 func (c *Coordinator) Go(f func(ctx context.Context) error) {
 	c.running.Go(func() {
 		if err := f(c.ctx); err != nil {
@@ -48,8 +50,8 @@ func (c *Coordinator) Go(f func(ctx context.Context) error) {
 	})
 }
 
-// RequestStop asks all goroutines to stop, because of an error if there is one. Of several errors
-// the first counts; after a stop they only follow from it.
+// RequestStop stops all goroutines. A non-nil err is the reason. Only the first call sets the
+// reason, since later errors usually follow from the stop.
 func (c *Coordinator) RequestStop(err error) {
 	c.mu.Lock()
 	if !c.stopped && !slices.Contains(c.clean, status.CodeOf(err)) {
@@ -63,7 +65,7 @@ func (c *Coordinator) RequestStop(err error) {
 // ShouldStop reports whether a stop was requested or the context has ended.
 func (c *Coordinator) ShouldStop() bool { return c.ctx.Err() != nil }
 
-// WaitForStop waits until a stop is requested, and reports whether that was before ctx ended.
+// WaitForStop waits until a stop is requested. It returns false if ctx ends first.
 func (c *Coordinator) WaitForStop(ctx context.Context) bool {
 	select {
 	case <-c.ctx.Done():
@@ -73,18 +75,18 @@ func (c *Coordinator) WaitForStop(ctx context.Context) bool {
 	}
 }
 
-// Err returns the error that led to the stop; nil if there was none.
+// Err returns the error that caused the stop, or nil.
 func (c *Coordinator) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Join waits until all goroutines have ended, which they do by themselves or after a stop, and
-// returns the error that led to the stop. It does not wait for longer than ctx lives.
+// Join waits until all goroutines have ended, and returns the error that caused the stop, or nil.
+// It does not request a stop. If ctx ends first, it returns an error with the code of the context.
 func (c *Coordinator) Join(ctx context.Context) error {
 	ended := make(chan struct{})
-	go func() { // ends with the goroutines
+	go func() { // ends when the goroutines have ended
 		c.running.Wait()
 		close(ended)
 	}()

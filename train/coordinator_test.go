@@ -20,11 +20,11 @@ func TestCoordinator(t *testing.T) {
 		want error
 	}{
 		{"all end", func(c *train.Coordinator) { c.Go(func(context.Context) error { return nil }) }, nil},
-		{"one fails and the others are told", func(c *train.Coordinator) {
+		{"one fails and the others stop", func(c *train.Coordinator) {
 			c.Go(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 			c.Go(func(context.Context) error { return failed })
 		}, failed},
-		{"a stop is asked for", func(c *train.Coordinator) {
+		{"a stop is requested", func(c *train.Coordinator) {
 			c.Go(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 			c.RequestStop(nil)
 		}, nil},
@@ -40,7 +40,7 @@ func TestCoordinator(t *testing.T) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
 			if !c.ShouldStop() || !c.WaitForStop(t.Context()) {
-				t.Error("it goes on")
+				t.Error("the goroutine still runs")
 			}
 		})
 	}
@@ -62,7 +62,7 @@ func TestCoordinatorGivesUp(t *testing.T) {
 	}
 }
 
-// countUpTo adds a value that is 0, 1, 2 and so on, and fails at the end with the code OutOfRange.
+// countUpTo adds a value that counts 0, 1, 2 …, and then fails with the code OutOfRange.
 func countUpTo(s *op.Scope, n int64) op.Output {
 	v := train.NewVariable(s, "count", tensor.Shape{}, tensor.Int64, train.Zeros, train.Local())
 	return op.CountUpTo(s, v.Handle, n)
@@ -106,8 +106,8 @@ func TestQueueRunner(t *testing.T) {
 	}
 }
 
-// TestQueueRunnerStops stops a runner whose queue is full: it ends, and so do those who wait for
-// the queue.
+// TestQueueRunnerStops stops a runner whose queue is full: the runner ends, and so do the steps
+// that wait for the queue.
 func TestQueueRunnerStops(t *testing.T) {
 	s := newScope()
 	q := op.FIFOQueueV2(s.Named("q"), []tensor.DType{tensor.Float32}, op.FIFOQueueV2Capacity(2))
@@ -135,7 +135,8 @@ func TestQueueRunnerStops(t *testing.T) {
 	}
 }
 
-// TestQueueRunnerFails tells the coordinator of an error that is no end of the input.
+// TestQueueRunnerFails fails a runner with an error other than the end of the input: the
+// coordinator returns it.
 func TestQueueRunnerFails(t *testing.T) {
 	s := newScope()
 	q := op.FIFOQueueV2(s.Named("q"), []tensor.DType{tensor.Float32})

@@ -9,11 +9,11 @@ import (
 // GradientDescent moves variables against their gradients.
 type GradientDescent struct {
 	Rate float64 // learning rate
-	// takes the place of Rate where it is given: a scalar that is computed in each step
+	// Schedule is the learning rate as a scalar output, computed in each step; it overrides Rate.
 	Schedule op.Output
 }
 
-// NewGradientDescent returns the optimizer with a learning rate.
+// NewGradientDescent returns the optimizer with a constant learning rate.
 func NewGradientDescent(rate float64) *GradientDescent { return &GradientDescent{Rate: rate} }
 
 // Name implements [Optimizer].
@@ -25,7 +25,8 @@ func (o *GradientDescent) Begin(_ []*Variable, _, inner *op.Scope) Updater {
 	return &descent{kernelUpdater{kernel: "GradientDescent", values: map[string]op.Output{"alpha": rate}}, rate}
 }
 
-// descent subtracts rows by a scatter: there is no operation of its own for it.
+// descent updates rows with a scatter operation, since TensorFlow has no sparse form of
+// ApplyGradientDescent.
 type descent struct {
 	kernelUpdater
 	rate op.Output
@@ -40,17 +41,17 @@ func (u *descent) Sparse(s *op.Scope, v *Variable, values, indices op.Output) *g
 	return op.ScatterSub(s, v.Handle, indices, delta).Node
 }
 
-// Momentum is gradient descent with a velocity that gradients add to and that decays (Polyak,
+// Momentum is gradient descent with a decaying velocity, to which gradients are added (Polyak,
 // 1964).
 type Momentum struct {
 	Rate float64 // learning rate
-	// takes the place of Rate where it is given: a scalar that is computed in each step
+	// Schedule is the learning rate as a scalar output, computed in each step; it overrides Rate.
 	Schedule op.Output
-	Momentum float64 // part of the velocity that is kept from step to step
-	Nesterov bool    // look ahead along the velocity (Sutskever et al., 2013)
+	Momentum float64 // fraction of the velocity that is kept from step to step
+	Nesterov bool    // Nesterov's variant (Sutskever et al., 2013)
 }
 
-// NewMomentum returns the optimizer with a learning rate and a momentum.
+// NewMomentum returns the optimizer without Nesterov's variant.
 func NewMomentum(rate, momentum float64) *Momentum { return &Momentum{Rate: rate, Momentum: momentum} }
 
 // Name implements [Optimizer].
@@ -65,19 +66,19 @@ func (o *Momentum) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
 	}
 }
 
-// RMSProp divides the gradient by the root of a running mean of its square (Hinton, 2012), with a
-// momentum.
+// RMSProp divides the gradient by the root of a running mean of its square, with a momentum
+// (Hinton, 2012).
 type RMSProp struct {
 	Rate float64 // learning rate
-	// takes the place of Rate where it is given: a scalar that is computed in each step
+	// Schedule is the learning rate as a scalar output, computed in each step; it overrides Rate.
 	Schedule op.Output
 	Decay    float64 // of the running mean
-	Momentum float64
-	Epsilon  float64 // keeps the divisor from zero
-	Centered bool    // take the variance in the place of the mean square
+	Momentum float64 // fraction of the last update that is added to the next
+	Epsilon  float64 // added to the mean square
+	Centered bool    // divide by the standard deviation instead of the root mean square
 }
 
-// NewRMSProp returns the optimizer with a learning rate, decay 0.9, no momentum and epsilon 1e-10.
+// NewRMSProp returns the optimizer with a decay of 0.9, no momentum and an epsilon of 1e-10.
 func NewRMSProp(rate float64) *RMSProp { return &RMSProp{Rate: rate, Decay: 0.9, Epsilon: 1e-10} }
 
 // Name implements [Optimizer].

@@ -11,17 +11,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// DeviceSetter says where [ReplicaDeviceSetter] puts the nodes of a replica.
+// DeviceSetter configures [ReplicaDeviceSetter].
 type DeviceSetter struct {
-	// counts the tasks of the job of PSDevice where PSTasks is zero
-	Cluster cluster.Spec
-	// number of parameter servers; with none, everything goes to the worker
-	PSTasks      int
-	PSDevice     string // "/job:ps" if empty
-	WorkerDevice string // "/job:worker" if empty
-	// operations that go to the parameter servers; nil for those of variables and tables
+	Cluster      cluster.Spec // its tasks in the job of PSDevice are counted if PSTasks is 0
+	PSTasks      int          // parameter servers; without any, all nodes are placed on the worker
+	PSDevice     string       // "/job:ps" if empty
+	WorkerDevice string       // "/job:worker" if empty
+	// operations for the parameter servers; nil for those of variables and tables
 	PSOps []string
-	// chooses the parameter server of such an operation; nil for one after the other
+	// Strategy returns the task index of the parameter server for a node; nil for [RoundRobin].
 	Strategy func(*graph.Node) int
 }
 
@@ -33,10 +31,10 @@ var statefulOps = []string{
 	"DecisionTreeResource",
 }
 
-// ReplicaDeviceSetter returns a device function that puts variables on the parameter servers and
-// everything else on the worker, for [op.Scope.WithDeviceFunc]. Parts of a device that an inner
-// scope gave stand. Replicas that build the same graph put the same variable on the same server. A
-// malformed device is given to the nodes as it is, for placement to report.
+// ReplicaDeviceSetter returns a device function for [op.Scope.WithDeviceFunc]. It places variables
+// on the parameter servers and all other nodes on the worker. The parts of a device name that an
+// inner scope has set take precedence. Replicas that build the same graph place a variable on the
+// same server. A malformed device name is passed on to the nodes; placement reports it.
 func ReplicaDeviceSetter(cfg DeviceSetter) op.DeviceFunc {
 	if cfg.PSDevice == "" {
 		cfg.PSDevice = "/job:ps"
@@ -72,7 +70,7 @@ func ReplicaDeviceSetter(cfg DeviceSetter) op.DeviceFunc {
 	}
 }
 
-// RoundRobin returns a strategy that chooses one task after the other.
+// RoundRobin returns a strategy that chooses the tasks in turn.
 func RoundRobin(tasks int) func(*graph.Node) int {
 	next := 0
 	return func(*graph.Node) int {
@@ -82,8 +80,8 @@ func RoundRobin(tasks int) func(*graph.Node) int {
 	}
 }
 
-// LeastLoaded returns a strategy that chooses the task with the least load so far, the first of
-// several. load is what a node adds to it, [VariableBytes] for instance.
+// LeastLoaded returns a strategy that chooses the task with the least load so far, and the first of
+// several with the same load. load returns the load of a node, for instance [VariableBytes].
 func LeastLoaded(tasks int, load func(*graph.Node) float64) func(*graph.Node) int {
 	loads := make([]float64, tasks)
 	return func(n *graph.Node) int {
@@ -93,8 +91,8 @@ func LeastLoaded(tasks int, load func(*graph.Node) float64) func(*graph.Node) in
 	}
 }
 
-// VariableBytes returns the memory that the value of a variable takes, from the type and the shape
-// that its node has; strings count 8 bytes each.
+// VariableBytes returns the size of a variable's value in bytes, from the type and the shape of its
+// node. A string counts 8 bytes. It returns infinity if the shape is not fully known.
 func VariableBytes(n *graph.Node) float64 {
 	shape, full := n.Attrs.Shape("shape").Full()
 	if !full {

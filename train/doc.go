@@ -1,5 +1,5 @@
-// Package train trains models: variables and their initial values, optimizers, the placement of
-// variables on parameter servers, checkpoints, and sessions that look after themselves.
+// Package train trains models. It has variables and their initial values, optimizers, the placement
+// of variables on parameter servers, checkpoints, and sessions that recover from the loss of tasks.
 //
 // # A model
 //
@@ -11,15 +11,15 @@
 //	step := train.GlobalStep(s)
 //	update := train.Minimize(s, train.NewAdam(0.001), loss, step)
 //
-// Names of variables and of the slots that optimizers keep for them are those of TensorFlow, so
-// that checkpoints fit. As in package op, mistakes are reported together when the graph is
-// complete.
+// Variables and the slots that optimizers keep for them have TensorFlow's names, so that
+// checkpoints are interchangeable. As in package op, functions that add nodes return no error:
+// build errors are collected in the scope, and [op.Scope.Finalize] returns all of them.
 //
 // # Training
 //
-// [MonitoredTrainingSession] initializes the model or restores its latest checkpoint, saves it,
-// writes summaries, and starts again when a task of the cluster is lost. What else is to happen
-// around the steps is the work of hooks ([SessionRunHook]):
+// [MonitoredTrainingSession] initializes the model or restores its latest checkpoint, saves
+// checkpoints, writes summaries, and continues in a new session when a task of the cluster is lost.
+// Hooks ([SessionRunHook]) do the rest of the work around the steps:
 //
 //	sess, err := train.MonitoredTrainingSession(ctx, s, train.TrainingOptions{
 //		Master: "grpc://localhost:2222", IsChief: true, CheckpointDir: "/tmp/model",
@@ -35,20 +35,21 @@
 //
 // # On a cluster
 //
-// With between-graph replication every worker runs this program. [ReplicaDeviceSetter] puts the
-// variables on the parameter servers, where the workers find each other's:
+// With between-graph replication every worker runs this program. [ReplicaDeviceSetter] places the
+// variables on the parameter servers, where all workers share them:
 //
 //	s := op.NewScope().WithDeviceFunc(train.ReplicaDeviceSetter(train.DeviceSetter{
 //		Cluster: spec, WorkerDevice: fmt.Sprintf("/job:worker/task:%d", task),
 //	}))
 //
-// Each worker applies its gradients when it has them. [SyncReplicasOptimizer] makes them train in
-// step instead, on the average of their gradients. Worker 0 is the chief, for whom the others wait.
-// Large variables are divided with [NewPartitioned].
+// Each worker applies its gradients as soon as it has computed them. With [SyncReplicasOptimizer]
+// the workers train synchronously, on the average of their gradients. Worker 0 is the chief; the
+// other workers wait until it has initialized the model. [NewPartitioned] splits a large variable
+// over several parameter servers.
 //
-// # What is left
+// # Results
 //
-// A [Saver] writes checkpoints, of which the last that was reported survives any crash, and
-// [SavedModelHook] the finished model, for package weft to run and for TensorFlow to serve. The
-// folder examples has whole programs.
+// A [Saver] writes checkpoints. A checkpoint that it has returned survives any later crash.
+// [SavedModelHook] exports the trained model for Weft and TensorFlow to serve. The folder examples
+// has complete programs.
 package train

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// A line is fitted to points, in this process: y = 2x + 1.
+// Fit a line to points, in one process: y = 2x + 1.
 func ExampleMonitoredTrainingSession() {
 	s := op.NewScope()
 	x, y := op.Placeholder(s, tensor.Float32), op.Placeholder(s, tensor.Float32)
@@ -49,8 +49,8 @@ func ExampleMonitoredTrainingSession() {
 	// Output: y = 2.00x + 1.00
 }
 
-// Two workers, here in one process, train in step: each step moves the variable by the average of
-// their gradients.
+// Train synchronously with two workers, here in one process. Each step applies the average of their
+// gradients.
 func ExampleSyncReplicasOptimizer() {
 	ctx := context.Background()
 	cl, err := server.StartCluster(map[string]int{"ps": 1, "worker": 2}, 1)
@@ -89,7 +89,7 @@ func ExampleSyncReplicasOptimizer() {
 	// Output: [<nil> <nil>]
 }
 
-// A checkpoint is saved, and restored by a program that knows no more than its folder.
+// Save a checkpoint, and restore it in a program that knows only its folder.
 func ExampleSaver() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "saver")

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// A model is trained, written at the end, and run by what could be another program.
+// Train a model, export it at the end, and run it as another program would.
 func ExampleSavedModelHook() {
 	ctx := context.Background()
 	tmp, err := os.MkdirTemp("", "model")
@@ -71,8 +71,8 @@ func ExampleSavedModelHook() {
 	// Output: [30.0]
 }
 
-// The rows of a large table are divided over two parameter servers, and only those that are looked
-// up travel.
+// Split the rows of a large table over two parameter servers. A lookup sends only the requested
+// rows over the network.
 func ExampleNewPartitioned() {
 	ctx := context.Background()
 	s := op.NewScope()
@@ -83,7 +83,7 @@ func ExampleNewPartitioned() {
 		fmt.Println(part.Name, part.Shape, part.Handle.Node.Device)
 	}
 
-	local := op.NewScope() // the same in one process
+	local := op.NewScope() // the same table in one process
 	table = train.NewPartitioned(local, "table", tensor.Shape{1001, 4}, tensor.Float32, train.Ones, 2)
 	found := table.Lookup(local, op.Const(local, []int64{1000, 0, 7}))
 	init := train.VariablesInitializer(local)

@@ -14,24 +14,26 @@ import (
 	"github.com/weft-ml/weft/savedmodel"
 )
 
-// Export says what a SavedModel is to hold beside a graph and its variables.
+// Export describes a SavedModel.
 type Export struct {
-	Dir        string                          // does not exist or is empty
-	Signatures map[string]savedmodel.Signature // what the model can do
-	Tags       []string                        // [savedmodel.TagServe] if nil
+	Dir        string                          // folder of the model; must be empty or not exist
+	Signatures map[string]savedmodel.Signature // by name, such as [savedmodel.DefaultSignature]
+	Tags       []string                        // of the MetaGraph; [savedmodel.TagServe] if nil
 	MainOp     *graph.Node                     // runs when the model is loaded; nil for none
-	// Assets are files that the graph needs: when the model is loaded, an output is fed with the
-	// path of a copy.
+	// Assets maps outputs (string scalars) to paths of files. The files are copied to the model,
+	// and when the model is loaded each output is fed with the path of the copy.
 	Assets map[graph.Output]string
-	// ClearDevices leaves out the devices of the nodes, so that the model can be used elsewhere.
+	// ClearDevices removes the devices of the nodes, so that the model runs on any device.
 	ClearDevices bool
-	// StripDefaults leaves out attributes that have their default, so that older programs can load
+	// StripDefaults removes attributes with their default value, so that older programs can load
 	// the model.
 	StripDefaults bool
 }
 
-// SaveModel writes the graph of a scope as a SavedModel, with the values that its variables have in
-// a session. The saver is one of the graph; nil for a graph without variables.
+// SaveModel writes the graph of a scope and the values of its variables in a session as a
+// SavedModel. The saver must belong to the graph; it is nil for a graph without variables. The
+// error has the code AlreadyExists if Dir is not empty. After an error Dir is empty or does not
+// exist.
 func (e Export) SaveModel(ctx context.Context, sess Session, s *op.Scope, saver *Saver) error {
 	b, err := savedmodel.Create(e.Dir)
 	if err != nil {
@@ -66,7 +68,7 @@ func (e Export) check() error {
 	return savedmodel.CheckCreate(e.Dir)
 }
 
-// addAssets copies the files, in order of the outputs that they are fed to.
+// addAssets copies the assets to the model and lists them in order of their outputs.
 func (e Export) addAssets(b *savedmodel.Builder, m *savedmodel.MetaGraph) error {
 	for o, path := range e.Assets {
 		name, err := b.AddAsset(path)
@@ -102,11 +104,12 @@ func (e Export) metaGraph(s *op.Scope, saver *Saver) (*savedmodel.MetaGraph, err
 	return m, nil
 }
 
-// opsOf returns the operations that a graph uses, in order of their names.
+// opsOf returns the definitions of the operations in a graph, in order of their names.
 func opsOf(g *graph.Graph) []*opdef.Op {
 	used := map[string]*opdef.Op{}
 	for n := range g.Nodes() {
-		if known, ok := g.Ops().LookupOp(n.Op.Name); ok { // others are functions of the graph
+		// otherwise it calls a function of the graph
+		if known, ok := g.Ops().LookupOp(n.Op.Name); ok {
 			used[n.Op.Name] = known
 		}
 	}
@@ -117,8 +120,7 @@ func opsOf(g *graph.Graph) []*opdef.Op {
 	return ops
 }
 
-// SavedModelHook writes the model as a SavedModel after the last step, with the values that its
-// variables have then.
+// SavedModelHook exports a SavedModel with the final values of the variables after the last step.
 type SavedModelHook struct {
 	BaseHook
 	Export
@@ -127,8 +129,8 @@ type SavedModelHook struct {
 	saver *Saver
 }
 
-// Begin implements [SessionRunHook]. It fails if the model cannot be written to [Export.Dir], or if
-// an asset is missing, so that this is known before the first step.
+// Begin implements [SessionRunHook]. It fails before the first step if the model cannot be written
+// to [Export.Dir] or an asset is missing.
 func (h *SavedModelHook) Begin(s *op.Scope) error {
 	if err := h.check(); err != nil {
 		return err

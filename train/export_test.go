@@ -14,8 +14,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// TestExportIsCheckedFirst has an export folder that holds a model, one below a file, and an asset
-// that is missing: training does not begin.
+// TestExportIsCheckedFirst begins with an export folder that is not empty, with one below a file,
+// and with a missing asset: Begin fails.
 func TestExportIsCheckedFirst(t *testing.T) {
 	dir := t.TempDir()
 	used, file := filepath.Join(dir, "used"), filepath.Join(dir, "file")
@@ -49,8 +49,8 @@ func TestExportIsCheckedFirst(t *testing.T) {
 	}
 }
 
-// TestExportWithAsset writes a model without variables that reads a file, and uses it after the
-// file is gone.
+// TestExportWithAsset exports a model without variables that reads a file, and runs the model after
+// the file was removed.
 func TestExportWithAsset(t *testing.T) {
 	dir := t.TempDir()
 	words := filepath.Join(dir, "words.txt")
@@ -86,6 +86,6 @@ func TestExportWithAsset(t *testing.T) {
 		t.Errorf("got %v, %v", out["text"], err)
 	}
 	if err := export.SaveModel(t.Context(), sess, s, nil); err == nil {
-		t.Error("a model was written over another")
+		t.Error("a model was overwritten")
 	}
 }

@@ -2,18 +2,19 @@ package train
 
 import "github.com/weft-ml/weft/op"
 
-// Ftrl follows the regularized leader (McMahan et al., 2013), for sparse models with many features.
+// Ftrl is "follow the regularized leader" (McMahan et al., 2013), for sparse models with many
+// features.
 type Ftrl struct {
 	Rate float64 // learning rate
-	// takes the place of Rate where it is given: a scalar that is computed in each step
+	// Schedule is the learning rate as a scalar output, computed in each step; it overrides Rate.
 	Schedule    op.Output
-	Power       float64 // of the number of steps, by which the rate falls; not above zero
-	Initial     float64 // start of the sums of squared gradients
+	Power       float64 // exponent of the learning rate's decay; at most zero
+	Initial     float64 // initial value of the sums of squared gradients
 	L1, L2      float64 // strengths of regularization
-	L2Shrinkage float64 // strength of a penalty on the size of what is active
+	L2Shrinkage float64 // strength of an additional L2 penalty on the magnitude; 0 for none
 }
 
-// NewFtrl returns the optimizer with a learning rate, power -0.5, sums that start at 0.1 and no
+// NewFtrl returns the optimizer with a power of -0.5, sums that start at 0.1, and no
 // regularization.
 func NewFtrl(rate float64) *Ftrl { return &Ftrl{Rate: rate, Power: -0.5, Initial: 0.1} }
 
@@ -40,12 +41,12 @@ func (o *Ftrl) Begin(vars []*Variable, outer, inner *op.Scope) Updater {
 // step (Duchi and Singer, 2009).
 type ProximalGradientDescent struct {
 	Rate float64 // learning rate
-	// takes the place of Rate where it is given: a scalar that is computed in each step
+	// Schedule is the learning rate as a scalar output, computed in each step; it overrides Rate.
 	Schedule op.Output
 	L1, L2   float64 // strengths of regularization
 }
 
-// NewProximalGradientDescent returns the optimizer with a learning rate and no regularization.
+// NewProximalGradientDescent returns the optimizer without regularization.
 func NewProximalGradientDescent(rate float64) *ProximalGradientDescent {
 	return &ProximalGradientDescent{Rate: rate}
 }
@@ -65,14 +66,13 @@ func (o *ProximalGradientDescent) Begin(_ []*Variable, _, inner *op.Scope) Updat
 // Singer, 2009).
 type ProximalAdagrad struct {
 	Rate float64 // learning rate
-	// takes the place of Rate where it is given: a scalar that is computed in each step
+	// Schedule is the learning rate as a scalar output, computed in each step; it overrides Rate.
 	Schedule op.Output
-	Initial  float64 // start of the sums of squares
+	Initial  float64 // initial value of the sums of squared gradients
 	L1, L2   float64 // strengths of regularization
 }
 
-// NewProximalAdagrad returns the optimizer with a learning rate, sums that start at 0.1 and no
-// regularization.
+// NewProximalAdagrad returns the optimizer with sums that start at 0.1 and no regularization.
 func NewProximalAdagrad(rate float64) *ProximalAdagrad {
 	return &ProximalAdagrad{Rate: rate, Initial: 0.1}
 }

@@ -14,26 +14,27 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// SessionRunHook does something around the steps of a [MonitoredSession]. Its methods are called by
-// one goroutine at a time. Embed [BaseHook] for the methods that have nothing to do. A hook that is
-// an [io.Closer] is closed at the very end, also after an error.
+// SessionRunHook extends the steps of a [MonitoredSession]. Its methods are called by one goroutine
+// at a time. Hooks embed [BaseHook] and define the methods that they need. A hook that is an
+// [io.Closer] is closed with the session, also after an error. An error of a method ends training,
+// unless its code means the loss of a task (Aborted, Unavailable).
 type SessionRunHook interface {
-	// Begin is called once, before there is a session. It may add nodes to the graph, which nobody
-	// may later.
+	// Begin is called once, before the first session is created. It may add nodes to the graph; the
+	// other methods must not.
 	Begin(s *op.Scope) error
-	// AfterCreateSession is called when there is a session whose model is ready, and again for each
-	// that takes the place of one that was lost. Goroutines that use the session are run by coord.
+	// AfterCreateSession is called after the model of a new session is ready: for the first
+	// session, and for each that replaces a lost one. Goroutines that use the session are started
+	// with coord.
 	AfterCreateSession(ctx context.Context, sess Session, coord *Coordinator) error
-	// BeforeRun is called before each step and returns what the hook wants of it.
+	// BeforeRun is called before each step. It returns what the hook adds to the step.
 	BeforeRun(ctx context.Context, run *RunContext) (RunArgs, error)
-	// AfterRun is called after each step that did not fail. The values are the hook's until it
-	// returns.
+	// AfterRun is called after each successful step. The values are valid until it returns.
 	AfterRun(ctx context.Context, run *RunContext, values RunValues) error
-	// End is called after the last step, unless a step failed.
+	// End is called after the last step, unless a step has failed.
 	End(ctx context.Context, sess Session) error
 }
 
-// BaseHook is a hook that does nothing.
+// BaseHook is a [SessionRunHook] whose methods do nothing. Other hooks embed it.
 type BaseHook struct{}
 
 // Begin implements [SessionRunHook].
@@ -51,38 +52,38 @@ func (BaseHook) AfterRun(context.Context, *RunContext, RunValues) error { return
 // End implements [SessionRunHook].
 func (BaseHook) End(context.Context, Session) error { return nil }
 
-// RunArgs is what is fed to a step, fetched from it and run by it.
+// RunArgs are the arguments of a step, or what a hook adds to them.
 type RunArgs struct {
-	Feeds   map[graph.Output]tensor.Tensor
+	Feeds   map[graph.Output]tensor.Tensor // of outputs that the caller and other hooks do not feed
 	Fetches []graph.Output
 	Targets []*graph.Node
-	Trace   bool // record what ran where and when
+	Trace   bool // record the device and the times of each node
 }
 
-// RunValues is what came of a step.
+// RunValues are the results of a step for a hook.
 type RunValues struct {
 	Fetched  []tensor.Tensor // in the order of the fetches that the hook asked for
-	Metadata *weft.Metadata  // of the whole step; nil if nobody asked for a trace
+	Metadata *weft.Metadata  // of the whole step; nil unless a hook asked for a trace
 }
 
-// RunContext is what hooks know of a step.
+// RunContext describes a step to the hooks.
 type RunContext struct {
-	Session Session // to run further steps, which hooks do not see
-	Args    RunArgs // what the caller wants
+	Session Session // for further steps, which hooks do not see
+	Args    RunArgs // arguments of the caller
 	stop    bool
 }
 
-// RequestStop makes this step the last.
+// RequestStop makes this step the last one.
 func (r *RunContext) RequestStop() { r.stop = true }
 
-// hookedStep puts together what the caller and the hooks want of one step.
+// A hookedStep merges the arguments of the caller and of the hooks for one step.
 type hookedStep struct {
 	args RunArgs
-	at   map[graph.Output]int // of args.Fetches
-	want [][]graph.Output     // of each hook
+	at   map[graph.Output]int // positions in args.Fetches
+	want [][]graph.Output     // fetches of each hook
 }
 
-// newHookedStep asks the hooks what they want.
+// newHookedStep calls BeforeRun of the hooks and merges the results.
 func newHookedStep(ctx context.Context, run *RunContext, hooks []SessionRunHook) (*hookedStep, error) {
 	st := &hookedStep{args: run.Args, at: make(map[graph.Output]int, len(run.Args.Fetches)+1)}
 	st.args.Fetches, st.args.Targets = slices.Clip(st.args.Fetches), slices.Clip(st.args.Targets)
@@ -95,7 +96,7 @@ func newHookedStep(ctx context.Context, run *RunContext, hooks []SessionRunHook)
 		if err != nil {
 			return nil, err
 		}
-		if len(more.Feeds) > 0 && !ownFeeds { // the map of the caller stays as it is
+		if len(more.Feeds) > 0 && !ownFeeds { // do not change the caller's map
 			st.args.Feeds, ownFeeds = maps.Clone(st.args.Feeds), true
 		}
 		if err := st.add(more); err != nil {
@@ -111,7 +112,7 @@ func (st *hookedStep) add(more RunArgs) error {
 	}
 	for o, t := range more.Feeds {
 		if _, twice := st.args.Feeds[o]; twice {
-			return status.InvalidArgumentf("two hooks, or a hook and the caller, feed %v", o)
+			return status.InvalidArgumentf("%v is fed by two hooks, or by a hook and the caller", o)
 		}
 		st.args.Feeds[o] = t
 	}
@@ -127,7 +128,7 @@ func (st *hookedStep) add(more RunArgs) error {
 	return nil
 }
 
-// values returns the values that hook i wants, out of all.
+// values returns the values that hook i has fetched, out of those of the step.
 func (st *hookedStep) values(i int, all []tensor.Tensor) []tensor.Tensor {
 	out := make([]tensor.Tensor, len(st.want[i]))
 	for j, o := range st.want[i] {
@@ -136,7 +137,7 @@ func (st *hookedStep) values(i int, all []tensor.Tensor) []tensor.Tensor {
 	return out
 }
 
-// closeHooks closes the hooks that want it.
+// closeHooks closes the hooks that are an [io.Closer].
 func closeHooks(hooks []SessionRunHook) error {
 	var errs []error
 	for _, h := range hooks {

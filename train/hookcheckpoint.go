@@ -10,29 +10,27 @@ import (
 	"github.com/weft-ml/weft/summary"
 )
 
-// CheckpointSaverHook saves checkpoints: when the session is made, every so many steps or so much
-// time, and at the end.
+// CheckpointSaverHook saves checkpoints: after a session is created, at intervals, and at the end.
 type CheckpointSaverHook struct {
 	BaseHook
-	Dir       string
-	SaveSteps int64         // 0 for by time
-	SaveEvery time.Duration // 10 minutes if 0 and SaveSteps is 0
+	Dir       string        // folder of the checkpoints
+	SaveSteps int64         // global steps between checkpoints; 0 for none
+	SaveEvery time.Duration // time between checkpoints; 10 minutes if both it and SaveSteps are 0
 	Basename  string        // of the prefixes; "model.ckpt" if empty
-	Saver     *Saver        // nil for that of the scaffold
-	// finalized before the session is made; nil for the first saver of the graph
-	Scaffold *Scaffold
-	// Writer gets the graph and a note of each checkpoint; nil for none. The hook does not close
-	// it.
+	Saver     *Saver        // nil for that of Scaffold
+	Scaffold  *Scaffold     // nil for the first saver of the graph
+	// Writer writes the graph and an event for each checkpoint; nil for none. The hook does not
+	// close it.
 	Writer *summary.Writer
-	// AfterSave is called after each checkpoint; nil for nothing. To train no longer, it returns
-	// true.
+	// AfterSave is called after each checkpoint, unless it is nil. Training ends if it returns true
+	// or an error.
 	AfterSave func(ctx context.Context, sess Session, prefix string, step int64) (stop bool, err error)
 	Now       func() time.Time // the clock; time.Now if nil
 
 	scope *op.Scope
 	step  *Variable
 	due   trigger
-	graph bool // written
+	graph bool // the graph has been written
 }
 
 const (
@@ -78,7 +76,7 @@ func (h *CheckpointSaverHook) saver() (*Saver, error) {
 			return sv, nil
 		}
 	}
-	return nil, status.FailedPreconditionf("CheckpointSaverHook: there is nothing to save")
+	return nil, status.FailedPreconditionf("CheckpointSaverHook: the graph has no saver")
 }
 
 func (h *CheckpointSaverHook) writeGraph() error {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// FinalOpsHook fetches values after the last step.
+// FinalOpsHook runs one more step at the end of training, without hooks, and keeps its values.
 type FinalOpsHook struct {
 	BaseHook
 	Fetches []op.Output
@@ -27,12 +27,14 @@ func (h *FinalOpsHook) End(ctx context.Context, sess Session) (err error) {
 	return err
 }
 
-// Values returns the values of the fetches after the last step, in their order; nil before.
+// Values returns the values of the fetches in their order, or nil before the end of training.
 func (h *FinalOpsHook) Values() []tensor.Tensor { return h.values }
 
-// FeedFnHook feeds each step what a function returns. [io.EOF] ends training: the step is not run.
+// FeedFnHook feeds each step with the values that a function returns.
 type FeedFnHook struct {
 	BaseHook
+	// Feed is called before each step. If it returns [io.EOF] the step is not run and training ends
+	// without an error.
 	Feed func(ctx context.Context) (map[graph.Output]tensor.Tensor, error)
 }
 

@@ -12,16 +12,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// LoggingTensorHook logs the values of tensors every so many steps of this session or so much time,
-// or at the end.
+// LoggingTensorHook logs the values of tensors at intervals, which are measured in steps of this
+// session or in time. One of EverySteps, Every and AtEnd must be set.
 type LoggingTensorHook struct {
 	BaseHook
-	Tensors    map[string]op.Output // by what they are called in the log
-	EverySteps int64
-	Every      time.Duration
-	AtEnd      bool // also when training ends
-	Logger     *slog.Logger
-	Now        func() time.Time // the clock; time.Now if nil
+	Tensors    map[string]op.Output // by their names in the log
+	EverySteps int64                // steps between lines; 0 for none
+	Every      time.Duration        // time between lines; 0 for none
+	AtEnd      bool                 // also log after the last step
+	Logger     *slog.Logger         // must not be nil
+	Now        func() time.Time     // the clock; time.Now if nil
 
 	names []string
 	fetch []op.Output

@@ -14,19 +14,20 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// ProfilerHook records what ran where and when in some steps, in files "timeline-STEP.json" in the
-// trace event format of Chrome, which chrome://tracing and Perfetto show.
+// ProfilerHook traces steps at intervals. It writes files "timeline-STEP.json" in Chrome's trace
+// event format, which chrome://tracing and Perfetto display. One of SaveSteps and SaveEvery must be
+// set.
 type ProfilerHook struct {
 	BaseHook
-	Dir       string
-	SaveSteps int64 // one of the two must be given
-	SaveEvery time.Duration
+	Dir       string           // folder of the files
+	SaveSteps int64            // global steps between traces; 0 for none
+	SaveEvery time.Duration    // time between traces; 0 for none
 	Now       func() time.Time // the clock; time.Now if nil
 
 	step  *Variable
 	due   trigger
-	next  int64 // number of the next step, as far as is known
-	asked bool
+	next  int64 // expected global step after the next step
+	asked bool  // the current step is traced
 }
 
 // Begin implements [SessionRunHook].
@@ -39,8 +40,8 @@ func (h *ProfilerHook) Begin(s *op.Scope) (err error) {
 	return err
 }
 
-// BeforeRun implements [SessionRunHook]. The first step is not recorded: much of it happens only
-// once.
+// BeforeRun implements [SessionRunHook]. The first step is not traced, since it also compiles the
+// graph.
 func (h *ProfilerHook) BeforeRun(context.Context, *RunContext) (RunArgs, error) {
 	h.asked = h.next > 0 && h.due.due(h.next)
 	return RunArgs{Fetches: []op.Output{h.step.Value}, Trace: h.asked}, nil
@@ -68,7 +69,7 @@ func (h *ProfilerHook) AfterRun(_ context.Context, _ *RunContext, values RunValu
 type traceEvent struct {
 	Name  string            `json:"name"`
 	Cat   string            `json:"cat,omitempty"`
-	Phase string            `json:"ph"` // "X" for what took time, "M" for a name
+	Phase string            `json:"ph"` // "X" for an event with a duration, "M" for metadata
 	Pid   int               `json:"pid"`
 	Tid   int               `json:"tid"`
 	Start float64           `json:"ts,omitempty"`
@@ -76,8 +77,8 @@ type traceEvent struct {
 	Args  map[string]string `json:"args,omitempty"`
 }
 
-// ChromeTrace returns what is known of a step in the trace event format, as JSON: a process for
-// each device, with as many rows as there were nodes at work at the same time.
+// ChromeTrace converts the trace of a step to JSON in Chrome's trace event format. Each device is a
+// process, with one thread for each of its nodes that ran at the same time.
 func ChromeTrace(m *weft.Metadata) ([]byte, error) {
 	nodes := m.Nodes()
 	slices.SortStableFunc(nodes, func(a, b weft.NodeStats) int { return a.Start.Compare(b.Start) })

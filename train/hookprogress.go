@@ -37,7 +37,8 @@ type ProgressHook struct {
 
 const (
 	progressEvery = 100 * time.Millisecond // often enough to look continuous
-	progressWidth = 40                     // characters of the bar: with its numbers it fits 80 columns
+	// characters of the bar: with its numbers it fits 80 columns
+	progressWidth = 40
 )
 
 // Begin implements [SessionRunHook].
@@ -82,15 +83,15 @@ func (h *ProgressHook) End(ctx context.Context, sess Session) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.bar = "" // it stays as the last line
+	h.bar = "" // the last drawing stays on the terminal
 	_, err = fmt.Fprintln(h.Out)
 	return err
 }
 
 const eraseLine = "\r\x1b[K"
 
-// Write writes text above the bar. It may be called concurrently with steps and other writes. Text
-// without a newline at its end is completed by the next call; the bar is hidden until then.
+// Write writes text above the bar. It may be called concurrently with steps and other writes. While
+// text does not end with a newline the bar is hidden.
 func (h *ProgressHook) Write(text []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

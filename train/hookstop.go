@@ -11,7 +11,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// globalStepOf returns the global step, which a hook needs and the graph must have.
+// globalStepOf returns the global step of a graph, or an error that names the hook that needs it.
 func globalStepOf(s *op.Scope, hook string) (*Variable, error) {
 	for _, v := range Variables(s, globalStepKey) {
 		return v, nil
@@ -19,7 +19,7 @@ func globalStepOf(s *op.Scope, hook string) (*Variable, error) {
 	return nil, status.FailedPreconditionf("Global step should be created to use %s.", hook)
 }
 
-// readStep returns the present value of the global step.
+// readStep returns the current value of the global step.
 func readStep(ctx context.Context, sess Session, step *Variable) (int64, error) {
 	out, err := sess.Run(ctx, nil, []op.Output{step.Value}, nil)
 	if err != nil {
@@ -28,7 +28,7 @@ func readStep(ctx context.Context, sess Session, step *Variable) (int64, error) 
 	return stepValue(&out[0]), nil
 }
 
-// stepValue returns the value of a global step, which may be of either integer type.
+// stepValue returns the value of a global step of type int32 or int64.
 func stepValue(t *tensor.Tensor) int64 {
 	if t.DType() == tensor.Int32 {
 		return int64(tensor.Value[int32](t))
@@ -36,15 +36,15 @@ func stepValue(t *tensor.Tensor) int64 {
 	return tensor.Value[int64](t)
 }
 
-// StopAtStepHook ends training after a number of steps, or at the step with a given number. Steps
-// are counted by the global step, to which all workers add.
+// StopAtStepHook ends training after a number of steps or at a given step. It counts global steps,
+// to which all workers contribute. Exactly one of NumSteps and LastStep must be set.
 type StopAtStepHook struct {
 	BaseHook
-	NumSteps int64 // steps to be made after the session was made first; 0 if LastStep is given
-	LastStep int64 // value of the global step to end at
+	NumSteps int64 // steps after the first session is created
+	LastStep int64 // value of the global step at the end
 
 	step *Variable
-	last int64 // 0 until it is known
+	last int64 // value of the global step at the end; 0 while it is unknown
 }
 
 // Begin implements [SessionRunHook].
@@ -72,8 +72,8 @@ func (h *StopAtStepHook) BeforeRun(context.Context, *RunContext) (RunArgs, error
 	return RunArgs{Fetches: []op.Output{h.step.Value}}, nil
 }
 
-// AfterRun implements [SessionRunHook]. The step may have been counted before or after its value
-// was fetched.
+// AfterRun implements [SessionRunHook]. The fetched value may or may not include this step, so the
+// value is read again near the end.
 func (h *StopAtStepHook) AfterRun(ctx context.Context, run *RunContext, values RunValues) error {
 	if stepValue(&values.Fetched[0])+1 < h.last {
 		return nil

@@ -20,7 +20,7 @@ func writeGraph(w *summary.Writer, s *op.Scope) error {
 	return w.AddGraph(b)
 }
 
-// writeSummary writes a serialized summary to an event file.
+// writeSummary writes a tensor of serialized summaries to an event file.
 func writeSummary(w *summary.Writer, step int64, t *tensor.Tensor) error {
 	for _, text := range tensor.Values[string](t) {
 		values, err := summary.Unmarshal([]byte(text))
@@ -34,22 +34,21 @@ func writeSummary(w *summary.Writer, step int64, t *tensor.Tensor) error {
 	return nil
 }
 
-// SummarySaverHook writes summaries every so many steps or so much time, and of the first step.
+// SummarySaverHook writes summaries of the first step, and then at intervals.
 type SummarySaverHook struct {
 	BaseHook
-	Writer    *summary.Writer // the hook does not close it
-	SaveSteps int64           // 100 if it is 0 and SaveEvery is 0
-	SaveEvery time.Duration
-	Summary   op.Output // the zero Output for that of the scaffold
-	// finalized before the session is made; nil for the first summary operation of the graph
-	Scaffold *Scaffold
-	Now      func() time.Time // the clock; time.Now if nil
+	Writer    *summary.Writer  // must not be nil; the hook does not close it
+	SaveSteps int64            // global steps between summaries; 100 if both it and SaveEvery are 0
+	SaveEvery time.Duration    // time between summaries; 0 for none
+	Summary   op.Output        // string scalar; the zero Output for that of Scaffold
+	Scaffold  *Scaffold        // nil for the first summary operation of the graph
+	Now       func() time.Time // the clock; time.Now if nil
 
 	scope *op.Scope
 	step  *Variable
 	due   trigger
-	next  int64 // number of the next step, as far as is known
-	asked bool
+	next  int64 // expected global step after the next step
+	asked bool  // the current step fetches the summary
 }
 
 const defaultSummarySteps = 100
@@ -64,7 +63,7 @@ func (h *SummarySaverHook) Begin(s *op.Scope) (err error) {
 	return err
 }
 
-// summary returns what is written; the zero Output for nothing.
+// summary returns the output to write; the zero Output for none.
 func (h *SummarySaverHook) summary() op.Output {
 	switch {
 	case h.Summary.Node != nil:
@@ -114,21 +113,20 @@ func (h *SummarySaverHook) AfterRun(ctx context.Context, run *RunContext, values
 // End implements [SessionRunHook].
 func (h *SummarySaverHook) End(context.Context, Session) error { return h.Writer.Flush() }
 
-// StepCounterHook says how many steps a second are made, every so many steps or so much time.
+// StepCounterHook measures global steps per second at intervals.
 type StepCounterHook struct {
 	BaseHook
-	EverySteps int64 // 100 if it is 0 and Every is 0
-	Every      time.Duration
-	// gets the scalar "global_step/sec"; nil for none. The hook does not close it.
-	Writer *summary.Writer
-	Logger *slog.Logger     // nil for none
-	Now    func() time.Time // the clock; time.Now if nil
+	EverySteps int64            // global steps between measurements; 100 if both it and Every are 0
+	Every      time.Duration    // time between measurements; 0 for none
+	Writer     *summary.Writer  // writes the scalar "global_step/sec"; nil for none; not closed
+	Logger     *slog.Logger     // nil for none
+	Now        func() time.Time // the clock; time.Now if nil
 
 	step *Variable
 	due  trigger
 }
 
-// stepRateTag is the tag under which TensorFlow has the rate of steps.
+// stepRateTag is TensorFlow's tag for the rate of steps.
 const stepRateTag = "global_step/sec"
 
 // Begin implements [SessionRunHook].

@@ -10,7 +10,8 @@ func hyper(s *op.Scope, name string, v float64) op.Output {
 	return op.ConstOf(s.Named(name), tensor.Float32, v)
 }
 
-// rateOf returns the learning rate: what a schedule computes, or else a constant.
+// rateOf returns the output of a schedule, or the learning rate as a constant if there is no
+// schedule.
 func rateOf(s *op.Scope, rate float64, schedule op.Output) op.Output {
 	if schedule.Node != nil {
 		return schedule

@@ -8,8 +8,8 @@ import (
 )
 
 // An Initializer adds nodes that compute the initial value of a variable of the given shape and
-// type. Random initializers draw the same numbers as TensorFlow's initializers of the same name with
-// the same seeds. Their elements must be of a floating-point type.
+// type. Random initializers draw the same numbers as TensorFlow's initializers of the same name
+// with the same seeds. Their elements must be of a floating-point type.
 type Initializer func(s *op.Scope, shape tensor.Shape, dtype tensor.DType) op.Output
 
 // A RandomOption configures a random initializer.

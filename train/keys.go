@@ -1,25 +1,27 @@
 package train
 
-// Names of collections of a graph, as TensorFlow has them.
+// Names of collections ([op.Scope.Collection]); they are TensorFlow's.
 const (
-	GlobalVariables        = "variables"                // all but local ones
-	LocalVariables         = "local_variables"          // of one process, not saved
-	TrainableVariables     = "trainable_variables"      // what optimizers change
-	MovingAverageVariables = "moving_average_variables" // what means are kept of
-	TrainOps               = "train_op"                 // nodes that apply gradients
-	// outputs that are added up to what is minimized
-	Losses               = "losses"
-	RegularizationLosses = "regularization_losses" // those of them that keep weights small
-	// outputs that are serialized Summary messages
+	GlobalVariables        = "variables"                // *Variable: all but the local ones
+	LocalVariables         = "local_variables"          // *Variable: of one process, not saved
+	TrainableVariables     = "trainable_variables"      // *Variable: updated by optimizers
+	MovingAverageVariables = "moving_average_variables" // *Variable: averaged by [MovingAverages]
+	TrainOps               = "train_op"                 // *graph.Node: apply gradients
+	Losses                 = "losses"                   // op.Output: terms of the total loss
+	// op.Output: terms that penalize large weights
+	RegularizationLosses = "regularization_losses"
+	// op.Output: serialized tensorflow.Summary messages
 	Summaries         = "summaries"
-	QueueRunners      = "queue_runners"     // of type *QueueRunner
-	Savers            = "savers"            // of type *Saver
-	TableInitializers = "table_initializer" // nodes that fill lookup tables
-	InitOps           = "init_op"           // nodes that initialize the model
-	// nodes that initialize what belongs to one process
-	LocalInitOps         = "local_init_op"
-	ReadyOps             = "ready_op"                // outputs that name what is not initialized
-	ReadyForLocalInitOps = "ready_for_local_init_op" // the same, before LocalInitOps run
-	SummaryOps           = "summary_op"              // outputs that merge all summaries
-	globalStepKey        = "global_step"
+	QueueRunners      = "queue_runners"     // *QueueRunner
+	Savers            = "savers"            // *Saver
+	TableInitializers = "table_initializer" // *graph.Node: fill lookup tables
+	InitOps           = "init_op"           // *graph.Node: initialize the model
+	// *graph.Node: initialize local variables and tables
+	LocalInitOps = "local_init_op"
+	// op.Output: names of uninitialized variables
+	ReadyOps = "ready_op"
+	// op.Output: the same, before LocalInitOps run
+	ReadyForLocalInitOps = "ready_for_local_init_op"
+	SummaryOps           = "summary_op"  // op.Output: merge all summaries
+	globalStepKey        = "global_step" // *Variable
 )

@@ -21,11 +21,11 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-var kills = flag.Int("kills", 20, "how often TestKilledWhileSaving kills")
+var kills = flag.Int("kills", 20, "number of processes that TestKilledWhileSaving kills")
 
 const killedDir = "WEFT_TEST_SAVE"
 
-// TestMain makes the test binary the process that is killed while it saves.
+// TestMain also runs the process that TestKilledWhileSaving kills.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killedDir); dir != "" {
 		fmt.Fprintln(os.Stdout, saveForever(context.Background(), dir))
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// counted is a graph whose variable has the number of the step in all its elements.
+// counted is a graph with variables whose elements all hold the number of the step.
 type counted struct {
 	scope *op.Scope
 	v     *train.Variable
@@ -55,8 +55,8 @@ func newCounted(parts int) *counted {
 	return c
 }
 
-// saveForever goes on from the latest checkpoint, saves one after each step, and reports each when
-// it is saved.
+// saveForever continues from the latest checkpoint, saves a checkpoint after each step, and prints
+// its prefix.
 func saveForever(ctx context.Context, dir string) error {
 	c := newCounted(2)
 	g, err := c.scope.Finalize()
@@ -93,9 +93,9 @@ func saveForever(ctx context.Context, dir string) error {
 	return err
 }
 
-// TestKilledWhileSaving kills a process again and again while it saves. The checkpoint that it has
-// reported last, or a later one, is there and whole each time, and the next start leaves nothing
-// else. Run it with -kills=200 for a thorough search.
+// TestKilledWhileSaving repeatedly kills a process while it saves. Each time the last checkpoint
+// that the process has printed, or a later one, must be complete, and the next start must remove
+// all other files. Run it with -kills=200 for a thorough search.
 func TestKilledWhileSaving(t *testing.T) {
 	dir := t.TempDir()
 	last := ""
@@ -130,8 +130,8 @@ func TestKilledWhileSaving(t *testing.T) {
 	}
 }
 
-// checkCounted checks that the latest checkpoint is the one that was reported last, or later, and
-// whole.
+// checkCounted checks that the latest checkpoint is complete and is not older than the last one
+// that was printed.
 func checkCounted(t *testing.T, dir, reported string) {
 	t.Helper()
 	latest := latestIn(t, dir)
@@ -163,8 +163,8 @@ func checkCounted(t *testing.T, dir, reported string) {
 	}
 }
 
-// killWhileSaving runs a process that saves, kills it after a while, and returns the last
-// checkpoint that it reported.
+// killWhileSaving runs a process that saves, kills it after a random time, and returns the last
+// checkpoint that it printed.
 func killWhileSaving(t *testing.T, dir string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -183,7 +183,7 @@ func killWhileSaving(t *testing.T, dir string) string {
 			t.Errorf("saving failed: %s", lines.Text())
 			break
 		}
-		if last == "" { // it is at work: kill it somewhere in one of the next saves
+		if last == "" { // the process has started: kill it within one of the next saves
 			timer.Reset(time.Duration(rand.IntN(30_000)) * time.Microsecond)
 		}
 		last = lines.Text()

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// checkNoGoroutines waits until no goroutine is left that this package or the client has started.
+// checkNoGoroutines waits until all goroutines of this package and of the client have ended.
 func checkNoGoroutines(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -31,8 +31,8 @@ func checkNoGoroutines(t *testing.T) {
 	}
 }
 
-// goroutinesOf returns the stacks of the goroutines, other than that of the test, that are in a
-// function of one of the given prefixes.
+// goroutinesOf returns the stacks of the goroutines, except that of the test, that are in a
+// function with one of the given prefixes.
 func goroutinesOf(prefixes ...string) string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -48,7 +48,7 @@ func goroutinesOf(prefixes ...string) string {
 	return strings.Join(left, "\n\n")
 }
 
-// TestNothingKeepsRunning ends training in every way there is and looks for goroutines that stay.
+// TestNothingKeepsRunning ends training in every possible way and looks for goroutines that remain.
 func TestNothingKeepsRunning(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T){
 		"last step": func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestNothingKeepsRunning(t *testing.T) {
 			}
 			running.Wait()
 		},
-		"nobody initializes": func(t *testing.T) {
+		"no chief": func(t *testing.T) {
 			l := newLine(newScope())
 			_, err := train.MonitoredTrainingSession(t.Context(), l.scope, train.TrainingOptions{MaxWait: 50 * time.Millisecond})
 			if status.CodeOf(err) != status.DeadlineExceeded {

@@ -13,8 +13,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// ExportMetaGraph returns the graph of a scope with its collections and, if it is not nil, a saver.
-// What TensorFlow needs to differentiate loops and conditions is among the collections.
+// ExportMetaGraph returns the graph of a scope with its collections and with a saver, unless that
+// is nil. The collections include the contexts of loops and conditions, which TensorFlow needs to
+// differentiate them.
 func ExportMetaGraph(s *op.Scope, saver *Saver) (*savedmodel.MetaGraph, error) {
 	m := &savedmodel.MetaGraph{Graph: s.Graph().Def(), Ops: opsOf(s.Graph()), Collections: map[string]savedmodel.Collection{}}
 	if saver != nil {
@@ -39,7 +40,7 @@ func (v *Variable) MarshalCollection() ([]byte, error) {
 		VariableName: savedmodel.OutputName(v.Handle), SnapshotName: savedmodel.OutputName(v.Value),
 		IsResource: v.Resource, Trainable: v.Trainable,
 	}
-	if v.Initial.Node != nil && v.Initializer != nil { // imported variables may lack them
+	if v.Initial.Node != nil && v.Initializer != nil { // an imported variable may have neither
 		def.InitialValueName, def.InitializerName = savedmodel.OutputName(v.Initial), v.Initializer.Name
 	}
 	if v.Part != nil {
@@ -59,10 +60,10 @@ func (sv *Saver) MarshalCollection() ([]byte, error) {
 	})
 }
 
-// ImportMetaGraph adds a graph that was written down, with its collections, to the graph of a
-// scope, and returns its saver, nil if it has none. The scope should be outermost: with a prefix
-// the variables have other names than in the checkpoints of that saver. Messages in collections
-// that are unknown here become texts.
+// ImportMetaGraph adds the graph and the collections of a MetaGraph to the graph of a scope. It
+// returns the saver of the MetaGraph, or nil if it has none or after a build error. The scope
+// should have no name prefix, since the variables would then have other names than in the
+// checkpoints of the saver. Messages of unknown types in collections become strings of their bytes.
 //
 //	latest, err := train.LatestCheckpoint(dir)
 //	…
@@ -94,10 +95,10 @@ func ImportMetaGraph(s *op.Scope, m *savedmodel.MetaGraph, graphOptions op.Impor
 	return saver
 }
 
-// metaCache keeps the serialized MetaGraph of a saver for as long as its graph does not grow.
+// A metaCache holds the serialized MetaGraph of a saver until its graph grows.
 type metaCache struct {
-	nodes int
-	bytes []byte
+	nodes int    // size of the graph that was serialized
+	bytes []byte // nil before the first use
 }
 
 func (c *metaCache) write(sv *Saver, path string) error {

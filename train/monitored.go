@@ -13,11 +13,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// MonitoredSession is a session for training that looks after itself. It initializes the model or
-// restores it from its latest checkpoint; it runs queue runners and hooks; and when tasks are lost
-// (errors of the codes Aborted and Unavailable) it makes a new session, restores the model and runs
-// the step again. Make one with [MonitoredTrainingSession], or with [NewMonitoredSession] to choose
-// each hook. It belongs to one goroutine.
+// MonitoredSession is a session for training. It initializes the model or restores its latest
+// checkpoint, and runs queue runners and hooks. When a task is lost (errors with the codes Aborted
+// and Unavailable) it opens a new session, restores the model and repeats the step.
+//
+// [MonitoredTrainingSession] creates one with the usual hooks, [NewMonitoredSession] one with
+// chosen hooks. Its methods must not be called concurrently.
 type MonitoredSession struct {
 	manager *SessionManager
 	chief   bool
@@ -25,42 +26,47 @@ type MonitoredSession struct {
 	grace   time.Duration
 	maxWait time.Duration
 
-	sess   *weft.Session // nil when there is none
-	coord  *Coordinator  // of sess
-	cancel context.CancelFunc
-	stop   bool  // a hook has asked for it
-	failed error // of a step, so that the hooks' End is not called
+	sess   *weft.Session      // nil while there is none
+	coord  *Coordinator       // of the goroutines that use sess
+	cancel context.CancelFunc // of the context of coord
+	stop   bool               // a stop was requested
+	failed error              // error of a step: the hooks' End methods are not called
 	closed bool
-	ended  error           // what Close has returned
+	ended  error           // result of Close
 	ctx    context.Context // values for the hooks' End methods; never ends
 }
 
-// MonitoredOptions say what a [MonitoredSession] is made of.
+// MonitoredOptions configure a [MonitoredSession].
 type MonitoredOptions struct {
-	Chief          bool // initialize or restore the model; all others wait for the chief
-	Scaffold       *Scaffold
-	CheckpointDir  string // the chief restores the latest checkpoint of this folder
-	CheckpointFile string // the chief restores this checkpoint
-	Hooks          []SessionRunHook
+	// initialize or restore the model; the other workers wait for the chief
+	Chief    bool
+	Scaffold *Scaffold // missing fields are added to it; may be nil
+	// folder whose latest checkpoint the chief restores; "" for none
+	CheckpointDir string
+	// prefix of the checkpoint that the chief restores; overrides CheckpointDir
+	CheckpointFile string
+	Hooks          []SessionRunHook // called in this order
 	SessionOptions []weft.Option
-	// MaxWait is how long a worker waits for the chief; 30 minutes if 0.
+	// MaxWait is the time that a worker waits for the chief; 30 minutes if 0.
 	MaxWait time.Duration
-	// RecoveryWait is the longest pause between two looks at whether the model is ready; a second
-	// if 0.
+	// RecoveryWait is the longest pause between two checks whether the chief has initialized the
+	// model; 1 s if 0.
 	RecoveryWait time.Duration
-	// StopGrace is how long goroutines have to end after a stop; 2 minutes if 0.
+	// StopGrace is the time that goroutines have to end after a stop; 2 minutes if 0.
 	StopGrace time.Duration
 	Logger    *slog.Logger // slog.Default() if nil
 }
 
 const (
-	maxWait   = 30 * time.Minute
-	stopGrace = 2 * time.Minute
+	maxWait   = 30 * time.Minute // TensorFlow's default
+	stopGrace = 2 * time.Minute  // TensorFlow's default
 )
 
-// NewMonitoredSession returns a session on a target for the graph of a scope, which hooks and the
-// scaffold complete and to which nobody may add later. The first session with the target is made
-// here, or, for a worker, waited for.
+// NewMonitoredSession returns a session on a target ("local", or "grpc://host:port") for the graph
+// of a scope. The hooks and the scaffold complete the graph, which must not change later. The chief
+// initializes or restores the model before NewMonitoredSession returns; other workers wait until
+// the chief has done so, at most for [MonitoredOptions.MaxWait] (DeadlineExceeded). It returns the
+// build errors of the scope and the errors of the hooks.
 func NewMonitoredSession(ctx context.Context, target string, s *op.Scope, o MonitoredOptions) (*MonitoredSession, error) {
 	if o.Scaffold == nil {
 		o.Scaffold = &Scaffold{}
@@ -83,7 +89,7 @@ func NewMonitoredSession(ctx context.Context, target string, s *op.Scope, o Moni
 	return m, nil
 }
 
-// begin completes the graph and makes the first session.
+// begin completes the graph and creates the first session.
 func (m *MonitoredSession) begin(ctx context.Context, s *op.Scope) error {
 	if err := s.Err(); err != nil {
 		return err
@@ -100,7 +106,7 @@ func (m *MonitoredSession) begin(ctx context.Context, s *op.Scope) error {
 	return m.ready(ctx)
 }
 
-// ready makes a session if there is none. Tasks that are lost on the way may come back.
+// ready creates a session if there is none. It tries again if a task is lost meanwhile.
 func (m *MonitoredSession) ready(ctx context.Context) error {
 	for m.sess == nil {
 		err := m.create(ctx)
@@ -111,7 +117,7 @@ func (m *MonitoredSession) ready(ctx context.Context) error {
 		if !isPreemption(err) || ctx.Err() != nil {
 			return err
 		}
-		m.manager.logger().Warn("lost a task while the session was being made; trying again", "error", err)
+		m.manager.logger().Warn("lost a task while creating a session; trying again", "error", err)
 		if err := sleep(ctx, firstWait); err != nil {
 			return err
 		}
@@ -130,7 +136,7 @@ func (m *MonitoredSession) create(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// it lives until Close, longer than this call
+	// the coordinator outlives this call: it runs until Close
 	coordCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	m.coord, m.cancel = NewCoordinator(coordCtx), cancel
 	StartQueueRunners(m.manager.Scope, m.sess, m.coord)
@@ -142,8 +148,8 @@ func (m *MonitoredSession) create(ctx context.Context) (err error) {
 	return nil
 }
 
-// drop ends the session and the goroutines that use it, because of an error if there is one, and
-// returns why these stopped.
+// drop closes the session after stopping the goroutines that use it. cause is the reason, or nil.
+// It returns the error that stopped the goroutines.
 func (m *MonitoredSession) drop(cause error) error {
 	if m.sess == nil {
 		return nil
@@ -156,14 +162,16 @@ func (m *MonitoredSession) drop(cause error) error {
 		cancel()
 		m.cancel()
 	}
-	_ = m.sess.Close() // it is over either way
+	_ = m.sess.Close() // the session is dropped even if its tasks are gone
 	m.sess, m.coord = nil, nil
 	return err
 }
 
-// Run runs a step, with what the hooks add to it. After the loss of a task it runs the step again
-// in a new session. An error ends training, one of the code OutOfRange as an ordinary end of the
-// input.
+// Run runs a step with the feeds, fetches and targets of the caller and of the hooks, and returns
+// the values of the caller's fetches in their order. After the loss of a task it repeats the step
+// in a new session. Any other error ends training: [MonitoredSession.ShouldStop] returns true
+// afterwards. An error with the code OutOfRange means the end of the input; after any other error
+// the hooks' End methods are not called.
 func (m *MonitoredSession) Run(
 	ctx context.Context, feeds map[graph.Output]tensor.Tensor, fetches []graph.Output, targets []*graph.Node, opts ...weft.RunOption,
 ) ([]tensor.Tensor, error) {
@@ -184,7 +192,7 @@ func (m *MonitoredSession) Run(
 		case isPreemption(err) && ctx.Err() == nil:
 			m.lost(err)
 		default:
-			if status.CodeOf(err) != status.OutOfRange { // the input has ended, which is no failure
+			if status.CodeOf(err) != status.OutOfRange { // the end of the input is not a failure
 				m.failed = err
 			}
 			m.stop = true
@@ -195,15 +203,15 @@ func (m *MonitoredSession) Run(
 
 var errStopped = status.FailedPreconditionf("the monitored session is closed")
 
-// step runs a step once. If the goroutines of the coordinator have failed, their error is the one
-// to know of.
+// step runs a step once. If a goroutine of the coordinator has failed, step returns the error of
+// the goroutine, since that of the step follows from it.
 func (m *MonitoredSession) step(ctx context.Context, run *RunContext, opts []weft.RunOption) ([]tensor.Tensor, error) {
 	coord := m.coord
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	unlink := context.AfterFunc(coord.Context(), func() {
 		if coord.Err() != nil {
-			cancel() // what a failed goroutine was to provide will never come
+			cancel() // the step may wait for the failed goroutine
 		}
 	})
 	defer unlink()
@@ -236,8 +244,7 @@ func (m *MonitoredSession) runHooked(ctx context.Context, run *RunContext, opts 
 	return all[:len(run.Args.Fetches)], nil
 }
 
-// RunStep runs steps without hooks: f is given the session as it is, to which it may feed what
-// hooks must not see.
+// RunStep calls f with the underlying session, to run steps that the hooks do not see.
 func (m *MonitoredSession) RunStep(ctx context.Context, f func(ctx context.Context, sess Session) error) error {
 	if m.closed {
 		return errStopped
@@ -248,11 +255,11 @@ func (m *MonitoredSession) RunStep(ctx context.Context, f func(ctx context.Conte
 	return f(ctx, m.sess)
 }
 
-// RequestStop brings training to its end, as hooks can.
+// RequestStop ends training: [MonitoredSession.ShouldStop] returns true from now on.
 func (m *MonitoredSession) RequestStop() { m.stop = true }
 
-// ShouldStop reports whether training has come to its end: a stop was asked for, or something has
-// failed for good.
+// ShouldStop reports whether training is over: a stop was requested, the session is closed, or a
+// step or a goroutine has failed with an error other than the loss of a task.
 func (m *MonitoredSession) ShouldStop() bool {
 	if m.closed || m.stop {
 		return true
@@ -267,14 +274,15 @@ func (m *MonitoredSession) ShouldStop() bool {
 	return true
 }
 
-// lost ends a session that has lost a task.
+// lost drops a session that has lost a task.
 func (m *MonitoredSession) lost(err error) {
-	m.manager.logger().Warn("lost a task; going on with a new session", "error", err)
+	m.manager.logger().Warn("lost a task; continuing in a new session", "error", err)
 	_ = m.drop(err) // err is the cause
 }
 
-// Loop calls step until training has come to its end, and closes the session. The end of the input
-// (errors of the code OutOfRange) is an ordinary end.
+// Loop calls step until training is over, and closes the session. It returns the errors of step and
+// of closing. An error of step with the code OutOfRange means the end of the input: it ends the
+// loop and is not returned.
 func (m *MonitoredSession) Loop(ctx context.Context, step func(ctx context.Context) error) error {
 	for !m.ShouldStop() {
 		switch err := step(ctx); {
@@ -289,10 +297,10 @@ func (m *MonitoredSession) Loop(ctx context.Context, step func(ctx context.Conte
 }
 
 // Close calls the End methods of the hooks, unless a step has failed, stops the queue runners,
-// closes the session, and then closes the hooks that are an [io.Closer]. It returns the errors of all
-// of these, joined. The End methods run until they return, also if the context of
-// [NewMonitoredSession] has ended; [MonitoredSession.Loop] passes its own context to them. Later calls
-// return the same error.
+// closes the session, and then closes the hooks that are an [io.Closer]. It returns the errors of
+// all of these, joined. The End methods run until they return, also if the context of
+// [NewMonitoredSession] has ended; [MonitoredSession.Loop] passes its own context to them. Later
+// calls return the same error.
 func (m *MonitoredSession) Close() error { return m.close(m.ctx) }
 
 func (m *MonitoredSession) close(ctx context.Context) error {

@@ -27,7 +27,7 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// line is a model y = w x that is trained towards w = 3.
+// line is a model y = w x; training brings w to 3.
 type line struct {
 	scope  *op.Scope
 	x      op.Output
@@ -42,15 +42,15 @@ func newLine(s *op.Scope) *line {
 	wrong := op.Sub(s, op.Mul(s, l.w.Value, l.x), op.Mul(s, l.x, op.Const(s, float32(3))))
 	l.loss = op.Mul(s.Named("loss"), wrong, wrong)
 	train.ScalarSummary(s, "loss_summary", l.loss)
-	// Hooks fetch the step in the run that counts it, before or after that. Here it is always
-	// before: the value that was read stays as it was, and counting waits for it.
+	// Hooks fetch the step in the run that increments it. A resource variable and the control
+	// dependency below make the fetched value always the one before the increment.
 	step := train.NewVariable(s.Absolute(), "global_step", tensor.Shape{}, tensor.Int64, train.Zeros, train.NotTrainable(), train.Resource())
 	s.AddToCollection("global_step", step)
 	l.update = train.Minimize(s.WithControlDependencies(step.Value.Node), train.NewGradientDescent(0.1), l.loss, step)
 	return l
 }
 
-// loop trains with x = 1 until the session has had enough, and returns the number of steps.
+// loop trains with x = 1 until the session should stop, and returns the number of steps.
 func (l *line) loop(t *testing.T, sess *train.MonitoredSession) int {
 	t.Helper()
 	steps := 0
@@ -74,14 +74,13 @@ func monitored(t *testing.T, l *line, o train.TrainingOptions) *train.MonitoredS
 	return sess
 }
 
-// TestTraining trains, goes on from the checkpoint, and looks at all that the usual hooks have
-// written.
+// TestTraining trains, continues from the checkpoint, and checks the files of the usual hooks.
 func TestTraining(t *testing.T) {
 	dir := t.TempDir()
-	for life, want := range []int{20, 10} {
+	for run, want := range []int{20, 10} {
 		l := newLine(newScope())
 		stop := &train.StopAtStepHook{LastStep: 20}
-		if life > 0 {
+		if run > 0 {
 			stop = &train.StopAtStepHook{NumSteps: 10}
 		}
 		sess := monitored(t, l, train.TrainingOptions{
@@ -89,7 +88,7 @@ func TestTraining(t *testing.T) {
 			Hooks: []train.SessionRunHook{stop},
 		})
 		if got := l.loop(t, sess); got != want {
-			t.Errorf("life %d made %d steps, want %d", life, got, want)
+			t.Errorf("run %d made %d steps, want %d", run, got, want)
 		}
 	}
 	state, err := checkpoint.ReadState(dir, checkpoint.StateFile)
@@ -144,7 +143,7 @@ func checkEvents(t *testing.T, dir string) {
 	}
 }
 
-// TestHooks trains with the hooks that are asked for by name.
+// TestHooks trains with the hooks that are not used by default.
 func TestHooks(t *testing.T) {
 	dir := t.TempDir()
 	l := newLine(newScope())
@@ -195,7 +194,7 @@ func TestHooks(t *testing.T) {
 	checkModel(t, filepath.Join(dir, "model"))
 }
 
-// checkModel loads the model of a line and uses it.
+// checkModel loads the model of a line and runs it.
 func checkModel(t *testing.T, dir string) {
 	t.Helper()
 	m, err := weft.LoadSavedModel(t.Context(), "local", dir, nil)
@@ -246,7 +245,7 @@ func checkTimelines(t *testing.T, dir string) {
 	}
 }
 
-// TestNaN diverges, which is an error or an ordinary end.
+// TestNaN diverges, which ends training with or without an error.
 func TestNaN(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		s := newScope()
@@ -273,8 +272,8 @@ func TestNaN(t *testing.T) {
 	}
 }
 
-// TestWorkerWaitsForChief begins with a worker; it gets its session when the chief has initialized
-// the variables.
+// TestWorkerWaitsForChief starts with a worker, which waits until the chief has initialized the
+// variables.
 func TestWorkerWaitsForChief(t *testing.T) {
 	cl := startCluster(t, map[string]int{"ps": 1, "worker": 2})
 	build := func(task int) *line {
@@ -346,7 +345,8 @@ func (h *failOnce) AfterRun(ctx context.Context, run *train.RunContext, _ train.
 	return err
 }
 
-// TestRecovery loses the session once: training goes on from the checkpoint. Other errors end it.
+// TestRecovery fails a step once. After the loss of a task training continues from the checkpoint;
+// any other error ends it.
 func TestRecovery(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
@@ -369,8 +369,8 @@ func TestRecovery(t *testing.T) {
 			return err
 		})
 		if tt.goes {
-			// Of the 13 steps of the first session 10 were saved; the step that failed counts once,
-			// and was made twice.
+			// The checkpoint of step 10 was restored after step 13, which failed. The failed
+			// step is counted once, but runs twice.
 			if err != nil || steps != 22 || hook.sessions != 2 {
 				t.Errorf("%v: %d steps in %d sessions, %v", tt.err, steps, hook.sessions, err)
 			}
@@ -380,7 +380,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestMistakes are reported before a session is made.
+// TestMistakes uses hooks wrongly, which fails before a session is created.
 func TestMistakes(t *testing.T) {
 	for name, hook := range map[string]train.SessionRunHook{
 		"no last step":   &train.StopAtStepHook{},
@@ -396,7 +396,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestCancelled ends a step by its context, and the session stays as it was for those who close it.
+// TestCancelled cancels a step with its context. The session can still be closed.
 func TestCancelled(t *testing.T) {
 	s := newScope()
 	q := op.FIFOQueueV2(s, []tensor.DType{tensor.Float32})
@@ -408,10 +408,10 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := sess.Run(ctx, nil, next, nil); err == nil {
-		t.Error("a step that waits for ever has ended")
+		t.Error("a step that cannot finish returned no error")
 	}
 	if !sess.ShouldStop() {
-		t.Error("training goes on")
+		t.Error("training is not over")
 	}
 	if err := sess.Close(); err != nil {
 		t.Error(err)

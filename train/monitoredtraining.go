@@ -11,39 +11,43 @@ import (
 	"github.com/weft-ml/weft/summary"
 )
 
-// TrainingOptions say how [MonitoredTrainingSession] trains. The zero value is a worker that is not
-// the chief.
+// TrainingOptions configure a [MonitoredTrainingSession]. The zero value is for a worker that is
+// not the chief.
 type TrainingOptions struct {
-	Master   string // target of the session, such as "grpc://host:port"; "local" if empty
-	IsChief  bool   // initialize or restore the model, save it and write summaries
-	Scaffold *Scaffold
-	// CheckpointDir is where the chief saves checkpoints and finds the one to go on from; "" for no
-	// checkpoints.
+	Master   string    // target of the session, such as "grpc://host:port"; "local" if empty
+	IsChief  bool      // initialize or restore the model, save it and write summaries
+	Scaffold *Scaffold // missing fields are added to it; may be nil
+	// CheckpointDir is the folder where the chief saves checkpoints, and whose latest checkpoint it
+	// restores at the start; "" for no checkpoints.
 	CheckpointDir  string
 	Hooks          []SessionRunHook // of every worker
-	ChiefOnlyHooks []SessionRunHook
+	ChiefOnlyHooks []SessionRunHook // of the chief
 
-	SaveCheckpointSteps int64 // 0 for by time
-	// 10 minutes if 0 and SaveCheckpointSteps is 0; negative for never
+	SaveCheckpointSteps int64 // global steps between checkpoints; 0 for none
+	// SaveCheckpointEvery is the time between checkpoints: 10 minutes if both it and
+	// SaveCheckpointSteps are 0. If it is negative no checkpoints are saved.
 	SaveCheckpointEvery time.Duration
-	SummaryDir          string // CheckpointDir if empty
-	SaveSummariesSteps  int64  // 100 if 0; negative for never
-	// steps between two notes of the rate of steps; 100 if 0, negative for never
+	SummaryDir          string // folder of the event file; CheckpointDir if empty
+	SaveSummariesSteps  int64  // global steps between summaries; 100 if 0, negative for never
+	// LogStepCountSteps is the number of global steps after which the rate of steps is logged and
+	// written as a summary; 100 if 0, negative for never.
 	LogStepCountSteps int64
 
 	SessionOptions []weft.Option
-	MaxWait        time.Duration // how long a worker waits for the chief; 30 minutes if 0
-	// longest pause between two looks at whether the model is ready; a second if 0
+	MaxWait        time.Duration // time that a worker waits for the chief; 30 minutes if 0
+	// RecoveryWait is the longest pause between two checks whether the chief has initialized the
+	// model; 1 s if 0.
 	RecoveryWait time.Duration
-	StopGrace    time.Duration // how long goroutines have to end after a stop; 2 minutes if 0
-	// also gets the rate of steps; if nil, slog.Default() gets the rest
+	StopGrace    time.Duration // time that goroutines have to end after a stop; 2 minutes if 0
+	// Logger logs waits, lost tasks and the rate of steps. If it is nil, slog.Default() logs all
+	// but the rate of steps.
 	Logger *slog.Logger
 }
 
-// MonitoredTrainingSession returns a session to train with, for one worker of a cluster or for a
-// single process, with the usual hooks: the chief initializes the model or restores it from its
-// latest checkpoint, saves checkpoints, writes summaries and counts steps; all others wait for the
-// chief.
+// MonitoredTrainingSession returns a session for one worker of a cluster or for a single process,
+// with the usual hooks. The chief initializes the model or restores its latest checkpoint, saves
+// checkpoints, writes summaries and measures the rate of steps. The other workers wait for the
+// chief. Errors are those of [NewMonitoredSession].
 //
 //	sess, err := train.MonitoredTrainingSession(ctx, s, train.TrainingOptions{
 //		Master: server.Target(), IsChief: task == 0, CheckpointDir: dir,
@@ -109,7 +113,7 @@ func (o *TrainingOptions) chiefHooks() ([]SessionRunHook, error) {
 	return hooks, nil
 }
 
-// writerHook owns the event file that several hooks write to.
+// writerHook closes the event file that several hooks write to.
 type writerHook struct {
 	BaseHook
 	w *summary.Writer

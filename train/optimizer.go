@@ -7,36 +7,36 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Optimizer says how variables change by their gradients. An Optimizer holds settings only: it may
-// be used for any number of graphs.
+// Optimizer updates variables with their gradients. It holds only settings, so it may be used for
+// any number of graphs.
 type Optimizer interface {
-	// Name is the name of the nodes that apply gradients and of the variables that the optimizer
-	// keeps, as TensorFlow names them.
+	// Name returns the name of the nodes that apply gradients and of the optimizer's own variables
+	// (slots), which is TensorFlow's name of the optimizer.
 	Name() string
-	// Begin adds what the updates of variables have in common: the variables that the optimizer
-	// keeps at the scope outer, other nodes at inner, which is below it.
+	// Begin adds the nodes that all updates share: slots and other variables in the scope outer,
+	// other nodes in the scope inner, which is within outer.
 	Begin(vars []*Variable, outer, inner *op.Scope) Updater
 }
 
-// Updater adds the updates of variables of one graph.
+// Updater adds the nodes that update the variables of one graph.
 type Updater interface {
-	// Dense adds the update of a variable by a gradient of its shape.
+	// Dense adds the update of a variable with a gradient of the same shape.
 	Dense(s *op.Scope, v *Variable, grad op.Output) *graph.Node
-	// Sparse adds the update of some rows of a variable, each of which is named once.
+	// Sparse adds the update of the rows of a variable with the given indices, which are distinct.
 	Sparse(s *op.Scope, v *Variable, values, indices op.Output) *graph.Node
-	// Finish adds what runs after all updates and returns it; nil for nothing.
+	// Finish adds the nodes that run after all updates and returns them; nil for none.
 	Finish(s *op.Scope, updates []*graph.Node) []*graph.Node
 }
 
-// GradientVariable is a variable with the gradient of what is minimized.
+// GradientVariable is a variable and the gradient of the loss with respect to it.
 type GradientVariable struct {
 	Grad gradients.Grad
 	Var  *Variable
 }
 
-// ComputeGradients adds the gradients of loss with respect to variables; without any, to all
-// trainable ones of the graph. Gradients may be changed, for instance clipped, before they are
-// given to [ApplyGradients].
+// ComputeGradients adds the gradients of loss with respect to the given variables. Without
+// variables it uses all trainable variables of the graph. The gradients may be modified, for
+// instance clipped, before they are passed to [ApplyGradients].
 func ComputeGradients(s *op.Scope, loss op.Output, vars ...*Variable) []GradientVariable {
 	if len(vars) == 0 {
 		vars = Variables(s, TrainableVariables)
@@ -60,9 +60,9 @@ func ComputeGradients(s *op.Scope, loss op.Output, vars ...*Variable) []Gradient
 	return out
 }
 
-// ApplyGradients adds the updates of variables by their gradients and, after these, the count of
-// the step if step is not nil. Variables without a gradient are left alone. It returns the node to
-// run, and adds it to the collection [TrainOps].
+// ApplyGradients adds nodes that update variables with their gradients and then, unless step is
+// nil, increment step. Variables without a gradient do not change. It returns the node to run in
+// each training step, and adds it to the collection [TrainOps]. It returns nil after a build error.
 func ApplyGradients(s *op.Scope, opt Optimizer, grads []GradientVariable, step *Variable) *graph.Node {
 	var some []GradientVariable
 	var vars []*Variable
@@ -90,7 +90,7 @@ func ApplyGradients(s *op.Scope, opt Optimizer, grads []GradientVariable, step *
 	return done
 }
 
-// finishStep adds the node that runs after updates, which counts the step if there is a count.
+// finishStep adds the node that runs after the updates and increments step unless it is nil.
 func finishStep(inner, result *op.Scope, updates []*graph.Node, step *Variable) *graph.Node {
 	if step == nil {
 		return op.Group(result, updates...)
@@ -109,7 +109,7 @@ func update(s *op.Scope, u Updater, g GradientVariable) *graph.Node {
 	return u.Sparse(s, g.Var, values, indices)
 }
 
-// sumRows adds up the rows of a sparse gradient that are named more than once.
+// sumRows adds up the rows of a sparse gradient that have the same index.
 func sumRows(s *op.Scope, g *gradients.IndexedSlices) (values, indices op.Output) {
 	unique, index := op.Unique(s, g.Indices)
 	rows := op.StridedSlice(s, op.Shape(s, unique), op.Const(s, []int32{0}), op.Const(s, []int32{1}), op.Const(s, []int32{1}),
@@ -117,9 +117,8 @@ func sumRows(s *op.Scope, g *gradients.IndexedSlices) (values, indices op.Output
 	return op.UnsortedSegmentSum(s, g.Values, index, rows), unique
 }
 
-// Minimize adds the gradients of loss with respect to all trainable variables, and their
-// application: [ComputeGradients] and [ApplyGradients]. It returns the node to run for one step of
-// training.
+// Minimize adds the gradients of loss with respect to all trainable variables and applies them: it
+// calls [ComputeGradients] and [ApplyGradients]. It returns the node to run in each training step.
 func Minimize(s *op.Scope, opt Optimizer, loss op.Output, step *Variable) *graph.Node {
 	return ApplyGradients(s, opt, ComputeGradients(s, loss), step)
 }

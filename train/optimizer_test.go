@@ -17,10 +17,10 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// newScope returns a scope whose graph checks shapes as it is built.
+// newScope returns a scope that checks shapes while the graph is built.
 func newScope() *op.Scope { return op.NewScope() }
 
-// session returns a session on the graph of a scope, which must be free of mistakes.
+// session returns a session on the graph of a scope, which must have no build errors.
 func session(t *testing.T, s *op.Scope) *weft.Session {
 	t.Helper()
 	g, err := s.Finalize()
@@ -86,8 +86,8 @@ var optimizers = map[string]func(step *train.Variable) train.Optimizer{
 	},
 }
 
-// TestOptimizers compares names and values of all variables after 20 steps with those that
-// TensorFlow has.
+// TestOptimizers compares the names and values of all variables after 20 steps with those of
+// TensorFlow.
 func TestOptimizers(t *testing.T) {
 	for key, want := range recordedOptimizers(t) {
 		name, kind, _ := strings.Cut(key, " ")
@@ -165,8 +165,8 @@ func compareVariables(t *testing.T, s *op.Scope, sess *weft.Session, want map[st
 	}
 }
 
-// recordedOptimizers reads what TensorFlow computed: "optimizer kind" → name of a variable →
-// values.
+// recordedOptimizers reads the values that TensorFlow computed: "optimizer kind" → name of a
+// variable → values.
 func recordedOptimizers(t *testing.T) map[string]map[string][]float64 {
 	t.Helper()
 	f, err := os.Open("testdata/optimizers.txt")

@@ -9,32 +9,32 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Partitioned is a variable whose rows are divided over several, so that they fit on several
-// parameter servers: the parts are variables "name/part_0" and so on, of almost the same size, the
-// larger ones first. Checkpoints hold it as one tensor.
+// Partitioned is a large variable whose rows are split over several variables, the parts, which may
+// be on different parameter servers. The parts are named "name/part_0", "name/part_1" …; their
+// numbers of rows differ by at most one, and the larger parts are first. A checkpoint holds the
+// whole as one tensor.
 type Partitioned struct {
 	Name  string
-	Shape tensor.Shape
+	Shape tensor.Shape // of the whole
 	DType tensor.DType
-	Parts []*Variable
+	Parts []*Variable // in order of their rows
 }
 
-// Part says which part of a [Partitioned] variable a variable is.
+// Part describes which rows of a [Partitioned] variable a variable holds.
 type Part struct {
 	Name   string       // of the whole
 	Shape  tensor.Shape // of the whole
-	Offset int64        // its first row
+	Offset int64        // first row
 }
 
-// beside returns the same part of a variable that is kept beside the whole, under its name with a
-// suffix.
-func (p *Part) beside(suffix string) *Part {
+// slot returns the same part of the slot whose name is that of the whole with a suffix.
+func (p *Part) slot(suffix string) *Part {
 	out := *p
 	out.Name += suffix
 	return &out
 }
 
-// wholeName returns the name of what the variable is, or is a part of, in checkpoints.
+// wholeName returns the name of the tensor in checkpoints that holds the variable.
 func (v *Variable) wholeName() string {
 	if v.Part != nil {
 		return v.Part.Name
@@ -42,16 +42,16 @@ func (v *Variable) wholeName() string {
 	return v.Name
 }
 
-// NewPartitioned adds a variable in so many parts, each with an initial value of its own. With a
-// scope that asks [ReplicaDeviceSetter] for devices the parts are on one parameter server after the
-// other.
+// NewPartitioned adds a variable with the given number of parts. init is called for each part, with
+// the shape of the part. In a scope with a [ReplicaDeviceSetter] the parts are placed on the
+// parameter servers in turn. It is a build error if there are fewer rows than parts.
 func NewPartitioned(
 	s *op.Scope, name string, shape tensor.Shape, dtype tensor.DType, init Initializer, parts int, opts ...VariableOption,
 ) *Partitioned {
 	s = s.SubScope(name)
 	p := &Partitioned{Name: s.Prefix()[:len(s.Prefix())-1], Shape: shape, DType: dtype}
 	if len(shape) == 0 || parts < 1 || shape[0] < int64(parts) {
-		s.Fail(status.InvalidArgumentf("train: cannot divide the rows of a variable of shape %v into %d parts", shape, parts))
+		s.Fail(status.InvalidArgumentf("train: cannot split the rows of a variable of shape %v into %d parts", shape, parts))
 		return p
 	}
 	row := int64(0)
@@ -69,7 +69,7 @@ func NewPartitioned(
 	return p
 }
 
-// Value adds the whole value, which is brought together where the scope says.
+// Value adds the concatenation of the parts, on the device of the scope.
 func (p *Partitioned) Value(s *op.Scope) op.Output {
 	values := make([]op.Output, len(p.Parts))
 	for i, v := range p.Parts {
@@ -78,8 +78,9 @@ func (p *Partitioned) Value(s *op.Scope) op.Output {
 	return op.ConcatV2(s, values, op.Const(s, int32(0)))
 }
 
-// Lookup adds the rows of the given numbers, int32 or int64: the result has the shape of ids
-// followed by that of a row. Rows are taken from each part where it is, and only they travel.
+// Lookup adds a lookup of rows. ids are row numbers of type int32 or int64 and any shape; the
+// result has the shape of ids followed by the shape of a row. The rows are gathered on the devices
+// of the parts, so only the requested rows cross the network.
 func (p *Partitioned) Lookup(s *op.Scope, ids op.Output) op.Output {
 	return lookup(s, p.Parts, ids, func(s *op.Scope, ids op.Output) (part, row op.Output) {
 		// The first extra parts have one row more than the others.
@@ -92,10 +93,11 @@ func (p *Partitioned) Lookup(s *op.Scope, ids op.Output) op.Output {
 	})
 }
 
-// EmbeddingLookup adds rows of variables, of which the first holds the rows 0, n, 2n and so on of
-// all, for n variables, the second the rows 1, n + 1 and so on. The result has the shape of ids,
-// int32 or int64, followed by that of a row. Rows are taken from each variable where it is, and
-// only they travel; so do their gradients.
+// EmbeddingLookup adds a lookup of rows in a table that is split over n variables: variable i holds
+// the rows i, i + n, i + 2n … (TensorFlow's strategy "mod"). ids are row numbers of type int32 or
+// int64 and any shape; the result has the shape of ids followed by the shape of a row. The rows are
+// gathered on the devices of the variables, so only the requested rows and their gradients cross
+// the network.
 func EmbeddingLookup(s *op.Scope, vars []*Variable, ids op.Output) op.Output {
 	return lookup(s, vars, ids, func(s *op.Scope, ids op.Output) (part, row op.Output) {
 		n := integer(s, ids, int64(len(vars)))
@@ -103,12 +105,12 @@ func EmbeddingLookup(s *op.Scope, vars []*Variable, ids op.Output) op.Output {
 	})
 }
 
-// lookup gathers rows from several variables: where returns which variable each id is in, and which
-// row there.
+// lookup gathers rows from several variables. where returns, for each id, the index of the variable
+// and the row in it.
 func lookup(s *op.Scope, vars []*Variable, ids op.Output, where func(s *op.Scope, ids op.Output) (part, row op.Output)) op.Output {
 	s, result := s.Composite("embedding_lookup")
 	if len(vars) == 0 {
-		s.Fail(status.InvalidArgumentf("train: a lookup in no variables"))
+		s.Fail(status.InvalidArgumentf("train: a lookup needs at least one variable"))
 	}
 	if s.Err() != nil {
 		return op.Output{}
@@ -134,7 +136,8 @@ func lookup(s *op.Scope, vars []*Variable, ids op.Output, where func(s *op.Scope
 	return op.Reshape(result, op.ParallelDynamicStitch(s, places, found), shape)
 }
 
-// Gather adds the rows of the given numbers, int32 or int64, taken where the variable is.
+// Gather adds a lookup of rows on the device of the variable. ids are row numbers of type int32 or
+// int64.
 func (v *Variable) Gather(s *op.Scope, ids op.Output) op.Output {
 	s = s.ColocateWith(v.Handle.Node)
 	if v.Resource {

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// rows makes an initializer that gives the elements of row i of a variable of two columns the
-// values 10i and 10i + 1. Calls of it take the next of the lists of rows.
+// rows returns an initializer that sets row i of a variable with two columns to 10i and 10i + 1.
+// Each call of the initializer uses the next list of rows.
 func rows(lists ...[]int32) train.Initializer {
 	return func(s *op.Scope, shape tensor.Shape, dtype tensor.DType) op.Output {
 		v := make([][]float32, len(lists[0]))
@@ -24,8 +24,7 @@ func rows(lists ...[]int32) train.Initializer {
 	}
 }
 
-// TestLookups looks rows up and changes them by their gradients. How they are divided makes no
-// difference.
+// TestLookups looks up rows and trains them. The result does not depend on how the rows are split.
 func TestLookups(t *testing.T) {
 	f32 := tensor.Float32
 	for name, lookup := range map[string]func(s *op.Scope, ids op.Output, opts ...train.VariableOption) op.Output{
@@ -98,7 +97,7 @@ func TestPartitioned(t *testing.T) {
 	}
 	for _, parts := range []int{0, 8} {
 		if s := newScope(); train.NewPartitioned(s, "w", tensor.Shape{7, 2}, tensor.Float32, train.Zeros, parts).Parts != nil || s.Err() == nil {
-			t.Errorf("7 rows were divided into %d parts", parts)
+			t.Errorf("7 rows were split into %d parts", parts)
 		}
 	}
 }

@@ -15,22 +15,22 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// QueueRunner fills a queue: it runs each of its nodes again and again, in a goroutine of its own,
-// until one says that the input has ended. When all have ended it closes the queue, and when it is
-// stopped it closes the queue and cancels what waits to be enqueued.
+// QueueRunner fills a queue. It runs each of its Enqueue nodes repeatedly, in a goroutine per node,
+// until the input of the node ends. When all inputs have ended it closes the queue. When it is
+// stopped it closes the queue and cancels pending enqueue operations.
 type QueueRunner struct {
-	Queue op.Output // a resource handle
-	// run again and again, each by a goroutine; the same node may be there several times
-	Enqueue []*graph.Node
-	Close   *graph.Node // closes the queue after its input has ended
-	Cancel  *graph.Node // closes the queue and cancels what waits
-	// ClosedCodes are the codes of errors that mean an ordinary end; [status.OutOfRange] if nil.
+	Queue   op.Output     // a resource handle
+	Enqueue []*graph.Node // a node may be listed several times, for several goroutines
+	Close   *graph.Node   // closes the queue after its input has ended
+	Cancel  *graph.Node   // closes the queue and cancels pending enqueue operations
+	// ClosedCodes are the codes of errors that mean the end of the input; [status.OutOfRange] if
+	// nil.
 	ClosedCodes []status.Code
 }
 
-// NewQueueRunner returns a runner for a queue of the operations whose names end in V2, and adds the
-// nodes that close it. It is started by its [QueueRunner.Start], or with all others if it is in the
-// collection [QueueRunners] ([AddQueueRunner]).
+// NewQueueRunner returns a runner for a queue, which must be a resource (an operation whose name
+// ends in V2), and adds the nodes that close the queue. [QueueRunner.Start] starts it. Monitored
+// sessions start it if it is in the collection [QueueRunners] (see [AddQueueRunner]).
 func NewQueueRunner(s *op.Scope, queue op.Output, enqueue ...*graph.Node) *QueueRunner {
 	near := s
 	if queue.Node != nil {
@@ -42,8 +42,8 @@ func NewQueueRunner(s *op.Scope, queue op.Output, enqueue ...*graph.Node) *Queue
 	}
 }
 
-// AddQueueRunner adds runners to the collection [QueueRunners], all of which [StartQueueRunners]
-// and monitored sessions start.
+// AddQueueRunner adds runners to the collection [QueueRunners]. [StartQueueRunners] and monitored
+// sessions start all runners in it.
 func AddQueueRunner(s *op.Scope, runners ...*QueueRunner) {
 	for _, q := range runners {
 		s.AddToCollection(QueueRunners, q)
@@ -80,7 +80,8 @@ func (q *QueueRunner) closedCodes() []status.Code {
 	return q.ClosedCodes
 }
 
-// Start runs the queue in goroutines of coord. A runner may be started in several sessions.
+// Start starts goroutines of coord that fill the queue. A runner may be started in several
+// sessions.
 func (q *QueueRunner) Start(sess Session, coord *Coordinator) {
 	var running atomic.Int64
 	running.Store(int64(len(q.Enqueue)))
@@ -98,7 +99,7 @@ func (q *QueueRunner) Start(sess Session, coord *Coordinator) {
 	coord.Go(func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
-			// a next session goes on with the queues that are still there
+			// after the loss of a task, the next session continues to use the remaining queues
 			if !isPreemption(coord.Err()) {
 				q.cancel(ctx, sess)
 			}
@@ -108,7 +109,7 @@ func (q *QueueRunner) Start(sess Session, coord *Coordinator) {
 	})
 }
 
-// fill runs a node until the input has ended or ctx does.
+// fill runs a node until its input or ctx ends.
 func (q *QueueRunner) fill(ctx context.Context, sess Session, n *graph.Node) error {
 	target := []*graph.Node{n}
 	for {
@@ -122,13 +123,14 @@ func (q *QueueRunner) fill(ctx context.Context, sess Session, n *graph.Node) err
 	}
 }
 
-// cancelTimeout is how long the tasks of a session have to close a queue after a stop.
+// cancelTimeout bounds the wait for the tasks of a session to close a queue after a stop. A lost
+// task would otherwise delay the stop.
 const cancelTimeout = 5 * time.Second
 
-// cancel closes the queue after a stop, so that nobody waits for it any more.
+// cancel closes the queue after a stop, so that no operation waits for it.
 func (q *QueueRunner) cancel(ctx context.Context, sess Session) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer done()
-	// if the tasks are gone, so are those who wait
+	// an error means that the tasks, and the operations that wait, are gone
 	_, _ = sess.Run(ctx, nil, nil, []*graph.Node{q.Cancel})
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// ReportUninitializedVariables adds a vector with the names of those variables that have no value
-// yet; without any, of all global and local ones. An empty vector says that the model is ready.
+// ReportUninitializedVariables adds a string vector with the names of the given variables that are
+// not initialized. Without arguments it checks all global and local variables. The vector is empty
+// if the model is ready.
 func ReportUninitializedVariables(s *op.Scope, vars ...*Variable) op.Output {
 	if len(vars) == 0 {
 		vars = append(vars, Variables(s, GlobalVariables)...)
@@ -36,7 +37,7 @@ func reportUninitialized(s *op.Scope, vars []*Variable) op.Output {
 	return op.GatherV2(result.WithDevice("/device:CPU:0"), op.Const(cpu, names), at, op.Const(cpu, int32(0)))
 }
 
-// LocalVariablesInitializer adds a node that initializes all local variables.
+// LocalVariablesInitializer adds a node that initializes all variables in [LocalVariables].
 func LocalVariablesInitializer(s *op.Scope) *graph.Node {
 	vars := Variables(s, LocalVariables)
 	inits := make([]*graph.Node, len(vars))
@@ -46,7 +47,7 @@ func LocalVariablesInitializer(s *op.Scope) *graph.Node {
 	return op.Group(s.Named("init"), inits...)
 }
 
-// TablesInitializer adds a node that runs what is in the collection [TableInitializers].
+// TablesInitializer adds a node that runs the nodes in the collection [TableInitializers].
 func TablesInitializer(s *op.Scope) *graph.Node {
 	return op.Group(s.Named("init_all_tables"), nodesIn(s, TableInitializers)...)
 }

@@ -26,8 +26,8 @@ func startTask(t *testing.T, spec cluster.Spec, job string) *server.Server {
 	return s
 }
 
-// TestLostParameterServer restarts the parameter server, which forgets all variables, in the middle
-// of training: it goes on from the latest checkpoint.
+// TestLostParameterServer restarts the parameter server, which loses all variables, during
+// training: training continues from the latest checkpoint.
 func TestLostParameterServer(t *testing.T) {
 	cl := startCluster(t, map[string]int{"ps": 1, "worker": 1})
 	l := newLine(newScope().WithDeviceFunc(train.ReplicaDeviceSetter(train.DeviceSetter{PSTasks: 1})))
@@ -53,7 +53,7 @@ func TestLostParameterServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 13 steps, of which 10 were saved, and the 10 that follow these.
+	// 13 steps, and 10 steps after the checkpoint of step 10
 	if len(seen) != 23 || seen[13] > 11 {
 		t.Errorf("steps were %v", seen)
 	}

@@ -68,8 +68,8 @@ func TestRelativeLogDir(t *testing.T) {
 	}
 }
 
-// TestMissingCheckpoint removes the latest checkpoint of a folder, but not the state file that names
-// it: training does not start at step 0, and removes nothing.
+// TestMissingCheckpoint removes the latest checkpoint of a folder, but not the state file that
+// names it: training does not start at step 0, and removes nothing.
 func TestMissingCheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	l := newLine(newScope())

@@ -11,16 +11,15 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// keptCheckpoints is the account of the checkpoints of a folder, of which the state file is the
-// copy on disk. What is there is always listed: a checkpoint is added to the list before it is
-// written, and taken out after it was removed, so that whoever comes after a crash knows what may
-// have been left.
+// keptCheckpoints is the list of checkpoints in a folder; the state file is its copy on disk. Every
+// checkpoint that may exist is listed: it is added before it is written and deleted from the list
+// after its files are removed. So a saver that starts after a crash finds all files in the list.
 type keptCheckpoints struct {
 	dir     string
 	options *SaverOptions
-	latest  string           // the last that was saved; "" for none
+	latest  string           // prefix of the last complete checkpoint; "" for none
 	list    []keptCheckpoint // oldest first
-	forGood time.Time        // the oldest that is later than this is kept for good
+	keepAt  time.Time        // the first checkpoint saved after this time is kept permanently
 }
 
 type keptCheckpoint struct {
@@ -30,9 +29,10 @@ type keptCheckpoint struct {
 
 const metaSuffix = ".meta"
 
-// recoverCheckpoints reads the account of a folder and removes what is not whole or too much.
+// recoverCheckpoints reads the state file of a folder, and removes incomplete checkpoints and those
+// beyond the number to keep.
 func recoverCheckpoints(dir string, options *SaverOptions) (*keptCheckpoints, error) {
-	k := &keptCheckpoints{dir: dir, options: options, forGood: options.Now().Add(options.KeepEvery)}
+	k := &keptCheckpoints{dir: dir, options: options, keepAt: options.Now().Add(options.KeepEvery)}
 	checkpoint.Sweep(dir)
 	state, err := checkpoint.ReadState(dir, options.StateFile)
 	switch {
@@ -54,7 +54,7 @@ func recoverCheckpoints(dir string, options *SaverOptions) (*keptCheckpoints, er
 	return k, k.removeSurplus()
 }
 
-// savedAt returns when a checkpoint was saved.
+// savedAt returns the time at which a checkpoint was saved, the zero Time if it does not exist.
 func savedAt(prefix string) time.Time {
 	for _, file := range []string{checkpoint.IndexFile(prefix), prefix} {
 		if info, err := os.Stat(file); err == nil {
@@ -76,8 +76,8 @@ func (k *keptCheckpoints) write() error {
 	return (&checkpoint.State{Latest: k.latest, All: k.prefixes()}).Write(k.dir, k.options.StateFile, k.options.RelativePaths)
 }
 
-// begin lists a checkpoint that is about to be written. Earlier ones that never came to be are
-// forgotten.
+// begin adds a checkpoint that is about to be written to the list. Checkpoints whose save has
+// failed are deleted from the list.
 func (k *keptCheckpoints) begin(prefix string) error {
 	k.list = slices.DeleteFunc(k.list, func(c keptCheckpoint) bool { return !checkpoint.Exists(c.prefix) })
 	if k.index(prefix) < 0 {
@@ -90,14 +90,14 @@ func (k *keptCheckpoints) index(prefix string) int {
 	return slices.IndexFunc(k.list, func(c keptCheckpoint) bool { return c.prefix == prefix })
 }
 
-// commit makes a checkpoint that is on disk the latest and removes those that are too many.
+// commit makes a complete checkpoint the latest one and removes those beyond the number to keep.
 func (k *keptCheckpoints) commit(prefix string) error {
 	at := k.index(prefix)
 	k.list = append(slices.Delete(k.list, at, at+1), keptCheckpoint{prefix, k.options.Now()})
 	k.latest = prefix
-	for most := k.options.MaxToKeep; most > 0 && len(k.list) > most && k.list[0].saved.After(k.forGood); {
-		k.list = k.list[1:] // it stays on disk and is not listed any more
-		k.forGood = k.forGood.Add(k.options.KeepEvery)
+	for limit := k.options.MaxToKeep; limit > 0 && len(k.list) > limit && k.list[0].saved.After(k.keepAt); {
+		k.list = k.list[1:] // unlisted checkpoints stay on disk
+		k.keepAt = k.keepAt.Add(k.options.KeepEvery)
 	}
 	if k.options.MaxToKeep < 0 {
 		k.list = k.list[len(k.list)-1:]
@@ -108,8 +108,8 @@ func (k *keptCheckpoints) commit(prefix string) error {
 	return k.removeSurplus()
 }
 
-// removeSurplus removes the oldest checkpoints, but never the latest, and then takes them out of
-// the list.
+// removeSurplus removes the oldest checkpoints beyond the number to keep, but never the latest, and
+// then deletes them from the list.
 func (k *keptCheckpoints) removeSurplus() error {
 	if k.options.MaxToKeep < 0 {
 		return nil
@@ -129,7 +129,7 @@ func (k *keptCheckpoints) removeSurplus() error {
 	return errors.Join(append(errs, k.write())...)
 }
 
-// removeCheckpoint removes the files of a checkpoint and the graph beside it.
+// removeCheckpoint removes the files of a checkpoint, including its MetaGraph.
 func removeCheckpoint(prefix string) error {
 	if err := checkpoint.Remove(prefix); err != nil {
 		return err

@@ -18,31 +18,32 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Session runs steps: a [weft.Session], or one that does more around each step.
+// Session runs steps. It is implemented by [weft.Session] and [MonitoredSession].
 type Session interface {
 	Run(ctx context.Context, feeds map[graph.Output]tensor.Tensor, fetches []graph.Output, targets []*graph.Node,
 		opts ...weft.RunOption) ([]tensor.Tensor, error)
 }
 
-// SaverOptions say what a [Saver] saves and how many checkpoints it keeps.
+// SaverOptions configure a [Saver]. The zero value saves all global variables and keeps the last 5
+// checkpoints.
 type SaverOptions struct {
-	// Variables are what is saved, by their names in checkpoints; nil for all global variables
-	// under their own names. Several with one name are the parts of one variable ([Partitioned]).
+	// Variables maps names in checkpoints to variables; nil for all global variables under their
+	// own names. Several variables with one name must be the parts of one [Partitioned] variable.
 	Variables map[string][]*Variable
-	// MaxToKeep is the number of recent checkpoints that are kept: 5 if it is 0, all if it is
-	// negative.
+	// MaxToKeep is the number of recent checkpoints to keep: 5 if it is 0, all if it is negative.
 	MaxToKeep int
-	// KeepEvery keeps a checkpoint for good whenever so much time has passed; 0 for never.
+	// KeepEvery is the interval at which one checkpoint is kept permanently; 0 for never.
 	KeepEvery time.Duration
-	// Sharded lets every task write the variables that it has, in files of its own.
+	// Sharded makes every task write the variables that it holds to files of its own.
 	Sharded bool
 	// StateFile is the name of the file that lists the checkpoints of a folder;
 	// [checkpoint.StateFile] if empty.
 	StateFile string
-	// RelativePaths writes the paths in the state file relative to the folder, which can then be
-	// moved.
+	// RelativePaths stores paths in the state file relative to the folder, so that the folder can
+	// be moved. Paths in a folder that is given relative to the working directory are always
+	// relative.
 	RelativePaths bool
-	// NoMetaGraph leaves out the file PREFIX.meta with the graph.
+	// NoMetaGraph omits the file PREFIX.meta with the graph.
 	NoMetaGraph bool
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
@@ -51,27 +52,28 @@ type SaverOptions struct {
 const defaultMaxToKeep = 5
 
 // Saver saves variables to checkpoints and restores them. The tasks of the session write and read
-// the files, so that these must be in a file system that all of them and the caller share.
+// the files, so the files must be in a file system that all tasks and the caller share.
 //
-// A checkpoint that [Saver.Save] has returned is on disk. If the process or the machine dies at any
-// time, the last one that was returned is there and listed in the state file; what an interrupted
-// save has left is removed by the first Save of the next Saver for that folder, or by
-// [Saver.Recover]. One Saver at a time may write to a folder.
+// A checkpoint that [Saver.Save] has returned is on disk and listed in the state file, even if the
+// process or the machine fails right afterwards. The files that an interrupted save leaves are
+// removed by the first Save of the next Saver for that folder, or by [Saver.Recover]. Only one
+// Saver at a time may write to a folder. The methods of a Saver may be called concurrently.
 type Saver struct {
 	scope   *op.Scope
 	options SaverOptions
-	nodes   savedmodel.Saver // the names of the following
-	file    op.Output
-	save    op.Output
-	restore *graph.Node
+	nodes   savedmodel.Saver // names of the three nodes below
+	file    op.Output        // string scalar, fed with the prefix
+	save    op.Output        // fetched to save
+	restore *graph.Node      // run to restore
 
-	turn chan struct{} // has room for one: who puts something in owns the following
-	kept *keptCheckpoints
-	meta metaCache
+	lock chan struct{}    // capacity 1: a mutex that a context can interrupt
+	kept *keptCheckpoints // nil before the first folder; guarded by lock
+	meta metaCache        // guarded by lock
 }
 
-// NewSaver adds the nodes of a saver, below "save", to the graph, and the saver to the collection
-// [Savers]. A graph may have several savers.
+// NewSaver adds the nodes of a saver, in the name scope "save", to the graph, and adds the saver to
+// the collection [Savers]. A graph may have several savers. It is a build error if there are no
+// variables to save.
 func NewSaver(s *op.Scope, options SaverOptions) *Saver {
 	sv := buildSaver(s, options)
 	if s.Err() == nil {
@@ -108,7 +110,7 @@ func buildSaver(s *op.Scope, options SaverOptions) *Saver {
 	return sv
 }
 
-// never is what TensorFlow writes down for savers that keep no checkpoint for good.
+// never is the value that TensorFlow stores for savers that keep no checkpoint permanently.
 const never = 10000 * time.Hour
 
 func newSaver(s *op.Scope, options SaverOptions) *Saver {
@@ -124,11 +126,11 @@ func newSaver(s *op.Scope, options SaverOptions) *Saver {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Saver{scope: s, options: options, turn: make(chan struct{}, 1)}
+	return &Saver{scope: s, options: options, lock: make(chan struct{}, 1)}
 }
 
-// SaverOf returns the saver whose nodes a MetaGraph names, after the graph was imported (see
-// [ImportMetaGraph]).
+// SaverOf returns the saver whose nodes def names, in a graph that was imported. [ImportMetaGraph]
+// calls it. The error has the code NotFound if the graph lacks a node.
 func SaverOf(s *op.Scope, def savedmodel.Saver, options SaverOptions) (*Saver, error) {
 	sv := newSaver(s, options)
 	sv.nodes = def
@@ -143,21 +145,21 @@ func SaverOf(s *op.Scope, def savedmodel.Saver, options SaverOptions) (*Saver, e
 	return sv, err
 }
 
-// Def returns the names of the nodes of the saver, as MetaGraphs have them.
+// Def returns the names of the nodes of the saver, as a MetaGraph stores them.
 func (sv *Saver) Def() savedmodel.Saver { return sv.nodes }
 
-// NoStep is the step of a checkpoint whose prefix has none.
+// NoStep is the step of a checkpoint without a step in its prefix.
 const NoStep = -1
 
-// Save saves the variables under the prefix "path-step", or path if step is [NoStep], and returns
-// the prefix when the checkpoint is on disk and stands in the state file of its folder. Then it
-// removes the checkpoints that are too many. After an error the checkpoints of before are still
-// there.
+// Save saves the variables under the prefix "path-step", or path if step is [NoStep]. It creates
+// the folder if necessary. It returns the prefix after the checkpoint is on disk and listed in the
+// state file of its folder, and the checkpoints beyond [SaverOptions.MaxToKeep] are removed. After
+// an error the earlier checkpoints still exist.
 func (sv *Saver) Save(ctx context.Context, sess Session, path string, step int64) (string, error) {
-	if err := sv.take(ctx, "waiting for another checkpoint to be saved"); err != nil {
+	if err := sv.acquire(ctx, "waiting for another checkpoint to be saved"); err != nil {
 		return "", err
 	}
-	defer sv.leave()
+	defer sv.release()
 	prefix := path
 	if step != NoStep {
 		prefix = fmt.Sprintf("%s-%d", path, step)
@@ -175,13 +177,14 @@ func (sv *Saver) Save(ctx context.Context, sess Session, path string, step int64
 		return "", err
 	}
 	if err := sv.write(ctx, sess, prefix); err != nil {
-		checkpoint.Sweep(dir) // the parts that tasks have written, which a full disk needs back
+		// frees the space of the parts that tasks have written, for a full disk
+		checkpoint.Sweep(dir)
 		return "", status.Errorf(status.CodeOf(err), "saving %s: %w", prefix, err)
 	}
 	return prefix, sv.kept.commit(prefix)
 }
 
-// write makes the files of a checkpoint and waits until they are on disk.
+// write writes the files of a checkpoint and waits until they are on disk.
 func (sv *Saver) write(ctx context.Context, sess Session, prefix string) error {
 	if err := sv.Write(ctx, sess, prefix); err != nil {
 		return err
@@ -192,8 +195,9 @@ func (sv *Saver) write(ctx context.Context, sess Session, prefix string) error {
 	return sv.meta.write(sv, prefix+metaSuffix)
 }
 
-// Write saves the variables under a prefix and waits until the files are on disk, without a place
-// in any state file: for SavedModels and for programs that keep account of checkpoints themselves.
+// Write saves the variables under a prefix and waits until the files are on disk. It does not
+// change a state file or remove checkpoints. It is for SavedModels and for programs that manage
+// checkpoints themselves.
 func (sv *Saver) Write(ctx context.Context, sess Session, prefix string) error {
 	feeds := map[graph.Output]tensor.Tensor{sv.file: tensor.Scalar(prefix)}
 	if _, err := sess.Run(ctx, feeds, []graph.Output{sv.save}, nil); err != nil {
@@ -202,8 +206,8 @@ func (sv *Saver) Write(ctx context.Context, sess Session, prefix string) error {
 	return checkpoint.Sync(prefix)
 }
 
-// Restore gives the variables the values that they have in a checkpoint, of which the prefix is
-// given.
+// Restore assigns the values in the checkpoint with the given prefix to the variables. The error
+// has the code InvalidArgument if there is no such checkpoint, and NotFound if it lacks a variable.
 func (sv *Saver) Restore(ctx context.Context, sess Session, prefix string) error {
 	if !sv.nodes.FormatIsOld && !checkpoint.Exists(prefix) {
 		return status.InvalidArgumentf("The passed save_path is not a valid checkpoint: %s", prefix)
@@ -216,14 +220,14 @@ func (sv *Saver) Restore(ctx context.Context, sess Session, prefix string) error
 	return nil
 }
 
-// Recover removes from a folder what an interrupted save has left and takes over the checkpoints
-// that its state file lists, so that they count among those to keep. [Saver.Save] does it for a
-// folder that is new to the saver.
+// Recover removes the files that an interrupted save has left in a folder, and adds the checkpoints
+// of its state file to those that the saver manages: they count towards [SaverOptions.MaxToKeep].
+// [Saver.Save] calls it for the first checkpoint in a folder.
 func (sv *Saver) Recover(ctx context.Context, dir string) error {
-	if err := sv.take(ctx, "waiting for a checkpoint to be saved"); err != nil {
+	if err := sv.acquire(ctx, "waiting for a checkpoint to be saved"); err != nil {
 		return err
 	}
-	defer sv.leave()
+	defer sv.release()
 	return sv.recover(filepath.Clean(dir))
 }
 
@@ -236,12 +240,12 @@ func (sv *Saver) recover(dir string) error {
 	return nil
 }
 
-// LastCheckpoints returns the prefixes of the checkpoints that the saver keeps, the oldest first.
+// LastCheckpoints returns the prefixes of the checkpoints that the saver manages, oldest first.
 func (sv *Saver) LastCheckpoints(ctx context.Context) ([]string, error) {
-	if err := sv.take(ctx, "waiting for a checkpoint to be saved"); err != nil {
+	if err := sv.acquire(ctx, "waiting for a checkpoint to be saved"); err != nil {
 		return nil, err
 	}
-	defer sv.leave()
+	defer sv.release()
 	if sv.kept == nil {
 		return nil, nil
 	}
@@ -249,30 +253,31 @@ func (sv *Saver) LastCheckpoints(ctx context.Context) ([]string, error) {
 }
 
 // LatestCheckpoint returns the prefix of the latest checkpoint in a folder, "" if the folder has
-// none yet. The error has the code NotFound if the state file of the folder names a checkpoint whose
-// files are missing, and DataLoss if it cannot be parsed.
+// none yet. The error has the code NotFound if the state file of the folder names a checkpoint
+// whose files are missing, and DataLoss if it cannot be parsed.
 func LatestCheckpoint(dir string) (string, error) { return checkpoint.Latest(dir) }
 
-func (sv *Saver) take(ctx context.Context, why string) error {
+// acquire locks the saver. why describes the wait in the error if ctx ends first.
+func (sv *Saver) acquire(ctx context.Context, why string) error {
 	select {
-	case sv.turn <- struct{}{}:
+	case sv.lock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return status.FromContext(ctx, why)
 	}
 }
 
-func (sv *Saver) leave() { <-sv.turn }
+func (sv *Saver) release() { <-sv.lock }
 
 // savedVariable is a variable with its name in checkpoints.
 type savedVariable struct {
 	name   string
-	isPart bool // of the tensor of that name
+	isPart bool // the variable is a part of the tensor with that name
 	*Variable
 }
 
-// savedVariables returns what is to be saved in order of names, the parts of a variable in order of
-// their rows.
+// savedVariables returns the variables to save in order of their names in checkpoints, the parts of
+// a variable in order of their rows.
 func savedVariables(s *op.Scope, named map[string][]*Variable) []savedVariable {
 	if named == nil {
 		named = map[string][]*Variable{}
@@ -285,7 +290,7 @@ func savedVariables(s *op.Scope, named map[string][]*Variable) []savedVariable {
 		for _, v := range named[name] {
 			isPart := v.Part != nil && (len(named[name]) > 1 || name == v.Part.Name)
 			if len(named[name]) > 1 && v.Part == nil {
-				s.Fail(status.InvalidArgumentf("train: several variables are to be saved as %q, and %s is no part of one", name, v.Name))
+				s.Fail(status.InvalidArgumentf("train: several variables are to be saved as %q, but %s is not a part of a partitioned variable", name, v.Name))
 			}
 			out = append(out, savedVariable{name, isPart, v})
 		}

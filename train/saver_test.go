@@ -20,8 +20,8 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// model is a graph with variables of every kind that is saved: whole, in parts, of several types,
-// by handle and by reference.
+// savedVars is a graph with variables of every kind: whole and in parts, of several types, resource
+// and reference variables.
 type savedVars struct {
 	scope      *op.Scope
 	w, r, name *train.Variable
@@ -58,7 +58,7 @@ func (m *savedVars) values(t *testing.T, sess train.Session) string {
 
 const savedValues = "[[1 2] [3 4]] [1 2 3] weft [[0 1] [10 11] [20 21] [30 31] [40 41]] 0"
 
-// startCluster starts servers, which stop with the test.
+// startCluster starts servers, which stop at the end of the test.
 func startCluster(t *testing.T, jobs map[string]int) *server.Cluster {
 	t.Helper()
 	cl, err := server.StartCluster(jobs, 1)
@@ -73,7 +73,7 @@ func startCluster(t *testing.T, jobs map[string]int) *server.Cluster {
 	return cl
 }
 
-// connect returns a session on the graph of a scope, which must be free of mistakes.
+// connect returns a session on the graph of a scope, which must have no build errors.
 func connect(t *testing.T, target string, s *op.Scope) *weft.Session {
 	t.Helper()
 	g, err := s.Finalize()
@@ -155,8 +155,7 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-// TestPartsAreOneTensor looks at the checkpoint of a variable in parts: it holds the whole under
-// its name.
+// TestPartsAreOneTensor saves a variable in parts: the checkpoint holds one tensor.
 func TestPartsAreOneTensor(t *testing.T) {
 	s := newScope()
 	m := newSavedVars(s)
@@ -176,7 +175,7 @@ func TestPartsAreOneTensor(t *testing.T) {
 	if err != nil || fmt.Sprint(p.Go()) != "[[0 1] [10 11] [20 21] [30 31] [40 41]]" {
 		t.Errorf("got %v, %v", p.Go(), err)
 	}
-	// A program that divides the rows otherwise reads the same checkpoint.
+	// A program that splits the rows differently reads the same checkpoint.
 	s = newScope()
 	two := train.NewPartitioned(s, "p", tensor.Shape{5, 2}, tensor.Float32, train.Zeros, 2)
 	saver = train.NewSaver(s, train.SaverOptions{})
@@ -191,17 +190,17 @@ func TestPartsAreOneTensor(t *testing.T) {
 	}
 }
 
-// clock is a clock that a test sets.
+// clock is a clock that the test sets.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// TestSaverKeeps follows which checkpoints stay.
+// TestSaverKeeps checks which checkpoints are kept.
 func TestSaverKeeps(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		options train.SaverOptions
-		// steps whose checkpoints are there after steps 1 to 6, saved at intervals of an hour
+		// steps of the checkpoints on disk after steps 1 to 6, which are saved at intervals of 1 h
 		kept   string
 		listed string
 	}{
@@ -209,9 +208,8 @@ func TestSaverKeeps(t *testing.T) {
 		{"one", train.SaverOptions{MaxToKeep: 1}, "6", "6"},
 		{"all", train.SaverOptions{MaxToKeep: -1}, "1 2 3 4 5 6", "6"},
 		{"default", train.SaverOptions{}, "2 3 4 5 6", "2 3 4 5 6"},
-		// The clock stands at 1:00 with step 1; what is later than 2:30 since the start and 2:30
-		// after that stays.
-		{"some for good", train.SaverOptions{MaxToKeep: 1, KeepEvery: 150 * time.Minute}, "3 6", "6"},
+		// Step 1 is saved at 1:00. The first checkpoints after 2:30 and after 5:00 are kept.
+		{"some permanently", train.SaverOptions{MaxToKeep: 1, KeepEvery: 150 * time.Minute}, "3 6", "6"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScope()
@@ -257,27 +255,27 @@ func TestSaverKeeps(t *testing.T) {
 	}
 }
 
-// TestSaverGoesOn lets a second saver take over the folder of a first one.
-func TestSaverGoesOn(t *testing.T) {
+// TestSaverContinues uses the folder of a first saver with a second one.
+func TestSaverContinues(t *testing.T) {
 	dir := t.TempDir()
-	for life := range int64(3) {
+	for saved := range int64(3) {
 		s := newScope()
 		m := newSavedVars(s)
 		saver := train.NewSaver(s, train.SaverOptions{MaxToKeep: 2})
 		sess := session(t, s)
 		run(t, sess, m.init)
-		if _, err := saver.Save(t.Context(), sess, filepath.Join(dir, "ck"), life); err != nil {
+		if _, err := saver.Save(t.Context(), sess, filepath.Join(dir, "ck"), saved); err != nil {
 			t.Fatal(err)
 		}
 		all, err := saver.LastCheckpoints(t.Context())
-		if err != nil || len(all) != min(int(life)+1, 2) {
-			t.Errorf("life %d: %q, %v", life, all, err)
+		if err != nil || len(all) != min(int(saved)+1, 2) {
+			t.Errorf("saver %d: %q, %v", saved, all, err)
 		}
 	}
 }
 
-// TestSaveFails checks that a save that fails leaves what was there, and that the next one clears
-// up.
+// TestSaveFails checks that a failed save keeps the earlier checkpoints, and that the next save
+// succeeds.
 func TestSaveFails(t *testing.T) {
 	dir := t.TempDir()
 	s := newScope()
@@ -293,7 +291,7 @@ func TestSaveFails(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := saver.Save(cancelled, sess, path, 2); err == nil {
-		t.Error("saved without time")
+		t.Error("a save with a cancelled context succeeded")
 	}
 	if got := latestIn(t, dir); got != first {
 		t.Errorf("the latest is %s", got)
@@ -317,7 +315,8 @@ func TestFailedSaveLeavesNoParts(t *testing.T) {
 	sess := session(t, s)
 	run(t, sess, m.init)
 	path := filepath.Join(dir, "ck")
-	if err := os.MkdirAll(checkpoint.IndexFile(path), 0o700); err != nil { // no file can have this name
+	// no file can have this name
+	if err := os.MkdirAll(checkpoint.IndexFile(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := saver.Save(t.Context(), sess, path, train.NoStep); err == nil || strings.Contains(err.Error(), "OOM") {
@@ -328,7 +327,7 @@ func TestFailedSaveLeavesNoParts(t *testing.T) {
 	}
 }
 
-// TestMetaGraph saves, and restores with what stands in the files alone.
+// TestMetaGraph saves a model and restores it from its files alone.
 func TestMetaGraph(t *testing.T) {
 	dir := t.TempDir()
 	s := newScope()

@@ -15,14 +15,14 @@ import (
 type saverBuilder struct {
 	scope   *op.Scope
 	vars    []savedVariable
-	file    op.Output   // to be fed with the prefix of the checkpoint
-	save    op.Output   // to be fetched to save
-	restore *graph.Node // to be run to restore
+	file    op.Output   // string scalar, fed with the prefix
+	save    op.Output   // fetched to save
+	restore *graph.Node // run to restore
 }
 
-// partsOf is how the folder beside a checkpoint is called that tasks write their parts to, and the
-// parts in it.
-const partsOf = "_temp/part"
+// partsSuffix, appended to the prefix of a checkpoint, is the prefix of the parts that tasks write
+// before they are merged: in a folder next to the checkpoint.
+const partsSuffix = "_temp/part"
 
 func (b *saverBuilder) addFilename() {
 	scalar := tensor.MakePartial()
@@ -30,7 +30,7 @@ func (b *saverBuilder) addFilename() {
 	b.file = op.PlaceholderWithDefault(b.scope.Named("Const"), name, scalar)
 }
 
-// addWhole saves and restores all variables on one task.
+// addWhole adds nodes that save and restore all variables on one task.
 func (b *saverBuilder) addWhole() {
 	near := b.scope.WithDevice("/device:CPU:0")
 	saved := b.addSave(near, b.file, b.vars)
@@ -38,10 +38,10 @@ func (b *saverBuilder) addWhole() {
 	b.restore = op.Group(b.scope.Named("restore_all"), b.addRestore(near, b.vars)...)
 }
 
-// addSharded saves and restores the variables of each device there; the last one makes one
-// checkpoint of the parts.
+// addSharded adds nodes that save and restore the variables of each device on that device. The last
+// device merges the parts into one checkpoint.
 func (b *saverBuilder) addSharded() {
-	temp := op.StringJoin(b.scope.WithDevice("/device:CPU:0"), []op.Output{b.file, op.Const(b.scope, partsOf)})
+	temp := op.StringJoin(b.scope.WithDevice("/device:CPU:0"), []op.Output{b.file, op.Const(b.scope, partsSuffix)})
 	devices, byDevice := b.byDevice()
 	shards := op.Const(b.scope.Named("num_shards"), int32(len(devices)))
 	var saves, restores []*graph.Node
@@ -62,7 +62,7 @@ func (b *saverBuilder) addSharded() {
 	b.restore = op.Group(b.scope.Named("restore_all"), restores...)
 }
 
-// byDevice groups variables by the device where their files are written, in order of names.
+// byDevice groups the variables by the device that writes them. The devices are in order of names.
 func (b *saverBuilder) byDevice() (devices []string, vars map[string][]savedVariable) {
 	vars = map[string][]savedVariable{}
 	for _, v := range b.vars {
@@ -76,7 +76,7 @@ func (b *saverBuilder) byDevice() (devices []string, vars map[string][]savedVari
 	return devices, vars
 }
 
-// firstCPU returns CPU device 0 of the task of a device; the device as it is if it is malformed.
+// firstCPU returns CPU device 0 of the task of a device, or the device itself if it is malformed.
 func firstCPU(name string) string {
 	spec, err := device.Parse(name)
 	if err != nil {
@@ -101,7 +101,8 @@ func (b *saverBuilder) addSave(s *op.Scope, file op.Output, vars []savedVariable
 	return op.SaveV2(s, file, op.Const(in.Named("tensor_names"), names), op.Const(in.Named("shape_and_slices"), specs), values)
 }
 
-// addRestore adds one node that reads variables, and assignments where these are.
+// addRestore adds one node that reads variables, and nodes on the devices of the variables that
+// assign the values.
 func (b *saverBuilder) addRestore(s *op.Scope, vars []savedVariable) []*graph.Node {
 	types := make([]tensor.DType, len(vars))
 	for i, v := range vars {
@@ -120,8 +121,7 @@ func (b *saverBuilder) addRestore(s *op.Scope, vars []savedVariable) []*graph.No
 	return assigned
 }
 
-// namesAndSlices returns the names of variables in a checkpoint and, for parts of a variable, which
-// part each is.
+// namesAndSlices returns the names of variables in a checkpoint and the slice that each holds.
 func namesAndSlices(vars []savedVariable) (names, specs []string) {
 	for _, v := range vars {
 		names, specs = append(names, v.name), append(specs, sliceSpec(v))
@@ -129,8 +129,9 @@ func namesAndSlices(vars []savedVariable) (names, specs []string) {
 	return names, specs
 }
 
-// sliceSpec returns which part of the tensor of its name a variable is: the dimensions of the whole
-// and the start and the length of the part in each, "7 2 3,2:0,2"; "" for the whole.
+// sliceSpec returns TensorFlow's notation for the slice of a tensor that a variable holds: the
+// dimensions of the tensor, then the start and length of the slice in each, as in "7 2 3,2:0,2". It
+// is "" for the whole tensor.
 func sliceSpec(v savedVariable) string {
 	if !v.isPart {
 		return ""

@@ -8,24 +8,28 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Scaffold is what a session needs of a graph to initialize, save and restore a model. What is not
-// given is taken from the collection of the graph with that name or else added, when the session is
-// made.
+// Scaffold holds the nodes of a graph that initialize, save and restore a model.
+// [Scaffold.Finalize] sets the fields that are nil or zero.
 type Scaffold struct {
-	// initializes the model; nil for all global variables
+	// initializes the model; default: all global variables
 	InitOp    *graph.Node
 	InitFeeds map[graph.Output]tensor.Tensor                // for InitOp
-	InitFn    func(ctx context.Context, sess Session) error // runs after InitOp
-	// names what is missing before training can begin
+	InitFn    func(ctx context.Context, sess Session) error // runs after InitOp; may be nil
+	// ReadyOp is a string vector with the names of the variables that must be initialized before
+	// training can start. Default: all global and local variables.
 	ReadyOp op.Output
-	// ReadyForLocalInitOp names what is missing before LocalInitOp can run.
+	// ReadyForLocalInitOp is a string vector with the names of the variables that must be
+	// initialized before LocalInitOp can run. Default: all global variables.
 	ReadyForLocalInitOp op.Output
 	LocalInitOp         *graph.Node // initializes local variables and tables, in every process
-	SummaryOp           op.Output   // merges all summaries; the zero Output if there are none
-	Saver               *Saver      // sharded; nil if there is nothing to save
+	// string scalar, all summaries; the zero Output if there are none
+	SummaryOp op.Output
+	// default: the first of the graph, or a sharded one; nil if there are no variables
+	Saver *Saver
 }
 
-// Finalize adds what is missing. Mistakes are those of the scope.
+// Finalize sets the missing fields from the collections of the graph ([InitOps], [ReadyOps] …), or
+// adds nodes and the collections. Build errors are recorded in the scope.
 func (f *Scaffold) Finalize(s *op.Scope) {
 	s = s.WithoutControlDependencies()
 	if f.InitOp == nil {
@@ -52,7 +56,8 @@ func (f *Scaffold) Finalize(s *op.Scope) {
 	}
 }
 
-// firstNode returns the first node in a collection, or else adds what build returns to it.
+// firstNode returns the first node in a collection. If there is none it adds the result of build to
+// the collection.
 func firstNode(s *op.Scope, collection string, build func() *graph.Node) *graph.Node {
 	if nodes := nodesIn(s, collection); len(nodes) > 0 {
 		return nodes[0]
@@ -64,7 +69,8 @@ func firstNode(s *op.Scope, collection string, build func() *graph.Node) *graph.
 	return n
 }
 
-// firstOutput returns the first output in a collection, or else adds what build returns to it.
+// firstOutput returns the first output in a collection. If there is none it adds the result of
+// build to the collection.
 func firstOutput(s *op.Scope, collection string, build func() op.Output) op.Output {
 	if outs := outputsIn(s, collection); len(outs) > 0 {
 		return outs[0]
@@ -76,7 +82,8 @@ func firstOutput(s *op.Scope, collection string, build func() op.Output) op.Outp
 	return o
 }
 
-// firstSaver returns the first saver of the graph, or else adds one if there is something to save.
+// firstSaver returns the first saver of the graph. If there is none but the graph has global
+// variables it adds a saver.
 func firstSaver(s *op.Scope) *Saver {
 	for _, v := range s.Collection(Savers) {
 		if sv, ok := v.(*Saver); ok {

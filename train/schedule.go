@@ -7,18 +7,23 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Schedule says how a learning rate changes as training goes on.
+// Schedule computes a learning rate from the number of steps. The result is used as the Schedule of
+// an optimizer:
+//
+//	rate := train.CosineDecay{Rate: 0.1, Steps: 1000}.At(s, step.Value)
+//	update := train.Minimize(s, &train.GradientDescent{Schedule: rate}, loss, step)
 type Schedule interface {
-	// At adds the rate at a number of steps, a float32 scalar.
+	// At adds the learning rate after a number of steps, an integer scalar. The result is a float32
+	// scalar.
 	At(s *op.Scope, step op.Output) op.Output
 }
 
-// ExponentialDecay multiplies the rate by Factor every so many steps.
+// ExponentialDecay multiplies the rate by Factor every Steps steps: Rate * Factor^(step / Steps).
 type ExponentialDecay struct {
 	Rate      float64 // at the start
 	Steps     float64 // after which the rate is Rate * Factor
 	Factor    float64
-	Staircase bool // change every Steps steps only, not in between
+	Staircase bool // change only every Steps steps
 }
 
 // At implements [Schedule].
@@ -28,12 +33,12 @@ func (d ExponentialDecay) At(s *op.Scope, step op.Output) op.Output {
 	return op.Mul(result, hyper(s, "initial_learning_rate", d.Rate), op.Pow(s, hyper(s, "decay_rate", d.Factor), p))
 }
 
-// NaturalExpDecay is the [ExponentialDecay] with factor exp(-Decay).
+// NaturalExpDecay is [ExponentialDecay] with the factor exp(-Decay).
 type NaturalExpDecay struct {
 	Rate      float64 // at the start
 	Steps     float64 // after which the rate is Rate * exp(-Decay)
 	Decay     float64
-	Staircase bool // change every Steps steps only, not in between
+	Staircase bool // change only every Steps steps
 }
 
 // At implements [Schedule].
@@ -44,9 +49,9 @@ func (d NaturalExpDecay) At(s *op.Scope, step op.Output) op.Output {
 // InverseTimeDecay divides the rate by 1 + Decay * step / Steps.
 type InverseTimeDecay struct {
 	Rate      float64 // at the start
-	Steps     float64
+	Steps     float64 // after which the divisor is 1 + Decay
 	Decay     float64
-	Staircase bool // change every Steps steps only, not in between
+	Staircase bool // change only every Steps steps
 }
 
 // At implements [Schedule].
@@ -57,14 +62,15 @@ func (d InverseTimeDecay) At(s *op.Scope, step op.Output) op.Output {
 	return op.RealDiv(result, hyper(s, "initial_learning_rate", d.Rate), divisor)
 }
 
-// PolynomialDecay goes from Rate to End in so many steps and stays there, or begins again over
-// twice, three times as many.
+// PolynomialDecay changes the rate from Rate to End in Steps steps: (Rate - End) * (1 - step /
+// Steps)^Power + End. After that it stays at End or, with Cycle, repeats the decay over twice,
+// three times … as many steps.
 type PolynomialDecay struct {
 	Rate  float64 // at the start
 	Steps float64
-	End   float64
-	Power float64 // of the part of the way that is left; 0 stands for 1, a straight line
-	Cycle bool    // begin again
+	End   float64 // at the end
+	Power float64 // 1 if 0, which is a straight line
+	Cycle bool    // repeat the decay
 }
 
 // At implements [Schedule].
@@ -85,10 +91,11 @@ func (d PolynomialDecay) At(s *op.Scope, step op.Output) op.Output {
 	return op.AddV2(result, op.Mul(s, op.Sub(s, rate, end), left), end)
 }
 
-// PiecewiseConstant has a value up to and including each boundary, and one more after the last.
+// PiecewiseConstant has the rate Values[i] up to and including the step Boundaries[i], and the last
+// value after that.
 type PiecewiseConstant struct {
-	Boundaries []int64   // steps, growing
-	Values     []float64 // one more than boundaries
+	Boundaries []int64   // steps, in increasing order
+	Values     []float64 // one more than Boundaries
 }
 
 // At implements [Schedule].
@@ -104,12 +111,12 @@ func (d PiecewiseConstant) At(s *op.Scope, step op.Output) op.Output {
 	return op.GatherV2(result, op.Const(s, values), index, op.Const(s, int32(0)))
 }
 
-// CosineDecay goes from Rate to Rate * End along half a wave in so many steps, and stays there
-// (Loshchilov and Hutter, 2016).
+// CosineDecay changes the rate from Rate to Rate * End along half a cosine wave in Steps steps.
+// After that it stays there (Loshchilov and Hutter, 2016).
 type CosineDecay struct {
 	Rate  float64 // at the start
 	Steps float64
-	End   float64 // part of the rate that stays
+	End   float64 // fraction of Rate at the end
 }
 
 // At implements [Schedule].
@@ -120,14 +127,14 @@ func (d CosineDecay) At(s *op.Scope, step op.Output) op.Output {
 	return op.Mul(result, hyper(s, "initial_learning_rate", d.Rate), op.AddV2(s, wave, number(s, d.End)))
 }
 
-// CosineRestarts is the [CosineDecay] that begins again and again, each time longer and lower
-// (Loshchilov and Hutter, 2016).
+// CosineRestarts repeats [CosineDecay] in periods (Loshchilov and Hutter, 2016). From one period to
+// the next the number of steps is multiplied by Longer and the rate at the start by Lower.
 type CosineRestarts struct {
-	Rate   float64 // at the start
-	Steps  float64 // of the first time
-	Longer float64 // ratio of the steps of one time to those before; 0 stands for 2
-	Lower  float64 // ratio of the rates at which they begin; 0 stands for 1
-	End    float64 // part of the rate that stays
+	Rate   float64 // at the start of the first period
+	Steps  float64 // of the first period
+	Longer float64 // 2 if 0
+	Lower  float64 // 1 if 0
+	End    float64 // fraction of Rate that is the lower bound
 }
 
 // At implements [Schedule].
@@ -156,18 +163,19 @@ func (d CosineRestarts) At(s *op.Scope, step op.Output) op.Output {
 	return op.Mul(result, hyper(s, "initial_learning_rate", d.Rate), part)
 }
 
-// LinearCosineDecay falls in a straight line, along which it swings (Bello et al., 2017): the rate
-// is that at the start times (Alpha + line) * wave + Beta.
+// LinearCosineDecay is a linear decay multiplied by a cosine wave (Bello et al., 2017):
+// Rate * ((Alpha + line) * wave + Beta), where line falls from 1 to 0 in Steps steps and wave is
+// (1 + cos(2 * pi * Periods * step / Steps)) / 2.
 type LinearCosineDecay struct {
 	Rate    float64 // at the start
-	Steps   float64 // in which the line reaches zero
-	Periods float64 // of the wave; 0 stands for 0.5
+	Steps   float64
+	Periods float64 // 0.5 if 0
 	Alpha   float64
-	Beta    float64 // 0 stands for 0.001
+	Beta    float64 // 0.001 if 0
 
-	// Noise adds normal noise to the line, whose variance falls as (1 + step) ** -NoiseDecay. Its
-	// seed is the graph's.
-	Noise      float64 // variance at the start; 0 for none
+	// Noise is the initial variance of normal noise that is added to line; 0 for none. The variance
+	// falls as (1 + step)^-NoiseDecay. The seed is that of the graph.
+	Noise      float64
 	NoiseDecay float64
 }
 
@@ -197,7 +205,7 @@ func (d LinearCosineDecay) At(s *op.Scope, step op.Output) op.Output {
 // number adds a float32 constant.
 func number(s *op.Scope, v float64) op.Output { return op.ConstOf(s, tensor.Float32, v) }
 
-// periods returns how often so many steps have passed, whole times only if asked for.
+// periods adds step / steps, rounded down if whole.
 func periods(s *op.Scope, step op.Output, steps float64, whole bool) op.Output {
 	p := op.RealDiv(s, castTo(s, step, tensor.Float32), number(s, steps))
 	if whole {
@@ -206,13 +214,13 @@ func periods(s *op.Scope, step op.Output, steps float64, whole bool) op.Output {
 	return p
 }
 
-// fractionDone returns the part of so many steps that is done, at most one.
+// fractionDone adds step / steps, at most 1.
 func fractionDone(s *op.Scope, step op.Output, steps float64) op.Output {
 	all := number(s, steps)
 	return op.RealDiv(s, op.Minimum(s, castTo(s, step, tensor.Float32), all), all)
 }
 
-// halfWave returns (1 + cos(pi * x)) / 2.
+// halfWave adds (1 + cos(pi * x)) / 2.
 func halfWave(s *op.Scope, x op.Output) op.Output {
 	return op.Mul(s, number(s, 0.5), op.AddV2(s, number(s, 1), op.Cos(s, op.Mul(s, number(s, math.Pi), x))))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// TestSchedules holds rates that TensorFlow computes.
+// TestSchedules compares with rates that TensorFlow computed.
 func TestSchedules(t *testing.T) {
 	steps := []int64{0, 1, 5, 6, 10, 15, 20, 21, 35, 70}
 	for _, tt := range []struct {
@@ -58,7 +58,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// TestNoise checks that noise has the mean and the spread that it is asked to have.
+// TestNoise checks the mean and the standard deviation of the noise.
 func TestNoise(t *testing.T) {
 	s := newScope()
 	s.SetSeed(3)
@@ -77,6 +77,6 @@ func TestNoise(t *testing.T) {
 	}
 	mean := sum / n
 	if spread := math.Sqrt(squares/n - mean*mean); math.Abs(mean-1) > 0.05 || math.Abs(spread-0.2) > 0.03 {
-		t.Errorf("mean and spread are %v and %v, want 1 and 0.2", mean, spread)
+		t.Errorf("mean and standard deviation are %v and %v, want 1 and 0.2", mean, spread)
 	}
 }

@@ -14,31 +14,33 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// SessionManager makes sessions whose model is ready: the chief restores it from a checkpoint or
-// initializes it, and all others wait for that.
+// SessionManager creates sessions whose model is ready: the chief initializes the model or restores
+// it from a checkpoint, and the other workers wait for the chief.
 type SessionManager struct {
-	Target   string
-	Scope    *op.Scope // of the graph, which is complete
-	Scaffold *Scaffold // finalized
-	Options  []weft.Option
+	Target   string        // as for [weft.NewSession]
+	Scope    *op.Scope     // of the complete graph
+	Scaffold *Scaffold     // finalized
+	Options  []weft.Option // of the sessions
 
 	CheckpointDir  string // folder whose latest checkpoint is restored; "" for none
-	CheckpointFile string // prefix of the checkpoint that is restored, in the place of a folder
+	CheckpointFile string // prefix of the checkpoint to restore; overrides CheckpointDir
 
-	// RecoveryWait is the longest pause between two looks at whether the chief has made the model
-	// ready; a second if 0.
+	// RecoveryWait is the longest pause between two checks whether the chief has initialized the
+	// model; 1 s if 0.
 	RecoveryWait time.Duration
 	Logger       *slog.Logger // slog.Default() if nil
 }
 
 const (
-	firstWait    = 20 * time.Millisecond
+	// the first pause between checks; each later one is twice as long
+	firstWait = 20 * time.Millisecond
+	// the longest pause; a check costs the cluster a session and a step
 	recoveryWait = time.Second
 )
 
 func (m *SessionManager) logger() *slog.Logger {
 	if m.Logger == nil {
-		return slog.Default() //nolint:forbidigo // nobody has passed one in
+		return slog.Default() //nolint:forbidigo // the caller has passed none
 	}
 	return m.Logger
 }
@@ -51,15 +53,17 @@ func (m *SessionManager) session() (*weft.Session, error) {
 	return weft.NewSession(m.Target, g, append([]weft.Option{weft.WithLogger(m.logger())}, m.Options...)...)
 }
 
-// PrepareSession returns a session for the chief: it restores the model from a checkpoint or else
-// initializes it, and then initializes what is local. The caller closes the session.
+// PrepareSession returns a session for the chief. It restores the model from a checkpoint, or
+// initializes it if there is none, and then initializes the local variables and tables. The error
+// has the code NotFound if the state file of CheckpointDir names a checkpoint that does not exist,
+// and FailedPrecondition if variables are still not initialized. The caller closes the session.
 func (m *SessionManager) PrepareSession(ctx context.Context) (*weft.Session, error) {
 	sess, err := m.session()
 	if err != nil {
 		return nil, err
 	}
 	if err := m.prepare(ctx, sess); err != nil {
-		_ = sess.Close() // err says what is wrong
+		_ = sess.Close() // err is the cause
 		return nil, err
 	}
 	return sess, nil
@@ -119,8 +123,8 @@ func (m *SessionManager) initialize(ctx context.Context, sess *weft.Session) err
 	return nil
 }
 
-// initializeLocal initializes what belongs to this process once the rest is ready, and returns what
-// is missing.
+// initializeLocal initializes the local variables and tables if the global variables are
+// initialized, and otherwise returns the names of those that are not.
 func (m *SessionManager) initializeLocal(ctx context.Context, sess *weft.Session) (missing string, err error) {
 	if m.Scaffold.LocalInitOp == nil {
 		return "", nil
@@ -132,7 +136,7 @@ func (m *SessionManager) initializeLocal(ctx context.Context, sess *weft.Session
 	return "", err
 }
 
-// notReady returns the names of what is not initialized, "" for nothing.
+// notReady returns the names of the variables that are not initialized, "" for none.
 func notReady(ctx context.Context, sess Session, ready op.Output) (string, error) {
 	if ready.Node == nil {
 		return "", nil
@@ -153,7 +157,7 @@ func (m *SessionManager) WaitForSession(ctx context.Context) (*weft.Session, err
 	defer waiting.stop()
 	pause, logged := firstWait, ""
 	for {
-		sess, missing, err := m.look(ctx)
+		sess, missing, err := m.attempt(ctx)
 		if sess != nil || err != nil {
 			return sess, err
 		}
@@ -173,9 +177,9 @@ func (m *SessionManager) WaitForSession(ctx context.Context) (*weft.Session, err
 	}
 }
 
-// look returns a session if the model is ready, and otherwise what is missing: names of variables,
-// or the error of a task that was lost and may come back.
-func (m *SessionManager) look(ctx context.Context) (*weft.Session, string, error) {
+// attempt returns a session if the model is ready, and otherwise what is missing: names of
+// variables, or the error of a task that was lost and may come back.
+func (m *SessionManager) attempt(ctx context.Context) (*weft.Session, string, error) {
 	sess, err := m.session()
 	if err != nil {
 		return nil, "", err
@@ -187,20 +191,20 @@ func (m *SessionManager) look(ctx context.Context) (*weft.Session, string, error
 	if err == nil && missing == "" {
 		return sess, "", nil
 	}
-	_ = sess.Close() // the next one starts over
+	_ = sess.Close() // the next attempt opens a new session
 	if isPreemption(err) && ctx.Err() == nil {
 		return nil, err.Error(), nil
 	}
 	return nil, abbreviate(missing), err
 }
 
-// isPreemption reports whether an error means that tasks were lost, which may come back.
+// isPreemption reports whether an error means that a task was lost. It may be restarted.
 func isPreemption(err error) bool {
 	code := status.CodeOf(err)
 	return err != nil && (code == status.Aborted || code == status.Unavailable)
 }
 
-// sleep waits for a while, or until ctx ends, which is an error.
+// sleep waits for d. It returns the cause if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

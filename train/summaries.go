@@ -4,8 +4,8 @@ import (
 	"github.com/weft-ml/weft/op"
 )
 
-// ScalarSummary adds a serialized summary with the value of a scalar under a tag, in the collection
-// [Summaries].
+// ScalarSummary adds a summary of a scalar, of any real type, to the graph and to the collection
+// [Summaries]. The result is a string scalar: a serialized tensorflow.Summary.
 func ScalarSummary(s *op.Scope, tag string, value op.Output) op.Output {
 	inner, result := s.Composite(tag)
 	out := op.ScalarSummary(result, op.Const(inner.Named("tags"), tag), value)
@@ -13,8 +13,9 @@ func ScalarSummary(s *op.Scope, tag string, value op.Output) op.Output {
 	return out
 }
 
-// HistogramSummary adds a serialized summary with a histogram of values under a tag, in the
-// collection [Summaries].
+// HistogramSummary adds a summary with a histogram of values, of any shape and real type, to the
+// graph and to the collection [Summaries]. The result is a string scalar: a serialized
+// tensorflow.Summary.
 func HistogramSummary(s *op.Scope, tag string, values op.Output) op.Output {
 	inner, result := s.Composite(tag)
 	out := op.HistogramSummary(result, op.Const(inner.Named("tag"), tag), values)
@@ -22,8 +23,8 @@ func HistogramSummary(s *op.Scope, tag string, values op.Output) op.Output {
 	return out
 }
 
-// MergeAllSummaries adds one summary of all that are in the collection [Summaries]; the zero Output
-// if there are none.
+// MergeAllSummaries adds the merge of all summaries in the collection [Summaries], a string scalar.
+// It returns the zero Output if there are none.
 func MergeAllSummaries(s *op.Scope) op.Output {
 	outs := outputsIn(s, Summaries)
 	if len(outs) == 0 {

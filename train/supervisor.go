@@ -14,30 +14,31 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// SupervisorOptions say what a [Supervisor] does.
+// SupervisorOptions configure a [Supervisor].
 type SupervisorOptions struct {
 	IsChief  bool      // initialize or restore the model, save it and write summaries
-	Scaffold *Scaffold // what is not given is added
-	// GlobalStep counts the steps; nil for the one that the graph has, if it has one.
+	Scaffold *Scaffold // missing fields are added to it
+	// GlobalStep counts the steps; nil for the global step of the graph, if it has one.
 	GlobalStep *Variable
-	// LogDir is where the chief saves checkpoints, finds the one to go on from and writes
-	// summaries; "" for nowhere.
+	// LogDir is the folder where the chief writes checkpoints and summaries, and whose latest
+	// checkpoint it restores; "" for none.
 	LogDir             string
 	CheckpointBasename string        // "model.ckpt" if empty
 	SaveModelEvery     time.Duration // 10 minutes if 0; negative for never
 	SaveSummariesEvery time.Duration // 2 minutes if 0; negative for never
-	// longest pause between two looks at whether the model is ready; a second if 0
+	// RecoveryWait is the longest pause between two checks whether the chief has initialized the
+	// model; 1 s if 0.
 	RecoveryWait   time.Duration
-	StopGrace      time.Duration // how long goroutines have to end after a stop; 2 minutes if 0
+	StopGrace      time.Duration // time that goroutines have to end after a stop; 2 minutes if 0
 	SessionOptions []weft.Option
-	Logger         *slog.Logger // nil for nowhere
+	Logger         *slog.Logger // slog.Default() if nil
 }
 
 const defaultSummariesEvery = 2 * time.Minute
 
-// Supervisor is the older way to train that survives restarts: it prepares a session, and saves
-// checkpoints and writes summaries in goroutines beside the caller's loop. New programs use
-// [MonitoredTrainingSession], which also recovers from the loss of tasks.
+// Supervisor prepares a session, and saves checkpoints and writes summaries in goroutines that run
+// next to the caller's training loop. New programs use [MonitoredTrainingSession], which also
+// recovers from the loss of tasks.
 //
 //	sv, err := train.NewSupervisor(s, train.SupervisorOptions{IsChief: task == 0, LogDir: dir})
 //	…
@@ -55,7 +56,9 @@ type Supervisor struct {
 	writer  *summary.Writer // nil for none
 }
 
-// NewSupervisor completes the graph of a scope, to which nobody may add later.
+// NewSupervisor returns a supervisor for the graph of a scope. It completes the graph, which must
+// not change later, and opens the event file of the chief. It returns the build errors of the
+// scope.
 func NewSupervisor(s *op.Scope, o SupervisorOptions) (*Supervisor, error) {
 	if o.Scaffold == nil {
 		o.Scaffold = &Scaffold{}
@@ -102,8 +105,9 @@ func (o *SupervisorOptions) setDefaults(s *op.Scope) {
 }
 
 // PrepareOrWaitForSession returns a session whose model is ready: the chief restores or initializes
-// it, all others wait. It starts the queue runners and, on the chief, the goroutines that save and
-// summarize. The caller calls [Supervisor.Close] and then closes the session.
+// the model, the other workers wait for the chief. It starts the queue runners and, on the chief,
+// the goroutines that save checkpoints and write summaries. The caller calls [Supervisor.Close] and
+// then closes the session.
 func (sv *Supervisor) PrepareOrWaitForSession(ctx context.Context, master string) (*weft.Session, error) {
 	sv.manager.Target, sv.manager.Options = master, sv.options.SessionOptions
 	ready := sv.manager.WaitForSession
@@ -125,7 +129,7 @@ func (sv *Supervisor) PrepareOrWaitForSession(ctx context.Context, master string
 	return sess, nil
 }
 
-// startServices starts the goroutines of the chief.
+// startServices starts the goroutines that save checkpoints and write summaries.
 func (sv *Supervisor) startServices(sess Session) {
 	if sv.options.SaveSummariesEvery > 0 {
 		if sum := sv.options.Scaffold.SummaryOp; sum.Node != nil {
@@ -144,7 +148,7 @@ func (sv *Supervisor) startServices(sess Session) {
 	}
 }
 
-// globalStep returns the present step; [NoStep] if the graph does not count them.
+// globalStep returns the current global step, or [NoStep] if the graph has none.
 func (sv *Supervisor) globalStep(ctx context.Context, sess Session) (int64, error) {
 	if sv.options.GlobalStep == nil {
 		return NoStep, nil
@@ -152,7 +156,7 @@ func (sv *Supervisor) globalStep(ctx context.Context, sess Session) (int64, erro
 	return readStep(ctx, sess, sv.options.GlobalStep)
 }
 
-// Save saves a checkpoint now and returns its prefix.
+// Save saves a checkpoint and returns its prefix.
 func (sv *Supervisor) Save(ctx context.Context, sess Session) (string, error) {
 	at, err := sv.globalStep(ctx, sess)
 	if err != nil {
@@ -173,7 +177,9 @@ func (sv *Supervisor) summarize(ctx context.Context, sess Session, sum op.Output
 	return sv.SummaryComputed(ctx, sess, &out[0])
 }
 
-// SummaryComputed writes a serialized summary that the caller has fetched.
+// SummaryComputed writes a summary that the caller has fetched: a string tensor of serialized
+// tensorflow.Summary messages. The error has the code FailedPrecondition if this is not the chief
+// or there is no LogDir.
 func (sv *Supervisor) SummaryComputed(ctx context.Context, sess Session, serialized *tensor.Tensor) error {
 	if sv.writer == nil {
 		return status.FailedPreconditionf("Writing a summary requires a summary writer.")
@@ -197,8 +203,8 @@ func (sv *Supervisor) countSteps(ctx context.Context, sess Session, rate *trigge
 	return sv.writer.Add(at, summary.Value{Tag: stepRateTag, Data: float32(float64(steps) / took.Seconds())})
 }
 
-// Loop calls f now and then again after each interval, in a goroutine, until the supervisor stops.
-// An error of f stops it.
+// Loop starts a goroutine that calls f at once and then after each interval, until the supervisor
+// stops. An error of f stops the supervisor.
 func (sv *Supervisor) Loop(every time.Duration, f func(ctx context.Context) error) {
 	sv.coord.Go(func(ctx context.Context) error {
 		ticker := time.NewTicker(every)
@@ -206,7 +212,7 @@ func (sv *Supervisor) Loop(every time.Duration, f func(ctx context.Context) erro
 		for {
 			if err := f(ctx); err != nil {
 				if ctx.Err() != nil {
-					return nil // it was stopped meanwhile
+					return nil // the supervisor has stopped
 				}
 				return err
 			}
@@ -223,16 +229,15 @@ func (sv *Supervisor) Loop(every time.Duration, f func(ctx context.Context) erro
 // session has ended.
 func (sv *Supervisor) ShouldStop() bool { return sv.coord != nil && sv.coord.ShouldStop() }
 
-// WaitForStop waits until the supervisor should stop, and reports whether that was before ctx
-// ended.
+// WaitForStop waits until a stop is requested. It returns false if ctx ends first.
 func (sv *Supervisor) WaitForStop(ctx context.Context) bool { return sv.coord.WaitForStop(ctx) }
 
-// RequestStop asks for a stop, because of an error if there is one.
+// RequestStop requests a stop. A non-nil err is the reason, which [Supervisor.Close] returns.
 func (sv *Supervisor) RequestStop(err error) { sv.coord.RequestStop(err) }
 
 // Close stops the goroutines, waits up to [SupervisorOptions.StopGrace] until they have ended, and
-// closes the event file. It returns the error that stopped the goroutines, if there was one. It does
-// not close the session. It may be called more than once.
+// closes the event file. It returns the error that stopped the goroutines, if there was one. It
+// does not close the session. It may be called more than once.
 func (sv *Supervisor) Close() error {
 	var errs []error
 	if sv.coord != nil {
@@ -248,8 +253,9 @@ func (sv *Supervisor) Close() error {
 	return errors.Join(errs...)
 }
 
-// ManagedSession prepares a session, calls f with it, stops and closes the session. It returns the
-// first error, in which the end of the input (OutOfRange) is none.
+// ManagedSession prepares a session, calls f with it, and closes the supervisor and the session. It
+// returns the first error. An error with the code OutOfRange means the end of the input and is not
+// returned.
 func (sv *Supervisor) ManagedSession(ctx context.Context, master string, f func(ctx context.Context, sess *weft.Session) error) error {
 	sess, err := sv.PrepareOrWaitForSession(ctx, master)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// TestSupervisor trains in two lives, and looks at what the first has left.
+// TestSupervisor trains in two runs, and checks the files of both.
 func TestSupervisor(t *testing.T) {
 	dir := t.TempDir()
-	for life := range int64(2) {
+	for run := range int64(2) {
 		s := newScope()
 		step := train.GlobalStep(s)
 		w := train.NewVariable(s, "w", tensor.Shape{}, tensor.Float32, train.Zeros)
@@ -33,8 +33,8 @@ func TestSupervisor(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if got := tensor.Value[int64](&out[0]); got != 3*life {
-				t.Errorf("life %d begins at step %d", life, got)
+			if got := tensor.Value[int64](&out[0]); got != 3*run {
+				t.Errorf("run %d starts at step %d", run, got)
 			}
 			for range 3 {
 				if _, err := sess.Run(ctx, nil, nil, []*graph.Node{add}); err != nil {
@@ -42,7 +42,7 @@ func TestSupervisor(t *testing.T) {
 				}
 			}
 			if sv.ShouldStop() {
-				t.Error("it stops by itself")
+				t.Error("the supervisor has stopped")
 			}
 			_, err = sv.Save(ctx, sess)
 			return err
@@ -60,8 +60,8 @@ func TestSupervisor(t *testing.T) {
 	}
 }
 
-// TestSupervisorStops returns the error of the caller or of a goroutine, and the end of the input
-// as none.
+// TestSupervisorStops checks that the error of the caller or of a goroutine is returned, and that
+// the end of the input is not.
 func TestSupervisorStops(t *testing.T) {
 	s := newScope()
 	q := op.FIFOQueueV2(s, []tensor.DType{tensor.Float32})

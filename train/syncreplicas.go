@@ -10,49 +10,52 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// SyncReplicasOptimizer lets replicas of a model, each with a graph and a client of its own, train
-// in step: the gradients of ReplicasToAggregate steps are averaged and applied at once, and those
-// that were computed from older variables are left out (Chen et al., 2016).
+// SyncReplicasOptimizer trains replicas of a model synchronously. Each replica has a graph and a
+// client of its own. The gradients of ReplicasToAggregate replicas are averaged and applied
+// together, and stale gradients, which were computed with older values of the variables, are
+// dropped (Chen et al., 2016).
 //
-// Each replica adds its gradients to accumulators beside the variables and then waits for a token.
-// The chief, in a goroutine of its own, takes the averages from the accumulators, applies them and
-// puts a token with the new step into a queue for each replica. Every worker gives the hook of
-// [SyncReplicasOptimizer.MakeSessionRunHook] to its monitored session. The operations and their
-// shared names are TensorFlow's, so that workers of both can train one model.
+// Each replica adds its gradients to accumulators on the devices of the variables and then waits
+// for a token. A goroutine of the chief takes the averages from the accumulators, applies them, and
+// puts a token with the new global step into a queue for each replica. Every worker passes the hook
+// of [SyncReplicasOptimizer.MakeSessionRunHook] to its monitored session. The operations and their
+// shared names are TensorFlow's, so workers of Weft and TensorFlow can train one model together.
 type SyncReplicasOptimizer struct {
-	Optimizer           Optimizer // how the averages are applied
-	ReplicasToAggregate int       // gradients that are averaged
-	// workers; more than ReplicasToAggregate are backups, fewer make several steps each
+	Optimizer           Optimizer // applies the averages
+	ReplicasToAggregate int       // number of gradients in an average
+	// TotalNumReplicas is the number of workers. Workers beyond ReplicasToAggregate are backups. If
+	// there are fewer workers, each computes several gradients for an average.
 	TotalNumReplicas int
-	// VariableAverages keeps running means of variables, which are updated after each step; nil for
+	// VariableAverages maintains averages of variables, which are updated after each step; nil for
 	// none.
 	VariableAverages *MovingAverages
 
-	scope     *op.Scope
-	step      *Variable
-	localStep *Variable // the step whose variables the gradients of this worker are computed from
-	queue     op.Output // of tokens
-	localInit *graph.Node
-	chiefInit *graph.Node
-	ready     op.Output // names what must be initialized before localInit and chiefInit
-	runner    *QueueRunner
+	scope *op.Scope
+	step  *Variable
+	// global step of the variables that this worker's gradients are computed from
+	localStep *Variable
+	queue     op.Output    // queue of tokens
+	localInit *graph.Node  // initializes localStep
+	chiefInit *graph.Node  // initializes localStep and the accumulators
+	ready     op.Output    // names of uninitialized variables that localInit and chiefInit need
+	runner    *QueueRunner // of the chief's steps
 }
 
-// NewSyncReplicasOptimizer returns an optimizer that averages the gradients of so many steps, of so
-// many workers in all.
+// NewSyncReplicasOptimizer returns an optimizer that averages replicasToAggregate gradients, of
+// totalNumReplicas workers.
 func NewSyncReplicasOptimizer(opt Optimizer, replicasToAggregate, totalNumReplicas int) *SyncReplicasOptimizer {
 	return &SyncReplicasOptimizer{Optimizer: opt, ReplicasToAggregate: replicasToAggregate, TotalNumReplicas: totalNumReplicas}
 }
 
-// Minimize adds the gradients of loss with respect to all trainable variables and hands them to
+// Minimize adds the gradients of loss with respect to all trainable variables and passes them to
 // [SyncReplicasOptimizer.ApplyGradients].
 func (o *SyncReplicasOptimizer) Minimize(s *op.Scope, loss op.Output, step *Variable) *graph.Node {
 	return o.ApplyGradients(s, ComputeGradients(s, loss), step)
 }
 
-// ApplyGradients adds what a worker and the chief do with the gradients, which are those of one
-// worker, and returns the node that a worker runs for one step of training. The global step must be
-// given. It is called once for a graph.
+// ApplyGradients adds the nodes with which a worker and the chief handle the gradients of one
+// worker. It returns the node that a worker runs in each training step, or nil after a build error.
+// step, the global step, must not be nil. ApplyGradients may be called once.
 func (o *SyncReplicasOptimizer) ApplyGradients(s *op.Scope, grads []GradientVariable, step *Variable) *graph.Node {
 	switch {
 	case s.Err() != nil:
@@ -61,14 +64,14 @@ func (o *SyncReplicasOptimizer) ApplyGradients(s *op.Scope, grads []GradientVari
 		s.Fail(status.InvalidArgumentf("Global step is required to check staleness"))
 		return nil
 	case o.step != nil:
-		s.Fail(status.FailedPreconditionf("train: gradients were given to this SyncReplicasOptimizer before"))
+		s.Fail(status.FailedPreconditionf("train: ApplyGradients of this SyncReplicasOptimizer was called before"))
 		return nil
 	case o.ReplicasToAggregate < 1 || o.TotalNumReplicas < 1:
-		s.Fail(status.InvalidArgumentf("train: SyncReplicasOptimizer averages %d gradients of %d replicas", o.ReplicasToAggregate, o.TotalNumReplicas))
+		s.Fail(status.InvalidArgumentf("train: SyncReplicasOptimizer cannot average %d gradients of %d replicas", o.ReplicasToAggregate, o.TotalNumReplicas))
 		return nil
 	}
 	o.scope, o.step = s.WithoutControlDependencies(), step
-	anchor := op.NoOp(o.scope) // is where the worker is
+	anchor := op.NoOp(o.scope) // has the device of the worker
 	o.localStep = NewVariable(o.scope.ColocateWith(anchor), "sync_rep_local_step", tensor.Shape{}, step.DType, Zeros, Local())
 	o.localInit = o.localStep.Assign(o.scope, step.Value)
 	o.ready = reportUninitialized(o.scope, Variables(s, GlobalVariables))
@@ -81,15 +84,15 @@ func (o *SyncReplicasOptimizer) ApplyGradients(s *op.Scope, grads []GradientVari
 	return o.addSteps(accs)
 }
 
-// accumulators are what the gradients of a graph go through.
+// accumulators are the accumulators of a graph, one for each gradient.
 type accumulators struct {
-	applied  []*graph.Node      // a worker has added its gradients
-	averages []GradientVariable // what the chief takes
+	applied  []*graph.Node      // add the worker's gradients
+	averages []GradientVariable // taken by the chief
 	handles  []op.Output
-	devices  []string
+	devices  []string // of handles
 }
 
-// accumulate adds an accumulator beside each variable.
+// accumulate adds an accumulator on the device of each variable that has a gradient.
 func (o *SyncReplicasOptimizer) accumulate(s *op.Scope, grads []GradientVariable) *accumulators {
 	accs := &accumulators{}
 	for _, g := range grads {
@@ -108,7 +111,7 @@ func (o *SyncReplicasOptimizer) accumulate(s *op.Scope, grads []GradientVariable
 	return accs
 }
 
-// onDevice returns a scope on the device that another node asks for.
+// onDevice returns a scope with a device, or s if dev is empty.
 func onDevice(s *op.Scope, dev string) *op.Scope {
 	if dev == "" {
 		return s
@@ -144,7 +147,7 @@ func (a *accumulators) addSparse(s *op.Scope, g GradientVariable, name string, o
 
 func asInt64(s *op.Scope, x op.Output) op.Output { return castTo(s, x, tensor.Int64) }
 
-// noInt64s adds an empty vector.
+// noInt64s adds an empty int64 vector.
 func noInt64s(s *op.Scope) op.Output {
 	t, err := tensor.FromSlice(tensor.Shape{0}, []int64{})
 	if err != nil {
@@ -154,7 +157,7 @@ func noInt64s(s *op.Scope) op.Output {
 	return op.Const(s, t)
 }
 
-// addSteps adds the step of a worker, which it returns, and that of the chief.
+// addSteps adds the step of the chief and the step of a worker, and returns the latter.
 func (o *SyncReplicasOptimizer) addSteps(accs *accumulators) *graph.Node {
 	near := onDevice(o.scope, o.step.Handle.Node.Device)
 	update := ApplyGradients(near, o.Optimizer, accs.averages, o.step)
@@ -184,19 +187,20 @@ func (o *SyncReplicasOptimizer) addSteps(accs *accumulators) *graph.Node {
 	return step
 }
 
-// enqueueTokens adds a node that puts n tokens with the value of the global step into the queue.
+// enqueueTokens adds a node that puts n tokens with the current global step into the queue.
 func (o *SyncReplicasOptimizer) enqueueTokens(s *op.Scope, n int) *graph.Node {
 	tokens := op.Fill(s, op.Const(s, []int32{int32(n)}), o.step.Read(s))
 	return op.QueueEnqueueManyV2(s.Named("sync_token_q_EnqueueMany"), o.queue, []op.Output{tokens})
 }
 
-// ChiefQueueRunner returns the runner of the chief's steps; nil before ApplyGradients. The hook
-// starts it.
+// ChiefQueueRunner returns the queue runner that runs the chief's steps, or nil before
+// [SyncReplicasOptimizer.ApplyGradients]. The hook of the chief starts it.
 func (o *SyncReplicasOptimizer) ChiefQueueRunner() *QueueRunner { return o.runner }
 
-// InitTokensOp adds a node that gives the workers so many tokens to begin with, which the chief
-// runs once; ReplicasToAggregate if n is negative. With fewer workers than gradients to average, at
-// least the difference is needed. The hook runs it.
+// InitTokensOp adds a node that puts n initial tokens into the queue, or ReplicasToAggregate tokens
+// if n is negative. The chief runs the node once; its hook does so. n must be at least
+// ReplicasToAggregate - TotalNumReplicas (InvalidArgument). It must be called after
+// [SyncReplicasOptimizer.ApplyGradients] (FailedPrecondition).
 func (o *SyncReplicasOptimizer) InitTokensOp(n int) (*graph.Node, error) {
 	if o.runner == nil {
 		return nil, status.FailedPreconditionf("get_init_tokens_op() should be called after apply_gradients().")
@@ -214,26 +218,26 @@ func (o *SyncReplicasOptimizer) InitTokensOp(n int) (*graph.Node, error) {
 	return o.enqueueTokens(onDevice(o.scope, o.step.Handle.Node.Device), n), nil
 }
 
-// MakeSessionRunHook returns the hook that a worker's monitored session needs. On the chief it
-// initializes the accumulators, gives the workers their first tokens and runs the chief's steps.
+// MakeSessionRunHook returns the hook for the monitored session of a worker. The hook of the chief
+// initializes the accumulators, puts the initial tokens into the queue and runs the chief's steps.
 func (o *SyncReplicasOptimizer) MakeSessionRunHook(isChief bool) SessionRunHook {
 	return o.MakeSessionRunHookWithTokens(isChief, -1)
 }
 
-// MakeSessionRunHookWithTokens is MakeSessionRunHook with a number of first tokens (see
-// [SyncReplicasOptimizer.InitTokensOp]).
+// MakeSessionRunHookWithTokens is [SyncReplicasOptimizer.MakeSessionRunHook] with the number of
+// initial tokens, as in [SyncReplicasOptimizer.InitTokensOp].
 func (o *SyncReplicasOptimizer) MakeSessionRunHookWithTokens(isChief bool, tokens int) SessionRunHook {
 	return &syncReplicasHook{opt: o, chief: isChief, tokens: tokens}
 }
 
-// syncReplicasHook initializes what replicas in step need.
+// syncReplicasHook initializes the state of synchronous training.
 type syncReplicasHook struct {
 	BaseHook
 	opt    *SyncReplicasOptimizer
 	chief  bool
-	tokens int
-	first  *graph.Node // gives the first tokens; nil for all but the chief
-	leave  *graph.Node // gives a token back; nil for the chief, who closes the queue
+	tokens int         // initial tokens
+	first  *graph.Node // puts the initial tokens into the queue; nil unless chief
+	leave  *graph.Node // puts one token into the queue; nil for the chief, which closes the queue
 }
 
 // Begin implements [SessionRunHook].
@@ -271,11 +275,11 @@ func (h *syncReplicasHook) AfterCreateSession(ctx context.Context, sess Session,
 	return nil
 }
 
-// End implements [SessionRunHook]. A worker that leaves gives a token to those who stay: the one it
-// has taken last may have been that of another, who would wait for ever.
+// End implements [SessionRunHook]. A worker that leaves puts a token into the queue. The token that
+// it has taken last may have been meant for another worker, which would otherwise wait forever.
 func (h *syncReplicasHook) End(ctx context.Context, sess Session) error {
 	if h.leave != nil {
-		// if the queue is closed or gone, nobody waits for it
+		// if the queue is closed or gone, no worker waits for it
 		_, _ = sess.Run(ctx, nil, nil, []*graph.Node{h.leave})
 	}
 	return nil

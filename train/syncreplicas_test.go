@@ -14,7 +14,7 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// replica is what one worker of a model with a dense and a sparse gradient has.
+// replica is one worker of a model with a dense and a sparse gradient.
 type replica struct {
 	scope  *op.Scope
 	x      op.Output
@@ -38,8 +38,7 @@ func newReplica(task, aggregate, total int, opts ...train.VariableOption) *repli
 	return r
 }
 
-// work trains one worker, whose gradients are x, and returns the values of the variables at its
-// end.
+// work trains one worker, whose gradients are x, and returns the final values of the variables.
 func (r *replica) work(ctx context.Context, cl *server.Cluster, task int, x float32, last int64) ([]tensor.Tensor, error) {
 	final := &train.FinalOpsHook{Fetches: []op.Output{r.w.Value, r.table.Value, train.GlobalStep(r.scope).Value}}
 	sess, err := train.MonitoredTrainingSession(ctx, r.scope, train.TrainingOptions{
@@ -56,8 +55,8 @@ func (r *replica) work(ctx context.Context, cl *server.Cluster, task int, x floa
 	return final.Values(), err
 }
 
-// TestSyncReplicas trains two workers in step: the variables move by the mean of two gradients in
-// each, whoever of the two they come from.
+// TestSyncReplicas trains two workers synchronously: each step applies the mean of two gradients,
+// of either worker.
 func TestSyncReplicas(t *testing.T) {
 	const last = 10
 	for name, opts := range map[string][]train.VariableOption{"reference": nil, "resource": {train.Resource()}} {
@@ -73,7 +72,7 @@ func TestSyncReplicas(t *testing.T) {
 					}
 					step := tensor.Value[int64](&out[2])
 					w, table := tensor.Value[float32](&out[0]), tensor.Values[float32](&out[1])
-					// The chief's goroutine may be a step ahead of what is read with the step.
+					// The chief's goroutine may be one step ahead of the values that are read.
 					if moved := float64(-w); step < last || math.Abs(moved-float64(step)) > 1 {
 						t.Errorf("worker %d: after %d steps w is %v", task, step, w)
 					}
@@ -87,7 +86,7 @@ func TestSyncReplicas(t *testing.T) {
 	}
 }
 
-// TestSyncReplicasFewerWorkers lets one worker make both of the steps that are averaged.
+// TestSyncReplicasFewerWorkers averages two gradients of one worker.
 func TestSyncReplicasFewerWorkers(t *testing.T) {
 	cl := startCluster(t, map[string]int{"ps": 1, "worker": 1})
 	out, err := newReplica(0, 2, 1).work(t.Context(), cl, 0, 2, 5)
@@ -104,19 +103,19 @@ func TestSyncReplicasMistakes(t *testing.T) {
 	w := train.NewVariable(s, "w", tensor.Shape{}, tensor.Float32, train.Zeros)
 	loss := op.Square(s, w.Value)
 	if train.NewSyncReplicasOptimizer(train.NewAdam(1), 1, 1).Minimize(s, loss, nil); s.Err() == nil {
-		t.Error("it needs a global step")
+		t.Error("no error without a global step")
 	}
 	s = newScope()
 	o := train.NewSyncReplicasOptimizer(train.NewAdam(1), 4, 2)
 	if _, err := o.InitTokensOp(4); err == nil {
-		t.Error("there is no queue yet")
+		t.Error("no error before the queue exists")
 	}
 	w = train.NewVariable(s, "w", tensor.Shape{}, tensor.Float32, train.Zeros)
 	o.Minimize(s, op.Square(s, w.Value), train.GlobalStep(s))
 	if _, err := o.InitTokensOp(1); err == nil {
-		t.Error("one token is not enough")
+		t.Error("no error for too few tokens")
 	}
 	if o.Minimize(s, op.Square(s, w.Value), train.GlobalStep(s)); s.Err() == nil {
-		t.Error("it was used twice")
+		t.Error("no error for a second use")
 	}
 }

@@ -2,15 +2,15 @@ package train
 
 import "time"
 
-// trigger says when something is due again: after so many steps, or after so much time.
+// A trigger decides when a periodic action is due: after a number of steps or after some time.
 type trigger struct {
-	steps int64 // 0 for never
-	every time.Duration
+	steps int64         // between two actions; 0 for no limit
+	every time.Duration // between two actions; 0 for no limit
 	now   func() time.Time
 
-	fired bool // at least once
-	step  int64
-	at    time.Time
+	fired bool      // at least once
+	step  int64     // of the last action
+	at    time.Time // of the last action
 }
 
 func newTrigger(steps int64, every time.Duration, now func() time.Time) trigger {
@@ -20,7 +20,7 @@ func newTrigger(steps int64, every time.Duration, now func() time.Time) trigger 
 	return trigger{steps: steps, every: every, now: now}
 }
 
-// due reports whether it is time at a step; the first time is always.
+// due reports whether the action is due at a step. The first action always is.
 func (t *trigger) due(step int64) bool {
 	switch {
 	case !t.fired:
@@ -31,7 +31,7 @@ func (t *trigger) due(step int64) bool {
 	return t.steps > 0 && step >= t.step+t.steps || t.every > 0 && !t.now().Before(t.at.Add(t.every))
 }
 
-// fire notes that it was done at a step, and returns what has passed since the time before; zero
+// fire records the action at a step. It returns the steps and the time since the last action; zero
 // for the first.
 func (t *trigger) fire(step int64) (steps int64, took time.Duration) {
 	now := t.now()

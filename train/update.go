@@ -8,27 +8,27 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// kernelUpdater updates variables by one operation each, which TensorFlow has in four forms: ApplyX
-// for references to variables and ResourceApplyX for handles, SparseApplyX and ResourceSparseApplyX
-// for rows. Their arguments go by name.
+// A kernelUpdater updates each variable with one operation. TensorFlow has four forms of each:
+// ApplyX and SparseApplyX for dense and sparse gradients of reference variables, ResourceApplyX and
+// ResourceSparseApplyX for those of resource variables. Arguments are matched by name.
 type kernelUpdater struct {
 	kernel string // X
 	attrs  opdef.Attrs
-	slots  map[string]slots     // argument → the variable beside each variable
-	values map[string]op.Output // argument → what all updates share
+	slots  map[string]slots     // argument → slots of the variables
+	values map[string]op.Output // argument → value that all updates share
 }
 
-// slots are the variables of one kind that an optimizer keeps beside variables.
+// slots maps variables to their slots of one kind.
 type slots map[*Variable]*Variable
 
-// A slotKind is a kind of variable that an optimizer keeps beside each variable.
+// A slotKind is a kind of slot: a variable that an optimizer keeps for each variable.
 type slotKind struct {
 	arg  string // of the operation
 	init Initializer
 }
 
-// newSlots makes a slot of each kind beside each variable, variable by variable: kinds after the
-// first have numbered names.
+// newSlots adds a slot of each kind for each variable, variable by variable. The names of the kinds
+// after the first get numeric suffixes.
 func newSlots(s *op.Scope, name string, vars []*Variable, kinds ...slotKind) map[string]slots {
 	all := map[string]slots{}
 	for _, k := range kinds {
@@ -42,8 +42,8 @@ func newSlots(s *op.Scope, name string, vars []*Variable, kinds ...slotKind) map
 	return all
 }
 
-// NewSlot adds a variable of the shape and the type of v beside it, named "v/name" and not
-// trainable, for an [Optimizer].
+// NewSlot adds a slot for an [Optimizer]: a variable "v/name" with the shape, the type and the
+// device of v, which is not trainable.
 func NewSlot(s *op.Scope, v *Variable, name string, init Initializer) *Variable {
 	opts := []VariableOption{NotTrainable()}
 	if v.Resource {
@@ -52,7 +52,7 @@ func NewSlot(s *op.Scope, v *Variable, name string, init Initializer) *Variable 
 	near := s.Absolute().ColocateWith(v.Handle.Node)
 	slot := NewVariable(near, v.Name+"/"+name, v.Shape, v.DType, init, opts...)
 	if v.Part != nil {
-		slot.Part = v.Part.beside(strings.TrimPrefix(slot.Name, v.Name))
+		slot.Part = v.Part.slot(strings.TrimPrefix(slot.Name, v.Name))
 	}
 	return slot
 }
@@ -77,7 +77,7 @@ func (u *kernelUpdater) apply(s *op.Scope, form string, v *Variable, grad map[st
 	name := form + u.kernel
 	def, ok := s.Graph().LookupOp(name)
 	if !ok {
-		return s.Add(name, nil, nil) // says so
+		return s.Add(name, nil, nil) // records the build error
 	}
 	args := make([]op.Arg, len(def.Inputs))
 	for i := range def.Inputs {

@@ -6,21 +6,24 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Variable is a value that lives on a device from step to step.
+// Variable is a tensor that keeps its value on a device from step to step. Its methods add nodes to
+// the graph.
 type Variable struct {
-	Name        string
-	DType       tensor.DType
-	Shape       tensor.Shape
-	Handle      op.Output   // a reference, or a resource handle
-	Value       op.Output   // the value as it is read at some time in each step
+	Name   string
+	DType  tensor.DType
+	Shape  tensor.Shape
+	Handle op.Output // a reference (Ref(DType)), or a resource handle if Resource
+	// the value, read at an unspecified time in each step; see [Variable.Read]
+	Value       op.Output
 	Initial     op.Output   // the value that Initializer assigns
-	Initializer *graph.Node // assigns the initial value; nil if the variable could not be added
+	Initializer *graph.Node // assigns the initial value; nil after a build error
 	Resource    bool        // Handle is a resource handle
-	Trainable   bool
-	Part        *Part // of a partitioned variable; nil for a variable that is whole
+	Trainable   bool        // optimizers update the variable
+	// slice that the variable holds of a partitioned one; nil for a whole variable
+	Part *Part
 }
 
-// VariableOption changes how a variable is made.
+// VariableOption configures a variable.
 type VariableOption func(*variableConfig)
 
 type variableConfig struct {
@@ -31,28 +34,31 @@ type variableConfig struct {
 	part      *Part
 }
 
-// NotTrainable keeps the variable out of what optimizers change.
+// NotTrainable excludes the variable from [TrainableVariables].
 func NotTrainable() VariableOption { return func(c *variableConfig) { c.untrained = true } }
 
-// Resource makes the variable a resource variable: its readers see the value of one moment, and
-// what is assigned to it may have another size.
+// Resource makes the variable a resource variable. Each read of it returns a consistent value, and
+// values of other shapes may be assigned to it.
 func Resource() VariableOption { return func(c *variableConfig) { c.resource = true } }
 
-// Local makes the variable belong to this process: it is neither trained nor saved, and is in the
-// collection of [LocalVariables].
+// Local makes the variable belong to one process. It is not trained or saved, and is added to
+// [LocalVariables] instead of [GlobalVariables].
 func Local() VariableOption {
 	return func(c *variableConfig) { c.local, c.untrained = true, true }
 }
 
-// Container puts the variable into the named container of its task, which can be reset on its own.
+// Container puts the variable into the named container of its task. A container can be reset
+// separately.
 func Container(name string) VariableOption {
 	return func(c *variableConfig) { c.container = name }
 }
 
 func partOf(p *Part) VariableOption { return func(c *variableConfig) { c.part = p } }
 
-// NewVariable adds a variable with the given name, made unique, and its initializer, and adds it to
-// the collections of variables. By default it is trainable and global, and read by reference.
+// NewVariable adds a variable and its initializer to the graph, and the variable to the collections
+// [GlobalVariables] and [TrainableVariables]. The name gets a numeric suffix if it is in use. By
+// default the variable is trainable, global and a reference variable. After a build error, which is
+// recorded in the scope, most fields are zero.
 func NewVariable(s *op.Scope, name string, shape tensor.Shape, dtype tensor.DType, init Initializer, opts ...VariableOption) *Variable {
 	var cfg variableConfig
 	for _, o := range opts {
@@ -94,8 +100,8 @@ func (v *Variable) collect(s *op.Scope, local bool) {
 	}
 }
 
-// Read adds a read of the value that runs after the control dependencies of the scope;
-// [Variable.Value] may run before.
+// Read adds a read of the value, which runs after the control dependencies of the scope. In
+// contrast, [Variable.Value] may be read before them.
 func (v *Variable) Read(s *op.Scope) op.Output {
 	if v.Resource {
 		return op.ReadVariableOp(s, v.Handle, v.DType)
@@ -103,7 +109,7 @@ func (v *Variable) Read(s *op.Scope) op.Output {
 	return op.Identity(s, v.Handle)
 }
 
-// IsInitialized adds a test of whether the variable has a value.
+// IsInitialized adds a bool scalar that is true if the variable has a value.
 func (v *Variable) IsInitialized(s *op.Scope) op.Output {
 	s = s.ColocateWith(v.Handle.Node)
 	if v.Resource {
@@ -137,7 +143,8 @@ func (v *Variable) AssignSub(s *op.Scope, delta op.Output) *graph.Node {
 	return op.AssignSub(s, v.Handle, delta).Node
 }
 
-// Variables returns the variables in a collection of the graph, in order of their making.
+// Variables returns the variables in a collection of the graph, such as [TrainableVariables], in
+// the order in which they were added.
 func Variables(s *op.Scope, collection string) []*Variable {
 	var out []*Variable
 	for _, v := range s.Collection(collection) {
@@ -148,7 +155,8 @@ func Variables(s *op.Scope, collection string) []*Variable {
 	return out
 }
 
-// VariablesInitializer adds a node that initializes variables; without any, all global ones.
+// VariablesInitializer adds a node that initializes the given variables. Without arguments it
+// initializes all global variables.
 func VariablesInitializer(s *op.Scope, vars ...*Variable) *graph.Node {
 	if len(vars) == 0 {
 		vars = Variables(s, GlobalVariables)
@@ -160,8 +168,8 @@ func VariablesInitializer(s *op.Scope, vars ...*Variable) *graph.Node {
 	return op.Group(s.Named("init"), inits...)
 }
 
-// GlobalStep returns the variable "global_step" that counts training steps, which is made at the
-// first call.
+// GlobalStep returns the variable "global_step", an int64 scalar that counts training steps. The
+// first call for a graph adds it.
 func GlobalStep(s *op.Scope) *Variable {
 	for _, v := range s.Collection(globalStepKey) {
 		if v, ok := v.(*Variable); ok {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// firstWaitLog is the time after which a waiting worker logs for the first time. A cluster whose
-	// tasks start together is ready earlier.
+	// firstWaitLog is the time after which a waiting worker logs for the first time. A cluster
+	// whose tasks start together is ready earlier.
 	firstWaitLog = 10 * time.Second
 	// waitLogInterval is the time between two later lines; TensorFlow's interval.
 	waitLogInterval = 30 * time.Second
