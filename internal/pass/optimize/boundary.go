@@ -7,15 +7,16 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// Boundary is how tensors enter and leave: [Session] or [Function].
+// Boundary defines how tensors enter and leave a pruned graph. It is implemented by [Session] and
+// [Function].
 type Boundary interface {
-	// feed and fetch say which node stands for feed or fetch i, which the client calls by name.
+	// feed and fetch return the node for feed or fetch i, which the client calls by name.
 	feed(i int, name string, of graph.Output) terminal
 	fetch(i int, name string, of graph.Output) terminal
 }
 
-// Session has feeds and fetches as transfers between the client and a device of the master's task:
-// _Recv and _Send nodes that the client terminates, whose tensor is called as the client calls it.
+// Session transfers feeds and fetches between the client and a device of the master's task. Its
+// nodes are _Recv and _Send nodes with client_terminated set. The tensor name is the client's name.
 type Session struct {
 	Device      string
 	Incarnation uint64 // of the device
@@ -40,8 +41,8 @@ func (s Session) attrs(name string) opdef.Attrs {
 	}
 }
 
-// Function has feeds and fetches as the arguments and results of a function: _Arg and _Retval nodes
-// with an index.
+// Function passes feeds and fetches as the arguments and results of a function: _Arg and _Retval
+// nodes with an index.
 type Function struct {
 	Device string
 }
@@ -63,15 +64,16 @@ func (f Function) terminal(prefix, op string, i int, of graph.Output) terminal {
 
 func endpointName(of graph.Output) string { return of.Node.Name + "_" + strconv.Itoa(of.Index) }
 
-// terminal is a node that a boundary makes.
+// terminal describes a node that a boundary adds.
 type terminal struct {
 	name, op, device string
 	attrs            opdef.Attrs
-	// terminals that say the same here are one; every one with "" is a node of its own
+	// key of a node that several feeds or fetches share; "" for a separate node
 	once string
 }
 
-// addTo adds the node. Two spellings of one endpoint want the same name: the second gets a number.
+// addTo adds the node. Two spellings of one endpoint lead to the same name; the second node gets a
+// numeric suffix.
 func (t terminal) addTo(g *graph.Graph) (*graph.Node, error) {
 	n, err := g.Add(unusedName(g, t.name), t.op, t.attrs)
 	if err == nil {
@@ -80,7 +82,7 @@ func (t terminal) addTo(g *graph.Graph) (*graph.Node, error) {
 	return n, err
 }
 
-// unusedName returns name, or name with the first number at its end that no node of g has.
+// unusedName returns name, with the first numeric suffix that makes it unique in g if it is taken.
 func unusedName(g *graph.Graph, name string) string {
 	unused := name
 	for i := 1; g.Node(unused) != nil; i++ {

@@ -10,18 +10,17 @@ import (
 )
 
 const (
-	// maxConstant is the most bytes of a constant that folding makes, as in TensorFlow.
+	// maxConstant is the maximum size in bytes of a folded constant. It is TensorFlow's.
 	maxConstant = 10 << 20
-	// maxGrowth is the most bytes of a constant that is larger than what it is computed from:
-	// constants travel to the task that runs them, and a large one is sooner computed there.
+	// maxGrowth is the maximum size in bytes of a constant that is larger than its inputs. A larger
+	// constant would be sent to the task that runs it, and computing it there is faster.
 	maxGrowth = 100 << 10
-	// maxFolded is the most bytes of all constants that are folded in one graph.
+	// maxFolded is the maximum size in bytes of all folded constants of a graph.
 	maxFolded = 128 << 20
 )
 
-// foldConstants replaces what can be computed from constants alone by constants. The nodes that had
-// to run before it, by control edges to it or to the constants it was computed from, have to run
-// before its replacement.
+// foldConstants replaces nodes that depend on constants only by constants. Control dependences of a
+// folded node and of the constants that it was computed from become those of its replacement.
 func foldConstants(g *graph.Graph, o *Options) error {
 	if o.Eval == nil {
 		return nil
@@ -54,7 +53,7 @@ func foldConstants(g *graph.Graph, o *Options) error {
 // constant is a node whose outputs are known.
 type constant struct {
 	values []tensor.Tensor
-	deps   []*graph.Node // what has to run first, in order of discovery
+	deps   []*graph.Node // nodes that must run first, in order of discovery
 	folded bool          // computed by the folder, which owns the values
 }
 
@@ -62,12 +61,12 @@ type folder struct {
 	g     *graph.Graph
 	eval  func(*graph.Node, []tensor.Tensor) ([]tensor.Tensor, error)
 	known map[*graph.Node]constant
-	bytes int64 // of the values that were folded
+	bytes int64 // size of the folded values
 }
 
-// fold computes a node, if it is to be.
+// fold computes a node if it is foldable and within the limits.
 func (f *folder) fold(n *graph.Node) bool {
-	if !foldable(n) || len(n.OutEdges()) == 0 { // a node without consumers is there to be run
+	if !foldable(n) || len(n.OutEdges()) == 0 { // a node without consumers is a target
 		return false
 	}
 	if _, isFunction := f.g.Library.Lookup(n.Op.Name); isFunction {
@@ -98,7 +97,8 @@ func (f *folder) fold(n *graph.Node) bool {
 	return true
 }
 
-// accept checks what was computed: the shape rule may have known less than the kernel.
+// accept checks the computed values. The kernel may return larger values than the shape rule could
+// predict.
 func (f *folder) accept(n *graph.Node, values []tensor.Tensor, limit int64) bool {
 	sum := int64(0)
 	for i := range values {
@@ -115,7 +115,7 @@ func (f *folder) accept(n *graph.Node, values []tensor.Tensor, limit int64) bool
 	return true
 }
 
-// deps returns the nodes, none of them constant, that have to run before n.
+// deps returns the non-constant nodes that must run before n.
 func (f *folder) deps(n *graph.Node) []*graph.Node {
 	var out []*graph.Node
 	seen := map[*graph.Node]bool{}
@@ -140,8 +140,7 @@ func (f *folder) deps(n *graph.Node) []*graph.Node {
 	return out
 }
 
-// replace makes constants the inputs of the consumers of a folded node that are not folded
-// themselves.
+// replace connects the consumers of a folded node that are not folded themselves to constants.
 func (f *folder) replace(n *graph.Node) error {
 	c := f.known[n]
 	made := make([]*graph.Node, len(c.values))
@@ -180,8 +179,8 @@ func (f *folder) constant(n *graph.Node, i int) (*graph.Node, error) {
 	return made, nil
 }
 
-// drop removes the folded nodes, gives up what was computed for them, and removes the constants
-// that only they consumed.
+// drop removes the folded nodes, releases their values, and removes the constants without other
+// consumers.
 func (f *folder) drop(order []*graph.Node) {
 	for _, n := range order {
 		c, ok := f.known[n]
@@ -206,7 +205,7 @@ func (f *folder) onlyFolded(edges []graph.Edge) bool {
 	return len(edges) > 0
 }
 
-// addConstant adds the constant that stands for output i of a node, on its device.
+// addConstant adds a constant that replaces output i of a node, on the device of the node.
 func addConstant(g *graph.Graph, n *graph.Node, i int, value tensor.Tensor) (*graph.Node, error) {
 	name := n.Name + "__cf__" + strconv.Itoa(i)
 	made, err := g.Add(unusedName(g, name), "Const", opdef.Attrs{"dtype": value.DType(), "value": value})

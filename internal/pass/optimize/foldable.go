@@ -8,9 +8,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// notFolded are operations that are not marked as stateful but whose results are more than a
-// function of their inputs: they steer the control flow, are there to be fed, cross a boundary, or
-// depend on the device.
+// notFolded are operations that are not stateful but whose results are not a function of their
+// inputs: they are control flow, can be fed, cross a boundary, or depend on the device.
 var notFolded = map[string]bool{
 	"Switch": true, "RefSwitch": true, "_SwitchN": true, "Merge": true, "RefMerge": true, "Enter": true, "RefEnter": true, "Exit": true,
 	"RefExit": true, "NextIteration": true, "RefNextIteration": true, "LoopCond": true, "ControlTrigger": true,
@@ -20,8 +19,8 @@ var notFolded = map[string]bool{
 	"StatelessRandomGetKeyCounter": true,
 }
 
-// foldable reports whether the outputs of a node depend on the values of its inputs alone and can
-// be written down.
+// foldable reports whether the outputs of a node are a function of its inputs and can be stored in
+// a constant.
 func foldable(n *graph.Node) bool {
 	if n.Op.Stateful || n.Op.Distributed || notFolded[n.Op.Name] || len(n.OutTypes) == 0 || n.Attrs["_scoped_allocator"] != nil {
 		return false
@@ -37,7 +36,7 @@ func foldable(n *graph.Node) bool {
 		}
 	}
 	for i := range n.Op.Attrs {
-		// a call may take any time
+		// A call may take arbitrarily long.
 		if kind := n.Op.Attrs[i].Kind; kind == "func" || kind == "list(func)" {
 			return false
 		}
@@ -45,7 +44,7 @@ func foldable(n *graph.Node) bool {
 	return true
 }
 
-// fits reports whether the shape rule of a node says that each output has at most limit bytes.
+// fits reports whether the shape rule of a node bounds each output to limit bytes.
 func fits(n *graph.Node, inputs []tensor.Tensor, limit int64) bool {
 	if n.Op.Shape == nil {
 		return false
@@ -60,7 +59,7 @@ func fits(n *graph.Node, inputs []tensor.Tensor, limit int64) bool {
 	for i := range inputs {
 		c.In[i] = inputs[i].Shape().Partial()
 	}
-	if err := n.Op.Shape(c); err != nil { // the step reports it
+	if err := n.Op.Shape(c); err != nil { // reported by the step
 		return false
 	}
 	for i, s := range c.Out {
@@ -76,7 +75,7 @@ func fits(n *graph.Node, inputs []tensor.Tensor, limit int64) bool {
 	return true
 }
 
-// asShape reads a vector of sizes, of which negative ones are unknown, as a shape.
+// asShape converts a vector of sizes to a shape. Negative sizes are unknown.
 func asShape(t *tensor.Tensor) tensor.PartialShape {
 	sizes := opdef.IntValues(t)
 	if sizes == nil || t.Rank() != 1 {

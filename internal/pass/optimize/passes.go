@@ -7,34 +7,51 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Options are what the passes need beside the graph.
+// Options hold what the passes need besides the graph.
 type Options struct {
 	// Eval computes a node whose inputs are constants. It borrows the inputs and returns one tensor
-	// per output, with a reference each. A node for which it fails stays in the graph. Without Eval
-	// no constants are folded.
+	// per output, each with a reference. A node for which it fails stays in the graph. If Eval is
+	// nil, no constants are folded.
 	Eval func(n *graph.Node, inputs []tensor.Tensor) ([]tensor.Tensor, error)
 
-	// Shape returns what is known of the shape of an output. Without it no shapes are folded.
+	// Shape returns the known part of the shape of an output. If it is nil, no shapes are folded.
 	Shape func(graph.Output) tensor.PartialShape
 
-	// Without names passes that are not to be run.
+	// Without lists the names of passes to skip.
 	Without []string
 }
 
-// A pass rewrites a graph.
+// pass is a rewrite of a graph.
 type pass struct {
 	name  string
-	after []string // passes whose results it builds on
+	after []string // passes that must run earlier; the table states why
 	run   func(*graph.Graph, *Options) error
 }
 
 // passes are the passes in the order in which they run.
 var passes = []pass{
 	{name: "shapes", run: foldShapes},
-	{name: "constants", after: []string{"shapes"}, run: foldConstants},
-	{name: "subexpressions", after: []string{"constants"}, run: mergeSubexpressions},
-	{name: "unused", after: []string{"subexpressions"}, run: dropUnused},
-	{name: "replicas", after: []string{"constants", "subexpressions"}, run: replicateConstants},
+	{
+		name: "constants", run: foldConstants,
+		// Folded shapes are constants, and computations on them can be folded.
+		after: []string{"shapes"},
+	},
+	{
+		name: "subexpressions", run: mergeSubexpressions,
+		// Folding creates equal constants, which make their consumers equal.
+		after: []string{"constants"},
+	},
+	{
+		name: "unused", run: dropUnused,
+		// Merging moves the consumers of equal nodes to one of them. Only then is it known whether
+		// that node is used.
+		after: []string{"subexpressions"},
+	},
+	{
+		name: "replicas", run: replicateConstants,
+		// Folding creates constants that may be replicated, and merging leaves fewer of them.
+		after: []string{"constants", "subexpressions"},
+	},
 }
 
 // Optimize runs the passes over g in place: "shapes", "constants", "subexpressions", "unused" and

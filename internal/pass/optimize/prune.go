@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Endpoints are what one kind of step feeds, fetches and runs, in the client's words: outputs as
-// "node:1" or "node", and nodes.
+// Endpoints are the feeds, fetches and targets of one kind of step, as the client names them:
+// outputs as "node:1" or "node", and nodes.
 type Endpoints struct {
 	Feeds   []string
 	Fetches []string
@@ -21,16 +21,16 @@ type Endpoints struct {
 // Pruned is the part of a graph that a step needs.
 type Pruned struct {
 	Graph *graph.Graph
-	// where the feeds enter, in their order; nil for those that nothing consumes
+	// nodes of the feeds, in their order; nil for a feed without consumers
 	Feeds      []*graph.Node
-	Fetches    []*graph.Node // where the fetches leave, in their order
+	Fetches    []*graph.Node // nodes of the fetches, in their order
 	FeedTypes  []tensor.DType
 	FetchTypes []tensor.DType
 }
 
-// Prune returns a copy of what e needs of g. The consumers of a fed output take their input from
-// the node that b makes for it; so do nodes that only run after a placeholder that is fed.
-// References are fed and fetched as values.
+// Prune returns a copy of the part of g that e needs. The consumers of a fed output take their
+// input from the node that b creates for it. Control successors of a fed placeholder wait for that
+// node as well. References are fed and fetched as values.
 func Prune(g *graph.Graph, e Endpoints, b Boundary) (*Pruned, error) {
 	p := &pruner{g: g, fed: map[graph.Output]int{}, needed: make([]bool, g.NumIDs()), used: make([]bool, len(e.Feeds))}
 	if err := p.resolve(e); err != nil {
@@ -125,7 +125,7 @@ func (p *pruner) fetch(name string) (graph.Output, error) {
 	return n.Out(index), nil
 }
 
-// findTargets accepts an output where a node is meant.
+// findTargets finds the targets. A target may be written as an output.
 func (p *pruner) findTargets(names []string) error {
 	var missing strings.Builder
 	for _, name := range names {
@@ -142,7 +142,7 @@ func (p *pruner) findTargets(names []string) error {
 	return nil
 }
 
-// markNeeded walks back from fetches and targets. It goes no further than an output that is fed.
+// markNeeded marks the nodes that fetches and targets depend on. It stops at fed outputs.
 func (p *pruner) markNeeded() {
 	var stack []*graph.Node
 	visit := func(n *graph.Node) {
@@ -152,7 +152,7 @@ func (p *pruner) markNeeded() {
 		}
 	}
 	for _, out := range p.fetches {
-		visit(out.Node) // what is fetched under another spelling than it is fed by is computed
+		visit(out.Node) // a fetch under another spelling than the feed is computed
 	}
 	for _, n := range p.targets {
 		visit(n)
@@ -177,8 +177,8 @@ func (p *pruner) markNeeded() {
 	}
 }
 
-// sources yields the outputs from which consumers take what a client knows as one output. If the
-// node was lowered, they take it from what stands for it, and a resource from what it came from.
+// sources yields the outputs from which consumers take an output that the client names. The
+// consumers of a lowered node take it from the input of its placeholder, except for resources.
 func sources(out graph.Output) iter.Seq[graph.Output] {
 	return func(yield func(graph.Output) bool) {
 		if yield(out) && out.Node.Attrs.Bool(lower.PlaceholderAttr) && out.DType() != tensor.Resource {
@@ -187,7 +187,8 @@ func sources(out graph.Output) iter.Seq[graph.Output] {
 	}
 }
 
-// placeholderFeed returns the feed of a node that has no other effect than to be fed.
+// placeholderFeed returns the feed of a placeholder. ok is false for other nodes and for a
+// placeholder that is not fed.
 func (p *pruner) placeholderFeed(n *graph.Node) (feed int, ok bool) {
 	if n.Op.Name != "Placeholder" && n.Op.Name != "PlaceholderV2" {
 		return 0, false
@@ -196,7 +197,7 @@ func (p *pruner) placeholderFeed(n *graph.Node) (feed int, ok bool) {
 	return feed, ok
 }
 
-// addFeeds makes the nodes of the feeds that are used, and connects them.
+// addFeeds adds and connects the nodes of the feeds with consumers.
 func (p *pruner) addFeeds(out *Pruned, names []string, b Boundary) error {
 	for i, fed := range p.feeds {
 		out.FeedTypes = append(out.FeedTypes, fed.DType().Base())
@@ -217,7 +218,7 @@ func (p *pruner) addFeeds(out *Pruned, names []string, b Boundary) error {
 	return nil
 }
 
-// redirect makes the copies of the consumers of an output take it from the node that feeds it.
+// redirect connects the consumers of an output in the copy to the node that feeds it.
 func (p *pruner) redirect(g *graph.Graph, fed graph.Output, feed *graph.Node) error {
 	_, placeholder := p.placeholderFeed(fed.Node)
 	for _, e := range fed.Node.OutEdges() {
@@ -240,7 +241,7 @@ func (p *pruner) redirect(g *graph.Graph, fed graph.Output, feed *graph.Node) er
 	return nil
 }
 
-// addFetches makes the nodes of the fetches.
+// addFetches adds the nodes of the fetches.
 func (p *pruner) addFetches(out *Pruned, names []string, b Boundary) error {
 	made := map[string]*graph.Node{}
 	for i, fetched := range p.fetches {

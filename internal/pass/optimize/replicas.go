@@ -8,13 +8,13 @@ import (
 	"github.com/weft-ml/weft/graph"
 )
 
-// maxReplicated is the most elements of a constant that is cheaper to have on every device than to
-// send in every step.
+// maxReplicated is the maximum number of elements of a replicated constant. A copy on every device
+// is cheaper than a transfer in every step.
 const maxReplicated = 16
 
-// replicateConstants gives every device that consumes a small constant one of its own, if there are
-// several. Constants that others wait for or that wait for others stay as they are: their replicas
-// would need control edges across devices.
+// replicateConstants adds a copy of a small constant on every device that consumes it, if there are
+// several. Constants with control edges are not replicated, because the copies would need control
+// edges across devices.
 func replicateConstants(g *graph.Graph, _ *Options) error {
 	for n := range g.Nodes() {
 		if !replicable(n) {
@@ -49,7 +49,7 @@ func replicate(g *graph.Graph, n *graph.Node, assigned string, i int) (*graph.No
 	return r, err
 }
 
-// replicable reports whether a node is a small constant with data consumers on several devices, all
+// replicable reports whether a node is a small constant whose consumers are on several devices, all
 // of them CPUs.
 func replicable(n *graph.Node) bool {
 	value := n.Attrs.Tensor("value")

@@ -8,16 +8,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// shapeOps are the operations that look at the shapes of their inputs alone. Each returns one value
-// per output, and false if too little is known or it does not fit the type of the output.
+// shapeOps are the operations that depend on the shapes of their inputs only. Each function returns
+// one value per output. It returns false if too little is known, or if a value does not fit the
+// type of the output.
 var shapeOps = map[string]func(n *graph.Node, shapes []tensor.PartialShape) ([]tensor.Tensor, bool){
 	"Shape": shapeValues, "ShapeN": shapeValues, "Size": sizeValue, "Rank": rankValue,
 }
 
-// foldShapes replaces nodes that compute a shape which is known by constants. The node whose shape
-// it is still has to run first, as it would if the data edge were there: it may be on the way of a
-// dead branch. The shape of a reference is looked at when the step runs, since a variable without a
-// value is an error.
+// foldShapes replaces nodes that compute a known shape by constants. The node whose shape it is
+// becomes a control input of the constant, because it may be on a dead branch. The shape of a
+// reference is not folded: the step reports an error if the variable has no value.
 func foldShapes(g *graph.Graph, o *Options) error {
 	if o.Shape == nil {
 		return nil
@@ -102,7 +102,8 @@ func rankValue(n *graph.Node, shapes []tensor.PartialShape) ([]tensor.Tensor, bo
 	return []tensor.Tensor{v}, ok && shapes[0].RankKnown()
 }
 
-// intTensor returns a tensor of the given integer type, and false if a number is too large for it.
+// intTensor returns a tensor of the given integer type. It returns false if a number does not fit
+// the type.
 func intTensor(dtype tensor.DType, shape tensor.Shape, vals []int64) (tensor.Tensor, bool) {
 	if dtype == tensor.Int64 {
 		t, err := tensor.FromSlice(shape, append([]int64{}, vals...))

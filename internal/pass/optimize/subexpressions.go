@@ -13,10 +13,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// mergeSubexpressions makes one node of those that compute the same: the same operation, attributes
-// and device, the same inputs, in any order for commutative operations, and the same control
-// inputs. The first in order of dependence stays. See Click, "Global code motion, global value
-// numbering", PLDI 1995.
+// mergeSubexpressions merges nodes that compute the same: nodes with the same operation,
+// attributes, device, inputs (in any order for commutative operations) and control inputs. The
+// first in topological order stays. See Click, "Global code motion, global value numbering", PLDI
+// 1995.
 func mergeSubexpressions(g *graph.Graph, _ *Options) error {
 	order, err := g.InOrder()
 	if err != nil {
@@ -34,18 +34,18 @@ func mergeSubexpressions(g *graph.Graph, _ *Options) error {
 			seen[key] = append(seen[key], e)
 			continue
 		}
-		if err := takeOver(g, seen[key][at].node, n); err != nil {
+		if err := moveConsumers(g, seen[key][at].node, n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mergeable reports whether a second node that looks the same would compute the same.
+// mergeable reports whether two equal nodes compute the same.
 func mergeable(n *graph.Node) bool {
 	switch n.Op.Name {
 	case "Placeholder", "PlaceholderV2", "PlaceholderWithDefault":
-		// may be fed, each with its own value
+		// Each may be fed with a value of its own.
 		return false
 	}
 	isRef := func(t tensor.DType) bool { return t.IsRef() }
@@ -57,8 +57,8 @@ func complete(n *graph.Node) bool {
 	return !slices.ContainsFunc(n.Inputs(), func(in graph.Output) bool { return in.Node == nil })
 }
 
-// takeOver gives the consumers of n to its equal.
-func takeOver(g *graph.Graph, equal, n *graph.Node) error {
+// moveConsumers connects the consumers of n to an equal node and removes n.
+func moveConsumers(g *graph.Graph, equal, n *graph.Node) error {
 	for _, e := range slices.Clone(n.OutEdges()) {
 		if e.IsControl() {
 			g.ConnectControl(equal, e.Dst)
@@ -72,7 +72,7 @@ func takeOver(g *graph.Graph, equal, n *graph.Node) error {
 	return nil
 }
 
-// expression is a node with its inputs in an order that does not depend on how they were written.
+// expression is a node with its inputs and control inputs in a canonical order.
 type expression struct {
 	node     *graph.Node
 	device   string
@@ -92,8 +92,8 @@ func newExpression(n *graph.Node) expression {
 	return e
 }
 
-// hash is the same for equal expressions. It looks at tensors, the large ones of which would
-// otherwise be compared with each other, and at no other attributes.
+// hash returns a value that is the same for equal expressions. It includes tensor attributes, so
+// that large tensors are rarely compared, and no other attributes.
 func (e *expression) hash() uint64 {
 	h := fnv.New64a()
 	var word [8]byte
@@ -136,8 +136,8 @@ func sameAttr(a, b any) bool {
 	return ok && sameTensor(&x, &y)
 }
 
-// sameTensor reports whether two tensors are the same bit for bit: 0 and -0 are not. Handles and
-// variants never are.
+// sameTensor reports whether two tensors are equal bit for bit, so 0 and -0 differ. Handles and
+// variants are never equal.
 func sameTensor(a, b *tensor.Tensor) bool {
 	if a.DType() != b.DType() || !a.Shape().Equal(b.Shape()) {
 		return false

@@ -6,16 +6,16 @@ import (
 	"github.com/weft-ml/weft/graph"
 )
 
-// dropUnused makes a NoOp of every node whose outputs nobody takes and that has no other effect
-// than to compute them, but for which others wait: automatic differentiation ties the gradients of
-// an operation together, wanted or not. What such a node would have reported as an error is not
-// reported, as with TensorFlow's dependency optimizer.
+// dropUnused replaces a node by a NoOp if its outputs are not consumed, it has no effects, and it
+// only has control successors. Automatic differentiation creates such nodes: it groups all
+// gradients of an operation, including unused ones. Errors of the replaced nodes are not reported,
+// as with TensorFlow's dependency optimizer.
 func dropUnused(g *graph.Graph, _ *Options) error {
 	order, err := g.InOrder()
 	if err != nil {
 		return err
 	}
-	for _, n := range slices.Backward(order) { // what only such nodes take is not used either
+	for _, n := range slices.Backward(order) { // backwards: inputs of replaced nodes become unused
 		if !unused(n) {
 			continue
 		}
@@ -26,14 +26,14 @@ func dropUnused(g *graph.Graph, _ *Options) error {
 	return nil
 }
 
-// reads of variables have a state, but change none.
+// reads are the stateful operations that only read a variable.
 var reads = map[string]bool{"ReadVariableOp": true, "_ReadVariablesOp": true, "ResourceGather": true, "ResourceGatherNd": true}
 
-// checks are there for the errors that they report.
+// checks are operations that exist for the errors that they report.
 var checks = map[string]bool{"CheckNumerics": true, "CheckNumericsV2": true}
 
-// unused reports whether a node can become a NoOp. A node without out-edges is a target. An
-// Identity of a reference reports that a variable has no value.
+// unused reports whether a node can be replaced by a NoOp. A node without out-edges is a target. An
+// Identity of a reference reports an uninitialized variable.
 func unused(n *graph.Node) bool {
 	if len(n.OutEdges()) == 0 || !foldable(n) && !reads[n.Op.Name] || checks[n.Op.Name] || !complete(n) {
 		return false
@@ -46,8 +46,8 @@ func unused(n *graph.Node) bool {
 			return false
 		}
 	}
-	// A control edge does not tell which output of a Switch is dead, nor the iterations of a frame
-	// apart as data does.
+	// Unlike a data edge, a control edge does not distinguish the outputs of a Switch, nor the
+	// iterations of a frame.
 	return !slices.ContainsFunc(n.Inputs(), func(in graph.Output) bool { return steersFlow[in.Node.Op.Name] })
 }
 
@@ -56,7 +56,7 @@ var steersFlow = map[string]bool{
 	"Exit": true, "RefExit": true, "NextIteration": true, "RefNextIteration": true, "LoopCond": true,
 }
 
-// becomeNoOp puts a NoOp of the same name, that waits for what n takes, into the place of n.
+// becomeNoOp replaces n by a NoOp of the same name that waits for the inputs of n.
 func becomeNoOp(g *graph.Graph, n *graph.Node) error {
 	before, after := slices.Clone(n.ControlInputs()), slices.Clone(n.OutEdges())
 	for _, in := range n.Inputs() {

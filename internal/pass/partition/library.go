@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/graph"
 )
 
-// pruneLibrary leaves a part the functions that its nodes can come to call.
+// pruneLibrary removes the functions that the nodes of a part cannot call, directly or indirectly.
 func pruneLibrary(part *graph.Graph) error {
 	if len(part.Library.Names()) == 0 {
 		return nil

@@ -18,17 +18,17 @@ func hasControlFlow(g *graph.Graph) bool {
 	return false
 }
 
-// spanDevices rewrites a graph so that its loops can be split by device: it moves control flow to
-// where its data is, and adds a loop on every device that receives something inside of a loop.
+// spanDevices prepares the loops of a graph for splitting by device. It moves control flow to the
+// devices of its data, and adds a loop on every device that receives a tensor inside of a loop.
 func spanDevices(g *graph.Graph, o *Options) error {
 	frames, err := graph.FindFrames(g)
 	if err != nil {
 		return err
 	}
-	if err := followData(g); err != nil {
+	if err := colocateControlFlow(g); err != nil {
 		return err
 	}
-	l := &looper{g: g, o: o, parallel: map[string]int{}, loops: map[frameOn]*graph.Node{}}
+	l := &loopAdder{g: g, o: o, parallel: map[string]int{}, loops: map[frameDevice]*graph.Node{}}
 	for n := range g.Nodes() {
 		if _, known := l.parallel[n.Attrs.String("frame_name")]; n.IsEnter() && !known {
 			l.parallel[n.Attrs.String("frame_name")] = n.Attrs.Int("parallel_iterations")
@@ -38,17 +38,17 @@ func spanDevices(g *graph.Graph, o *Options) error {
 		if frame == nil || frame == frames.Root {
 			continue
 		}
-		if err := l.drive(g.NodeByID(id), frame); err != nil {
+		if err := l.driveReceives(g.NodeByID(id), frame); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// followData puts Switch and Exit on the device of the value they get, and Enter and NextIteration
-// on that of the first node they give it to, whatever they asked for: it saves a transfer, and a
-// branch that is not taken reads no remote variable.
-func followData(g *graph.Graph) error {
+// colocateControlFlow assigns Switch and Exit to the device of their input, and Enter and
+// NextIteration to the device of their first consumer, regardless of their requests. This saves a
+// transfer, and a branch that is not taken reads no remote variable.
+func colocateControlFlow(g *graph.Graph) error {
 	order, err := g.InOrder()
 	if err != nil {
 		return err
@@ -77,23 +77,24 @@ func firstConsumer(n *graph.Node) *graph.Node {
 	return nil
 }
 
-// looper adds loops.
-type looper struct {
+// loopAdder adds the loops that drive receives.
+type loopAdder struct {
 	g        *graph.Graph
 	o        *Options
-	parallel map[string]int // iterations in parallel, by name of the frame
-	loops    map[frameOn]*graph.Node
+	parallel map[string]int // parallel_iterations, by name of the frame
+	loops    map[frameDevice]*graph.Node
 }
 
-type frameOn struct {
+// frameDevice identifies the added loop of a frame on a device.
+type frameDevice struct {
 	frame  *graph.Frame
 	device string
 }
 
-// drive makes the receives that n will need, in the frame that it runs in, happen in every
-// iteration: a Merge of that frame on the device of n becomes a control input of it, which a split
-// moves to the receives.
-func (l *looper) drive(n *graph.Node, frame *graph.Frame) error {
+// driveReceives makes the future receives of n run in every iteration of its frame. It adds a
+// control edge to n from a Merge of the frame on the device of n. A split moves the edge to the
+// receives.
+func (l *loopAdder) driveReceives(n *graph.Node, frame *graph.Frame) error {
 	remote := false
 	for _, in := range n.Inputs() {
 		remote = remote || in.Node != nil && in.Node.Assigned != n.Assigned
@@ -111,14 +112,14 @@ func (l *looper) drive(n *graph.Node, frame *graph.Frame) error {
 	return err
 }
 
-// loop returns the Merge of the loop that stands for a frame on the device of dst:
+// loop returns the Merge of the added loop for a frame on the device of dst:
 //
 //	Const or the Merge of the frame around → Enter → Merge → Switch → NextIteration → Merge
 //
-// The condition of the Switch is that of the frame itself, which comes from another device in every
+// The Switch has the condition of the frame itself, which is received from another device in every
 // iteration.
-func (l *looper) loop(frame *graph.Frame, dst *graph.Node) (*graph.Node, error) {
-	key := frameOn{frame, dst.Assigned}
+func (l *loopAdder) loop(frame *graph.Frame, dst *graph.Node) (*graph.Node, error) {
+	key := frameDevice{frame, dst.Assigned}
 	if merge, ok := l.loops[key]; ok {
 		return merge, nil
 	}
@@ -129,7 +130,7 @@ func (l *looper) loop(frame *graph.Frame, dst *graph.Node) (*graph.Node, error) 
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{looper: l, prefix: dst.Name, device: dst.Assigned}
+	b := &builder{loopAdder: l, prefix: dst.Name, device: dst.Assigned}
 	dtype := opdef.Attrs{"T": tensor.Float32}
 	enter := b.add("Enter", opdef.Attrs{
 		"T": tensor.Float32, "frame_name": frame.Name, "parallel_iterations": int64(l.parallel[frame.Name]),
@@ -148,8 +149,8 @@ func (l *looper) loop(frame *graph.Frame, dst *graph.Node) (*graph.Node, error) 
 	return merge.Node, nil
 }
 
-// start returns what begins the loop for a frame, in the frame around it.
-func (l *looper) start(frame *graph.Frame, dst *graph.Node) (graph.Output, error) {
+// start returns the initial value of the added loop, in the frame around it.
+func (l *loopAdder) start(frame *graph.Frame, dst *graph.Node) (graph.Output, error) {
 	if frame.Parent.Parent != nil {
 		merge, err := l.loop(frame.Parent, dst)
 		if err != nil {
@@ -157,7 +158,7 @@ func (l *looper) start(frame *graph.Frame, dst *graph.Node) (graph.Output, error
 		}
 		return merge.Out(0), nil
 	}
-	n, err := l.g.Add(l.o.NewName(dst.Name), "Const", opdef.Attrs{"dtype": tensor.Float32, "value": nothing})
+	n, err := l.g.Add(l.o.NewName(dst.Name), "Const", opdef.Attrs{"dtype": tensor.Float32, "value": emptyTensor})
 	if err != nil {
 		return graph.Output{}, err
 	}
@@ -165,9 +166,9 @@ func (l *looper) start(frame *graph.Frame, dst *graph.Node) (graph.Output, error
 	return n.Out(0), nil
 }
 
-// builder adds the nodes of one loop. After an error it does nothing.
+// builder adds the nodes of one loop. After an error its methods do nothing.
 type builder struct {
-	*looper
+	*loopAdder
 	prefix, device string
 	err            error
 }

@@ -1,13 +1,17 @@
-// Package partition splits a placed graph into parts that run apart from each other.
+// Package partition splits a placed graph into parts that run on separate devices or tasks.
 //
-// Every edge between two parts becomes a _Send node in the one and a _Recv node in the other, which
-// agree on a key; a control edge sends an empty tensor. What several nodes of a part need of one
-// output is sent once. Loops that span parts get a small loop of their own in every part, driven by
-// the condition of the original, so that each part knows how often to receive.
+// Every edge between two parts becomes a _Send node in the source part and a _Recv node in the
+// destination part with the same key. A control edge sends an empty tensor. An output that several
+// nodes of a part consume is sent once. A loop that spans parts gets a small additional loop in
+// every part, driven by the condition of the original loop, so that each part executes the right
+// number of receives.
 //
-// Names and attributes of the nodes are those that TensorFlow makes, so that a part can be given to
-// a worker of either kind. See Yu et al., "Dynamic Control Flow in Large-Scale Machine Learning",
-// EuroSys 2018.
+// Contract: the parts together compute what the graph computes. Every transfer has one send and one
+// receive in the same frame. The original graph is not changed.
+//
+// Names and attributes of the added nodes are those of TensorFlow, so a part can be sent to a
+// worker of either implementation. See Yu et al., "Dynamic Control Flow in Large-Scale Machine
+// Learning", EuroSys 2018.
 package partition
 
 import (
@@ -17,24 +21,24 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Options are what a split needs beside the graph.
+// Options hold what a split needs besides the graph.
 type Options struct {
-	// Location returns the part that a node belongs to: the device it is assigned to, or the task
-	// of that.
+	// Location returns the name of the part that a node belongs to: its assigned device, or the
+	// task of that device.
 	Location func(*graph.Node) string
-	// NewName returns a name that begins with prefix and that no node of any part has.
+	// NewName returns a name that starts with prefix and is unique among all parts.
 	NewName func(prefix string) string
-	// Incarnation returns the number of the life that a device is in.
+	// Incarnation returns the incarnation of a device.
 	Incarnation func(device string) uint64
-	// ControlFlow makes loops work whose nodes are on several devices. It must be set for the first
-	// split of a graph, and not for another split of one of its parts.
+	// ControlFlow adds the loops for frames whose nodes are on several devices. It must be set for
+	// the first split of a graph, and not for a further split of a part.
 	ControlFlow bool
-	// BFloat16 makes floats cross in half as many bytes, rounded towards zero.
+	// BFloat16 sends float32 tensors as bfloat16, rounded towards zero.
 	BFloat16 bool
 }
 
-// Split returns the parts of g by location. Every node of g must be assigned to a device; g itself
-// is not changed.
+// Split returns the parts of g by the name of their location. Every node must be assigned to a
+// device. Split does not change g.
 func Split(g *graph.Graph, o Options) (map[string]*graph.Graph, error) {
 	if o.ControlFlow && hasControlFlow(g) {
 		g = g.Copy()
@@ -65,19 +69,19 @@ type splitter struct {
 	o         *Options
 	parts     map[string]*graph.Graph
 	location  []string                 // of the nodes of the whole graph, by ID
-	copies    []*graph.Node            // of the same, in their parts
-	received  map[transfer]*graph.Node // where a transfer arrives
+	copies    []*graph.Node            // of the nodes of the whole graph in their parts, by ID
+	received  map[transfer]*graph.Node // by transfer
 	transfers int
 }
 
-// transfer is an output, or the end of a node for index Control, that a part needs.
+// transfer identifies an output (or, for index Control, the end) of a node that a part needs.
 type transfer struct {
 	src   *graph.Node
 	index int
 	to    string
 }
 
-// copyParts makes the parts, with the edges inside of them.
+// copyParts creates the parts with their internal edges.
 func (s *splitter) copyParts(g *graph.Graph) {
 	var names []string           // of the parts
 	members := [][]*graph.Node{} // nodes of the whole graph, by part
@@ -102,12 +106,12 @@ func (s *splitter) copyParts(g *graph.Graph) {
 	}
 }
 
-// partOf returns the part that a node of the whole graph is in, and its copy there.
+// partOf returns the part of a node of the whole graph, and its copy there.
 func (s *splitter) partOf(n *graph.Node) (*graph.Graph, *graph.Node) {
 	return s.parts[s.location[n.ID]], s.copies[n.ID]
 }
 
-// connect makes the edges to a node that come from other parts.
+// connect adds the transfers for the edges to a node from other parts.
 func (s *splitter) connect(n *graph.Node) error {
 	if open := openInputs(n); open > 0 {
 		return status.InvalidArgumentf("Incomplete graph, missing %d inputs for %s", open, n.Name)
@@ -150,23 +154,23 @@ func openInputs(n *graph.Node) int {
 	return open
 }
 
-// consumer is a node that is being connected.
+// consumer is a node whose inputs are being connected.
 type consumer struct {
 	s    *splitter
 	n    *graph.Node
 	part *graph.Graph
 	dst  *graph.Node // the copy of n in part
-	// in the whole graph, the Merge that drives the receives of n in a loop; nil outside of loops
+	// Merge of the whole graph that drives the receives of n; nil outside of loops
 	loop *graph.Node
 
-	refs    []*graph.Node // receives of references: n reads the variable when they run
-	others  []*graph.Node // in part, what the other inputs come from
-	driven  bool          // loop drives receives that were made for n
-	waiting bool          // an edge from another device is left for a later split
+	refs    []*graph.Node // receives of references: they read the variable when they run
+	others  []*graph.Node // sources of the other inputs, in part
+	driven  bool          // the edge from loop was moved to receives
+	waiting bool          // an edge from another device is left for a further split
 }
 
-// receive returns the node from which n takes an edge that comes from another part; nil for an edge
-// within its part.
+// receive returns the node from which n takes an edge of another part, or nil for an edge within
+// its part.
 func (c *consumer) receive(e graph.Edge) (*graph.Node, error) {
 	isRef := !e.IsControl() && e.Src.OutTypes[e.SrcOut].IsRef()
 	if c.s.location[e.Src.ID] == c.s.location[c.n.ID] {
@@ -199,10 +203,9 @@ func (c *consumer) receive(e graph.Edge) (*graph.Node, error) {
 	return out, nil
 }
 
-// finish adds what depends on all inputs of the node. A reference is read when all other inputs are
-// there, as it would be if the edge did not cross parts. The edge that drives receives in a loop
-// has gone to them; it stays with the node as long as edges are left that a later split makes
-// receives of.
+// finish adds the edges that depend on all inputs of the node. A reference is read after all other
+// inputs have arrived, as it would be without the split. The edge from loop has been moved to the
+// receives. It also stays at the node if a further split will create more receives.
 func (c *consumer) finish() {
 	for _, recv := range c.refs {
 		for _, src := range c.others {
@@ -214,10 +217,10 @@ func (c *consumer) finish() {
 	}
 }
 
-// loopPrefix begins the names of the nodes that drive the receives of loops.
+// loopPrefix starts the names of the nodes that drive the receives of loops.
 const loopPrefix = "_cloop"
 
-// loopOf returns the Merge among the control inputs of a node that drives its receives.
+// loopOf returns the control input of a node that drives its receives, or nil.
 func loopOf(n *graph.Node) *graph.Node {
 	for _, src := range n.ControlInputs() {
 		if src.IsMerge() && strings.HasPrefix(src.Name, loopPrefix) {

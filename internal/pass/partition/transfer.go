@@ -8,18 +8,18 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// nothing is what control edges send.
-var nothing = tensor.Vector[float32]()
+// emptyTensor is the value that control edges send.
+var emptyTensor = tensor.Vector[float32]()
 
-// transfer makes the nodes that carry an edge from one part to another. It returns the node that
-// receives, and the one whose output, or for a control edge whose end, the consumers wait for.
+// transfer adds the nodes that carry an edge from one part to another. It returns the node that
+// receives, and the node from which consumers take the output or wait for the control edge.
 func (s *splitter) transfer(e graph.Edge) (recv, out *graph.Node, err error) {
 	from, src := s.partOf(e.Src)
 	to := s.parts[s.location[e.Dst.ID]]
 	value := src.Out(max(e.SrcOut, 0))
 	dtype := tensor.Float32
 	if e.IsControl() {
-		if value, err = s.addNothing(from, src); err != nil {
+		if value, err = s.addEmptyTensor(from, src); err != nil {
 			return nil, nil, err
 		}
 	} else {
@@ -62,7 +62,7 @@ func (s *splitter) transfer(e graph.Edge) (recv, out *graph.Node, err error) {
 	return recv, out, to.Connect(recv.Out(0), out, 0)
 }
 
-// cast returns a value in another type.
+// cast converts a value to another type.
 func (s *splitter) cast(part *graph.Graph, name, device string, value graph.Output, from, to tensor.DType) (graph.Output, error) {
 	n, err := s.add(part, name, "Cast", device, opdef.Attrs{"SrcT": from, "DstT": to, "Truncate": to == tensor.BFloat16})
 	if err != nil {
@@ -71,9 +71,9 @@ func (s *splitter) cast(part *graph.Graph, name, device string, value graph.Outp
 	return n.Out(0), part.Connect(value, n, 0)
 }
 
-// addNothing returns an empty tensor that is there when src has run.
-func (s *splitter) addNothing(part *graph.Graph, src *graph.Node) (graph.Output, error) {
-	n, err := s.add(part, src.Name+"/ctrl", "Const", src.Assigned, opdef.Attrs{"dtype": tensor.Float32, "value": nothing})
+// addEmptyTensor returns an empty tensor that is available after src has run.
+func (s *splitter) addEmptyTensor(part *graph.Graph, src *graph.Node) (graph.Output, error) {
+	n, err := s.add(part, src.Name+"/ctrl", "Const", src.Assigned, opdef.Attrs{"dtype": tensor.Float32, "value": emptyTensor})
 	if err != nil {
 		return graph.Output{}, err
 	}
@@ -96,8 +96,8 @@ func with(attrs opdef.Attrs, name string, v any) opdef.Attrs {
 	return out
 }
 
-// completeIncarnations gives transfers that were in the graph before the incarnation of their
-// device, if they have none.
+// completeIncarnations sets the incarnation of transfers that were in the graph before the split
+// and have none.
 func (s *splitter) completeIncarnations(part *graph.Graph) {
 	for n := range part.Nodes() {
 		if n.Op.Name != "_Send" && n.Op.Name != "_Recv" {

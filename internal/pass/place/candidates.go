@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// candidates returns the devices that a node's group can have, the preferred first.
+// candidates returns the devices that a node's group can be placed on, the most preferred first.
 func (p *placer) candidates(n *graph.Node) ([]*candidate, error) {
 	g := p.groupOf(n)
 	if len(g.candidates) == 0 {
@@ -30,7 +30,7 @@ func (p *placer) findCandidates(g *group, root int) []*candidate {
 	return found
 }
 
-// checkEnds makes sure that the ends of calls, which are not placed, could be.
+// checkEnds checks that the ends of calls, which are not placed, could be placed.
 func (p *placer) checkEnds() error {
 	for _, e := range p.ends.all {
 		root := p.root(e.id)
@@ -49,8 +49,8 @@ func cannotAssign(name string, err error) error {
 	return status.InvalidArgumentf("Cannot assign a device for operation %s: %s", name, err.Error())
 }
 
-// softCandidates gives up the type and the number of the device that is asked for: at first not
-// those that resources ask for, then those as well.
+// softCandidates relaxes the requested type and number of the device. It first keeps the requests
+// of resources, and then relaxes them as well.
 func (p *placer) softCandidates(g *group, root int) []*candidate {
 	keeping := g.requested
 	if g.assigned.Type == "" && g.resource.Type == "" {
@@ -78,7 +78,7 @@ func (p *placer) softCandidates(g *group, root int) []*candidate {
 	return found
 }
 
-// noDevice says why a node's group can have no device.
+// noDevice returns the error for a node whose group has no candidate.
 func (p *placer) noDevice(n *graph.Node, g *group) error {
 	group := p.describeGroup(p.root(n.ID))
 	if g.requested == device.Any {
@@ -105,7 +105,7 @@ func (p *placer) noDevice(n *graph.Node, g *group) error {
 	}
 }
 
-// incompatible says that what a group asks for together cannot be had.
+// incompatible returns the error for a group whose requests conflict.
 func (p *placer) incompatible(name, own string, g *group, root int) error {
 	return status.InvalidArgumentf("Could not satisfy explicit device specification '%s' because the node {{colocation_node %s}} was "+
 		"colocated with a group of nodes that required incompatible device '%v'. All available devices [%s]. %s",

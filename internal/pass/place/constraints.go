@@ -10,9 +10,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// buildGroups finds what each node asks for and joins nodes to groups: by edges that cannot cross
-// devices, by what the bodies of functions ask of their arguments and results, and by colocation
-// requests.
+// buildGroups determines the requests of each node and joins nodes to groups: by edges that cannot
+// cross devices, by the constraints that function bodies put on arguments and results, and by
+// colocation requests.
 func (p *placer) buildGroups() error {
 	for n := range p.g.Nodes() {
 		if err := p.addNode(n); err != nil {
@@ -37,7 +37,7 @@ func (p *placer) buildGroups() error {
 	return nil
 }
 
-// addNode makes a node a group of its own.
+// addNode creates the group of a single node.
 func (p *placer) addNode(n *graph.Node) error {
 	g := newGroup(n.ID, p.supportedTypes(n))
 	var err error
@@ -50,7 +50,7 @@ func (p *placer) addNode(n *graph.Node) error {
 		if g.requested, err = device.Parse(n.Device); err != nil {
 			err = status.InvalidArgumentf("Malformed device specification '%s' in node: %s", n.Device, describeNode(n))
 		}
-		// what is asked for such a node is not given up for the sake of others
+		// The request of such a node takes precedence over those of other nodes.
 		if makesResource(n) {
 			g.resource = g.requested
 		}
@@ -79,16 +79,15 @@ func (p *placer) setAssigned(g *group, n *graph.Node) error {
 	return status.Internalf("Assigned device '%s' does not have registered OpKernel support for %s", n.Assigned, n.Op.Name)
 }
 
-// makesResource reports whether a node has no other purpose than to give out one reference or
-// resource.
+// makesResource reports whether a node only returns one reference or resource.
 func makesResource(n *graph.Node) bool {
 	return len(n.InTypes) == 0 && len(n.OutTypes) == 1 && isRefOrResource(n.OutTypes[0])
 }
 
 func isRefOrResource(t tensor.DType) bool { return t.IsRef() || t == tensor.Resource }
 
-// joinEdges joins the sides of edges that references, resources or datasets go over. It returns the
-// calls of functions whose bodies have to be looked into.
+// joinEdges joins the sides of edges that carry references, resources or datasets. It returns the
+// calls whose function bodies must be inspected.
 func (p *placer) joinEdges() (inspect []*graph.Node, err error) {
 	for n := range p.g.Nodes() {
 		if needsInspection(n) {
@@ -113,8 +112,8 @@ func (p *placer) joinEdges() (inspect []*graph.Node, err error) {
 	return inspect, nil
 }
 
-// staysOnDevice reports whether a value of type t that src makes and dst takes, as operation
-// takenAs, cannot cross devices.
+// staysOnDevice reports whether a value of type t from src to dst cannot cross devices. takenAs is
+// the operation of the consumer, or of the end that represents it.
 func staysOnDevice(src, dst *opdef.Op, t tensor.DType, takenAs string) bool {
 	if t == tensor.Variant {
 		return isDataset(src) && isDataset(dst)
@@ -122,8 +121,7 @@ func staysOnDevice(src, dst *opdef.Op, t tensor.DType, takenAs string) bool {
 	return isRefOrResource(t) && !forwardsResources[takenAs]
 }
 
-// forwardsResources are operations that hand their inputs on to nodes which may be on other
-// devices.
+// forwardsResources are operations that forward their inputs to nodes that may be on other devices.
 var forwardsResources = map[string]bool{
 	"DeleteMultiDeviceIterator": true, "ExperimentalGroupByReducerDataset": true,
 	"ExperimentalGroupByWindowDataset": true, "ExperimentalMapAndBatchDataset": true,
@@ -137,7 +135,7 @@ var forwardsResources = map[string]bool{
 	"StatefulPartitionedCall": true, "TakeWhileDataset": true,
 }
 
-// isDataset reports whether an operation makes a dataset: all of them, and no others, are called
+// isDataset reports whether an operation returns a dataset. All of these, and no others, are named
 // "…Dataset" or "…DatasetV2".
 func isDataset(op *opdef.Op) bool {
 	if len(op.Outputs) != 1 || op.Outputs[0].DType != tensor.Variant {
@@ -147,8 +145,8 @@ func isDataset(op *opdef.Op) bool {
 	return op.Name == "DatasetFromGraph" || strings.HasSuffix(op.Name, "Dataset") || stem != op.Name && strings.HasSuffix(stem, "DatasetV")
 }
 
-// joinEdge joins the ends of an edge that cannot cross devices. Where what they ask for cannot be
-// had together, the source decides.
+// joinEdge joins the ends of an edge that cannot cross devices. If their requests conflict, that of
+// the source takes precedence.
 func (p *placer) joinEdge(src, dst member) error {
 	s, d := &p.groups[p.root(src.id)], &p.groups[p.root(dst.id)]
 	conflict := func(what string, a, b device.Spec) error {
@@ -174,11 +172,11 @@ func (p *placer) joinEdge(src, dst member) error {
 	return nil
 }
 
-// classPrefix begins the values of attribute _class that name a colocation group.
+// classPrefix starts the values of the attribute _class that name a colocation group.
 const classPrefix = "loc:@"
 
-// joinClasses joins nodes that ask to be with others. Each node is in the group of its own name as
-// well.
+// joinClasses joins the nodes of each colocation group. A node is also a member of the group of its
+// own name.
 func (p *placer) joinClasses() error {
 	members := map[string]*graph.Node{} // the first of each group
 	for n := range p.g.Nodes() {
@@ -215,8 +213,8 @@ func (p *placer) joinClass(members map[string]*graph.Node, name string, n *graph
 	return attach(err, n.Name)
 }
 
-// preferNative leaves out the types of XLA's devices, which peers of older versions list, unless
-// one is asked for or there is no other.
+// preferNative removes the types of XLA devices, which peers of older versions list, unless one is
+// requested or there are no other types.
 func (g *group) preferNative() {
 	for _, spec := range []device.Spec{g.requested, g.assigned, g.resource} {
 		if isXLA(spec.Type) {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// attach adds the name of the node to an error, in the form that clients turn into a place in their
-// program; the plain name if the text has one in that form already.
+// attach adds the name of the node to an error, in the form that clients resolve to a place in
+// their program. If the text contains a name in that form, it adds the plain name.
 func attach(err error, node string) error {
 	e := status.From(err)
 	if strings.Contains(e.Message, "{{node ") {
@@ -19,17 +19,17 @@ func attach(err error, node string) error {
 	return status.AtNode(e, node)
 }
 
-// firstID is the number that TensorFlow's errors give the first node of a graph: two more come
-// before it.
+// firstID is the ID of the first node of a graph in TensorFlow's errors. Two internal nodes precede
+// it.
 const firstID = 2
 
-// describeNode writes a node as TensorFlow's errors do.
+// describeNode formats a node as TensorFlow's errors do.
 func describeNode(n *graph.Node) string {
 	return fmt.Sprintf("{name:'%s' id:%d op device:{requested: '%s', assigned: '%s'} def:{%s}}",
 		n.Name, n.ID+firstID, n.Device, n.Assigned, n.Summary())
 }
 
-// describeGroup lists the members of a group with what they ask for and can run on.
+// describeGroup lists the members of a group with their requests and their supported device types.
 func (p *placer) describeGroup(root int) string {
 	var ops, types []string
 	var members strings.Builder

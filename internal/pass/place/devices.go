@@ -17,18 +17,19 @@ type candidate struct {
 	local bool // on the task of the client
 }
 
-// deviceSet are all devices.
+// deviceSet holds all devices.
 type deviceSet struct {
 	all    []*candidate
 	byTask map[taskKey][]*candidate
 	byName map[string]*candidate
-	types  []string    // of the devices, in order of preference
-	client device.Spec // task of the client, Any if there is none
+	types  []string    // device types, in order of preference
+	client device.Spec // task of the client; Any if there is none
 
-	matched map[matchKey][]*candidate // most groups ask for one of a few things
+	// cached results of match, because most groups have one of a few requests
+	matched map[matchKey][]*candidate
 }
 
-// taskKey is what most specifications give of a task: they leave the replica out.
+// taskKey identifies a task without its replica, which most specifications omit.
 type taskKey struct {
 	job  string
 	task int
@@ -72,7 +73,7 @@ func newDeviceSet(names []string, client string) (*deviceSet, error) {
 	return s, nil
 }
 
-// typePriority is how much devices of a type are preferred.
+// typePriority returns the priority of a device type. Higher is preferred.
 func typePriority(typ string) int {
 	switch typ {
 	case "GPU":
@@ -88,9 +89,9 @@ func compareTypes(a, b string) int {
 	return cmp.Or(cmp.Compare(typePriority(b), typePriority(a)), cmp.Compare(a, b))
 }
 
-// match returns the devices that satisfy a specification and have one of the given types, in order
-// of preference: the priority of the kernel, the type, those of the client's own task first, and
-// the name. The list must not be modified.
+// match returns the devices that satisfy a specification and have one of the given types. They are
+// sorted by kernel priority, device type, whether they are on the client's task, and name. The
+// caller must not modify the slice.
 func (s *deviceSet) match(spec device.Spec, types []supported) []*candidate {
 	key := matchKey{spec: spec}
 	for _, t := range types {
@@ -122,8 +123,8 @@ func (s *deviceSet) findMatches(spec device.Spec, types []supported) []*candidat
 	return found
 }
 
-// near returns the devices among which those are that satisfy a specification: of one task, if it
-// names one. Most do, and there may be thousands of tasks.
+// near returns a superset of the devices that satisfy a specification. If the specification names a
+// task, as most do, it contains the devices of that task only. There may be thousands of tasks.
 func (s *deviceSet) near(spec device.Spec) []*candidate {
 	if spec.Job != "" && spec.Task != device.Unset {
 		return s.byTask[taskKey{spec.Job, spec.Task}]
@@ -147,7 +148,7 @@ func (s *deviceSet) matchesAny(spec device.Spec) bool {
 	return slices.ContainsFunc(s.near(spec), func(d *candidate) bool { return spec.Matches(d.spec) })
 }
 
-// names lists the devices in the order in which they were given.
+// names returns the device names in the order in which they were given.
 func (s *deviceSet) names() []string { return namesOf(s.all) }
 
 func namesOf(devices []*candidate) []string {

@@ -9,21 +9,21 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// group is a set of nodes that must share a device, a tree in a union-find forest whose root has
-// what is known of all.
+// group is a set of nodes that must share a device. It is a tree in a union-find forest. The root
+// holds the properties of the group.
 type group struct {
-	parent int // ID of a node nearer to the root; its own at the root
-	rank   int // bound on the depth below
+	parent int // ID of a node closer to the root; its own ID at the root
+	rank   int // upper bound of the height
 
-	// What members are assigned to, what those of them that make resources ask for, and what any of
-	// them asks for. Each narrows the one before.
+	// Assigned device of the members, request of those members that create resources, and request
+	// of all members. Each is at least as specific as the one before.
 	assigned  device.Spec
 	resource  device.Spec
 	requested device.Spec
 
 	types      []supported
-	candidates []*candidate // nil until they are needed
-	// number of the assigned device in order of first use, -1 while there is none
+	candidates []*candidate // nil until computed
+	// index of the assigned device in order of first use, or -1
 	index int
 }
 
@@ -31,7 +31,7 @@ func newGroup(id int, types []supported) group {
 	return group{parent: id, assigned: device.Any, resource: device.Any, requested: device.Any, types: types, index: -1}
 }
 
-// root returns the ID of the root of a node's group, and shortens the way to it.
+// root returns the ID of the root of a node's group and shortens the path to it.
 func (p *placer) root(id int) int {
 	for p.groups[id].parent != id {
 		next := &p.groups[id].parent
@@ -43,15 +43,15 @@ func (p *placer) root(id int) int {
 
 func (p *placer) groupOf(n *graph.Node) *group { return &p.groups[p.root(n.ID)] }
 
-// member is a node in a group, or one end of a call whose body is looked into.
+// member is a node in a group, or one end of a call whose body is inspected.
 type member struct {
-	id       int // of the node; those of ends come after those of all nodes
+	id       int // of the node; IDs of ends follow those of all nodes
 	name, op string
 }
 
 func memberOf(n *graph.Node) member { return member{n.ID, n.Name, n.Op.Name} }
 
-// join makes one group of those of two members. When it fails nothing is changed.
+// join merges the groups of two members. If it fails, nothing is changed.
 func (p *placer) join(x, y member) error {
 	into, from := p.root(x.id), p.root(y.id)
 	if into == from {
@@ -79,7 +79,7 @@ func (p *placer) join(x, y member) error {
 	return nil
 }
 
-// merge adds what b asks for to a.
+// merge adds the requests of b to g.
 func (g *group) merge(b *group, soft bool) error {
 	var err error
 	if g.assigned, err = g.assigned.Merge(b.assigned); err != nil {
@@ -97,7 +97,7 @@ func (g *group) merge(b *group, soft bool) error {
 	return err
 }
 
-// limitToAssigned makes the device of a node that of its group.
+// limitToAssigned sets the device of a group to the assigned device of a node.
 func (p *placer) limitToAssigned(n *graph.Node) error {
 	g := p.groupOf(n)
 	index, ok := p.used[n.Assigned]
@@ -132,7 +132,7 @@ func (g *group) limit(spec device.Spec) error {
 	return err
 }
 
-// String describes the group as TensorFlow does in errors.
+// String formats the group as TensorFlow's errors do.
 func (g *group) String() string {
 	return fmt.Sprintf("Member(assigned_device_name_index_=%d requested_device_name_='%v' assigned_device_name_='%v' "+
 		"resource_device_name_='%v' supported_device_types_=[%s] possible_devices_=[%s]",

@@ -10,25 +10,25 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A call of a function that returns resources says through the function's body where its arguments
-// and results have to be. The body's groups are found as those of a graph are; arguments and
-// results that are in one group there join the inputs and consumers of the call here.
+// A call of a function that returns resources is constrained by the body of the function. The
+// groups of the body are computed like those of a graph. Arguments and results that share a group
+// there make the corresponding inputs and consumers of the call share a group here.
 
-// bodies are the functions that were looked into.
+// bodies caches the groups of inspected functions.
 type bodies struct {
-	seen  map[string]*bodyGroups // by the function with its attributes
-	stack []call                 // the calls that lead to the graph at hand
+	seen  map[string]*bodyGroups // by function and attributes
+	stack []call                 // calls that lead to the current graph
 }
 
 type call struct {
-	caller   string // function that the call is in; "" for the graph itself
+	caller   string // function that contains the call; "" for the graph itself
 	node     string
 	function string
 }
 
-// bodyGroups are the groups that the arguments and results of a function are in.
+// bodyGroups holds the groups of the arguments and results of a function.
 type bodyGroups struct {
-	args, rets []int // index in groups
+	args, rets []int // indexes of groups
 	groups     []group
 }
 
@@ -40,15 +40,15 @@ func needsInspection(n *graph.Node) bool {
 	return slices.Contains(n.OutTypes, tensor.Resource)
 }
 
-// ends are the inputs and outputs of the calls that are looked into. Each stands for a node of its
-// own, so that calls which pass resources to each other need not be on one device themselves.
+// ends are the inputs and outputs of inspected calls. Each is represented by a virtual node, so
+// calls that pass resources to each other need not be on one device.
 type ends struct {
 	in  map[*graph.Node][]member
 	out map[graph.Edge]member
 	all []member
 }
 
-// addEnds makes the ends of a call.
+// addEnds adds the ends of a call.
 func (p *placer) addEnds(n *graph.Node) {
 	for i := range n.NumInputs() {
 		name := n.Name
@@ -71,8 +71,8 @@ func (p *placer) addEnd(name string) member {
 	return e
 }
 
-// sides returns what is joined where an edge cannot cross devices: its nodes, or the ends of those
-// that are looked into.
+// sides returns the members to join for an edge that cannot cross devices: its nodes, or the ends
+// of inspected calls.
 func (p *placer) sides(e graph.Edge) (src, dst member) {
 	src, dst = memberOf(e.Src), memberOf(e.Dst)
 	if out, ok := p.ends.out[e]; ok {
@@ -84,15 +84,15 @@ func (p *placer) sides(e graph.Edge) (src, dst member) {
 	return src, dst
 }
 
-// end is an input or output of a call in the group that the function's body demands.
+// end is an input or output of a call with the group that the function's body requires.
 type end struct {
 	member
-	resource bool // gives a resource to its consumer
+	resource bool // passes a resource to its consumer
 }
 
-// applyBody joins and limits the ends of a call as the body of its function demands.
+// applyBody joins and constrains the ends of a call as the body of its function requires.
 func (p *placer) applyBody(n *graph.Node) error {
-	body, err := p.lookInto(n)
+	body, err := p.inspect(n)
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func (p *placer) applyBody(n *graph.Node) error {
 	return p.joinEnds(groups, body.groups)
 }
 
-// joinEnds makes a group of the ends whose arguments and results are in one group, and limits it to
-// what that one can have.
+// joinEnds joins the ends whose arguments and results share a group, and applies the constraints of
+// that group.
 func (p *placer) joinEnds(groups [][]end, limits []group) error {
 	for i, members := range groups {
 		for _, e := range members {
@@ -127,7 +127,7 @@ func (p *placer) joinEnds(groups [][]end, limits []group) error {
 				return err
 			}
 		}
-		if len(members) == 0 { // results that nothing consumes
+		if len(members) == 0 { // results without consumers
 			continue
 		}
 		if err := p.groups[p.root(members[0].id)].limitTo(&limits[i], p.o.Soft); err != nil {
@@ -137,7 +137,7 @@ func (p *placer) joinEnds(groups [][]end, limits []group) error {
 	return nil
 }
 
-// limitTo adds what the group of a function's body asks for.
+// limitTo adds the requests of the group of a function body.
 func (g *group) limitTo(b *group, soft bool) error {
 	var err error
 	if soft {
@@ -157,8 +157,8 @@ func (g *group) limitTo(b *group, soft bool) error {
 	return nil
 }
 
-// lookInto returns the groups of the function that a node calls.
-func (p *placer) lookInto(n *graph.Node) (*bodyGroups, error) {
+// inspect returns the groups of the function that a node calls.
+func (p *placer) inspect(n *graph.Node) (*bodyGroups, error) {
 	fn := n.Attrs.Func("f")
 	if err := p.bodies.checkRecursion(n, fn.Name); err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (p *placer) lookInto(n *graph.Node) (*bodyGroups, error) {
 	return found, nil
 }
 
-// groupsOf numbers the groups of arguments and results.
+// groupsOf returns the groups of the arguments and results of a body.
 func (p *placer) groupsOf(body *graph.Body) *bodyGroups {
 	out := &bodyGroups{}
 	byRoot := map[int]int{}
@@ -204,7 +204,7 @@ func (p *placer) groupsOf(body *graph.Body) *bodyGroups {
 	return out
 }
 
-// current returns the function whose body is being looked into; "" at the outermost.
+// current returns the function whose body is being inspected, or "" for the graph itself.
 func (b *bodies) current() string {
 	if len(b.stack) == 0 {
 		return ""

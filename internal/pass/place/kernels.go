@@ -12,15 +12,15 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// supported is a type of device that can run a node, or all nodes of a group.
+// supported is a device type that can run a node, or all nodes of a group.
 type supported struct {
 	typ      string
-	priority int // of its kernel
+	priority int // of the kernel
 }
 
-// supportedTypes returns the types of devices that can run a node, most preferred first. A node
-// whose operation is a function can run anywhere. So, for all that is known here, can one without
-// any kernel that asks for another task, where programs may have other kernels.
+// supportedTypes returns the device types that can run a node, most preferred first. A node whose
+// operation is a function can run on all types. A node without kernels that requests another task
+// is assumed to run there, because its program may have other kernels.
 func (p *placer) supportedTypes(n *graph.Node) []supported {
 	if _, known := p.o.Kernels.LookupOp(n.Op.Name); !known {
 		return p.allTypes()
@@ -36,7 +36,7 @@ func (p *placer) supportedTypes(n *graph.Node) []supported {
 		otherAttrs = otherAttrs || best == nil && found
 	}
 	if len(out) == 0 && !otherAttrs {
-		return p.elsewhere(n)
+		return p.remoteTypes(n)
 	}
 	slices.SortStableFunc(out, func(a, b supported) int { return cmp.Compare(b.priority, a.priority) })
 	return out
@@ -58,9 +58,8 @@ func (p *placer) allTypes() []supported {
 	return out
 }
 
-// elsewhere returns the types that a node without kernels is taken to run on, on the other task
-// that it asks for.
-func (p *placer) elsewhere(n *graph.Node) []supported {
+// remoteTypes returns the device types of a node without kernels that requests another task.
+func (p *placer) remoteTypes(n *graph.Node) []supported {
 	spec, err := device.Parse(n.Device)
 	switch {
 	case err != nil || !p.devices.client.DifferentAddressSpace(spec):
@@ -72,8 +71,8 @@ func (p *placer) elsewhere(n *graph.Node) []supported {
 	}
 }
 
-// bestImpl returns the kernel with the highest priority of those for a type of device and
-// attributes; found tells whether there are any for that type.
+// bestImpl returns the kernel with the highest priority for a device type and attributes. found
+// reports whether there are kernels for that type with any attributes.
 func bestImpl(impls []kernel.Impl, typ string, attrs opdef.Attrs) (best *kernel.Impl, found bool) {
 	for i := range impls {
 		k := &impls[i]
@@ -88,7 +87,7 @@ func bestImpl(impls []kernel.Impl, typ string, attrs opdef.Attrs) (best *kernel.
 	return best, found
 }
 
-// registeredKernels lists the kernels of an operation, for errors.
+// registeredKernels lists the kernels of an operation for error messages.
 func (p *placer) registeredKernels(op string) string {
 	impls := p.o.Kernels.Kernels(op)
 	if len(impls) == 0 {
@@ -106,8 +105,8 @@ func (p *placer) registeredKernels(op string) string {
 	return b.String()
 }
 
-// intersect returns the types that are in both lists, with the priorities of the list that has any.
-// Where both have and they do not agree on the order, none counts.
+// intersect returns the types that are in both lists. Priorities are those of the list that has
+// any. If both have priorities and their orders differ, all priorities are 0.
 func intersect(a, b []supported) []supported {
 	inA, inB := common(a, b), common(b, a)
 	switch {
@@ -125,7 +124,7 @@ func intersect(a, b []supported) []supported {
 	return inA
 }
 
-// common returns the types of a that b has, sorted.
+// common returns the types of a that are in b, sorted.
 func common(a, b []supported) []supported {
 	var out []supported
 	for _, s := range a {

@@ -1,11 +1,14 @@
 // Package place decides on which device each node of a graph runs.
 //
+// Contract: [Place] assigns every node of the graph to a device that has a kernel for it and
+// satisfies its request, or returns an error that names the node. It only sets assignments; it adds
+// and removes no nodes.
+//
 // Nodes are joined to groups that must share a device: by reference and resource edges, and by
-// colocation requests (the attribute _class). A group has what its members ask for, merged, and the
-// types of devices that have kernels for all of them. Each node then gets the first device, in
-// order of preference, that its group can have, or the device of its input or consumer where that
-// saves a transfer. Rules, order and texts of errors are those of TensorFlow's placer, so that a
-// graph that is placed there is placed here, in the same way.
+// colocation requests (the attribute _class). A group has the merged requests of its members and
+// the device types that have kernels for all of them. Each node gets the most preferred device that
+// its group can have, or the device of its input or consumer if that saves a transfer. Rules, order
+// and error texts are those of TensorFlow's placer, so both place a graph in the same way.
 package place
 
 import (
@@ -15,31 +18,31 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Options are what placement needs beside the graph.
+// Options hold what placement needs besides the graph.
 type Options struct {
 	Devices []string // full names of the devices that nodes can be placed on
-	// full name of the device of the session: what is free to be anywhere stays on its task
+	// full name of the device of the session; nodes without a request stay on its task
 	Client  string
 	Kernels Kernels
-	// where no device has the type or number that is asked for, take another of the same task
+	// use another device of the same task if none has the requested type or number
 	Soft bool
 
 	// Log is called with a line "name: (Op): device" for each node that is placed, and for each
-	// request that is ignored. May be nil.
+	// request that is ignored. It may be nil.
 	Log func(line string)
-	// Warn is called when resources are moved from the device that they were asked to be on. May be
+	// Warn is called when resources are placed on a device other than the requested one. It may be
 	// nil.
 	Warn func(line string)
 }
 
-// Kernels tells which operations can run where. *kernel.Registry implements it.
+// Kernels provides operations and their kernels. *kernel.Registry implements it.
 type Kernels interface {
 	opdef.Lookup
 	Kernels(op string) []kernel.Impl
 }
 
-// Place sets the device of every node that has none yet; nodes that have one keep it, and others in
-// their group follow them. When it fails, some nodes may have been placed.
+// Place sets the device of every unassigned node. Assigned nodes keep their device, and the members
+// of their groups use it too. If Place fails, some nodes may have been assigned.
 func Place(g *graph.Graph, o Options) error {
 	if len(o.Devices) == 0 {
 		return status.FailedPreconditionf("No devices are registered")
@@ -55,9 +58,9 @@ func Place(g *graph.Graph, o Options) error {
 	return p.assignAll()
 }
 
-// KeepState prepares the placement of a graph that has been extended: its nodes with state are
-// assigned as the nodes of the same names in the graph before are, and the next Place decides on
-// all others anew, as TensorFlow does.
+// KeepState prepares the placement of an extended graph. Stateful nodes get the assignment of the
+// node of the same name in the graph before, and all other assignments are removed, as in
+// TensorFlow.
 func KeepState(g, before *graph.Graph) {
 	for n := range g.Nodes() {
 		n.Assigned = ""
@@ -72,8 +75,8 @@ type placer struct {
 	g       *graph.Graph
 	o       *Options
 	devices *deviceSet
-	groups  []group // by node ID; those of nodes that are no root only lead to the root
-	// number of each device that nodes are assigned to, in order of first use
+	groups  []group // by node ID; only those of roots are valid
+	// indexes of the devices that nodes are assigned to, in order of first use
 	used   map[string]int
 	ends   ends
 	bodies *bodies
@@ -86,8 +89,8 @@ func newPlacer(g *graph.Graph, o *Options, devices *deviceSet, b *bodies) *place
 	}
 }
 
-// assignAll gives every node a device of its group. Nodes without inputs, which can go wherever
-// their consumers are, come last.
+// assignAll assigns every node to a device of its group. Nodes without inputs come last, because
+// they can follow their consumers.
 func (p *placer) assignAll() error {
 	var generators []*graph.Node
 	if err := p.checkEnds(); err != nil {
@@ -116,8 +119,8 @@ func (p *placer) assignAll() error {
 	return nil
 }
 
-// assign places a node on the preferred device if its group can have it, and else on the first that
-// it can have.
+// assign places a node on the preferred device if that is a candidate, or else on the first
+// candidate.
 func (p *placer) assign(n *graph.Node, preferred string) error {
 	candidates, err := p.candidates(n)
 	if err != nil {
@@ -142,13 +145,13 @@ func (p *placer) logAssigned(n *graph.Node) {
 	}
 }
 
-// isGenerator reports whether a node has no inputs and one output that is no reference.
+// isGenerator reports whether a node has no inputs and one output that is not a reference.
 func isGenerator(n *graph.Node) bool {
 	return len(n.InTypes) == 0 && len(n.OutTypes) == 1 && !n.OutTypes[0].IsRef()
 }
 
-// inputDevice returns the device of the input of a node that only looks at the shape of it or
-// passes it on; "" for other nodes.
+// inputDevice returns the device of the input of a node that only reads its shape or forwards it,
+// or "" for other nodes.
 func inputDevice(n *graph.Node) string {
 	switch n.Op.Name {
 	case "Shape", "Size", "Rank":
@@ -165,8 +168,8 @@ func inputDevice(n *graph.Node) string {
 	return ""
 }
 
-// passesOn reports whether an Identity node is free to be anywhere and stands between two nodes
-// that ask for the same device. The end of the graph asks for none.
+// passesOn reports whether an Identity has no request of its own and connects two nodes with the
+// same request. An Identity without consumers counts as connected to a node without a request.
 func passesOn(n *graph.Node) bool {
 	if n.Device != "" || len(n.ControlInputs()) > 0 || len(n.OutEdges()) > 1 || n.Input(0).Node == nil {
 		return false
@@ -178,7 +181,7 @@ func passesOn(n *graph.Node) bool {
 	return n.Input(0).Node.Device == consumer
 }
 
-// consumersDevice returns the device of all consumers of a node; "" if they have several.
+// consumersDevice returns the common device of all consumers of a node, or "" if they differ.
 func consumersDevice(n *graph.Node) string {
 	device := ""
 	for i, e := range n.OutEdges() {

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// testKernels are operations with the types of devices that have kernels for them, "CPU+2" being
-// one of priority 2.
+// testKernels are operations with the device types that have kernels for them. "CPU+2" is a kernel
+// of priority 2.
 type testKernels struct {
 	graphtext.Ops
 	impls map[string][]kernel.Impl
