@@ -1,17 +1,17 @@
-// Package graphtext is the text form of graphs, and the script tests that are written in it.
+// Package graphtext implements a text form of graphs, and script tests in that form.
 //
-// A graph is one node a line:
+// A graph has one node per line:
 //
 //	x = Placeholder() dtype=float shape=[?,2]
 //	w = Const() value=float[2,1]{1, 2} device=/job:ps
 //	y = MatMul(x, w, ^init) transpose_a=true assigned=/job:ps/replica:0/task:0/device:CPU:0
 //
-// An input is "node", "node:1", "^node" for a control input, or "?" for one that is not connected;
-// nodes may be used before their line. After the inputs come attributes, the device that the node
-// requests and the one it is assigned to. Attributes that have their default, or that the types of
-// the inputs or a constant's value imply, are left out.
+// An input is "node", "node:1", "^node" for a control input, or "?" for one that is not connected.
+// Nodes may be used before their line. The inputs are followed by attributes, the requested device
+// and the assigned device. Attributes are omitted if they have their default, or if they follow
+// from the types of the inputs or the value of a constant.
 //
-// Values are written by kind:
+// The form of a value depends on its kind:
 //
 //	string  "text"                          type    float, int32_ref
 //	int     -3                              shape   [2,?] or <unknown>
@@ -19,12 +19,13 @@
 //	bool    true                            func    @name or @name{T=float, n=3}
 //	list    [1, 2]                          any     $name, inside the body of a function
 //
-// "float[1000]{0...}" repeats the last element. A shape that is the value of an attribute which the
-// operation does not have (those of the runtime, whose names begin with "_") is written shape[2,?].
+// "float[1000]{0...}" repeats the last element. The shape in an attribute that the operation does
+// not define (an attribute of the runtime, whose name starts with "_") is written shape[2,?].
 //
-// A function of the library is a block whose nodes have inputs as function bodies have them, and
-// whose attributes are all written, except for the type of a constant. It stands before the nodes
-// that call it. After the signature may come flags, and among the results control outputs:
+// A function of the library is a block. The inputs of its nodes have the form of function bodies.
+// All attributes are written, except for the type of a constant. The block precedes the nodes that
+// call the function. The signature may be followed by flags, and the results may include control
+// outputs:
 //
 //	func Double(x: T) -> (y: T) [T: type] stateful {
 //	  two = Const() value=float[]{2}
@@ -32,6 +33,6 @@
 //	  return y=z:z:0 ^done=z
 //	}
 //
-// A line "versions producer=P min_consumer=M bad_consumers=[B]" gives the versions. "#" begins a
+// A line "versions producer=P min_consumer=M bad_consumers=[B]" sets the versions. "#" starts a
 // comment line.
 package graphtext

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// function reads the lines of a function, whose first is "func " and its signature, up to the line
-// "}".
+// function reads the lines of a function. signature is the first line without "func ", and the last
+// line is "}".
 func (p *parser) function(signature string, lines []string) error {
 	def, err := parseSignature(strings.TrimSuffix(strings.TrimSpace(signature), "{"))
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *scanner) nodeDef(lookup func(string) (*opdef.Op, bool)) graph.NodeDef {
 	return n
 }
 
-// printFunctions writes the functions of a library, in the order of their names.
+// printFunctions writes the functions of a library, sorted by name.
 func printFunctions(b *strings.Builder, g *graph.Graph) {
 	for _, name := range g.Library.Names() {
 		fn, _ := g.Library.Lookup(name)

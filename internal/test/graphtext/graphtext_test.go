@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 			text := Print(g)
 			again, err := Parse(ops, text)
 			if err != nil {
-				t.Fatalf("what was printed cannot be read: %v\n%s", err, text)
+				t.Fatalf("the printed text cannot be parsed: %v\n%s", err, text)
 			}
 			if got := Print(again); got != text {
 				t.Errorf("printed the second time:\n%s\nthe first time:\n%s", got, text)
@@ -57,7 +57,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-func TestScriptsAreKeptOnRewriting(t *testing.T) {
+func TestRewritingKeepsScripts(t *testing.T) {
 	const text = "# a comment\n\n# a case\nupper suffix=x flag\nabc\n----\nABC\nx\n\nupper\n\na\n----\n----\n\nA\n----\n----\n\n# the end\n"
 	cases, err := splitScript(text)
 	if err != nil {
@@ -76,7 +76,7 @@ func TestScriptsAreKeptOnRewriting(t *testing.T) {
 	}
 }
 
-func TestScriptsThatAreCutOffFail(t *testing.T) {
+func TestTruncatedScriptsFail(t *testing.T) {
 	for _, text := range []string{"cmd\ninput\n", "cmd\n----\n----\noutput\n"} {
 		if _, err := splitScript(text); err == nil {
 			t.Errorf("%q: no error", text)

@@ -5,9 +5,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// implied returns the attributes that need not be written because something else gives them: the
-// types of the inputs, their number, or the value of a constant. ins are the types of the inputs,
-// Invalid where unknown; given are the attributes that are written, or all of them.
+// implied returns the attributes that may be omitted because they follow from the types or the
+// number of the inputs, or from the value of a constant. ins are the types of the inputs, Invalid
+// if unknown. given are the attributes in the text, or all attributes.
 func implied(op *opdef.Op, given opdef.Attrs, ins []tensor.DType) opdef.Attrs {
 	out := opdef.Attrs{}
 	counts := argCounts(op, given, len(ins))
@@ -41,8 +41,8 @@ func implied(op *opdef.Op, given opdef.Attrs, ins []tensor.DType) opdef.Attrs {
 	return out
 }
 
-// argCounts returns the number of tensors that each input argument stands for, -1 where it cannot
-// be known. One argument of unknown length takes what the others leave.
+// argCounts returns the number of tensors of each input argument, or -1 if it is unknown. A single
+// argument of unknown length gets the remaining tensors.
 func argCounts(op *opdef.Op, given opdef.Attrs, total int) []int {
 	counts := make([]int, len(op.Inputs))
 	open := -1

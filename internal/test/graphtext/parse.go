@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Parse reads a graph whose operations are those of ops and of its own functions. Inputs that are
-// written "?" stay open.
+// Parse reads a graph with the operations of ops and the functions in the text. Inputs written as
+// "?" stay open.
 func Parse(ops opdef.Lookup, text string) (*graph.Graph, error) {
 	p := &parser{g: graph.New(ops)}
 	lines := strings.Split(text, "\n")
@@ -121,7 +121,7 @@ func (s *scanner) nodeHead() (name, op string, inputs []string) {
 	return name, op, inputs
 }
 
-// attrs reads what follows the inputs of a node.
+// attrs reads the part of a node after its inputs.
 func (s *scanner) attrs(op *opdef.Op) (attrs opdef.Attrs, device, assigned string) {
 	attrs = opdef.Attrs{}
 	for s.space(); s.rest != ""; s.space() {
@@ -143,7 +143,8 @@ func (s *scanner) attrs(op *opdef.Op) (attrs opdef.Attrs, device, assigned strin
 	return attrs, device, assigned
 }
 
-// inputTypes returns the types of data inputs as far as the nodes before have them.
+// inputTypes returns the types of data inputs. The type is Invalid if the source is on a later
+// line.
 func (p *parser) inputTypes(inputs []string) []tensor.DType {
 	var types []tensor.DType
 	for _, in := range inputs {

@@ -12,8 +12,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Print writes a graph down: its functions in the order of their names, its nodes in the order of
-// their IDs and their attributes in the order of their names.
+// Print writes a graph: functions sorted by name, nodes by ID, and attributes by name.
 func Print(g *graph.Graph) string {
 	var b strings.Builder
 	printVersions(&b, g.Versions)
@@ -39,7 +38,7 @@ func printVersions(b *strings.Builder, v graph.Versions) {
 	b.WriteByte('\n')
 }
 
-// PrintNode writes one node down.
+// PrintNode writes one node.
 func PrintNode(n *graph.Node) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s = %s(%s)", n.Name, n.Op.Name, strings.Join(inputs(n), ", "))
@@ -82,7 +81,8 @@ func inputs(n *graph.Node) []string {
 	return out
 }
 
-// knownTypes returns the types of the inputs as a reader of the text knows them at the line of n.
+// knownTypes returns the types of the inputs as far as a reader of the text knows them at the line
+// of n.
 func knownTypes(n *graph.Node) []tensor.DType {
 	types := make([]tensor.DType, n.NumInputs())
 	for i, in := range n.Inputs() {

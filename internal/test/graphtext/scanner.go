@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// scanner reads one line from left to right. Its methods fail by setting err, after which all of
-// them do nothing.
+// scanner reads one line from left to right. After an error its methods do nothing.
 type scanner struct {
 	rest string
 	err  error
@@ -22,7 +21,7 @@ func (s *scanner) fail(format string, args ...any) {
 
 func (s *scanner) space() { s.rest = strings.TrimLeft(s.rest, " \t") }
 
-// accept skips text if it comes next.
+// accept skips text if it is next.
 func (s *scanner) accept(text string) bool {
 	rest, ok := strings.CutPrefix(s.rest, text)
 	if ok && s.err == nil {
@@ -37,7 +36,7 @@ func (s *scanner) expect(text string) {
 	}
 }
 
-// until returns the text before the first of the bytes in stop, or all of it.
+// until returns the text before the first of the bytes in stop, or the rest of the line.
 func (s *scanner) until(stop string) string {
 	i := strings.IndexAny(s.rest, stop)
 	if i < 0 {
@@ -48,7 +47,7 @@ func (s *scanner) until(stop string) string {
 	return out
 }
 
-// quoted reads a string in double quotes, with Go's escapes.
+// quoted reads a string in double quotes with the escapes of Go.
 func (s *scanner) quoted() string {
 	prefix, err := strconv.QuotedPrefix(s.rest)
 	if err != nil {
@@ -63,7 +62,7 @@ func (s *scanner) quoted() string {
 	return out
 }
 
-// word reads a string in quotes or up to the next space.
+// word reads a quoted string, or the text up to the next space.
 func (s *scanner) word() string {
 	if strings.HasPrefix(s.rest, `"`) {
 		return s.quoted()
@@ -71,7 +70,7 @@ func (s *scanner) word() string {
 	return s.until(" \t")
 }
 
-// list calls elem for each of the elements before the closing text, which are separated by commas.
+// list calls elem for each of the comma-separated elements before the closing text.
 func (s *scanner) list(closing string, elem func()) {
 	s.space()
 	for !s.accept(closing) && s.err == nil {

@@ -13,14 +13,14 @@ var rewrite = flag.Bool("rewrite", false, "replace the expected output in test s
 
 // Case is one case of a script:
 //
-//	# what the case pins, which names the subtest
+//	# description, which names the subtest
 //	command key=value flag
 //	input
 //	----
 //	expected output
 //
-// The output ends at the first empty line. Output that has empty lines itself stands between two
-// lines "----" on either side.
+// The output ends at the first empty line. Output with empty lines is enclosed in two lines "----"
+// on either side.
 type Case struct {
 	Command string
 	Input   string
@@ -37,7 +37,8 @@ func (c *Case) Arg(key string) string {
 	return ""
 }
 
-// Args returns the values of an argument "key=v1,v2"; none if it is absent or empty.
+// Args returns the values of an argument "key=v1,v2". It returns none if the argument is absent or
+// empty.
 func (c *Case) Args(key string) []string {
 	if v := c.Arg(key); v != "" {
 		return strings.Split(v, ",")
@@ -45,7 +46,7 @@ func (c *Case) Args(key string) []string {
 	return nil
 }
 
-// Has reports whether the argument "flag" is given.
+// Has reports whether the argument "flag" is set.
 func (c *Case) Has(flag string) bool {
 	for _, a := range c.args {
 		if a == flag || strings.HasPrefix(a, flag+"=") {
@@ -55,8 +56,8 @@ func (c *Case) Has(flag string) bool {
 	return false
 }
 
-// RunScripts runs every case of the scripts that match pattern and compares what run returns with
-// the expected output. Under the flag -rewrite it puts the actual output in the scripts instead.
+// RunScripts runs every case of the scripts that match pattern and compares the result of run with
+// the expected output. With the flag -rewrite it writes the actual output to the scripts instead.
 func RunScripts(t *testing.T, pattern string, run func(t *testing.T, c *Case) string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -104,14 +105,13 @@ func withNewline(s string) string {
 	return s + "\n"
 }
 
-// scriptCase is a case with what stands around it in the file. The text after the last case has no
-// command.
+// scriptCase is a case with the text around it. The text after the last case has no command.
 type scriptCase struct {
 	Case
 	name   string
 	line   int
 	before string // comments and empty lines
-	header string // the command line as it is written
+	header string // the command line as written
 	want   string
 }
 
@@ -126,7 +126,7 @@ func splitScript(text string) ([]scriptCase, error) {
 		for ; at < len(lines) && (strings.TrimSpace(lines[at]) == "" || lines[at][0] == '#'); at++ {
 			c.before += lines[at]
 			if comment, ok := strings.CutPrefix(strings.TrimSpace(lines[at]), "# "); !ok {
-				c.name = "" // a comment that stands alone names no case
+				c.name = "" // a comment followed by an empty line is not a name
 			} else if c.name == "" {
 				c.name = comment
 			}

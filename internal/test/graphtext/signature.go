@@ -7,22 +7,22 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// Ops is a set of operations that were written down. It implements opdef.Lookup.
+// Ops is a set of operations read from text. It implements opdef.Lookup.
 type Ops map[string]*opdef.Op
 
-// LookupOp returns the operation of the given name.
+// LookupOp returns the operation with the given name.
 func (o Ops) LookupOp(name string) (*opdef.Op, bool) {
 	op, ok := o[name]
 	return op, ok
 }
 
-// ParseOps reads operations, one a line:
+// ParseOps reads operations, one per line:
 //
 //	MatMul(a: T, b: T) -> (product: T) [T: type; transpose_a: bool = false]
 //	VariableV2() -> (ref: Ref(dtype)) [dtype: type; shape: shape] stateful
 //
-// Arguments and attributes are those of package opdef; the words at the end are its flags in lower
-// case. They have no shape rules.
+// Arguments and attributes are written as in package opdef. The words at the end are its flags in
+// lower case. The operations have no shape rules.
 func ParseOps(text string) (Ops, error) {
 	ops := Ops{}
 	for line := range strings.Lines(text) {
@@ -43,8 +43,8 @@ func ParseOps(text string) (Ops, error) {
 	return ops, nil
 }
 
-// parseSignature reads "Name(args) -> (args) [attrs] flags", of which only the name and the first
-// parentheses must be there.
+// parseSignature reads "Name(args) -> (args) [attrs] flags". Only the name and the first
+// parentheses are required.
 func parseSignature(text string) (opdef.Def, error) {
 	name, rest, ok := strings.Cut(text, "(")
 	if !ok {
@@ -71,7 +71,8 @@ func parseSignature(text string) (opdef.Def, error) {
 	return def, nil
 }
 
-// splitArgs splits what stands before the closing parenthesis, and returns the rest after it.
+// splitArgs returns the text before the closing parenthesis, split into arguments, and the text
+// after it.
 func splitArgs(text string) (args []string, rest string) {
 	depth := 1
 	end := strings.IndexFunc(text, func(r rune) bool {

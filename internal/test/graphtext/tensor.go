@@ -9,10 +9,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// maxLiteral bounds the elements of a tensor that is written down.
+// maxLiteral bounds the elements of a tensor in a text.
 const maxLiteral = 1 << 24
 
-// splatFrom is the number of equal elements from which on only one is printed.
+// splatFrom is the number of equal elements from which only one is printed.
 const splatFrom = 5
 
 // codec reads and writes the elements of one type.
@@ -87,7 +87,7 @@ func narrow[T any](of func(float32) T) func(string) (T, error) {
 	return func(w string) (T, error) { f, err := strconv.ParseFloat(w, 32); return of(float32(f)), err }
 }
 
-// tensor reads "[2,3]{1, 2}", a shape and elements; "..." after the last element repeats it.
+// tensor reads "[2,3]{1, 2}", a shape and elements. "..." after the last element repeats it.
 func (s *scanner) tensor(dtype tensor.DType) tensor.Tensor {
 	shape, ok := s.shape().Full()
 	if err := shape.Check(); s.err == nil && (!ok || err != nil || shape.NumElements() > maxLiteral) {
@@ -149,7 +149,7 @@ func formatTensor(t *tensor.Tensor) string {
 	return fmt.Sprintf("%v%v{%s}", t.DType(), t.Shape(), elems)
 }
 
-// uniform reports whether all elements are the same.
+// uniform reports whether all elements are equal.
 func uniform(t *tensor.Tensor) bool {
 	if t.DType() == tensor.String {
 		vals := tensor.Values[string](t)

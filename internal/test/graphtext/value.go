@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// value reads the value of an attribute. kind is that of the attribute, or "" if the operation does
-// not have it: then the value's form tells.
+// value reads the value of an attribute. kind is the kind of the attribute, or "" if the operation
+// does not define it. In that case the kind follows from the form of the value.
 func (s *scanner) value(kind string) any {
 	elem, isList := strings.CutPrefix(kind, "list(")
 	switch {
@@ -31,8 +31,8 @@ func (s *scanner) value(kind string) any {
 	return s.plain(kind)
 }
 
-// plain reads the values that are one word: numbers, booleans and types, and tensors, which begin
-// with a type.
+// plain reads the values without quotes or brackets: numbers, booleans and types, and tensors,
+// which start with a type.
 func (s *scanner) plain(kind string) any {
 	at := s.rest
 	word := s.until(" ,[]{}")
@@ -95,7 +95,7 @@ func (s *scanner) size() int64 {
 	return n
 }
 
-// listOf reads a list. Where the kind of its elements is not given, the first one tells.
+// listOf reads a list. If the kind of its elements is unknown, it follows from the first one.
 func (s *scanner) listOf(kind string) any {
 	s.expect("[")
 	var elems []any
@@ -139,8 +139,8 @@ func typed[T any](elems []any) []T {
 	return out
 }
 
-// formatValue is the reverse of value. known is false for attributes that the operation does not
-// have.
+// formatValue is the inverse of value. known is false for attributes that the operation does not
+// define.
 func formatValue(v any, known bool) string {
 	switch v := v.(type) {
 	case string:
@@ -203,7 +203,7 @@ func formatFunc(fn opdef.Func) string {
 	return "@" + fn.Name + "{" + strings.Join(parts, ", ") + "}"
 }
 
-// formatFloat writes a number that cannot be taken for an integer.
+// formatFloat writes a number so that it cannot be read as an integer.
 func formatFloat(f float32) string {
 	s := strconv.FormatFloat(float64(f), 'g', -1, 32)
 	if strings.ContainsAny(s, ".eIN") {

@@ -14,8 +14,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Case is one recorded run of an operation or of its shape rule. A file of cases is text, one block
-// each:
+// Case is one recorded run of an operation or of its shape rule. A file of cases is text with one
+// block per case:
 //
 //	case Add T=float
 //	in float [2] 1 2
@@ -40,22 +40,24 @@ import (
 //	dx sparse float [3] 0 0 11
 //	dx none
 //
-// A gradient gives those of the outputs after "dy" and the expected ones of the inputs after "dx",
-// for which "sparse" asks for indexed slices; the tests of package gradients run these. An input
-// that stands after "var" is a variable with that value, by reference or by handle, whichever the
-// operation takes; "after" gives its value afterwards. Outputs that are references are left out.
+// In a gradient, "dy" lines are the gradients of the outputs, and "dx" lines the expected gradients
+// of the inputs. "sparse" stands for indexed slices. The tests of package gradients run these
+// cases. A "var" line is an input that is a variable with that value, by reference or by handle,
+// depending on the operation. "after" is its expected value afterwards. Reference outputs are
+// omitted.
 //
-// The first word says what is run. Attributes are written as in opdef. An input of a shape rule is
-// a type and a partial shape, or, after "=", a tensor whose value is known. "tol x" widens the
-// relative and absolute tolerance of floating outputs; a line that starts with "#" is a comment.
+// The first word of a block is the kind of the case. Attributes are written as in opdef. An input
+// of a shape rule is a type and a partial shape, or, after "=", a tensor with a known value. "tol
+// x" sets the relative and absolute tolerance of floating-point outputs. A line that starts with
+// "#" is a comment.
 type Case struct {
 	Line   int // of the first line in its file
 	Kind   string
 	Op     string
 	Attrs  opdef.Attrs
-	In     []tensor.Tensor       // values; not initialized where only the shape is known
+	In     []tensor.Tensor       // values; not initialized if only the shape is known
 	Vars   []int                 // inputs that are variables
-	After  []tensor.Tensor       // their values afterwards
+	After  []tensor.Tensor       // their expected values afterwards
 	Shapes []tensor.PartialShape // of the inputs of a shape rule
 	Out    []tensor.Tensor
 	Outs   []tensor.PartialShape
@@ -71,8 +73,8 @@ type Gradient struct {
 	Sparse bool
 }
 
-// RunCases runs every case of the given files as a subtest. Operations run twice: with inputs that
-// others hold too and with inputs that the kernel may take over.
+// RunCases runs every case of the given files as a subtest. Each operation runs twice: with inputs
+// that are shared, and with inputs that the kernel may modify in place.
 func RunCases(t *testing.T, files ...string) {
 	t.Helper()
 	for _, file := range files {
@@ -119,7 +121,7 @@ func addLine(cases *[]Case, line string, n int) error {
 		return err
 	}
 	if len(*cases) == 0 {
-		return fmt.Errorf("%q stands before the first case", line)
+		return fmt.Errorf("%q precedes the first case", line)
 	}
 	return (*cases)[len(*cases)-1].parseLine(word, rest)
 }
@@ -161,7 +163,7 @@ func (c *Case) runShapes(t *testing.T) {
 	}
 }
 
-// compare runs the operation once; input decides who holds the elements of its inputs.
+// compare runs the operation once; input returns its inputs, shared or exclusive.
 func (c *Case) compare(t *testing.T, what string, input func(tensor.Tensor) tensor.Tensor) {
 	t.Helper()
 	env := NewEnv()

@@ -14,8 +14,9 @@ var tolerances = map[tensor.DType]float64{
 	tensor.Float16: 1e-3, tensor.BFloat16: 8e-3,
 }
 
-// Diff says how got differs from want, or returns "". Floating elements may differ by a relative
-// and absolute error of tol, or of a default for the type if tol is 0; NaN equals NaN.
+// Diff describes how got differs from want. It returns "" if they are equal. Floating-point
+// elements may differ by a relative and absolute error of tol, or of a default for the type if tol
+// is 0. NaN equals NaN.
 func Diff(got, want *tensor.Tensor, tol float64) string {
 	if got.DType() != want.DType() {
 		return fmt.Sprintf("type %v, want %v", got.DType(), want.DType())
@@ -67,7 +68,7 @@ func nearFloat(x, y, tol float64) bool {
 	return math.Abs(x-y) <= tol+tol*math.Abs(y)
 }
 
-// elements returns the elements with all real floating types as float64 and complex ones as
+// elements returns the elements, with all real floating-point types as float64 and complex types as
 // complex128.
 func elements(t *tensor.Tensor) []any {
 	switch t.DType() {
@@ -93,7 +94,7 @@ func elements(t *tensor.Tensor) []any {
 	return bytewise(t)
 }
 
-// bytewise compares the elements of the remaining types as they are in memory.
+// bytewise compares the elements of the remaining types byte by byte.
 func bytewise(t *tensor.Tensor) []any {
 	as := map[int]tensor.DType{1: tensor.Int8, 2: tensor.Int16, 4: tensor.Int32, 8: tensor.Int64}[t.DType().Size()]
 	u, err := t.WithDType(as)

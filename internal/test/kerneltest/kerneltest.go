@@ -1,6 +1,6 @@
-// Package kerneltest runs single operations for the tests of kernel families, the way the executor
-// would: attributes checked and completed, the kernel chosen by device and types, inputs owned by
-// the step.
+// Package kerneltest runs single operations in tests of kernels. Like the executor, it checks and
+// completes the attributes, chooses the kernel by device and types, and passes inputs that the step
+// owns.
 package kerneltest
 
 import (
@@ -13,11 +13,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Env is what operations run in: a device with resources that live as long as the Env, and a step.
+// Env is the environment of operations: a step, and a device whose resources live as long as the
+// Env.
 type Env struct {
 	Device *kernel.Device
 	Step   *kernel.Step
-	// Functions are those of the nodes; nil for none.
+	// Functions is the function library of the nodes; nil for none.
 	Functions kernel.Functions
 }
 
@@ -32,17 +33,17 @@ func NewEnv() *Env {
 	}
 }
 
-// Node is an operation that is made once and may run several times.
+// Node is the kernel of an operation. It may run several times.
 type Node struct {
 	env  *Env
 	c    *kernel.Construction
 	kern kernel.Kernel
 }
 
-// Make makes the kernel of an operation, in a node of the name "node".
+// Make creates the kernel of an operation in a node named "node".
 func (e *Env) Make(op string, attrs opdef.Attrs) (*Node, error) { return e.MakeNode("node", op, attrs) }
 
-// MakeNode makes the kernel of an operation.
+// MakeNode creates the kernel of an operation in a node with the given name.
 func (e *Env) MakeNode(name, op string, attrs opdef.Attrs) (*Node, error) {
 	def, ok := kernel.Default.LookupOp(op)
 	if !ok {
@@ -70,7 +71,7 @@ func (e *Env) MakeNode(name, op string, attrs opdef.Attrs) (*Node, error) {
 	return &Node{env: e, c: c, kern: k}, nil
 }
 
-// Run computes the node once. The inputs are retained, so that none is taken over in place.
+// Run runs the node once. It retains the inputs, so the kernel does not modify them in place.
 func (n *Node) Run(inputs ...tensor.Tensor) ([]tensor.Tensor, error) {
 	vals := make([]kernel.Value, len(inputs))
 	for i := range inputs {
@@ -87,7 +88,7 @@ func (n *Node) Run(inputs ...tensor.Tensor) ([]tensor.Tensor, error) {
 	return tensors, nil
 }
 
-// RunValues computes the node once with inputs that it owns, which may be references.
+// RunValues runs the node once. It takes over the inputs, which may be references.
 func (n *Node) RunValues(inputs ...kernel.Value) ([]kernel.Value, error) {
 	if len(inputs) != len(n.c.Inputs) {
 		return nil, status.InvalidArgumentf("%s takes %d inputs, got %d", n.c.Op.Name, len(n.c.Inputs), len(inputs))
@@ -121,7 +122,7 @@ func compute(k kernel.Kernel, ctx *kernel.Context) error {
 	return <-done
 }
 
-// Run makes and computes an operation in an environment of its own and fails the test on errors.
+// Run creates and runs an operation in a new environment. It fails the test on errors.
 func Run(t testing.TB, op string, attrs opdef.Attrs, inputs ...tensor.Tensor) []tensor.Tensor {
 	t.Helper()
 	out, err := Try(op, attrs, inputs...)
@@ -131,7 +132,7 @@ func Run(t testing.TB, op string, attrs opdef.Attrs, inputs ...tensor.Tensor) []
 	return out
 }
 
-// Try makes and computes an operation in an environment of its own.
+// Try creates and runs an operation in a new environment.
 func Try(op string, attrs opdef.Attrs, inputs ...tensor.Tensor) ([]tensor.Tensor, error) {
 	n, err := NewEnv().Make(op, attrs)
 	if err != nil {
@@ -140,8 +141,8 @@ func Try(op string, attrs opdef.Attrs, inputs ...tensor.Tensor) ([]tensor.Tensor
 	return n.Run(inputs...)
 }
 
-// Shapes runs the shape rule of an operation on inputs of known or partial shape, with the values
-// of those that are given.
+// Shapes runs the shape rule of an operation on full or partial shapes. values are the inputs with
+// known values.
 func Shapes(op string, attrs opdef.Attrs, in []tensor.PartialShape, values map[int]tensor.Tensor) ([]tensor.PartialShape, error) {
 	def, ok := kernel.Default.LookupOp(op)
 	if !ok {

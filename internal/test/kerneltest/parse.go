@@ -149,12 +149,12 @@ func fields(s string) []string {
 	return out
 }
 
-// ParseTensor reads a tensor as cases have it: type, shape, and the elements in order, separated by
-// spaces.
+// ParseTensor reads a tensor in the form of cases: type, shape, and the elements in order,
+// separated by spaces.
 func ParseTensor(s string) (tensor.Tensor, error) {
 	words := fields(s)
 	if len(words) < 2 {
-		return tensor.Tensor{}, fmt.Errorf("%q is no tensor", s)
+		return tensor.Tensor{}, fmt.Errorf("%q is not a tensor", s)
 	}
 	dtype, ok := tensor.ParseDType(words[0])
 	if !ok {
@@ -220,7 +220,7 @@ func setElements(t *tensor.Tensor, vals []string) error {
 	case tensor.Complex128:
 		return fill(t, vals, parseComplex)
 	default:
-		return fmt.Errorf("cases have no %v tensors", t.DType())
+		return fmt.Errorf("cases do not support %v tensors", t.DType())
 	}
 }
 
@@ -259,8 +259,8 @@ func parseFloat32(s string) (float32, error) {
 	return float32(v), err
 }
 
-// parseComplex reads "re+imi". strconv takes no infinities and NaNs with signs in this form, so the
-// parts are split here.
+// parseComplex reads "re+imi". strconv does not parse signed infinities and NaNs in this form, so
+// the parts are split here.
 func parseComplex(s string) (complex128, error) {
 	s = strings.TrimSuffix(s, "i")
 	for i := len(s) - 1; i > 0; i-- {

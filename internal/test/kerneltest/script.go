@@ -26,9 +26,9 @@ import (
 //	in @q
 //	out float [] 3
 //
-// A step is a node with a name, which runs once. Its inputs are tensors, or outputs of steps
-// before: "@q" is the first output of q, "@q:1" the second. An output "_" can have any value.
-// Everything else is as in a Case.
+// A step is a named node, which runs once. Its inputs are tensors or outputs of earlier steps: "@q"
+// is the first output of q, "@q:1" the second. An output "_" may have any value. Everything else is
+// as in a Case.
 type Script struct {
 	Name  string
 	Line  int
@@ -39,7 +39,7 @@ type Script struct {
 type Step struct {
 	Case
 	Name string
-	Args []string // outputs that are inputs, "" where the input is a value
+	Args []string // outputs used as inputs; "" for an input that is a tensor
 	Any  []bool   // outputs that are not compared
 }
 
@@ -77,7 +77,7 @@ func readScripts(file string) ([]*Script, error) {
 			continue
 		}
 		if len(scripts) == 0 {
-			return nil, fmt.Errorf("%s:%d: %q stands before the first script", file, n, line)
+			return nil, fmt.Errorf("%s:%d: %q precedes the first script", file, n, line)
 		}
 		if err := scripts[len(scripts)-1].parseLine(word, rest, n); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
@@ -95,7 +95,7 @@ func (s *Script) parseLine(word, rest string, line int) error {
 		return err
 	}
 	if len(s.Steps) == 0 {
-		return fmt.Errorf("%q stands before the first step", word)
+		return fmt.Errorf("%q precedes the first step", word)
 	}
 	step := &s.Steps[len(s.Steps)-1]
 	arg, isArg := strings.CutPrefix(rest, "@")

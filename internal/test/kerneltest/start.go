@@ -5,16 +5,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Result is what one run of a node ended with.
+// Result is the outcome of one run of a node.
 type Result struct {
 	Outputs []kernel.Value
 	Err     error
 }
 
-// Start computes the node once, like Run, and returns at once where the node waits. The result
-// comes over the channel.
+// Start runs the node once, like Run, without waiting for an asynchronous kernel. The result is
+// sent on the channel.
 func (n *Node) Start(inputs ...tensor.Tensor) <-chan Result {
-	ended := make(chan Result, 2) // room to see an operation that ends twice
+	ended := make(chan Result, 2) // 2: detects an operation that ends twice
 	outputs := make([]kernel.Value, len(n.c.Outputs))
 	values := make([]kernel.Value, len(inputs))
 	for i := range inputs {
@@ -35,7 +35,7 @@ func (n *Node) Start(inputs ...tensor.Tensor) <-chan Result {
 	return ended
 }
 
-// Close ends the kernel, as the end of its session does.
+// Close closes the kernel, as at the end of a session.
 func (n *Node) Close() {
 	if c, ok := n.kern.(kernel.Closer); ok {
 		c.Close()

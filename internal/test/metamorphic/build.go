@@ -10,26 +10,26 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Graph is a program as a client's graph.
+// Graph is a program as a graph of a client.
 type Graph struct {
 	Def     *graph.Def
 	Init    []string // nodes to run once, before the first step
-	Feeds   []string // outputs to feed, as the program's feeds
-	Fetches []string // outputs to fetch: what the program yields, then its variables
+	Feeds   []string // outputs to feed, in the order of the program's feeds
+	Fetches []string // outputs to fetch: the yields of the program, then its variables
 }
 
-// Options say how a graph is made.
+// Options select how a graph is built.
 type Options struct {
-	// Devices are those of the program in turn: device i is Devices[i % len(Devices)]. "" leaves
-	// the choice to placement.
+	// Devices are the devices for those of the program: device i is Devices[i % len(Devices)]. ""
+	// leaves the choice to placement.
 	Devices []string
 	// GuardCalls makes calls in loops and on branches run after a node of the iteration or branch.
-	// TensorFlow needs that: when it puts the body in the place of a call, constants of the body
-	// run whether the call would have or not.
+	// TensorFlow needs it: when it inlines a call, constants of the body run even if the call would
+	// not have run.
 	GuardCalls bool
 }
 
-// Build makes a graph of a program that Check has passed.
+// Build builds the graph of a program that Check has accepted.
 func Build(p *Program, o Options) (*Graph, error) {
 	types, err := Check(p)
 	if err != nil {
@@ -73,15 +73,15 @@ type builder struct {
 
 func (b *builder) device(i int) string { return b.devices[i%len(b.devices)] }
 
-// body is the nodes of a graph or of one function.
+// body holds the nodes of a graph or of one function.
 type body struct {
 	nodes    []graph.NodeDef
 	function bool
 	names    int
 }
 
-// ref names a value: output flat of a node, which is also output slot of argument arg, or an
-// argument of a function.
+// ref is a value: output flat of a node, which is also output slot of argument arg, or an argument
+// of a function.
 type ref struct {
 	node, arg  string
 	slot, flat int
@@ -90,7 +90,7 @@ type ref struct {
 // node is a node that was added.
 type node struct {
 	name, op string
-	// of results, where they are one argument that stands for several; 0 where each is an argument
+	// number of results that form one list argument; 0 if each is an argument
 	number int
 }
 
@@ -101,12 +101,12 @@ func (n node) out(i int) ref {
 	}
 	def, ok := kernel.Default.LookupOp(n.op)
 	if !ok {
-		panic("no operation " + n.op) // a mistake here
+		panic("no operation " + n.op) // a bug of this package
 	}
 	return ref{n.name, def.Outputs[i].Name, 0, i}
 }
 
-// input writes a value as inputs of nodes are written.
+// input formats a value as an input of a node.
 func (b *body) input(r ref) string {
 	switch {
 	case r.arg == "":
@@ -120,19 +120,19 @@ func (b *body) input(r ref) string {
 	}
 }
 
-// name returns a name that no other node has.
+// name returns an unused node name.
 func (b *body) name(prefix string) string {
 	b.names++
 	return prefix + "_n" + strconv.Itoa(b.names)
 }
 
-// add adds a node, under a name of its own if name is "". after are nodes that run before it.
+// add adds a node. If name is "", the node gets an unused name. after are nodes that run before it.
 func (b *body) add(op, name, device string, attrs opdef.Attrs, in []ref, after []string) node {
 	if name == "" {
 		name = b.name(op)
 	}
 	if b.function {
-		device = "" // a function runs where it is called
+		device = "" // a function runs on the device of its call
 	}
 	n := graph.NodeDef{Name: name, Op: op, Device: device, Attrs: attrs}
 	if n.Attrs == nil {
@@ -148,21 +148,22 @@ func (b *body) add(op, name, device string, attrs opdef.Attrs, in []ref, after [
 	return node{name: name, op: op}
 }
 
-// scope is a place in a graph: outside of everything, on a branch, in a loop, or in a function.
+// scope is a place in a graph: outside of all control flow, on a branch, in a loop, or in a
+// function.
 type scope struct {
 	*builder
 	body   *body
 	outer  *scope
-	inside map[string]ref // values by the names in the program, and by those of tokens
-	// bring makes a value of the outer scope available. It is not called for a function, which has
-	// all that it needs.
-	bring func(name string, outside ref) ref
-	// node that constants run after, so that they are dead where the scope is; "" for none
+	inside map[string]ref // values by their names in the program, and tokens by theirs
+	// capture makes a value of the outer scope available. It is not called for a function, whose
+	// arguments include all values.
+	capture func(name string, outside ref) ref
+	// node that constants run after, so that they are dead if the scope is dead; "" for none
 	pivot string
 }
 
-func (s *scope) within(bring func(string, ref) ref, pivot string) *scope {
-	return &scope{builder: s.builder, body: s.body, outer: s, inside: map[string]ref{}, bring: bring, pivot: pivot}
+func (s *scope) within(capture func(string, ref) ref, pivot string) *scope {
+	return &scope{builder: s.builder, body: s.body, outer: s, inside: map[string]ref{}, capture: capture, pivot: pivot}
 }
 
 // get returns a value by its name.
@@ -171,9 +172,9 @@ func (s *scope) get(name string) ref {
 		return r
 	}
 	if s.outer == nil {
-		panic("no value " + name) // Check has passed
+		panic("no value " + name) // Check has accepted the program
 	}
-	in := s.bring(name, s.outer.get(name))
+	in := s.capture(name, s.outer.get(name))
 	s.inside[name] = in
 	return in
 }
@@ -194,7 +195,7 @@ func (s *scope) constant(v tensor.Tensor) ref {
 	return s.body.add("Const", "", "", opdef.Attrs{"dtype": v.DType(), "value": v}, nil, after).out(0)
 }
 
-// op adds a node of a statement.
+// op adds the node of a statement.
 func (s *scope) op(at *Stmt, name string, attrs opdef.Attrs, in ...ref) ref {
 	var after []string
 	for _, n := range at.After {
@@ -203,7 +204,7 @@ func (s *scope) op(at *Stmt, name string, attrs opdef.Attrs, in ...ref) ref {
 	return s.body.add(name, "", s.device(at.Device), attrs, in, after).out(0)
 }
 
-// block adds the statements of a block and returns what it yields.
+// block adds the statements of a block and returns its yields.
 func (s *scope) block(b *Block) []ref {
 	for i := range b.Stmts {
 		at := &b.Stmts[i]

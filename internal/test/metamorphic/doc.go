@@ -1,9 +1,9 @@
-// Package metamorphic makes random programs and says what they compute, for tests which hold that a
-// program has one answer however it is run: by a plain interpreter, on one device or several, on
-// several tasks, or by another implementation.
+// Package metamorphic generates random programs and computes their results. Tests check that a
+// program has the same results however it is run: by a plain interpreter, on one device or several,
+// on several tasks, or by another implementation.
 //
-// A Program has variables, values that are fed, and a block of statements with conditions, loops
-// and function calls. Its text form has one statement a line:
+// A Program has variables, fed values, and a block of statements with conditions, loops and
+// function calls. Its text form has one statement per line:
 //
 //	var v0 ref int32[3]{1,2,3} on 1
 //	feed x0 int64[]{4} int64[]{-7}
@@ -23,12 +23,12 @@
 //	end
 //	yield y0 s0
 //
-// Names are unique in the whole program. What a block uses from outside, it takes as it is there. A
-// loop runs as often as its first argument says, modulo 5. Effects on one variable happen in the
-// order of the statements.
+// Names are unique in the whole program. A block captures outer values with their value at the
+// statement of the block. The number of iterations of a loop is its first argument modulo 5.
+// Effects on one variable happen in the order of the statements.
 //
-// [Interpret] evaluates a program directly. [Build] makes a graph of it, with Switch, Merge and
-// frames for conditions and loops, or with functions where a statement is marked functional.
-// [Generate] makes a random program, and [Minimize] one as small as possible that still has a
-// property, such as a wrong answer.
+// [Interpret] evaluates a program directly. [Build] builds its graph. Conditions and loops become
+// Switch, Merge and frames, or functions if the statement is marked functional. [Generate] returns
+// a random program. [Minimize] reduces a program that has a property, such as a wrong result, to a
+// small one that still has it.
 package metamorphic

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// signature is what functions of a statement take: values by their names in the program.
+// signature holds the arguments of the functions of a statement: values by their names in the
+// program.
 type signature struct {
 	names  []string
 	dtypes []tensor.DType
@@ -23,13 +24,13 @@ func (s *scope) signature(names ...string) signature {
 	return sig
 }
 
-// captured returns the names that the blocks of a statement need from outside: values, handles and
+// captured returns the names that the blocks of a statement use from outside: values, handles and
 // tokens.
 func captured(at *Stmt) (values, tokenNames []string) {
-	return free(at.Blocks, at.Params), tokens(touched(at.Blocks))
+	return free(at.Blocks, at.Params), tokens(accessed(at.Blocks))
 }
 
-// function adds a function that takes sig and returns what build makes of its arguments.
+// function adds a function with the arguments sig. build returns its results from its arguments.
 func (s *scope) function(sig signature, stateful bool, build func(in *scope) ([]ref, []tensor.DType)) opdef.Func {
 	in := &scope{builder: s.builder, body: &body{function: true}, inside: map[string]ref{}}
 	f := graph.FunctionDef{Ret: map[string]string{}}
@@ -51,7 +52,7 @@ func (s *scope) function(sig signature, stateful bool, build func(in *scope) ([]
 	return opdef.Func{Name: f.Signature.Name}
 }
 
-// blockFunction makes a function of a block, which returns its yields and the tokens.
+// blockFunction adds a function for a block. It returns the yields of the block and the tokens.
 func (s *scope) blockFunction(sig signature, at *Stmt, b *Block, tokenNames []string) opdef.Func {
 	return s.function(sig, len(tokenNames) > 0, func(in *scope) ([]ref, []tensor.DType) {
 		results := slices.Concat(in.block(b), in.all(tokenNames))
@@ -63,11 +64,11 @@ func (s *scope) resultTypes(at *Stmt, tokenNames []string) []tensor.DType {
 	return s.signature(slices.Concat(at.Out, tokenNames)...).dtypes
 }
 
-// calling adds the node of a statement that calls functions; it is where the variables are that it
-// takes.
+// calling adds the node of a statement that calls functions, on the device of the variables that it
+// uses.
 func (s *scope) calling(at *Stmt, op string, attrs opdef.Attrs, in []ref, results int) []ref {
 	device := s.device(at.Device)
-	if vars := touched(at.Blocks); len(vars) > 0 {
+	if vars := accessed(at.Blocks); len(vars) > 0 {
 		device = s.device(s.vars[vars[0]].Device)
 	}
 	var after []string
@@ -83,7 +84,8 @@ func (s *scope) calling(at *Stmt, op string, attrs opdef.Attrs, in []ref, result
 	return out
 }
 
-// stateless returns the name of an operation, or of its kin for functions without effects.
+// stateless returns the name of an operation, or of its stateless variant for functions without
+// effects.
 func stateless(op, without string, tokenNames []string) string {
 	if len(tokenNames) == 0 {
 		return without
@@ -112,11 +114,11 @@ func (s *scope) functionalIf(at *Stmt) []ref {
 	return s.finish(at, s.calling(at, stateless("If", "StatelessIf", tokenNames), attrs, in, len(out)), tokenNames)
 }
 
-// functionalLoop adds a While, whose state is the counter, its limit, the loop variables, the
-// tokens, and what else the body needs, which stays as it is.
+// functionalLoop adds a While. Its state consists of the counter, the limit, the loop variables,
+// the tokens, and the values that the body captures, which do not change.
 func (s *scope) functionalLoop(at *Stmt) []ref {
 	values, tokenNames := captured(at)
-	const counter, limit = "counter", "limit" // no names of programs
+	const counter, limit = "counter", "limit" // cannot be names in programs
 	sig := s.signature(slices.Concat([]string{counter, limit}, at.Params, tokenNames, values)...)
 	cond := s.function(sig, false, func(in *scope) ([]ref, []tensor.DType) {
 		less := in.body.add("Less", "", "", opdef.Attrs{"T": tensor.Int32}, in.all([]string{counter, limit}), nil).out(0)
@@ -137,10 +139,10 @@ func (s *scope) functionalLoop(at *Stmt) []ref {
 	return s.finish(at, results[2:2+len(at.Params)+len(tokenNames)], tokenNames)
 }
 
-// WithoutFramesInFunctions returns the program with the conditions and loops in bodies of functions
-// as calls of functions too. TensorFlow's programs mix both only the other way round, and its
-// runtime takes the results of a function for dead if an If with an effect is on a branch of Switch
-// nodes in the body, and loses some now and then of loops in frames.
+// WithoutFramesInFunctions returns the program with all conditions and loops in function bodies
+// marked functional. TensorFlow programs do not use frames in functions. Its runtime treats the
+// results of a function as dead if a stateful If is on a branch of Switch nodes in the body, and
+// sometimes loses results of loops in frames.
 func (p *Program) WithoutFramesInFunctions() *Program {
 	out := p.Clone()
 	out.Body.walk(func(s *Stmt) {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Devices is how many devices the statements of a random program are spread over.
+// Devices is the number of devices that the statements of a random program use.
 const Devices = 4
 
 // Generate returns the random program of a seed.
@@ -27,7 +27,7 @@ func Generate(seed uint64) *Program {
 	for i := range 1 + g.IntN(4) {
 		t := g.randomType()
 		if i == 0 {
-			t = Type{tensor.Int32, scalar} // something to count by
+			t = Type{tensor.Int32, scalar} // usable as a number of iterations
 		}
 		f := Feed{Name: g.name("x")}
 		for range steps {
@@ -36,7 +36,7 @@ func Generate(seed uint64) *Program {
 		g.types[f.Name] = t
 		p.Feeds, visible = append(p.Feeds, f), append(visible, f.Name)
 	}
-	p.Body = g.block(surroundings{visible: visible, vars: p.Vars, depth: 3}, 4+g.IntN(24))
+	p.Body = g.block(blockContext{visible: visible, vars: p.Vars, depth: 3}, 4+g.IntN(24))
 	p.Body.Yield = g.results(&p.Body, visible, 1+g.IntN(4))
 	return p
 }
@@ -48,11 +48,11 @@ type generator struct {
 	names int
 }
 
-// surroundings are what a block finds where it stands.
-type surroundings struct {
+// blockContext is the context of a random block.
+type blockContext struct {
 	visible []string // names of values
-	vars    []Var    // that it may use
-	depth   int      // of blocks that may be in it
+	vars    []Var    // variables that it may use
+	depth   int      // maximum nesting of blocks in it
 }
 
 func (g *generator) name(prefix string) string {
@@ -94,8 +94,8 @@ func (g *generator) value(t Type) tensor.Tensor {
 	}
 }
 
-// block returns a random block of n statements, which yields nothing yet.
-func (g *generator) block(in surroundings, n int) Block {
+// block returns a random block of n statements without yields.
+func (g *generator) block(in blockContext, n int) Block {
 	var b Block
 	in.visible = slices.Clone(in.visible)
 	for range n {
@@ -112,7 +112,7 @@ func (g *generator) block(in surroundings, n int) Block {
 	return b
 }
 
-// earlier returns the name of a value that was made in the block.
+// earlier returns the name of a value of an earlier statement in the block.
 func (g *generator) earlier(b *Block) []string {
 	if len(b.Stmts) == 0 {
 		return nil
@@ -123,8 +123,8 @@ func (g *generator) earlier(b *Block) []string {
 	return nil
 }
 
-// stmt returns a random statement, or nil if there is nothing that it could be of.
-func (g *generator) stmt(in surroundings) *Stmt {
+// stmt returns a random statement, or nil if there are no suitable values.
+func (g *generator) stmt(in blockContext) *Stmt {
 	switch kind := g.IntN(24); {
 	case kind < 2:
 		return g.constant(g.randomType())
@@ -151,8 +151,8 @@ func (g *generator) constant(t Type) *Stmt {
 	return g.define(&Stmt{Kind: kindConst, Value: g.value(t)}, t)
 }
 
-// pick returns a value that suits, one made lately more often, or "".
-func (g *generator) pick(in surroundings, suits func(Type) bool) string {
+// pick returns a suitable value, recent ones with a higher probability, or "".
+func (g *generator) pick(in blockContext, suits func(Type) bool) string {
 	names := slices.DeleteFunc(slices.Clone(in.visible), func(n string) bool { return !suits(g.types[n]) })
 	if len(names) == 0 {
 		return ""
@@ -169,7 +169,7 @@ var operationNames = func() []string {
 	return names
 }()
 
-func (g *generator) operation(in surroundings) *Stmt {
+func (g *generator) operation(in blockContext) *Stmt {
 	const tries = 20
 	for range tries {
 		s := &Stmt{Kind: operationNames[g.IntN(len(operationNames))], Device: g.IntN(Devices)}
@@ -186,7 +186,7 @@ func (g *generator) operation(in surroundings) *Stmt {
 	return nil
 }
 
-func (g *generator) variable(in surroundings) *Stmt {
+func (g *generator) variable(in blockContext) *Stmt {
 	if len(in.vars) == 0 {
 		return nil
 	}
@@ -205,9 +205,9 @@ func (g *generator) variable(in surroundings) *Stmt {
 	return s
 }
 
-// inside returns what a block of a statement may use: in a function, the variables by handle on one
-// device.
-func (g *generator) inside(in surroundings, function bool) surroundings {
+// inside returns the context of the blocks of a statement. In a function it contains only variables
+// by handle, on one device.
+func (g *generator) inside(in blockContext, function bool) blockContext {
 	in.depth--
 	if function && len(in.vars) > 0 {
 		device := in.vars[g.IntN(len(in.vars))].Device
@@ -216,7 +216,7 @@ func (g *generator) inside(in surroundings, function bool) surroundings {
 	return in
 }
 
-func (g *generator) condition(in surroundings) *Stmt {
+func (g *generator) condition(in blockContext) *Stmt {
 	pred := g.pick(in, func(t Type) bool { return t == Type{tensor.Bool, scalar} })
 	if pred == "" {
 		return nil
@@ -240,7 +240,7 @@ func (g *generator) condition(in surroundings) *Stmt {
 	return s
 }
 
-func (g *generator) loop(in surroundings) *Stmt {
+func (g *generator) loop(in blockContext) *Stmt {
 	count := g.pick(in, func(t Type) bool { return t == Type{tensor.Int32, scalar} })
 	if count == "" {
 		return nil
@@ -268,7 +268,7 @@ func (g *generator) loop(in surroundings) *Stmt {
 	return s
 }
 
-func (g *generator) call(in surroundings) *Stmt {
+func (g *generator) call(in blockContext) *Stmt {
 	s := &Stmt{Kind: kindCall, Device: g.IntN(Devices)}
 	inner := g.inside(in, true)
 	b := g.block(inner, 1+g.IntN(6))
@@ -280,8 +280,8 @@ func (g *generator) call(in surroundings) *Stmt {
 	return s
 }
 
-// yield makes a block yield one value more, of type t.
-func (g *generator) yield(b *Block, in surroundings, t Type) {
+// yield adds a yield of type t to a block.
+func (g *generator) yield(b *Block, in blockContext, t Type) {
 	in.visible = slices.Concat(in.visible, made(b))
 	name := g.pick(in, func(u Type) bool { return u == t })
 	if name == "" {
@@ -291,9 +291,9 @@ func (g *generator) yield(b *Block, in surroundings, t Type) {
 	b.Yield = append(b.Yield, name)
 }
 
-// results returns n of the values that a block can yield.
+// results returns n values that a block can yield.
 func (g *generator) results(b *Block, visible []string, n int) []string {
-	in := surroundings{visible: slices.Concat(visible, made(b))}
+	in := blockContext{visible: slices.Concat(visible, made(b))}
 	out := make([]string, n)
 	for i := range out {
 		out[i] = g.pick(in, func(Type) bool { return true })

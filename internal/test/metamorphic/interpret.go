@@ -2,15 +2,15 @@ package metamorphic
 
 import "github.com/weft-ml/weft/tensor"
 
-// loopBound is what the number of iterations is taken modulo of.
+// loopBound is the modulus of the number of iterations.
 const loopBound = 5
 
-// Interpret returns what each step of a program that Check has passed yields, followed by the
-// values of its variables after the step.
+// Interpret returns the yields of each step of a program that Check has accepted, each followed by
+// the values of the variables after the step.
 func Interpret(p *Program) [][]tensor.Tensor {
 	types, err := Check(p)
 	if err != nil {
-		panic(err) // a mistake of the caller
+		panic(err) // a bug of the caller
 	}
 	m := machine{types: types, values: map[string]tensor.Tensor{}}
 	for _, v := range p.Vars {
@@ -29,8 +29,8 @@ func Interpret(p *Program) [][]tensor.Tensor {
 	return steps
 }
 
-// machine has the values of all names. They are unique, and a value is used only after the
-// statement that makes it.
+// machine holds the values of all names. Names are unique, and a value is used only after its
+// statement.
 type machine struct {
 	types  map[string]Type
 	values map[string]tensor.Tensor

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// formatTensor prints a value without spaces, such as float32[3]{1,-0.5,2}. Strings in it have no
+// formatTensor prints a value without spaces, such as float32[3]{1,-0.5,2}. Its strings contain no
 // spaces, commas or quotes.
 func formatTensor(t *tensor.Tensor) string {
 	var elems []string

@@ -7,10 +7,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// branches adds a condition of Switch and Merge nodes.
+// branches adds a condition with Switch and Merge nodes.
 func (s *scope) branches(at *Stmt) []ref {
 	pred := s.get(at.In[0])
-	names := tokens(touched(at.Blocks))
+	names := tokens(accessed(at.Blocks))
 	var sides [2][]ref // by output of Switch: false, true
 	for port, b := range []*Block{&at.Blocks[1], &at.Blocks[0]} {
 		branch := s.branch(pred, port)
@@ -28,9 +28,9 @@ func (s *scope) branches(at *Stmt) []ref {
 	return s.finish(at, merged, names)
 }
 
-// finish takes the new tokens off the end of the results of a statement. What runs after a token
-// does so because it is there, not because the node has run that it comes from: functions return
-// before they have done what no result needs.
+// finish removes the new tokens from the results of a statement. A node that runs after a token
+// depends on the value of the token. A control edge from the source node would not suffice: a
+// function may return before its effects are done.
 func (s *scope) finish(at *Stmt, results []ref, tokens []string) []ref {
 	for i, name := range tokens {
 		there := s.body.add("Identity", "", "", opdef.Attrs{"T": tensor.Int32}, results[len(at.Out)+i:][:1], nil)
@@ -43,19 +43,19 @@ func (s *scope) branch(pred ref, port int) *scope {
 	taken := s.body.add("Switch", "", "", opdef.Attrs{"T": tensor.Bool}, []ref{pred, pred}, nil).out(port)
 	pivot := s.body.add("Identity", "", "", opdef.Attrs{"T": tensor.Bool}, []ref{taken}, nil)
 	return s.within(func(name string, outside ref) ref {
-		place, attrs := s.placeOf(name), opdef.Attrs{"T": s.valueType(name)}
+		place, attrs := s.deviceOf(name), opdef.Attrs{"T": s.valueType(name)}
 		if s.isRef(name) {
 			return s.body.add("RefSwitch", "", place, attrs, []ref{outside, pred}, nil).out(port)
 		}
 		in := s.body.add("Switch", "", place, attrs, []ref{outside, pred}, nil).out(port)
-		// A control edge from the Switch itself would not tell which side is taken.
+		// A control edge from the Switch itself would not depend on the branch that is taken.
 		return s.body.add("Identity", "", place, attrs, []ref{in}, nil).out(0)
 	}, pivot.name)
 }
 
 // loop adds a frame.
 func (s *scope) loop(at *Stmt) []ref {
-	names := tokens(touched(at.Blocks))
+	names := tokens(accessed(at.Blocks))
 	frame := frameOf{name: s.body.name("frame"), parallel: int64(max(at.Parallel, 1)), device: s.device(at.Device)}
 	limit := s.limit(at)
 	starts := slices.Concat([]ref{s.constant(tensor.Scalar[int32](0))}, s.all(at.In[1:]), s.all(names))
@@ -102,19 +102,19 @@ func (s *scope) enter(f frameOf, dtype tensor.DType, v ref, constant bool) ref {
 	}, []ref{v}, nil).out(0)
 }
 
-// limit returns how often a loop runs.
+// limit returns the number of iterations of a loop.
 func (s *scope) limit(at *Stmt) ref {
 	bound := s.constant(tensor.Scalar[int32](loopBound))
 	return s.body.add("FloorMod", "", s.device(at.Device), opdef.Attrs{"T": tensor.Int32}, []ref{s.get(at.In[0]), bound}, nil).out(0)
 }
 
-// iteration adds the body of a loop and returns the states for the next iteration: the counter, the
-// loop variables, tokens.
+// iteration adds the body of a loop. It returns the state of the next iteration: the counter, the
+// loop variables and the tokens.
 func (s *scope) iteration(at *Stmt, frame frameOf, states []ref, names []string) []ref {
 	pivot := states[0].node
 	in := s.within(func(name string, outside ref) ref {
 		at := frame
-		if place := s.placeOf(name); place != "" {
+		if place := s.deviceOf(name); place != "" {
 			at.device = place
 		}
 		if s.isRef(name) {
@@ -123,8 +123,7 @@ func (s *scope) iteration(at *Stmt, frame frameOf, states []ref, names []string)
 			}, []ref{outside}, nil).out(0)
 		}
 		entered := s.enter(at, s.valueType(name), outside, true)
-		// What is constant in the loop is alive in its last iteration too, in which the body must
-		// be dead.
+		// Loop-invariant values are live in the last iteration too, in which the body must be dead.
 		return s.body.add("Identity", "", at.device, opdef.Attrs{"T": s.valueType(name)}, []ref{entered}, []string{pivot}).out(0)
 	}, pivot)
 	for i, name := range slices.Concat(at.Params, names) {

@@ -30,8 +30,8 @@ var (
 	keep     = flag.String("keep", "", "directory to which programs that fail are written, as small as possible")
 )
 
-// patience is how long a step may take before it counts as one that hangs.
-const patience = time.Minute
+// stepTimeout is the time after which a step is considered to hang.
+const stepTimeout = time.Minute
 
 // way is one way to run a program.
 type way struct {
@@ -47,7 +47,7 @@ type session interface {
 	close() error
 }
 
-// ways starts everything that programs are run on.
+// ways starts the clusters and clients that run programs.
 func ways(t testing.TB) []way {
 	one := testcluster.New(t, testcluster.Options{Jobs: map[string]int{"worker": 1}})
 	several := testcluster.New(t, testcluster.Options{Jobs: map[string]int{"worker": 1}, CPUDevices: 3})
@@ -71,9 +71,9 @@ func ways(t testing.TB) []way {
 	}
 }
 
-// run returns what the steps of a program return.
+// run returns the results of the steps of a program.
 func (w way) run(p *metamorphic.Program) (out [][]tensor.Tensor, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 	g, err := metamorphic.Build(p, metamorphic.Options{Devices: w.devices})
 	if err != nil {
@@ -103,7 +103,7 @@ func (w way) run(p *metamorphic.Program) (out [][]tensor.Tensor, err error) {
 	return out, nil
 }
 
-// check returns how the answer of a way differs from the interpreter's.
+// check describes how the results of a way differ from those of the interpreter.
 func (w way) check(p *metamorphic.Program) error {
 	got, err := w.run(p)
 	if err != nil {
@@ -199,8 +199,8 @@ func (s clientSession) step(ctx context.Context, feeds map[string]tensor.Tensor,
 
 func (s clientSession) close() error { return s.Close() }
 
-// TestRandomPrograms runs random programs in every way. Those that fail are made small, and kept
-// where -keep says; a script in testdata runs always.
+// TestRandomPrograms runs random programs in every way. Failing programs are minimized and written
+// to the folder in the flag -keep. Programs in testdata are run by TestScripts.
 func TestRandomPrograms(t *testing.T) {
 	n := *programs
 	if testing.Short() {
@@ -246,7 +246,7 @@ func runSeed(t *testing.T, all []way, seed uint64) {
 	}
 }
 
-// TestScripts runs the programs that are kept: those that once failed, and some that show every
+// TestScripts runs the programs in testdata: some that once failed, and some that show every
 // statement.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")

@@ -6,8 +6,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Minimize returns a program as small as possible for which fails still returns true, as it does
-// for p.
+// Minimize returns a small program for which fails returns true. fails(p) must be true.
 func Minimize(p *Program, fails func(*Program) bool) *Program {
 	for smaller := true; smaller; {
 		smaller = false
@@ -43,8 +42,8 @@ func (p *Program) weight() int {
 	return n
 }
 
-// edit makes change number i to a program, and reports whether there is one. The result may be
-// wrong.
+// edit applies change number i to a program and reports whether there is such a change. The result
+// may be invalid.
 func edit(p *Program, i int) bool {
 	e := editor{program: p, left: i}
 	for at := range p.Vars {
@@ -71,7 +70,7 @@ func edit(p *Program, i int) bool {
 
 type editor struct {
 	program *Program
-	left    int // changes to pass over
+	left    int // number of changes to skip
 	done    bool
 }
 
@@ -94,8 +93,8 @@ func (e *editor) feedBecomesConstant(at int) {
 	e.program.Body.Stmts = slices.Insert(e.program.Body.Stmts, 0, s)
 }
 
-// block makes changes to the statements of a block. Those of a change may be gone after it: nothing
-// is looked at then.
+// block applies changes to the statements of a block. A change may remove them, so they are not
+// accessed after it.
 func (e *editor) block(b *Block) {
 	for at := 0; at < len(b.Stmts) && !e.done; at++ {
 		s := &b.Stmts[at]
@@ -149,7 +148,7 @@ func (e *editor) simplify(b *Block, at int, s *Stmt) {
 	})
 }
 
-// dropResult takes result k off a statement with blocks, and with it the loop variable.
+// dropResult removes result k of a statement with blocks, and the corresponding loop variable.
 func (s *Stmt) dropResult(k int) {
 	s.Out = slices.Delete(s.Out, k, k+1)
 	for j := range s.Blocks {
@@ -160,7 +159,7 @@ func (s *Stmt) dropResult(k int) {
 	}
 }
 
-// inline puts the statements of block j in the place of the statement that it is of.
+// inline replaces a statement by the statements of its block j.
 func (e *editor) inline(b *Block, at, j int) {
 	s := b.Stmts[at]
 	inner := s.Blocks[j]
@@ -174,7 +173,7 @@ func (e *editor) inline(b *Block, at, j int) {
 	}
 }
 
-// rename makes what uses a value use another one.
+// rename replaces the uses of a value by another value.
 func (p *Program) rename(from, to string) {
 	renameIn(p.Body.Yield, from, to)
 	p.Body.walk(func(s *Stmt) {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// operation is what values can be combined by. All are exact, so that every implementation must
-// give the same bits.
+// operation is an operation on values. All are exact, so every implementation must compute the same
+// bits.
 type operation struct {
 	arity  int
 	result func(in []Type) (Type, bool)
@@ -20,10 +20,10 @@ type operation struct {
 	node  string
 }
 
-// Constants that are part of operations.
+// Constants of operations.
 const (
 	modulus = 7 // of Mod
-	maxText = 6 // of Join: what is longer is cut off
+	maxText = 6 // of Join: longer results are truncated
 )
 
 var operations = map[string]operation{
@@ -68,7 +68,7 @@ func same(ok func(Type) bool) func([]Type) (Type, bool) {
 	return func(in []Type) (Type, bool) { return in[0], ok(in[0]) }
 }
 
-// broadcast returns the larger of the shapes, which are such that the smaller one broadcasts to it.
+// broadcast returns the larger of two shapes. The smaller one must broadcast to it.
 func broadcast(x, y string) string {
 	if len(shapes[x]) > len(shapes[y]) {
 		return x
@@ -76,8 +76,8 @@ func broadcast(x, y string) string {
 	return y
 }
 
-// index returns the value for element i of a result to which a value broadcasts: shapes have no
-// dimensions of size 1, so it is repeated as a whole.
+// index returns the value for element i of a result. Shapes have no dimensions of size 1, so a
+// smaller value is repeated as a whole.
 func index[T any](vals []T, i int) T { return vals[i%len(vals)] }
 
 func fromSlice[T tensor.Elem](shape string, vals []T) tensor.Tensor {
@@ -108,8 +108,8 @@ func apply[T, R tensor.Elem](in *tensor.Tensor, f func(T) R) tensor.Tensor {
 	return fromSlice(in.Shape().String(), vals)
 }
 
-// arithmetic returns an operation on two numbers of one type, for integers alone if there is no
-// function for others.
+// arithmetic returns an operation on two numbers of one type. Without a function for other types,
+// it is defined for integers only.
 func arithmetic(node string, i32 func(x, y int32) int32, i64 func(x, y int64) int64, f32 func(x, y float32) float32,
 	f64 func(x, y float64) float64,
 ) operation {

@@ -6,12 +6,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A Program is what a client runs: variables that keep their values between steps, and what one
-// step does.
+// Program is the program of a client: variables that keep their values between steps, and the
+// statements of one step.
 type Program struct {
 	Vars  []Var
 	Feeds []Feed
-	Body  Block // yields what a step returns, followed by the values of all variables after it
+	Body  Block // its yields are the results of a step
 }
 
 // Var is a variable, by reference or by resource handle.
@@ -22,19 +22,19 @@ type Var struct {
 	Device int
 }
 
-// Feed is a value that the client gives, one for each step. All have one type and shape.
+// Feed is a value that the client feeds, one per step. All have one type and shape.
 type Feed struct {
 	Name   string
 	Values []tensor.Tensor
 }
 
-// Block is a list of statements and the names of the values that it yields.
+// Block is a list of statements and the names of its yields.
 type Block struct {
 	Stmts []Stmt
 	Yield []string
 }
 
-// Kinds of statements that are no operations on values.
+// Kinds of statements other than operations on values.
 const (
 	kindConst  = "const"
 	kindRead   = "read"
@@ -46,7 +46,7 @@ const (
 	kindCall   = "call"
 )
 
-// Stmt is one statement. Kind is one of the constants or the name of an operation.
+// Stmt is one statement. Kind is one of the constants above or the name of an operation.
 type Stmt struct {
 	Kind   string
 	Out    []string
@@ -54,13 +54,13 @@ type Stmt struct {
 	Var    string        // of read, assign, add and sub
 	Value  tensor.Tensor // of const
 	Device int           // of an operation
-	// outputs of statements before it in the same block that must be there first
+	// outputs of earlier statements in the same block that it must wait for
 	After []string
 
 	Blocks     []Block  // of if (then, else), repeat and call
-	Params     []string // of repeat: names of the loop variables inside of it
-	Functional bool     // if and repeat are operations that call functions
-	Parallel   int      // of repeat: how many iterations may run at a time
+	Params     []string // of repeat: names of the loop variables in the body
+	Functional bool     // if and repeat: operations that call functions
+	Parallel   int      // of repeat: maximum of concurrent iterations
 }
 
 func (s *Stmt) hasEffect() bool {
@@ -91,7 +91,7 @@ func (b *Block) size() int {
 	return n
 }
 
-// Clone returns a deep copy, but for tensors, which are never modified.
+// Clone returns a deep copy, except for tensors, which are never modified.
 func (p *Program) Clone() *Program {
 	out := &Program{Vars: slices.Clone(p.Vars), Feeds: slices.Clone(p.Feeds), Body: p.Body.clone()}
 	for i := range out.Feeds {
@@ -123,8 +123,8 @@ func (b *Block) walk(f func(*Stmt)) {
 	}
 }
 
-// touched returns the names of the variables that the blocks read or write, in order.
-func touched(blocks []Block) []string {
+// accessed returns the names of the variables that the blocks read or write, in order.
+func accessed(blocks []Block) []string {
 	var out []string
 	for i := range blocks {
 		blocks[i].walk(func(s *Stmt) {

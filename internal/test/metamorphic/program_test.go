@@ -70,7 +70,7 @@ func TestProgramsThatAreWrong(t *testing.T) {
 func TestMinimize(t *testing.T) {
 	wanted := func(p *Program) bool {
 		found := false
-		p.Body.walk(func(s *Stmt) { found = found || s.Kind == kindRepeat && len(touched(s.Blocks)) > 0 })
+		p.Body.walk(func(s *Stmt) { found = found || s.Kind == kindRepeat && len(accessed(s.Blocks)) > 0 })
 		return found
 	}
 	minimized := 0

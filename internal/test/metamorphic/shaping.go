@@ -25,7 +25,7 @@ func each(t *tensor.Tensor, shape string, f elements) tensor.Tensor {
 	}
 }
 
-// elements are the positions in a tensor from which the elements of a result come.
+// elements are the indexes of the elements of a tensor that form a result.
 type elements []int
 
 func pick[T any](vals []T, from elements) []T {
@@ -70,8 +70,8 @@ func castFrom[T int32 | int64 | float32 | float64](t *tensor.Tensor, to tensor.D
 	}
 }
 
-// cast returns the conversion to a type. Numbers that are not whole are not converted to integers,
-// which not all machines do alike for those out of range.
+// cast returns the conversion to a type. Fractions are not converted to integers, because the
+// result for numbers out of range depends on the machine.
 func cast(to tensor.DType) operation {
 	return operation{arity: 1, result: func(in []Type) (Type, bool) {
 		ok := !isString(in[0]) && in[0].DType != to && (to.IsFloating() || !in[0].DType.IsFloating())
@@ -113,8 +113,8 @@ func spread(t *tensor.Tensor, shape string) tensor.Tensor {
 	return each(t, shape, from)
 }
 
-// concat returns the elements of x and then those of y, which are of one type, in a value whose
-// shape does not matter.
+// concat returns the elements of x followed by those of y, which have the same type. The shape of
+// the result is unspecified.
 func concat(x, y *tensor.Tensor) tensor.Tensor {
 	switch x.DType() {
 	case tensor.Int32:

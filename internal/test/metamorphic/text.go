@@ -77,7 +77,7 @@ func (s *Stmt) writeTo(w *strings.Builder, indent string) {
 	}
 }
 
-// Parse reads a program and checks it. Lines that begin with "#" are comments.
+// Parse reads a program and checks it. Lines that start with "#" are comments.
 func Parse(text string) (*Program, error) {
 	r := &reader{}
 	for i, line := range strings.Split(text, "\n") {
@@ -98,7 +98,7 @@ func Parse(text string) (*Program, error) {
 }
 
 type reader struct {
-	lines   [][]string // fields of those that are left
+	lines   [][]string // fields of the remaining lines
 	numbers []int
 }
 
@@ -211,7 +211,7 @@ func parseStmt(line []string) (*Stmt, error) {
 	return s, s.clauses(line)
 }
 
-// clauses reads the arguments and what comes after them.
+// clauses reads the arguments and the clauses after them.
 func (s *Stmt) clauses(line []string) error {
 	list := &s.In
 	for i := 0; i < len(line); i++ {
@@ -243,8 +243,7 @@ func (s *Stmt) clauses(line []string) error {
 	return nil
 }
 
-// Equal reports whether two values are the same: of one type, with equal elements, where all that
-// is no number is equal.
+// Equal reports whether two values have the same type and equal elements. All NaNs are equal.
 func Equal(x, y *tensor.Tensor) bool { return formatAny(x) == formatAny(y) }
 
 func formatAny(t *tensor.Tensor) string {

@@ -7,15 +7,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Type is what is known of a value before it is computed: everything but its elements.
+// Type is the static type of a value: its element type and shape.
 type Type struct {
 	DType tensor.DType
-	Shape string // as tensor.Shape prints it, so that types can be compared
+	Shape string // as printed by tensor.Shape, so that types are comparable
 }
 
 func typeOf(t *tensor.Tensor) Type { return Type{t.DType(), t.Shape().String()} }
 
-// The shapes that values have. Each broadcasts to those after it.
+// The shapes of values. Each broadcasts to those after it.
 const (
 	scalar = "[]"
 	vector = "[3]"
@@ -31,7 +31,7 @@ func (t Type) isNumber() bool { return t.DType.IsInteger() || t.DType.IsFloating
 // dtypes are the element types of values.
 var dtypes = []tensor.DType{tensor.Int32, tensor.Int64, tensor.Float32, tensor.Float64, tensor.Bool, tensor.String}
 
-// Check returns the types of all names of the program, or what is wrong with it.
+// Check returns the types of all names of the program, or an error if the program is invalid.
 func Check(p *Program) (map[string]Type, error) {
 	c := checker{types: map[string]Type{}, vars: map[string]Var{}}
 	visible := map[string]bool{}
@@ -42,7 +42,7 @@ func Check(p *Program) (map[string]Type, error) {
 		if v.Ref && !typeOf(&v.Init).isNumber() {
 			return nil, fmt.Errorf("%s: a variable by reference holds numbers", v.Name)
 		}
-		delete(visible, v.Name) // read, not used
+		delete(visible, v.Name) // a variable is read by statements, not used as a value
 		c.vars[v.Name] = v
 	}
 	for _, f := range p.Feeds {
@@ -79,7 +79,8 @@ func (c *checker) define(visible map[string]bool, name string, t Type) error {
 	return nil
 }
 
-// block returns the types of what a block yields, in which the given names are visible.
+// block returns the types of the yields of a block. visible are the types of the names that it may
+// use.
 func (c *checker) block(b *Block, outside map[string]bool, inFunction bool) ([]Type, error) {
 	visible, here := map[string]bool{}, map[string]bool{}
 	for name := range outside {
@@ -199,10 +200,10 @@ func (c *checker) nested(s *Stmt, in []Type, visible map[string]bool, inFunction
 	return out, nil
 }
 
-// places returns on how many devices the variables of a statement's blocks are.
+// places returns the number of devices of the variables in the blocks of a statement.
 func (c *checker) places(s *Stmt) int {
 	devices := map[int]bool{}
-	for _, name := range touched(s.Blocks) {
+	for _, name := range accessed(s.Blocks) {
 		devices[c.vars[name].Device] = true
 	}
 	return len(devices)

@@ -5,9 +5,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Effects on a variable are ordered by a token: a number that goes the way of a value, through
-// branches, loops and calls. What reads or writes the variable runs after the token, and the next
-// token after that.
+// Effects on a variable are ordered by a token: a number that is passed like a value, through
+// branches, loops and calls. A statement that reads or writes the variable runs after the current
+// token, and the next token depends on the statement.
 func token(variable string) string { return variable + ".token" }
 
 // tokens returns the names of the tokens of variables.
@@ -36,16 +36,16 @@ func (b *builder) valueType(name string) tensor.DType {
 
 func (b *builder) isRef(name string) bool { return b.vars[name].Ref }
 
-// placeOf returns where nodes that pass a value on are: with the variable for handles and
-// references.
-func (b *builder) placeOf(name string) string {
+// deviceOf returns the device of nodes that forward a value: the device of the variable for handles
+// and references.
+func (b *builder) deviceOf(name string) string {
 	if v, ok := b.vars[name]; ok {
 		return b.device(v.Device)
 	}
 	return ""
 }
 
-// declare adds a variable, its initializer, whose name is returned, and its token.
+// declare adds a variable, its initializer and its token. It returns the name of the initializer.
 func (s *scope) declare(v Var) string {
 	device, t := s.device(v.Device), s.types[v.Name]
 	attrs := opdef.Attrs{"dtype": t.DType, "shape": t.shape().Partial()}
@@ -56,34 +56,33 @@ func (s *scope) declare(v Var) string {
 		s.inside[v.Name] = variable
 		return s.body.add("Assign", "", device, opdef.Attrs{"T": t.DType}, []ref{variable, value}, nil).name
 	}
-	// by which the operation finds the variable: it has no other name for it
+	// The shared name identifies the variable.
 	attrs["shared_name"] = v.Name
 	handle := s.body.add("VarHandleOp", v.Name, device, attrs, nil, nil).out(0)
 	s.inside[v.Name] = handle
 	return s.body.add("AssignVariableOp", "", device, opdef.Attrs{"dtype": t.DType}, []ref{handle, value}, nil).name
 }
 
-// happened makes the next effect on a variable come after a node.
-func (s *scope) happened(v Var, node string) {
+// recordEffect orders the next effect on a variable after a node.
+func (s *scope) recordEffect(v Var, node string) {
 	next := s.body.add("Identity", "", s.device(v.Device), opdef.Attrs{"T": tensor.Int32}, []ref{s.get(token(v.Name))}, []string{node})
 	s.inside[token(v.Name)] = next.out(0)
 }
 
-// readVariable returns the value of a variable, as it is at this place whatever is written to it
-// later.
+// readVariable returns the current value of a variable. Later writes do not change it.
 func (s *scope) readVariable(v Var, name string) ref {
 	device, dtype := s.device(v.Device), s.types[v.Name].DType
 	variable, after := s.get(v.Name), []string{s.get(token(v.Name)).node}
 	if !v.Ref {
 		read := s.body.add("ReadVariableOp", name, device, opdef.Attrs{"dtype": dtype}, []ref{variable}, after)
-		s.happened(v, read.name)
+		s.recordEffect(v, read.name)
 		return read.out(0)
 	}
-	// The value that a reference yields may be the variable's memory itself: it is copied before
-	// the next write.
+	// The value read through a reference may share the memory of the variable, so it is copied
+	// before the next write.
 	shared := s.body.add("Identity", "", device, opdef.Attrs{"T": dtype}, []ref{variable}, after).out(0)
 	copied := s.body.add("Maximum", name, device, opdef.Attrs{"T": dtype}, []ref{shared, shared}, nil)
-	s.happened(v, copied.name)
+	s.recordEffect(v, copied.name)
 	return copied.out(0)
 }
 
@@ -96,5 +95,5 @@ func (s *scope) writeVariable(at *Stmt, v Var) {
 	}
 	in := []ref{s.get(v.Name), s.get(at.In[0])}
 	written := s.body.add(op, "", device, attrs, in, []string{s.get(token(v.Name)).node})
-	s.happened(v, written.name)
+	s.recordEffect(v, written.name)
 }

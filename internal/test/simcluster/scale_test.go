@@ -25,8 +25,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The workers of parallel loops live as long as the process; inside of a bubble they would keep it
-// from ending.
+// Starts the worker goroutines of parallel loops, which live as long as the process. A synctest
+// bubble in which they were started could not end.
 var _ = parallel.Threads()
 
 var figures = flag.Bool("figures", false, "measure clusters of up to 10,000 tasks and print the tables of docs/internals/scale.md")
@@ -38,20 +38,20 @@ var model = simcluster.Model{
 
 var chief = cluster.Task{Job: "worker", Index: 0}
 
-// growth is what a session on a number of tasks takes.
+// growth holds the costs of a session on a number of tasks.
 type growth struct {
 	tasks int
-	// virtual: making the session, the first step, and one that follows
+	// virtual times of creating the session, of the first step, and of a following step
 	create, first, step    time.Duration
-	createBytes, planBytes int           // of requests
+	createBytes, planBytes int           // sizes of requests
 	calls                  int           // of one step
 	heap                   int64         // of the master, with the simulated tasks
-	allocated              int64         // by making the session and the first step
-	processor              time.Duration // that all of it took, in truth
+	allocated              int64         // by creating the session and the first step
+	cpuTime                time.Duration // real CPU time of all of it
 }
 
-// sum returns a graph with a value on each of some tasks, which is made in two nodes, and their sum
-// on one task.
+// sum returns a graph that computes a value on each of some tasks, with two nodes each, and the sum
+// of the values on one task.
 func sum(t *testing.T, tasks []cluster.Task, at cluster.Task) *pb.GraphDef {
 	t.Helper()
 	s := op.NewScope()
@@ -90,8 +90,8 @@ func run(t *testing.T, m *master.Master, session string) {
 	}
 }
 
-// inGraph measures a session of one master with a part on each of n tasks; with relays, these pass
-// on what it says.
+// inGraph measures a session of one master with a partition on each of n tasks. If relays is not 0,
+// that many relays forward the calls of the master.
 func inGraph(t *testing.T, n, relays int) growth {
 	out := growth{tasks: n}
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func inGraph(t *testing.T, n, relays int) growth {
 		def := sum(t, tasks, chief)
 		runtime.GC()
 		before := memory()
-		begin := processor()
+		begin := cpuTime()
 
 		start := time.Now()
 		session := open(t, m, def)
@@ -128,11 +128,11 @@ func inGraph(t *testing.T, n, relays int) growth {
 		start = time.Now()
 		run(t, m, session)
 		out.step = time.Since(start)
-		time.Sleep(time.Minute) //nolint:forbidigo // in virtual time, until all have cleaned up
+		time.Sleep(time.Minute) //nolint:forbidigo // virtual time, until all goroutines have cleaned up
 		for _, n := range c.Take().Calls {
 			out.calls += n
 		}
-		out.processor = processor() - begin
+		out.cpuTime = cpuTime() - begin
 		runtime.GC()
 		out.heap = int64(memory().HeapAlloc) - int64(before.HeapAlloc)
 		runtime.KeepAlive(def)
@@ -146,8 +146,8 @@ func memory() runtime.MemStats {
 	return m
 }
 
-// betweenGraphs returns how long a step takes when n masters, one for each worker, share some
-// parameter servers and all run their steps at the same time.
+// betweenGraphs returns the time of a step when n masters, one per worker, share some parameter
+// servers and run their steps concurrently.
 func betweenGraphs(t *testing.T, n, ps int) (step time.Duration) {
 	const steps = 5
 	synctest.Test(t, func(t *testing.T) {
@@ -183,14 +183,14 @@ func together(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// TestGrowthIsLinear compares what a session takes on 100 and on 1,000 tasks.
+// TestGrowthIsLinear compares the costs of a session on 100 and on 1,000 tasks.
 func TestGrowthIsLinear(t *testing.T) {
-	inGraph(t, 10, 0) // makes what is made once in a process
+	inGraph(t, 10, 0) // initializes the state of the process
 	small, large := inGraph(t, 100, 0), inGraph(t, 1000, 0)
 	for _, tt := range []struct {
 		what         string
 		small, large float64
-		slack        float64 // of things that a test cannot hold still
+		slack        float64 // for costs that vary between runs
 	}{
 		{"calls of a step", float64(small.calls), float64(large.calls), 1.02},
 		{"bytes for the session", float64(small.createBytes), float64(large.createBytes), 1.05},
@@ -220,7 +220,7 @@ func TestFigures(t *testing.T) {
 		g := inGraph(t, n, 0)
 		flat[n] = g
 		fmt.Fprintf(&b, "| %d | %s | %s | %s | %d | %.1f MiB | %s |\n", n, millis(g.create), millis(g.first), millis(g.step), g.calls,
-			float64(g.heap)/(1<<20), millis(g.processor))
+			float64(g.heap)/(1<<20), millis(g.cpuTime))
 	}
 	b.WriteString("\n| tasks | one master | with relays | one master for each, 16 ps |\n|---:|---:|---:|---:|\n")
 	for _, n := range []int{10, 30, 100, 300, 1000, 3000, 10_000} {
@@ -239,9 +239,9 @@ func TestFigures(t *testing.T) {
 
 func millis(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1e3) }
 
-// processor returns the processor time that this process has used. Unlike the clock, it is real
-// within a bubble.
-func processor() time.Duration {
+// cpuTime returns the CPU time that this process has used. Unlike the clock, it is real within a
+// bubble.
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,8 +1,8 @@
-// Package simcluster is a cluster of thousands of tasks in virtual time: the masters are the real
-// ones, and what they ask of tasks takes the time that a model says. It shows how the work of a
-// master grows with its cluster, without a network and without the machines.
+// Package simcluster simulates a cluster of thousands of tasks in virtual time. The masters are the
+// real ones. Calls to tasks take the time of a model. It shows how the work of a master grows with
+// its cluster, without a network and without the machines.
 //
-// It is meant for bubbles of testing/synctest, in which sleeping takes no time and the clock is
+// It must run in bubbles of testing/synctest, in which sleeping takes no real time and the clock is
 // exact.
 package simcluster
 
@@ -21,20 +21,20 @@ import (
 	"github.com/weft-ml/weft/kernel"
 )
 
-// Model says how long things take.
+// Model holds the times of the simulation.
 type Model struct {
-	Latency time.Duration // of a message from one machine to another
-	Send    time.Duration // of processor time that a call costs the task that makes it
-	Serve   time.Duration // of processor time that a call costs the task that answers it
-	Compute time.Duration // that a task works in a step, beside what calls cost
+	Latency time.Duration // of a message between machines
+	Send    time.Duration // CPU time of a call on the task that makes it
+	Serve   time.Duration // CPU time of a call on the task that answers it
+	Compute time.Duration // time that a task computes per step, besides calls
 	Cores   int           // of every task
 }
 
 // Cluster is a set of simulated tasks.
 type Cluster struct {
 	Model Model
-	// Relays is the number of tasks that pass calls on to the rest of the cluster, each to an equal
-	// part of it. Masters know the relays alone. With 0, masters call every task themselves.
+	// Relays is the number of tasks that forward calls to the rest of the cluster, each to an equal
+	// part of it. Masters know the relays only. With 0, masters call every task directly.
 	Relays int
 
 	spec  cluster.Spec
@@ -45,7 +45,7 @@ type Cluster struct {
 	counts Counts // guarded by mu
 }
 
-// Counts is what masters and relays have asked of tasks.
+// Counts counts the calls of masters and relays.
 type Counts struct {
 	Calls map[string]int // by method
 	Bytes int            // of all requests
@@ -54,7 +54,7 @@ type Counts struct {
 // node is one simulated task.
 type node struct {
 	processor processor
-	members   []*node // that it passes calls on to
+	members   []*node // tasks that it forwards calls to
 }
 
 // New returns a cluster with the given number of tasks by job. If relays is not 0, the job "relay"
@@ -101,7 +101,7 @@ func (c *Cluster) Master(self cluster.Task, sees ...cluster.Task) *master.Master
 	})
 }
 
-// Take returns what was asked of tasks since the last call.
+// Take returns the counts since the previous call, and resets them.
 func (c *Cluster) Take() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,13 +121,13 @@ func (c *Cluster) count(method string, req proto.Message) {
 	c.counts.Bytes += size
 }
 
-// pass lets virtual time pass: the simulation runs in a bubble of testing/synctest.
+// pass advances the virtual time: the simulation runs in a bubble of testing/synctest.
 func pass(d time.Duration) {
-	time.Sleep(d) //nolint:forbidigo // nobody waits in truth
+	time.Sleep(d) //nolint:forbidigo // virtual time
 }
 
-// call lets the time of a call pass: until the caller has sent it, until it has come, been answered
-// by the task and all it passes the call on to, and until the answer is back.
+// call advances the virtual time by the duration of a call: sending it, answering it on the task
+// and on all tasks that it is forwarded to, and returning the answer.
 func (c *Cluster) call(ctx context.Context, method string, req proto.Message, from, to *node, work time.Duration) error {
 	c.count(method, req)
 	if from != to {
@@ -147,15 +147,15 @@ func (c *Cluster) call(ctx context.Context, method string, req proto.Message, fr
 	return ctx.Err()
 }
 
-// processor is the cores of one task, which do one thing after the other.
+// processor models the cores of a task. Each core does one thing at a time.
 type processor struct {
 	mu   sync.Mutex
-	free []time.Time // guarded by mu; when each core has nothing more to do
+	free []time.Time // times at which the cores become idle; guarded by mu
 }
 
 func newProcessor(cores int) processor { return processor{free: make([]time.Time, max(cores, 1))} }
 
-// use waits for the core that is free first and uses it for some time.
+// use occupies the core that becomes idle first for a duration.
 func (p *processor) use(d time.Duration) {
 	p.mu.Lock()
 	now, first := time.Now(), 0

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// view is the cluster as one master sees it. It implements master.Workers.
+// view is the cluster from the point of view of one master. It implements master.Workers.
 type view struct {
 	cluster *Cluster
 	self    cluster.Task
@@ -39,14 +39,14 @@ func (v *view) Worker(task cluster.Task) (master.Worker, error) {
 	return &worker{cluster: v.cluster, task: task, from: v.cluster.nodes[v.self], to: to}, nil
 }
 
-// worker answers what a master asks of a task. It implements master.Worker.
+// worker answers the calls of a master to a task. It implements master.Worker.
 type worker struct {
 	cluster  *Cluster
 	task     cluster.Task
 	from, to *node
 }
 
-// answer returns resp when the time of a call has passed.
+// answer returns resp after the time of a call.
 func answer[Resp any](ctx context.Context, w *worker, method string, req proto.Message, work time.Duration, resp *Resp) (*Resp, error) {
 	if err := w.cluster.call(ctx, method, req, w.from, w.to, work); err != nil {
 		return nil, status.FromContext(ctx, method)
@@ -76,7 +76,7 @@ func (w *worker) DeregisterGraph(ctx context.Context, req *pb.DeregisterGraphReq
 	return answer(ctx, w, "DeregisterGraph", req, 0, &pb.DeregisterGraphResponse{})
 }
 
-// RunGraph returns zeros for what is fetched.
+// RunGraph returns zeros for all fetches.
 func (w *worker) RunGraph(ctx context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {
 	resp := &message.RunGraphResponse{}
 	for _, key := range req.RecvKeys {

@@ -12,21 +12,21 @@ import (
 type Call struct {
 	Method   string // of WorkerService
 	From, To cluster.Task
-	StepID   int64 // 0 for methods that have none
+	StepID   int64 // 0 for methods without a step
 }
 
-// Interceptor sees every call between two tasks before it is made. An error is what the caller gets
-// in place of an answer. It may wait: then the call is slow. It may be called concurrently.
+// Interceptor is called before every call between two tasks. If it returns an error, the caller
+// receives that error. It may block to delay the call. It must be safe for concurrent use.
 type Interceptor func(ctx context.Context, call Call) error
 
-// Intercept makes f see all calls from now on; nil lets them pass.
+// Intercept sets the interceptor of all further calls; nil removes it.
 func (c *Cluster) Intercept(f Interceptor) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.interceptor = f
 }
 
-// Fail returns an interceptor that answers calls of a method to a task with err.
+// Fail returns an interceptor that fails calls of a method to a task with err.
 func Fail(method, job string, index int, err error) Interceptor {
 	return func(_ context.Context, call Call) error {
 		if call.is(method, job, index) {
@@ -36,8 +36,7 @@ func Fail(method, job string, index int, err error) Interceptor {
 	}
 }
 
-// Drop returns an interceptor that never answers calls of a method to a task: the caller must give
-// up.
+// Drop returns an interceptor that blocks calls of a method to a task until their context ends.
 func Drop(method, job string, index int) Interceptor {
 	return func(ctx context.Context, call Call) error {
 		if !call.is(method, job, index) {
@@ -48,7 +47,7 @@ func Drop(method, job string, index int) Interceptor {
 	}
 }
 
-// Freeze returns an interceptor under which a task neither answers calls nor makes any, as if its
+// Freeze returns an interceptor under which a task neither answers nor makes calls, as if its
 // process were stopped.
 func Freeze(job string, index int) Interceptor {
 	frozen := cluster.Task{Job: job, Index: index}
@@ -61,7 +60,7 @@ func Freeze(job string, index int) Interceptor {
 	}
 }
 
-// Hold returns an interceptor that makes calls of a method to a task wait until release is closed.
+// Hold returns an interceptor that blocks calls of a method to a task until release is closed.
 func Hold(method, job string, index int, release <-chan struct{}) Interceptor {
 	return func(ctx context.Context, call Call) error {
 		if !call.is(method, job, index) {
@@ -80,7 +79,7 @@ func (c Call) is(method, job string, index int) bool {
 	return c.Method == method && c.To == cluster.Task{Job: job, Index: index}
 }
 
-// Calls returns the calls that were made between two tasks since the last call of Calls.
+// Calls returns the calls between two tasks since the previous call of Calls.
 func (c *Cluster) Calls() []Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,13 +88,13 @@ func (c *Cluster) Calls() []Call {
 	return out
 }
 
-// Count returns how many of the calls are of a method.
+// Count returns the number of calls of a method.
 func Count(calls []Call, method string) int {
 	return len(slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return c.Method != method }))
 }
 
-// Once returns an interceptor that calls f before the first call of a method to a task, which then
-// goes on.
+// Once returns an interceptor that calls f before the first call of a method to a task. That call
+// then proceeds.
 func Once(method, job string, index int, f func()) Interceptor {
 	var once sync.Once
 	return func(_ context.Context, call Call) error {

@@ -10,13 +10,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Kernels returns a registry with the operations of the default one, those of this package, and
-// more:
+// Kernels returns a registry with the operations of the default registry, those in more, and these:
 //
 //	TestAdd(x: float, y: float) -> (z: float)      adds scalars
 //	TestFail(x: float) -> (y: float)               fails with the attributes code and message
 //	TestBlock(x: float) -> (y: float)              waits until the step is cancelled
-//	TestCount() -> (n: float)                      how often it was run since its kernel was made
+//	TestCount() -> (n: float)                      returns how often its kernel has run
 //	TestVar() -> (n: float)                        adds 1 to a resource of the device and returns the sum
 //	TestPanic(x: float) -> (y: float)              panics
 func Kernels(more ...kernel.Op) *kernel.Registry {
@@ -41,8 +40,7 @@ func Kernels(more ...kernel.Op) *kernel.Registry {
 	return r
 }
 
-// Op returns an operation with a kernel for all types. It counts as having an effect, so that it is
-// never folded.
+// Op returns an operation with a kernel for all types. It is stateful, so it is never folded.
 func Op(name string, in, out []string, k kernel.New, attrs ...string) kernel.Op {
 	return kernel.Op{
 		Def:     opdef.Def{Name: name, Doc: "For tests.", In: in, Out: out, Attrs: attrs, Shape: opdef.UnknownShape, Stateful: true},
@@ -60,7 +58,7 @@ func newFail(c *kernel.Construction) (kernel.Kernel, error) {
 	return kernel.Func(func(*kernel.Context) error { return err }), nil
 }
 
-// asyncFunc is an asynchronous kernel that is a function alone.
+// asyncFunc is an asynchronous kernel without state.
 type asyncFunc func(c *kernel.Context, done func(error))
 
 func newAsync(f asyncFunc) kernel.New {

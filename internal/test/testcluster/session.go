@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Session is a client's session on one of the cluster's masters. Its methods make the calls that a
-// client makes.
+// Session is a client's session on one of the cluster's masters. Its methods make the calls of a
+// client.
 type Session struct {
 	Node    *Node
 	Handle  string
@@ -22,7 +22,7 @@ type Session struct {
 	cluster *Cluster
 }
 
-// Graph returns the message of a graph in the form of package graphtext.
+// Graph converts a graph in the form of package graphtext to a message.
 func (c *Cluster) Graph(text string) (*pb.GraphDef, error) {
 	g, err := graphtext.Parse(c.options.Kernels, text)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *Cluster) Graph(text string) (*pb.GraphDef, error) {
 	return pbconv.GraphToProto(g.Def())
 }
 
-// Session makes a session with a graph in text form; config may be nil.
+// Session creates a session with a graph in text form; config may be nil.
 func (c *Cluster) Session(ctx context.Context, n *Node, text string, config *pb.ConfigProto) (*Session, error) {
 	def, err := c.Graph(text)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Cluster) Session(ctx context.Context, n *Node, text string, config *pb.
 	return c.SessionOf(ctx, n, def, config)
 }
 
-// SessionOf makes a session with a graph; config may be nil.
+// SessionOf creates a session with a graph; config may be nil.
 func (c *Cluster) SessionOf(ctx context.Context, n *Node, def *pb.GraphDef, config *pb.ConfigProto) (*Session, error) {
 	resp, err := n.Master.CreateSession(ctx, &pb.CreateSessionRequest{
 		GraphDef: def, Config: config, Target: "grpc://" + c.spec.Address(n.Task),
@@ -51,8 +51,8 @@ func (c *Cluster) SessionOf(ctx context.Context, n *Node, def *pb.GraphDef, conf
 	return &Session{Node: n, Handle: resp.GetSessionHandle(), cluster: c}, nil
 }
 
-// Extend adds nodes in text form; inputs from the graph that the session has are written with the
-// whole graph's text, of which only nodes after the first skip ones are sent.
+// Extend adds nodes to the graph. text is the whole graph in text form, including the session's
+// nodes that are used as inputs. Only the nodes after the first skip ones are sent.
 func (s *Session) Extend(ctx context.Context, text string, skip int) error {
 	def, err := s.cluster.Graph(text)
 	if err != nil {
@@ -71,11 +71,11 @@ func (s *Session) Extend(ctx context.Context, text string, skip int) error {
 	return err
 }
 
-// Feeds are tensors by the names under which they are fed.
+// Feeds are the fed tensors by name.
 type Feeds map[string]tensor.Tensor
 
-// Run runs a step and returns the values of its fetches, which are scalars of type float, in their
-// order.
+// Run runs a step and returns the values of its fetches in order. All fetches must be float
+// scalars.
 func (s *Session) Run(ctx context.Context, feeds Feeds, fetches []string, targets ...string) ([]float32, error) {
 	resp, err := s.Step(ctx, feeds, fetches, targets, nil)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Session) Run(ctx context.Context, feeds Feeds, fetches []string, target
 	return scalars(resp, fetches)
 }
 
-// Step runs a step as a client's request does: errors come in the body.
+// Step runs a step like a client's request: errors are returned in the body.
 func (s *Session) Step(ctx context.Context, feeds Feeds, fetches, targets []string, options *pb.RunOptions) (*message.RunStepResponse, error) {
 	return s.request(ctx, &message.RunStepRequest{
 		Session: s.Handle, Feeds: feeds.named(), Fetches: fetches, Targets: targets, Options: options, StoreErrorsInBody: true,
@@ -126,7 +126,7 @@ func scalars(resp *message.RunStepResponse, fetches []string) ([]float32, error)
 	return out, nil
 }
 
-// PartialSetup announces a step that is run in pieces and returns its handle.
+// PartialSetup starts a partial run and returns its handle.
 func (s *Session) PartialSetup(ctx context.Context, feeds, fetches []string, targets ...string) (string, error) {
 	resp, err := s.Node.Master.PartialRunSetup(ctx, &pb.PartialRunSetupRequest{
 		SessionHandle: s.Handle, Feed: feeds, Fetch: fetches, Target: targets,
@@ -134,7 +134,7 @@ func (s *Session) PartialSetup(ctx context.Context, feeds, fetches []string, tar
 	return resp.GetPartialRunHandle(), err
 }
 
-// PartialRun runs one piece of a step.
+// PartialRun runs one part of a partial run.
 func (s *Session) PartialRun(ctx context.Context, handle string, feeds Feeds, fetches ...string) ([]float32, error) {
 	resp, err := s.request(ctx, &message.RunStepRequest{
 		Session: s.Handle, Feeds: feeds.named(), Fetches: fetches, PartialRun: handle, StoreErrorsInBody: true,

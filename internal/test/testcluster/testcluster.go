@@ -1,5 +1,5 @@
-// Package testcluster runs the tasks of a cluster in one process and without a network, for tests:
-// masters and workers are the real ones and call each other directly. A test can stop and restart
+// Package testcluster runs the tasks of a cluster in one process and without a network, for tests.
+// Masters and workers are the real ones and call each other directly. A test can stop and restart
 // tasks, and fail, delay or drop any call between two of them.
 package testcluster
 
@@ -23,18 +23,18 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// The workers of parallel loops live as long as the process. They are started here because those
-// that a test starts inside of a synctest bubble would keep it from ending.
+// Starts the worker goroutines of parallel loops, which live as long as the process. A synctest
+// bubble in which they were started could not end.
 var _ = parallel.Threads()
 
-// Options say what a cluster is made of.
+// Options describe a cluster.
 type Options struct {
 	Jobs            map[string]int   // number of tasks by job
-	CPUDevices      int              // of each task; 0 means 1
+	CPUDevices      int              // number per task; 0 means 1
 	Kernels         *kernel.Registry // nil for the default registry
 	SessionDefaults *pb.ConfigProto
 	SessionTTL      time.Duration
-	Log             *slog.Logger // nil for nowhere
+	Log             *slog.Logger // nil discards the log
 }
 
 // Cluster is a set of tasks.
@@ -43,28 +43,28 @@ type Cluster struct {
 	spec    cluster.Spec
 
 	mu          sync.Mutex
-	nodes       map[cluster.Task]*Node // guarded by mu; those that run
+	nodes       map[cluster.Task]*Node // running tasks; guarded by mu
 	interceptor Interceptor            // guarded by mu
-	calls       []Call                 // guarded by mu; between two tasks
+	calls       []Call                 // calls between two tasks; guarded by mu
 }
 
-// Node is one life of a task.
+// Node is a running task. A restarted task is a new Node.
 type Node struct {
 	Task    cluster.Task
 	Devices []*kernel.Device
 	Worker  *worker.Worker
 	Master  *master.Master
-	// Placement is what sessions that want it have printed about where their nodes are.
+	// Placement is the log of node placements of the sessions that requested it.
 	Placement *Text
 }
 
-// Text is a text that grows. It may be written and read concurrently.
+// Text is a growing text. It is safe for concurrent use.
 type Text struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-// Write adds to the text.
+// Write appends to the text.
 func (t *Text) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +78,7 @@ func (t *Text) String() string {
 	return t.text.String()
 }
 
-// New starts a cluster, which ends with the test.
+// New starts a cluster. It is stopped at the end of the test.
 func New(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	if options.Log == nil {
@@ -105,11 +105,10 @@ func New(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// Spec returns the tasks and the addresses under which sessions that bring their own cluster find
-// them.
+// Spec returns the tasks and their addresses, for sessions with a cluster of their own.
 func (c *Cluster) Spec() cluster.Spec { return c.spec }
 
-// Start starts a task that does not run, with an incarnation of its own.
+// Start starts a stopped task with a new incarnation.
 func (c *Cluster) Start(job string, index int) *Node {
 	n := &Node{Task: cluster.Task{Job: job, Index: index}, Placement: &Text{}}
 	incarnation := rand.Uint64() | 1
@@ -140,7 +139,7 @@ func (c *Cluster) Start(job string, index int) *Node {
 	return n
 }
 
-// Stop ends a task, if it runs: calls to it fail, and what it was doing is cancelled.
+// Stop stops a task, if it is running: calls to it fail, and its work is cancelled.
 func (c *Cluster) Stop(job string, index int) {
 	task := cluster.Task{Job: job, Index: index}
 	c.mu.Lock()
@@ -156,13 +155,13 @@ func (c *Cluster) Stop(job string, index int) {
 	n.Master.Close(gone)
 }
 
-// Restart ends a task and starts it anew.
+// Restart stops a task and starts it again.
 func (c *Cluster) Restart(job string, index int) *Node {
 	c.Stop(job, index)
 	return c.Start(job, index)
 }
 
-// Node returns a task that runs, or nil.
+// Node returns a running task, or nil.
 func (c *Cluster) Node(job string, index int) *Node {
 	return c.node(cluster.Task{Job: job, Index: index})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// view is the cluster as one task sees it: under the names of the cluster itself, or of one that a
-// session has brought. It implements master.Workers and worker.Peers.
+// view is the cluster from the point of view of one task, under the cluster's own names or those of
+// a session's cluster. It implements master.Workers and worker.Peers.
 type view struct {
 	cluster *Cluster
 	self    cluster.Task // the name of the task in the view
@@ -29,7 +29,7 @@ func (v *view) Tasks() []cluster.Task {
 	return v.cluster.spec.Tasks()
 }
 
-// Worker implements master.Workers: the own worker is called as it is.
+// Worker implements master.Workers. The own worker is called directly.
 func (v *view) Worker(task cluster.Task) (master.Worker, error) {
 	if task == v.self {
 		return v.node.Worker, nil
@@ -41,7 +41,7 @@ func (v *view) Worker(task cluster.Task) (master.Worker, error) {
 	return &remote{v, real}, nil
 }
 
-// resolve returns the task that has a name in the view.
+// resolve returns the running task with a name in the view.
 func (v *view) resolve(task cluster.Task) (cluster.Task, error) {
 	spec := v.spec
 	if spec == nil {
@@ -112,8 +112,8 @@ func (r *remote) Failure() error { return nil }
 // LastHeard reports false: the time of calls is not recorded.
 func (r *remote) LastHeard() (time.Duration, bool) { return 0, false }
 
-// call makes a call to another task as a transport would: it is seen by the interceptor, fails if
-// the task does not run, and a cancelled one is known to follow from another error.
+// call calls another task like a transport: it runs the interceptor, fails if the task does not
+// run, and marks the error of a cancelled call as derived.
 func call[T any](ctx context.Context, r *remote, method string, step int64, f func(w *worker.Worker) (*T, error)) (*T, error) {
 	c := r.view.cluster
 	info := Call{Method: method, From: r.view.node.Task, To: r.task, StepID: step}
@@ -137,7 +137,7 @@ func call[T any](ctx context.Context, r *remote, method string, step int64, f fu
 	return resp, nil
 }
 
-// received returns an error as it is after it has crossed a connection.
+// received returns an error in the form that the caller receives over a connection.
 func received(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = status.FromContext(ctx, "waiting for a task")
