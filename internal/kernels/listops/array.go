@@ -11,30 +11,30 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Array is a tensor array: each place is written once, and read once or, on request, more often.
-// The array of the gradients of another one adds up what is written to a place, and gives zeros for
-// one that nothing was written to.
+// Array is a tensor array. Each element is written once. It is read once or, if requested at
+// creation, several times. An array of gradients instead sums all writes to an element, and an
+// element without writes is zero.
 type Array struct {
 	name  string
 	dtype tensor.DType
-	grad  bool // it holds gradients
-	once  bool // reading clears
-	same  bool // all elements have the shape of the first
+	grad  bool // holds gradients
+	once  bool // a read clears the element
+	same  bool // all elements have the shape of the first one written
 
 	mu      sync.Mutex
 	cells   cells               // guarded by mu
-	dynamic bool                // guarded by mu; writing makes it larger
-	elem    tensor.PartialShape // guarded by mu; what is known of the shape of elements
-	// guarded by mu; size at the last unpacking or splitting into it, or -1
+	dynamic bool                // guarded by mu; writes beyond the end grow the array
+	elem    tensor.PartialShape // guarded by mu; known part of the element shape
+	// Size at the last unpack or split into the array, or -1; guarded by mu.
 	marked   int
-	summed   bool // guarded by mu; several values were written to one place
+	summed   bool // guarded by mu; an element has several writes
 	isClosed bool // guarded by mu
 }
 
-// TypeName names the resource as TensorFlow does.
+// TypeName returns TensorFlow's type name of the resource.
 func (*Array) TypeName() string { return "N10tensorflow11TensorArrayE" }
 
-// Close drops the values, at the end of the step or on request. What comes after it fails.
+// Close drops the values, at the end of the step or on request. Later operations on the array fail.
 func (a *Array) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,7 +53,7 @@ func (a *Array) checkOpenLocked() error {
 	return nil
 }
 
-// write puts value, which it takes over, at index i.
+// write sets element i to value and takes ownership of it.
 func (a *Array) write(i int, value *tensor.Tensor) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,7 +94,7 @@ func (a *Array) checkWriteLocked(i int, value *tensor.Tensor) error {
 	return nil
 }
 
-// addLocked adds value to what is at index i already.
+// addLocked adds value to the current value of element i.
 func (a *Array) addLocked(i int, c *cell, value *tensor.Tensor) error {
 	if !a.grad {
 		return a.invalid(": Could not write to TensorArray index %d because it has already been written to.", i)
@@ -120,7 +120,7 @@ func (a *Array) addLocked(i int, c *cell, value *tensor.Tensor) error {
 	return nil
 }
 
-// writeMany puts values, which it takes over, at the given indices.
+// writeMany sets the elements with the given indices to values and takes ownership of them.
 func (a *Array) writeMany(indices []int32, values []tensor.Tensor) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,7 +132,7 @@ func (a *Array) writeMany(indices []int32, values []tensor.Tensor) error {
 	return nil
 }
 
-// read returns the value at index i with a reference of its own.
+// read returns element i with a reference of its own.
 func (a *Array) read(i int) (tensor.Tensor, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -172,7 +172,7 @@ func (a *Array) readLocked(i int) (tensor.Tensor, error) {
 	return value.Retain(), nil
 }
 
-// defineLocked makes sure that something is at index i: zeros, if nothing was written.
+// defineLocked sets element i to zeros if it has not been written.
 func (a *Array) defineLocked(i int) error {
 	shape, known := a.elem.Full()
 	if i < a.cells.n {
@@ -203,7 +203,7 @@ func (a *Array) zeros(shape tensor.Shape) (tensor.Tensor, error) {
 	return tensor.Zeros(a.dtype, shape)
 }
 
-// readMany returns the values at the given indices with references of their own.
+// readMany returns the elements with the given indices, each with a reference of its own.
 func (a *Array) readMany(indices []int32) ([]tensor.Tensor, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -224,14 +224,14 @@ func release(values []tensor.Tensor) {
 	}
 }
 
-// size returns the number of places and whether writing can add some.
+// size returns the number of elements and whether writes can grow the array.
 func (a *Array) size() (n int, dynamic bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.cells.n, a.dynamic, a.checkOpenLocked()
 }
 
-// packSize returns the number of places that all elements together are about.
+// packSize returns the number of elements in operations on all elements.
 func (a *Array) packSize() (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -241,7 +241,7 @@ func (a *Array) packSize() (int, error) {
 	return a.cells.n, a.checkOpenLocked()
 }
 
-// mark remembers the size for the array of the gradients.
+// mark records the size for the array of gradients.
 func (a *Array) mark(n int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -251,7 +251,7 @@ func (a *Array) mark(n int) error {
 	return a.checkOpenLocked()
 }
 
-// refine adds to what is known of the shape of elements.
+// refine merges shape into the known part of the element shape.
 func (a *Array) refine(shape tensor.PartialShape) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -263,8 +263,8 @@ func (a *Array) refine(shape tensor.PartialShape) error {
 	return nil
 }
 
-// gradient returns a new array for the gradients of a, whose size is fixed from now on. Elements of
-// the gradients have further dimensions in front, if prepend is not nil.
+// gradient returns a new array for the gradients of a and fixes the size of a. If prepend is not
+// nil, the gradients have these additional leading dimensions.
 func (a *Array) gradient(name string, prepend tensor.Shape) (*Array, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

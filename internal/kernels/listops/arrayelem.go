@@ -34,7 +34,7 @@ func readShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// checkWritten compares the type of what is written with that of the array.
+// checkWritten checks that the type of a written value is the array's.
 func (a *Array) checkWritten(dtype tensor.DType) error {
 	if dtype != a.dtype {
 		return status.InvalidArgumentf("TensorArray dtype is %v but Op is trying to write dtype %v.", a.dtype, dtype)
@@ -42,7 +42,7 @@ func (a *Array) checkWritten(dtype tensor.DType) error {
 	return nil
 }
 
-// checkRequested compares the type of what is read with that of the array.
+// checkRequested checks that the requested type is the array's.
 func (a *Array) checkRequested(dtype tensor.DType) error {
 	if dtype != a.dtype {
 		return status.InvalidArgumentf("TensorArray dtype is %v but Op requested dtype %v.", a.dtype, dtype)

@@ -14,15 +14,17 @@ import (
 func init() {
 	attrs := []string{"dtype: type", "element_shape: shape = <unknown>"}
 	registerVersions(opdef.Def{
-		Name: "TensorArrayGather", Doc: "Puts elements of a tensor array together along a new first dimension.",
+		Name: "TensorArrayGather", Doc: "Stacks elements of a tensor array along a new first dimension.",
 		In: []string{"indices: int32", "flow_in: float"}, Out: []string{"value: dtype"}, Attrs: attrs, Shape: gatherShape,
 	}, newGather)
 	kernel.RegisterNew(opdef.Def{
-		Name: "TensorArrayPack", Doc: "Puts all elements of a tensor array together along a new first dimension.",
+		Name: "TensorArrayPack", Doc: "Stacks all elements of a tensor array along a new first dimension.",
 		In: []string{"handle: Ref(string)", "flow_in: float"}, Out: []string{"value: dtype"}, Attrs: attrs, Shape: opdef.UnknownShape,
 	}, newGather)
 	registerVersions(opdef.Def{
-		Name: "TensorArrayConcat", Doc: "Puts all elements of a tensor array together along their first dimension, and gives their lengths in it.",
+		Name: "TensorArrayConcat",
+		Doc: "Concatenates all elements of a tensor array along their first dimension and returns their " +
+			"lengths.",
 		In: []string{"flow_in: float"}, Out: []string{"value: dtype", "lengths: int64"},
 		Attrs: []string{"dtype: type", "element_shape_except0: shape = <unknown>"},
 		Shape: arrayRule(concatShape, 0),
@@ -32,7 +34,7 @@ func init() {
 func gatherShape(c *opdef.ShapeContext) error {
 	return arrayRule(func(c *opdef.ShapeContext) error {
 		if c.Op.Inputs[0].DType != tensor.Resource {
-			return nil // the older form does not look
+			return nil // the older form does not check the shape
 		}
 		elem, ok := elemOf(c)
 		if !ok {
@@ -63,7 +65,7 @@ func newGather(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		if len(indices) == 0 {
-			return nothing(ctx, elem, "element shape", "packing")
+			return emptyResult(ctx, elem, "element shape", "packing")
 		}
 		values, err := a.readMany(indices)
 		if err != nil {
@@ -74,10 +76,10 @@ func newGather(c *kernel.Construction) (kernel.Kernel, error) {
 	})(c)
 }
 
-// gathered returns the indices of the elements that are put together: input 1, or all.
+// gathered returns the indices of the gathered elements: input 1, or all.
 func (a *Array) gathered(ctx *kernel.Context, all bool) ([]int32, error) {
 	if all {
-		return a.everything()
+		return a.allIndices()
 	}
 	t := ctx.Input(1)
 	if t.Rank() != 1 {
@@ -86,8 +88,8 @@ func (a *Array) gathered(ctx *kernel.Context, all bool) ([]int32, error) {
 	return tensor.Values[int32](t), nil
 }
 
-// everything returns the indices of all elements.
-func (a *Array) everything() ([]int32, error) {
+// allIndices returns the indices of all elements.
+func (a *Array) allIndices() ([]int32, error) {
 	n, err := a.packSize()
 	indices := make([]int32, n)
 	for i := range indices {
@@ -96,8 +98,8 @@ func (a *Array) everything() ([]int32, error) {
 	return indices, err
 }
 
-// nothing makes output 0 a tensor without rows of a shape that must be known.
-func nothing(ctx *kernel.Context, elem tensor.PartialShape, what, doing string) error {
+// emptyResult sets output 0 to a tensor without rows. The shape of a row must be known.
+func emptyResult(ctx *kernel.Context, elem tensor.PartialShape, what, doing string) error {
 	full, ok := elem.Full()
 	if !ok {
 		return status.Unimplementedf("TensorArray has size zero, but %s %v is not fully defined. "+
@@ -107,7 +109,7 @@ func nothing(ctx *kernel.Context, elem tensor.PartialShape, what, doing string) 
 	return err
 }
 
-// stack makes output 0 the values, put together along a new dimension.
+// stack sets output 0 to the values stacked along a new dimension.
 func stack(ctx *kernel.Context, elem tensor.PartialShape, values []tensor.Tensor) error {
 	first := values[0].Shape()
 	if !elem.CompatibleWith(first) {
@@ -132,13 +134,13 @@ func newConcat(c *kernel.Construction) (kernel.Kernel, error) {
 		if err := a.checkRequested(ctx.OutputType(0)); err != nil {
 			return err
 		}
-		indices, err := a.everything()
+		indices, err := a.allIndices()
 		if err != nil {
 			return err
 		}
 		if len(indices) == 0 {
 			ctx.SetOutput(1, tensor.Vector[int64]())
-			return nothing(ctx, rest, "element_shape_except0", "concatenating")
+			return emptyResult(ctx, rest, "element_shape_except0", "concatenating")
 		}
 		values, err := a.readMany(indices)
 		if err != nil {
@@ -154,7 +156,7 @@ func newConcat(c *kernel.Construction) (kernel.Kernel, error) {
 	})(c)
 }
 
-// concatLengths returns the first dimensions of values, whose other dimensions must be the same.
+// concatLengths returns the first dimension of each value. The other dimensions must be equal.
 func concatLengths(rest tensor.PartialShape, values []tensor.Tensor) ([]int64, error) {
 	lengths := make([]int64, len(values))
 	var first tensor.Shape
@@ -179,7 +181,7 @@ func concatLengths(rest tensor.PartialShape, values []tensor.Tensor) ([]int64, e
 	return lengths, nil
 }
 
-// concat makes output 0 the values, put together along their first dimension.
+// concat sets output 0 to the values concatenated along their first dimension.
 func concat(ctx *kernel.Context, values []tensor.Tensor) error {
 	shape := slices.Clone(values[0].Shape())
 	shape[0] = 0

@@ -13,22 +13,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Parts of the keys of arrays in their step, which handles in older forms show.
+// Containers of arrays among the resources of a step. String handles contain them.
 const (
 	arrays = "_tensor_arrays"
 	grads  = "_tensor_array_grads"
 )
 
-// arrayHandle begins the error about a handle that is none.
+// arrayHandle is the start of the error for an invalid handle.
 const arrayHandle = "Tensor array handle must be 2-element vector"
 
-// versions are the three forms of the operations on arrays: their suffix and the type of their
+// versions lists the three versions of the array operations: their suffix and the type of their
 // handles.
 var versions = []struct{ suffix, handle string }{{"", "Ref(string)"}, {"V2", "string"}, {"V3", "resource"}}
 
-// registerVersions adds an operation on arrays in all of its forms. def has the inputs after the
-// handle and the rule of the third; rules of the second know nothing of elements, those of the
-// first nothing at all.
+// registerVersions registers an array operation in all versions. def has the inputs after the
+// handle and the shape rule of V3. The rule of V2 has no element shapes, and the first version has
+// no rule.
 func registerVersions(def opdef.Def, impl kernel.New) {
 	name, in, rule := def.Name, def.In, def.Shape
 	for v, version := range versions {
@@ -47,7 +47,7 @@ func registerVersions(def opdef.Def, impl kernel.New) {
 	}
 }
 
-// withoutElements is a rule for handles that say nothing of what they lead to.
+// withoutElements returns the rule for handles without element shapes.
 func withoutElements(rule opdef.ShapeFn) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		c.InHandles = make([][]tensor.HandleElem, len(c.In))
@@ -55,8 +55,8 @@ func withoutElements(rule opdef.ShapeFn) opdef.ShapeFn {
 	}
 }
 
-// arrayRule returns the rule of an operation: it checks the handle and the ranks of further inputs,
-// of which -1 stands for any, and then goes on with rest.
+// arrayRule returns a shape rule that checks the handle and the ranks of further inputs, where -1
+// means any rank, and then calls rest.
 func arrayRule(rest opdef.ShapeFn, ranks ...int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := checkHandle(c); err != nil {
@@ -74,8 +74,7 @@ func arrayRule(rest opdef.ShapeFn, ranks ...int) opdef.ShapeFn {
 	}
 }
 
-// elemOf returns what is known of the shape of an array's elements, and whether the handle says
-// anything of it.
+// elemOf returns the known part of an array's element shape. ok is false if the handle has none.
 func elemOf(c *opdef.ShapeContext) (tensor.PartialShape, bool) {
 	if elems := c.InHandles[0]; len(elems) > 0 {
 		return elems[0].Shape, true
@@ -99,11 +98,11 @@ func init() {
 	registerGrad("TensorArrayGradV3", "resource", "resource", nil, flow, arrayRule(gradShape))
 	registerGrad("TensorArrayGradWithShape", "resource", "resource", []string{"shape_to_prepend: int32"}, flow, arrayRule(longerGradShape))
 	registerVersions(opdef.Def{
-		Name: "TensorArraySize", Doc: "Gives the number of places of a tensor array.",
+		Name: "TensorArraySize", Doc: "Returns the number of elements of a tensor array.",
 		In: []string{"flow_in: float"}, Out: []string{"size: int32"}, Shape: arrayRule(opdef.ScalarShape),
 	}, onArray(sizeOf))
 	registerVersions(opdef.Def{
-		Name: "TensorArrayClose", Doc: "Drops the elements of a tensor array, which cannot be used any more.",
+		Name: "TensorArrayClose", Doc: "Closes a tensor array. Later operations on it fail.",
 		Shape: arrayRule(opdef.UnknownShape),
 	}, onArray(func(_ *kernel.Context, a *Array) error {
 		a.Close()
@@ -113,14 +112,14 @@ func init() {
 
 func registerArray(name, handle string, flow []string, rule opdef.ShapeFn, attrs ...string) {
 	kernel.RegisterNew(opdef.Def{
-		Name: name, Doc: "Makes a tensor array of the given size, which goes with its step.",
+		Name: name, Doc: "Creates a tensor array of the given size for the current step.",
 		In: []string{"size: int32"}, Out: append([]string{"handle: " + handle}, flow...), Attrs: attrs, Stateful: true, Shape: rule,
 	}, newArray)
 }
 
 func registerGrad(name, handle, grad string, in, flow []string, rule opdef.ShapeFn) {
 	kernel.RegisterNew(opdef.Def{
-		Name: name, Doc: "Gives the tensor array for the gradients of another one, one for each source.",
+		Name: name, Doc: "Creates the tensor array for the gradients of a tensor array. There is one per source.",
 		In:  append([]string{"handle: " + handle, "flow_in: float"}, in...),
 		Out: append([]string{"grad_handle: " + grad}, flow...), Attrs: []string{"source: string"}, Stateful: true, Shape: rule,
 	}, newGrad)
@@ -164,7 +163,7 @@ func longerGradShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// arrayCount numbers the arrays of the process.
+// arrayCount is the number of arrays created in this process.
 var arrayCount atomic.Int64
 
 func newArray(c *kernel.Construction) (kernel.Kernel, error) {
@@ -185,13 +184,13 @@ func newArray(c *kernel.Construction) (kernel.Kernel, error) {
 			return status.InvalidArgumentf("Size should be >= 0.")
 		}
 		a := &Array{
-			name: numbered(base, arrayCount.Add(1)-1), dtype: dtype, once: once, same: same,
+			name: uniqueName(base, arrayCount.Add(1)-1), dtype: dtype, once: once, same: same,
 			cells: newCells(int(n)), dynamic: dynamic, elem: elem, marked: -1,
 		}
 		if ctx.NumOutputs() == 2 {
 			ctx.SetOutput(1, tensor.Scalar[float32](0))
 		}
-		return keep(ctx, form, arrays, a.name, a)
+		return createResource(ctx, form, arrays, a.name, a)
 	}), nil
 }
 
@@ -219,7 +218,7 @@ func newGrad(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		giveHandle(ctx, form, grads, name, grad)
+		setHandle(ctx, form, grads, name, grad)
 		if ctx.NumOutputs() == 2 {
 			ctx.SetOutput(1, tensor.Scalar[float32](0))
 		}
@@ -227,7 +226,7 @@ func newGrad(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// arrayName returns the name of the array behind input 0, which must not hold gradients.
+// arrayName returns the name of the array in input 0, which must not hold gradients.
 func arrayName(ctx *kernel.Context) (string, error) {
 	if ctx.Input(0).DType() == tensor.Resource {
 		h, err := resource.Handle(ctx, 0)
@@ -247,7 +246,7 @@ func arrayName(ctx *kernel.Context) (string, error) {
 	return name, err
 }
 
-// onArray returns the constructor of the kernel that calls f with the array behind input 0.
+// onArray returns the constructor of a kernel that calls f with the array in input 0.
 func onArray(f func(*kernel.Context, *Array) error) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		a, err := find[*Array](ctx, arrayHandle)

@@ -14,22 +14,24 @@ import (
 func init() {
 	attrs, flow := []string{"T: type"}, []string{"flow_out: float"}
 	registerVersions(opdef.Def{
-		Name: "TensorArrayScatter", Doc: "Writes the rows of a tensor to places of a tensor array.",
+		Name: "TensorArrayScatter", Doc: "Writes the rows of a tensor to the given elements of a tensor array.",
 		In: []string{"indices: int32", "value: T", "flow_in: float"}, Out: flow, Attrs: attrs, Shape: arrayRule(scatterShape, 1, -1, 0),
 	}, onArray(scatter))
 	kernel.RegisterNew(opdef.Def{
-		Name: "TensorArrayUnpack", Doc: "Writes the rows of a tensor to all places of a tensor array.",
+		Name: "TensorArrayUnpack", Doc: "Writes the rows of a tensor to all elements of a tensor array.",
 		In: []string{"handle: Ref(string)", "value: T", "flow_in: float"}, Out: flow, Attrs: attrs, Shape: opdef.UnknownShape,
 	}, onArray(unpack))
 	registerVersions(opdef.Def{
-		Name: "TensorArraySplit", Doc: "Cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.",
+		Name: "TensorArraySplit",
+		Doc: "Splits a tensor along its first dimension and writes the pieces to all elements of a " +
+			"tensor array.",
 		In: []string{"value: T", "lengths: int64", "flow_in: float"}, Out: flow, Attrs: attrs,
 		Shape: arrayRule(opdef.ScalarShape, -1, 1, 0),
 	}, onArray(split))
 }
 
 func scatterShape(c *opdef.ShapeContext) error {
-	if c.Op.Inputs[0].DType == tensor.Resource { // the older form does not look
+	if c.Op.Inputs[0].DType == tensor.Resource { // the older forms do not check the shape
 		if err := checkScattered(c); err != nil {
 			return err
 		}
@@ -53,7 +55,7 @@ func checkScattered(c *opdef.ShapeContext) error {
 	return err
 }
 
-// checkRows checks a value whose rows are written and returns their number.
+// checkRows checks a value whose rows are written and returns its number of rows.
 func (a *Array) checkRows(value *tensor.Tensor) (int, error) {
 	if err := a.checkWritten(value.DType()); err != nil {
 		return 0, err
@@ -121,7 +123,7 @@ func unpack(ctx *kernel.Context, a *Array) error {
 	return ctx.PassInput(2, 0)
 }
 
-// writeRows writes the rows of a value, which share its elements.
+// writeRows writes the rows of value, which share its memory.
 func (a *Array) writeRows(indices []int32, value *tensor.Tensor) error {
 	rows := make([]tensor.Tensor, len(indices))
 	for i := range rows {
@@ -167,7 +169,7 @@ func split(ctx *kernel.Context, a *Array) error {
 	return ctx.PassInput(3, 0)
 }
 
-// checkLengths returns the lengths of the pieces of value, which add up to its first dimension.
+// checkLengths returns the lengths of the pieces of value. Their sum must be its first dimension.
 func checkLengths(value, cut *tensor.Tensor) ([]int64, error) {
 	if cut.Rank() != 1 {
 		return nil, status.InvalidArgumentf("Expected lengths to be a vector, received shape: %v", cut.Shape())

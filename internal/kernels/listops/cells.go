@@ -2,20 +2,20 @@ package listops
 
 import "github.com/weft-ml/weft/tensor"
 
-// cell is one place of a tensor array.
+// cell is one element of a tensor array.
 type cell struct {
-	// not initialized where nothing has been written, or where it stands for zeros
+	// Not initialized if the element has not been written or is implicitly zero.
 	value   tensor.Tensor
 	shape   tensor.Shape
 	written bool
 	read    bool
-	cleared bool // the value has been read and is gone
+	cleared bool // the value was read and dropped
 }
 
 const pageSize = 256
 
-// cells is an array of cells in pages that are made when they are first needed: its size comes from
-// outside.
+// cells is an array of cells in pages. Pages are allocated on first use, because the size comes
+// from an input.
 type cells struct {
 	pages []*[pageSize]cell
 	n     int
@@ -27,7 +27,7 @@ func newCells(n int) cells {
 	return c
 }
 
-// grow makes the array at least n long.
+// grow extends the array to at least n cells.
 func (c *cells) grow(n int) {
 	if n <= c.n {
 		return
@@ -40,7 +40,7 @@ func (c *cells) grow(n int) {
 	}
 }
 
-// at returns cell i of an array that is longer than i.
+// at returns cell i, which must be within the size. It allocates the page.
 func (c *cells) at(i int) *cell {
 	page := &c.pages[i/pageSize]
 	if *page == nil {
@@ -49,7 +49,7 @@ func (c *cells) at(i int) *cell {
 	return &(*page)[i%pageSize]
 }
 
-// peek is at without making anything: nil for a cell that has never been used.
+// peek returns cell i without allocating its page; nil if the page does not exist.
 func (c *cells) peek(i int) *cell {
 	if page := c.pages[i/pageSize]; page != nil {
 		return &page[i%pageSize]

@@ -13,14 +13,14 @@ const typeName = "tensorflow::TensorList"
 
 func init() { tensor.RegisterVariant(typeName, decode) }
 
-// mostMissing is how many elements that are not set may be sent: the positions of so many, of which
-// half take five bytes and most others four, have more than the 2 GiB of a message. A list of more
-// is small, as long as it is here.
-const mostMissing = 1 << 29
+// maxMissing is the largest number of unset elements in an encoded list. Half of that many
+// positions take five bytes each and most others four, which exceeds the 2 GiB limit of a message.
+// Such a list still takes little memory in this process.
+const maxMissing = 1 << 29
 
-// EncodeVariant returns the form in which TensorFlow sends a list: the elements that are set, and
-// as metadata the number and the positions of those that are not, the type of elements and the
-// largest number of them, all as variable-length integers, and the shape of elements as a
+// EncodeVariant returns TensorFlow's encoded form of a list. Its tensors are the elements that are
+// set. Its metadata holds, as variable-length integers, the number and positions of the unset
+// elements, the element type and the maximum number of elements. The element shape follows as a
 // TensorShapeProto.
 func (l *List) EncodeVariant() (tensor.EncodedVariant, error) {
 	out := tensor.EncodedVariant{TypeName: typeName}
@@ -29,7 +29,7 @@ func (l *List) EncodeVariant() (tensor.EncodedVariant, error) {
 		positions = append(positions, i)
 	}
 	missing := l.items.n - len(positions)
-	if missing > mostMissing {
+	if missing > maxMissing {
 		return out, status.Internalf("Cannot encode a list of %d tensors that are not set: their positions exceed the 2GB protobuf limit", missing)
 	}
 	for _, t := range l.items.all() {
@@ -54,7 +54,7 @@ func decode(v tensor.EncodedVariant) (any, error) {
 	l := &List{}
 	count := d.uvarint()
 	if count > uint64(len(v.Metadata)) {
-		return nil, status.InvalidArgumentf("a list of tensors says that %d elements are not set, in %d bytes", count, len(v.Metadata))
+		return nil, status.InvalidArgumentf("an encoded tensor list has %d uninitialized elements in %d bytes of metadata", count, len(v.Metadata))
 	}
 	missing := make(map[uint64]bool, count)
 	for range count {
@@ -62,7 +62,7 @@ func decode(v tensor.EncodedVariant) (any, error) {
 	}
 	l.dtype, l.limit = tensor.DType(d.uvarint()), int(int64(d.uvarint()))
 	if l.elem = d.shape(); d.bad || !l.dtype.Valid() {
-		return nil, status.InvalidArgumentf("metadata of a list of tensors cannot be read")
+		return nil, status.InvalidArgumentf("an encoded tensor list has malformed metadata")
 	}
 	l.items = l.items.resize(len(v.Tensors) + int(count))
 	elems := v.Tensors
@@ -71,17 +71,17 @@ func decode(v tensor.EncodedVariant) (any, error) {
 			continue
 		}
 		if len(elems) == 0 || elems[0].DType() != l.dtype {
-			return nil, status.InvalidArgumentf("a list of tensors of type %v has no element %d of that type", l.dtype, i)
+			return nil, status.InvalidArgumentf("an encoded tensor list of type %v lacks element %d of that type", l.dtype, i)
 		}
 		l.items, elems = l.items.set(i, &elems[0]), elems[1:]
 	}
 	if len(elems) > 0 {
-		return nil, status.InvalidArgumentf("a list of tensors has %d elements more than places", len(elems))
+		return nil, status.InvalidArgumentf("an encoded tensor list has %d surplus elements", len(elems))
 	}
 	return l, nil
 }
 
-// decoder reads metadata. After something that cannot be read everything is zero and bad is set.
+// decoder decodes metadata. After an error, every value is zero and bad is set.
 type decoder struct {
 	rest []byte
 	bad  bool
@@ -97,7 +97,7 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
-// Fields of TensorShapeProto and of its dimensions.
+// Field numbers of TensorShapeProto and of its dimensions.
 const (
 	dimField     protowire.Number = 2
 	unknownField protowire.Number = 3
@@ -118,7 +118,7 @@ func appendShape(b []byte, s tensor.PartialShape) []byte {
 	return b
 }
 
-// shape reads a TensorShapeProto, which is all that is left.
+// shape decodes the rest as a TensorShapeProto.
 func (d *decoder) shape() tensor.PartialShape {
 	dims, unknown := []int64{}, false
 	d.fields(func(field protowire.Number, kind protowire.Type, b []byte) {
@@ -151,7 +151,7 @@ func (d *decoder) dim() (size int64) {
 	return size
 }
 
-// fields calls f with the fields of a message, which is all that is left.
+// fields calls f for each field of a message, which is the rest of the input.
 func (d *decoder) fields(f func(field protowire.Number, kind protowire.Type, value []byte)) {
 	for len(d.rest) > 0 {
 		field, kind, n := protowire.ConsumeTag(d.rest)

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// sample is a list with and without elements, and its metadata as TensorFlow writes it.
+// sample returns a list with set and unset elements, and its metadata as TensorFlow encodes it.
 func sample() (*List, []byte) {
 	l := &List{dtype: tensor.Float32, elem: tensor.MakePartial(2, -1, 0), limit: -1, items: vector{}.resize(300)}
 	for i := range 300 {
@@ -19,7 +19,7 @@ func sample() (*List, []byte) {
 		}
 	}
 	return l, []byte{
-		2, 1, 0xab, 2, // two elements are not set: 1 and 299
+		2, 1, 0xab, 2, // two unset elements: 1 and 299
 		1,                                                          // float
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, // no limit: -1
 		// the shape
@@ -27,7 +27,7 @@ func sample() (*List, []byte) {
 	}
 }
 
-// TestHugeListIsNotSent has more positions without elements than a message holds.
+// TestHugeListIsNotSent encodes a list whose unset positions exceed the size of a message.
 func TestHugeListIsNotSent(t *testing.T) {
 	l := &List{dtype: tensor.Float32, limit: -1, items: vector{}.resize(1<<31 - 1)}
 	if _, err := l.EncodeVariant(); status.CodeOf(err) != status.Internal || !strings.Contains(err.Error(), "2147483647 tensors that are not set") {

@@ -1,6 +1,6 @@
-// Package listops holds what steps keep sequences of tensors in: tensor arrays and stacks, which
-// loops write to and read from and which go with their step, and tensor lists and tensor maps,
-// which are values that pass along edges.
+// Package listops holds the operations on sequences of tensors. Tensor arrays and stacks are
+// resources of a step, which loops write and read. Tensor lists and tensor maps are immutable
+// values of variants.
 package listops
 
 import (
@@ -14,18 +14,19 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// keep adds a resource to the step under a key of two strings and gives the way to it as output 0.
-func keep(ctx *kernel.Context, form tensor.DType, container, name string, r kernel.Resource) error {
+// createResource adds a resource to the step, with container and name as its key, and sets output 0
+// to its handle.
+func createResource(ctx *kernel.Context, form tensor.DType, container, name string, r kernel.Resource) error {
 	err := kernel.CreateResource(ctx.Step.Resources, "", container+name, r)
 	if err == nil {
-		giveHandle(ctx, form, container, name, r)
+		setHandle(ctx, form, container, name, r)
 	}
 	return err
 }
 
-// giveHandle makes output 0 the way to a resource of the step, in the form that the type of the
-// output asks for: a handle, two strings, or a reference to two strings.
-func giveHandle(ctx *kernel.Context, form tensor.DType, container, name string, r kernel.Resource) {
+// setHandle sets output 0 to the handle of a resource of the step. The form of the handle follows
+// the output type: a resource handle, two strings, or a reference to two strings.
+func setHandle(ctx *kernel.Context, form tensor.DType, container, name string, r kernel.Resource) {
 	switch {
 	case form == tensor.Resource:
 		h := resource.Place{Container: resource.Step, Name: container + name}.Handle(ctx.Device, r.TypeName())
@@ -40,8 +41,8 @@ func giveHandle(ctx *kernel.Context, form tensor.DType, container, name string, 
 	}
 }
 
-// find returns the resource of the step behind input 0, in any of these forms. what names it in
-// errors.
+// find returns the resource of the step whose handle is input 0, in any form. what starts the error
+// for an invalid handle.
 func find[T kernel.Resource](ctx *kernel.Context, what string) (T, error) {
 	if ctx.InputRef(0) == nil && ctx.Input(0).DType() == tensor.Resource {
 		return resource.Find[T](ctx, 0)
@@ -54,7 +55,7 @@ func find[T kernel.Resource](ctx *kernel.Context, what string) (T, error) {
 	return kernel.LookupResource[T](ctx.Step.Resources, "", container+name)
 }
 
-// names returns the two strings that are input 0, as a value or behind a reference.
+// names returns the two strings of input 0, a value or a reference.
 func names(ctx *kernel.Context, what string) (container, name string, err error) {
 	t := ctx.Input(0)
 	if v := ctx.InputRef(0); v != nil {
@@ -68,11 +69,11 @@ func names(ctx *kernel.Context, what string) (container, name string, err error)
 	return s[0], s[1], nil
 }
 
-// numbered returns a name that no other node or execution has.
-func numbered(name string, n int64) string { return name + "_" + strconv.FormatInt(n, 10) }
+// uniqueName returns name with the suffix n, a process-wide counter.
+func uniqueName(name string, n int64) string { return name + "_" + strconv.FormatInt(n, 10) }
 
-// checkHandle is what the rules of operations check of their first input. It is declared a vector
-// of two in either form.
+// checkHandle is the check of handles in shape rules. All forms of handles are declared as vectors
+// of two elements.
 func checkHandle(c *opdef.ShapeContext) error {
 	handle, err := opdef.WithRank(c.In[0], 1)
 	if err == nil {
@@ -81,8 +82,8 @@ func checkHandle(c *opdef.ShapeContext) error {
 	return err
 }
 
-// handleShape is the rule of operations that give a handle, which is declared a vector of two in
-// either form.
+// handleShape is the shape rule of operations that return a handle, which is declared as a vector
+// of two elements in every form.
 func handleShape(c *opdef.ShapeContext) error {
 	c.Out[0] = shapefn.Of(2)
 	return nil

@@ -11,44 +11,47 @@ import (
 func init() {
 	attrs, input, output := []string{"element_dtype: type"}, "input_handle: variant", []string{"output_handle: variant"}
 	registerTyped(opdef.Def{
-		Name: "TensorListPushBack", Doc: "Gives a list with one more element at its end.",
+		Name: "TensorListPushBack", Doc: "Returns a list with a tensor appended.",
 		In: []string{input, "tensor: element_dtype"}, Out: output, Attrs: attrs, Shape: pushShape,
 	}, pushBack)
 	registerTyped(opdef.Def{
-		Name: "TensorListPushBackBatch", Doc: "Gives lists with one more element each, the rows of a tensor.",
+		Name: "TensorListPushBackBatch", Doc: "Returns lists with one row of a tensor appended to each.",
 		In: []string{"input_handles: variant", "tensor: element_dtype"}, Out: []string{"output_handles: variant"}, Attrs: attrs,
 		Shape: pushBatchShape,
 	}, pushBatch)
 	registerTyped(opdef.Def{
-		Name: "TensorListPopBack", Doc: "Gives the last element of a list, and the list without it.",
+		Name: "TensorListPopBack", Doc: "Returns the last element of a list and the list without it.",
 		In: []string{input, "element_shape: int32"}, Out: []string{"output_handle: variant", "tensor: element_dtype"}, Attrs: attrs,
 		Shape: popShape,
 	}, popBack)
 	registerTyped(opdef.Def{
-		Name: "TensorListGetItem", Doc: "Gives an element of a list.",
+		Name: "TensorListGetItem", Doc: "Returns an element of a list.",
 		In: []string{input, "index: int32", "element_shape: Tshape"}, Out: []string{"item: element_dtype"},
 		Attrs: []string{"element_dtype: type", "Tshape: {int32, int64} = int32"}, Shape: getShape,
 	}, getItem)
 	kernel.RegisterNew(opdef.Def{
-		Name: "TensorListSetItem", Doc: "Gives a list with another element at an index, longer if it is said to be if need be.",
+		Name: "TensorListSetItem",
+		Doc: "Returns a list with an element replaced. With resize_if_index_out_of_bounds, the list " +
+			"grows if necessary.",
 		In: []string{input, "index: int32", "item: element_dtype"}, Out: output,
 		Attrs: []string{"element_dtype: type", "resize_if_index_out_of_bounds: bool = false"}, Shape: setShape,
 	}, newSetItem)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorListLength", Doc: "Gives the number of elements of a list.",
+		Name: "TensorListLength", Doc: "Returns the number of elements of a list.",
 		In: []string{input}, Out: []string{"length: int32"}, Shape: opdef.ScalarShape,
 	}, length)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorListElementShape", Doc: "Gives what is known of the shape of the elements of a list.",
+		Name: "TensorListElementShape", Doc: "Returns the known part of the element shape of a list.",
 		In: []string{input}, Out: []string{"element_shape: shape_type"}, Attrs: []string{"shape_type: {int32, int64}"},
 		Shape: elementShapeShape,
 	}, elementShape)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorListResize", Doc: "Gives a list with a number of elements: the first of another one, or with more that are not set.",
-		In: []string{input, "size: int32"}, Out: output, Shape: resizeShape,
+		Name: "TensorListResize",
+		Doc:  "Returns a list resized to size elements. Additional elements are uninitialized.",
+		In:   []string{input, "size: int32"}, Out: output, Shape: resizeShape,
 	}, resize)
 	registerTyped(opdef.Def{
-		Name: "TensorListConcatLists", Doc: "Puts lists together, each with the one of the other input at its place.",
+		Name: "TensorListConcatLists", Doc: "Concatenates pairs of lists.",
 		In: []string{"input_a: variant", "input_b: variant"}, Out: []string{"output: variant"}, Attrs: attrs, Shape: concatListsShape,
 	}, concatLists)
 }
@@ -69,7 +72,7 @@ func pushBack(ctx *kernel.Context, dtype tensor.DType) error {
 	if l.limit != -1 && l.items.n >= l.limit {
 		return status.InvalidArgumentf("Tried to push item into a full list list size: %d max_num_elements: %d", l.items.n, l.limit)
 	}
-	l.with(l.items.push(held(*value))).give(ctx, 0)
+	l.with(l.items.push(retained(*value))).setOutput(ctx, 0)
 	return nil
 }
 
@@ -122,11 +125,11 @@ func popBack(ctx *kernel.Context, dtype tensor.DType) error {
 			return err
 		}
 	}
-	l.with(l.items.resize(last)).give(ctx, 0)
+	l.with(l.items.resize(last)).setOutput(ctx, 0)
 	return nil
 }
 
-// zeros makes output i zeros of a shape, which must be known: the error is about one that is not.
+// zeros sets output i to zeros. elem must be fully known; format is the error if it is not.
 func zeros(ctx *kernel.Context, i int, elem tensor.PartialShape, format string) error {
 	shape, ok := elem.Full()
 	if !ok {
@@ -136,7 +139,7 @@ func zeros(ctx *kernel.Context, i int, elem tensor.PartialShape, format string) 
 	return err
 }
 
-// refine returns what is known of the shape of elements from those that are set.
+// refine returns the known part of the element shape, merged with the shapes of all set elements.
 func (l *List) refine(elem tensor.PartialShape) (tensor.PartialShape, error) {
 	for _, t := range l.items.all() {
 		var err error
@@ -192,7 +195,7 @@ func newSetItem(c *kernel.Construction) (kernel.Kernel, error) {
 		if i < 0 || i >= items.n && !grow {
 			return status.InvalidArgumentf("Trying to modify element %d in a list with %d elements.", i, items.n)
 		}
-		l.with(items.resize(max(items.n, i+1)).set(i, held(*value))).give(ctx, 0)
+		l.with(items.resize(max(items.n, i+1)).set(i, retained(*value))).setOutput(ctx, 0)
 		return nil
 	}), nil
 }
@@ -234,7 +237,7 @@ func resize(ctx *kernel.Context) error {
 	if n < 0 {
 		return status.InvalidArgumentf("TensorListSlice expects size to be non-negative. Got: %d", n)
 	}
-	l.with(l.items.resize(n)).give(ctx, 0)
+	l.with(l.items.resize(n)).setOutput(ctx, 0)
 	return nil
 }
 
@@ -256,7 +259,7 @@ func concatLists(ctx *kernel.Context, dtype tensor.DType) error {
 	return nil
 }
 
-// chain returns the list of the elements of two lists, the ones at position i of their tensors.
+// chain returns the concatenation of the lists at position i of two tensors.
 func chain(i int, a, b tensor.VariantValue, dtype tensor.DType) (*List, error) {
 	first, second := asList(a), asList(b)
 	for _, in := range []struct {

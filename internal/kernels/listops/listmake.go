@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// registerTyped adds an operation whose kernel is a function of the type of elements.
+// registerTyped registers an operation whose kernel is a function of the element type.
 func registerTyped(def opdef.Def, compute func(ctx *kernel.Context, dtype tensor.DType) error) {
 	kernel.RegisterNew(def, func(c *kernel.Construction) (kernel.Kernel, error) {
 		dtype := c.Attrs.Type("element_dtype")
@@ -20,35 +20,41 @@ func init() {
 	attrs := []string{"element_dtype: type", "shape_type: {int32, int64}"}
 	handle, output := []string{"handle: variant"}, []string{"output_handle: variant"}
 	registerTyped(opdef.Def{
-		Name: "EmptyTensorList", Doc: "Makes a list of tensors without elements, of which it may get at most so many, or any number if that is -1.",
+		Name: "EmptyTensorList",
+		Doc: "Creates an empty tensor list with at most max_num_elements elements, or any number if it " +
+			"is -1.",
 		In: []string{"element_shape: shape_type", "max_num_elements: int32"}, Out: handle, Attrs: attrs, Shape: newListShape(0),
 	}, emptyList)
 	registerTyped(opdef.Def{
-		Name: "TensorListReserve", Doc: "Makes a list of tensors with a number of elements that are not set.",
+		Name: "TensorListReserve", Doc: "Creates a tensor list with the given number of uninitialized elements.",
 		In: []string{"element_shape: shape_type", "num_elements: int32"}, Out: handle, Attrs: attrs, Shape: newListShape(0),
 	}, reserve)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorListFromTensor", Doc: "Makes a list of the rows of a tensor.",
+		Name: "TensorListFromTensor", Doc: "Creates a list with the rows of a tensor as elements.",
 		In: []string{"tensor: element_dtype", "element_shape: shape_type"}, Out: output, Attrs: attrs, Shape: fromTensorShape,
 	}, fromTensor)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorListSplit", Doc: "Makes a list of pieces of a tensor, cut along its first dimension.",
-		In: []string{"tensor: element_dtype", "element_shape: shape_type", "lengths: int64"}, Out: output, Attrs: attrs, Shape: splitShape,
+		Name: "TensorListSplit",
+		Doc:  "Creates a list with pieces of a tensor, split along its first dimension, as elements.",
+		In:   []string{"tensor: element_dtype", "element_shape: shape_type", "lengths: int64"}, Out: output, Attrs: attrs, Shape: splitShape,
 	}, splitList)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorListScatter", Doc: "Makes a list with the rows of a tensor at given places.",
+		Name: "TensorListScatter", Doc: "Creates a list with the rows of a tensor at the given indices.",
 		In:  []string{"tensor: element_dtype", "indices: int32", "element_shape: shape_type"},
 		Out: output, Attrs: attrs, Shape: newListShape(2),
 	}, scatterList)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorListScatterV2", Doc: "Makes a list of num_elements elements, or as many as needed if that is -1, with the rows of a tensor at given places.",
+		Name: "TensorListScatterV2",
+		Doc: "Creates a list of num_elements elements, or as many as necessary if it is -1, with the " +
+			"rows of a tensor at the given indices.",
 		In:  []string{"tensor: element_dtype", "indices: int32", "element_shape: shape_type", "num_elements: int32"},
 		Out: output, Attrs: attrs, Shape: newListShape(2),
 	}, scatterList)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorListScatterIntoExistingList", Doc: "Gives a list with the rows of a tensor at given places.",
-		In:  []string{"input_handle: variant", "tensor: element_dtype", "indices: int32"},
-		Out: output, Attrs: attrs[:1], Shape: scatterIntoShape,
+		Name: "TensorListScatterIntoExistingList",
+		Doc:  "Returns a list with the elements at the given indices replaced by the rows of a tensor.",
+		In:   []string{"input_handle: variant", "tensor: element_dtype", "indices: int32"},
+		Out:  output, Attrs: attrs[:1], Shape: scatterIntoShape,
 	}, scatterInto)
 }
 
@@ -59,7 +65,7 @@ func emptyList(ctx *kernel.Context, dtype tensor.DType) error {
 	}
 	elem, err := shapeOf(ctx.Input(0))
 	if err == nil {
-		(&List{dtype: dtype, elem: elem, limit: int(tensor.Value[int32](limit))}).give(ctx, 0)
+		(&List{dtype: dtype, elem: elem, limit: int(tensor.Value[int32](limit))}).setOutput(ctx, 0)
 	}
 	return err
 }
@@ -77,12 +83,11 @@ func reserve(ctx *kernel.Context, dtype tensor.DType) error {
 	if n < 0 {
 		return status.InvalidArgumentf("The num_elements to reserve must be a non negative number, but got %d", n)
 	}
-	(&List{dtype: dtype, elem: elem, limit: -1, items: vector{}.resize(n)}).give(ctx, 0)
+	(&List{dtype: dtype, elem: elem, limit: -1, items: vector{}.resize(n)}).setOutput(ctx, 0)
 	return nil
 }
 
-// forRows returns a list without elements for the rows of value, with the shape of elements that is
-// input i.
+// forRows returns an empty list for the rows of value. Input i is the element shape.
 func forRows(ctx *kernel.Context, op string, value *tensor.Tensor, i int) (*List, error) {
 	shape := ctx.Input(i)
 	if shape.Rank() > 1 {
@@ -108,7 +113,7 @@ func checkVector(value *tensor.Tensor) error {
 	return nil
 }
 
-// rowOf returns row i of value, as lists hold elements.
+// rowOf returns row i of value in the form in which lists hold elements.
 func rowOf(value *tensor.Tensor, i int) *tensor.Tensor {
 	row := stacking.RowView(value, i)
 	return &row
@@ -123,7 +128,7 @@ func fromTensor(ctx *kernel.Context) error {
 	for i := range value.Dim(0) {
 		l.items = l.items.push(rowOf(value, i))
 	}
-	l.give(ctx, 0)
+	l.setOutput(ctx, 0)
 	return nil
 }
 
@@ -149,11 +154,11 @@ func splitList(ctx *kernel.Context) error {
 	if l.items, err = pieces(value, tensor.Values[int64](lengths)); err != nil {
 		return err
 	}
-	l.give(ctx, 0)
+	l.setOutput(ctx, 0)
 	return nil
 }
 
-// pieces cuts value along its first dimension.
+// pieces splits value along its first dimension.
 func pieces(value *tensor.Tensor, lengths []int64) (vector, error) {
 	var items vector
 	start, rows := int64(0), int64(value.Dim(0))
@@ -206,11 +211,12 @@ func scatterList(ctx *kernel.Context) error {
 	}
 	l.items = l.items.resize(int(max(size, 0)))
 	l.scatter(indices, value)
-	l.give(ctx, 0)
+	l.setOutput(ctx, 0)
 	return nil
 }
 
-// scatter sets elements of a list that nobody else has yet to the rows of value.
+// scatter sets elements of a list to the rows of value. The caller holds the only reference to the
+// list.
 func (l *List) scatter(indices []int32, value *tensor.Tensor) {
 	for row, i := range indices {
 		l.items = l.items.set(int(i), rowOf(value, row))
@@ -244,6 +250,6 @@ func scatterInto(ctx *kernel.Context) error {
 		out.items = out.items.resize(max(out.items.n, int(i)+1))
 	}
 	out.scatter(indices, value)
-	out.give(ctx, 0)
+	out.setOutput(ctx, 0)
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// described returns the shape that input i of a rule describes, as far as it is known: a scalar
-// stands for a shape of which nothing is known.
+// described returns the shape in input i of a shape rule, as far as it is known. A scalar means an
+// unknown shape.
 func described(c *opdef.ShapeContext, i int) (tensor.PartialShape, error) {
 	switch c.In[i].Rank() {
 	case -1:
@@ -22,8 +22,9 @@ func described(c *opdef.ShapeContext, i int) (tensor.PartialShape, error) {
 	return shapefn.Input(c, i)
 }
 
-// elemsOf returns what is known of the shape of the elements of the list that is input 0, after
-// checking their type. wrongHandle and wrongType are the errors about handles to something else.
+// elemsOf returns the known part of the element shape of the list in input 0, after a check of the
+// element type. wrongHandle is the error for a handle to something else, and wrongType the error
+// for another type.
 func elemsOf(c *opdef.ShapeContext, wrongHandle, wrongType string) (tensor.PartialShape, error) {
 	elems, dtype := c.InHandles[0], c.Attrs.Type("element_dtype")
 	switch {
@@ -37,18 +38,18 @@ func elemsOf(c *opdef.ShapeContext, wrongHandle, wrongType string) (tensor.Parti
 	return elems[0].Shape, nil
 }
 
-// giveList makes output 0 of a rule a list whose elements have a shape.
-func giveList(c *opdef.ShapeContext, elem tensor.PartialShape) {
+// setListShape sets output 0 of a shape rule to a list with the given element shape.
+func setListShape(c *opdef.ShapeContext, elem tensor.PartialShape) {
 	c.Out[0] = shapefn.Of()
 	c.OutHandles[0] = []tensor.HandleElem{{DType: c.Attrs.Type("element_dtype"), Shape: elem}}
 }
 
-// newListShape is the rule of operations that make a list whose elements have the shape that input
-// i describes.
+// newListShape returns the shape rule of operations that create a list. Input i is the element
+// shape.
 func newListShape(i int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		elem, err := described(c, i)
-		giveList(c, elem)
+		setListShape(c, elem)
 		return err
 	}
 }
@@ -62,7 +63,7 @@ const (
 
 func pushShape(c *opdef.ShapeContext) error {
 	elem, err := elemsOf(c, pushHandle, pushType)
-	giveList(c, elem)
+	setListShape(c, elem)
 	return err
 }
 
@@ -82,7 +83,7 @@ func pushBatchShape(c *opdef.ShapeContext) error {
 		}
 	}
 	elem, err := elemsOf(c, pushHandle, pushType)
-	giveList(c, elem)
+	setListShape(c, elem)
 	c.Out[0] = shapefn.Of(n)
 	return err
 }
@@ -97,8 +98,7 @@ func popShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// readShape returns the shape of an element of the list that is input 0, of which input i describes
-// something too.
+// elemShape returns the element shape of the list in input 0, merged with the shape in input i.
 func elemShape(c *opdef.ShapeContext, i int, wrongHandle, wrongType string) (tensor.PartialShape, error) {
 	elem, err := elemsOf(c, wrongHandle, wrongType)
 	if err != nil {
@@ -111,8 +111,8 @@ func elemShape(c *opdef.ShapeContext, i int, wrongHandle, wrongType string) (ten
 	return opdef.MergeShapes(elem, also)
 }
 
-// readDtype is the error of rules about elements of another type. TensorFlow names the types in the
-// other order here.
+// readDtype is the error of shape rules for elements of another type. Here, TensorFlow's error has
+// the types in the opposite order.
 const readDtype = "Expected list with element dtype %[2]v but got list with element dtype %[1]v"
 
 func getShape(c *opdef.ShapeContext) (err error) {
@@ -153,7 +153,7 @@ func concatListShape(c *opdef.ShapeContext) (err error) {
 func setShape(c *opdef.ShapeContext) error {
 	elems := c.InHandles[0]
 	if len(elems) != 1 {
-		giveList(c, tensor.PartialShape{})
+		setListShape(c, tensor.PartialShape{})
 		return nil
 	}
 	c.Out[0], c.OutHandles[0] = shapefn.Of(), elems
@@ -178,7 +178,7 @@ func splitShape(c *opdef.ShapeContext) error {
 			return err
 		}
 	}
-	giveList(c, elem)
+	setListShape(c, elem)
 	return nil
 }
 
@@ -192,7 +192,7 @@ func fromTensorShape(c *opdef.ShapeContext) error {
 			return err
 		}
 	}
-	giveList(c, elem)
+	setListShape(c, elem)
 	return nil
 }
 
@@ -204,7 +204,7 @@ func scatterIntoShape(c *opdef.ShapeContext) error {
 		return err
 	}
 	elem, err := elemsOf(c, "Invalid handle_data for input list. Expected length of shape_and_types: 1 Saw: 2", readDtype)
-	giveList(c, elem)
+	setListShape(c, elem)
 	return err
 }
 

@@ -13,24 +13,28 @@ import (
 func init() {
 	attrs, input := []string{"element_dtype: type"}, "input_handle: variant"
 	kernel.RegisterNew(opdef.Def{
-		Name: "TensorListStack", Doc: "Puts the elements of a list, of which there must be num_elements if that is not -1, together along a new first dimension.",
+		Name: "TensorListStack",
+		Doc: "Stacks the elements of a list along a new first dimension. Unless num_elements is -1, the " +
+			"list must have that many elements.",
 		In: []string{input, "element_shape: int32"}, Out: []string{"tensor: element_dtype"},
 		Attrs: []string{"element_dtype: type", "num_elements: int = -1"}, Shape: stackShape,
 	}, newListStack)
 	registerTyped(opdef.Def{
-		Name: "TensorListGather", Doc: "Puts elements of a list together along a new first dimension.",
+		Name: "TensorListGather", Doc: "Stacks elements of a list along a new first dimension.",
 		In: []string{input, "indices: int32", "element_shape: int32"}, Out: []string{"values: element_dtype"}, Attrs: attrs,
 		Shape: gatherListShape,
 	}, gatherList)
 	tensors := []string{"tensor: element_dtype", "lengths: int64"}
 	kernel.RegisterNew(opdef.Def{
-		Name: "TensorListConcat", Doc: "Puts the elements of a list together along their first dimension, and gives their lengths in it.",
-		In: []string{input}, Out: tensors, Attrs: []string{"element_dtype: type", "element_shape: shape = <unknown>"},
+		Name: "TensorListConcat",
+		Doc:  "Concatenates the elements of a list along their first dimension and returns their lengths.",
+		In:   []string{input}, Out: tensors, Attrs: []string{"element_dtype: type", "element_shape: shape = <unknown>"},
 		Shape: concatListShape,
 	}, newListConcat)
 	kernel.RegisterNew(opdef.Def{
-		Name: "TensorListConcatV2", Doc: "Puts the elements of a list together along their first dimension, and gives their lengths in it. " +
-			"Those that are not set are zeros of the lengths given.",
+		Name: "TensorListConcatV2",
+		Doc: "Concatenates the elements of a list along their first dimension and returns their lengths. " +
+			"Uninitialized elements are zeros with the lengths in leading_dims.",
 		In:  []string{input, "element_shape: shape_type", "leading_dims: int64"},
 		Out: tensors, Attrs: []string{"element_dtype: type", "shape_type: {int32, int64}"}, Shape: concatListShape,
 	}, newListConcat)
@@ -111,10 +115,10 @@ func gatherList(ctx *kernel.Context, dtype tensor.DType) error {
 	return nil
 }
 
-// listConcat is the kernel that puts elements together along their first dimension.
+// listConcat is the kernel that concatenates elements along their first dimension.
 type listConcat struct {
 	dtype tensor.DType
-	elem  tensor.PartialShape // by attribute, where it is no input
+	elem  tensor.PartialShape // element shape from the attribute, if it is not an input
 }
 
 func newListConcat(c *kernel.Construction) (kernel.Kernel, error) {
@@ -122,7 +126,7 @@ func newListConcat(c *kernel.Construction) (kernel.Kernel, error) {
 	if k.elem.Rank() == 0 {
 		return nil, status.InvalidArgumentf("element_shape must not be empty")
 	}
-	if k.elem.RankKnown() { // elements may be longer or shorter
+	if k.elem.RankKnown() { // the first dimension of elements may vary
 		k.elem = tensor.MakePartial(slices.Concat([]int64{tensor.UnknownDim}, k.elem.Dims()[1:])...)
 	}
 	return k, nil
@@ -170,8 +174,9 @@ func (k *listConcat) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// concatShape returns the first dimension of elements, -1 if it is not one for all, and the others,
-// from what is known of the shape of elements and from those that are set.
+// concatShape returns the first dimension of the elements, or -1 if it varies, and the other
+// dimensions. They come from the known part of the element shape and from the elements that are
+// set.
 func (l *List) concatShape(elem tensor.PartialShape) (first int64, rest tensor.Shape, err error) {
 	first, others := int64(-1), tensor.PartialShape{}
 	if elem.RankKnown() {
@@ -210,8 +215,8 @@ func (l *List) concatShape(elem tensor.PartialShape) (first int64, rest tensor.S
 	return first, rest, nil
 }
 
-// lengths returns the first dimensions of the elements: those of input 2, where elements are not
-// set, or else first.
+// lengths returns the first dimension of each element. For unset elements, it is taken from input 2
+// or else is first.
 func (l *List) lengths(ctx *kernel.Context, first int64) ([]int64, error) {
 	var given []int64
 	if ctx.NumInputs() > 2 {

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Stack is where a loop leaves values for the loop of its gradients, which goes through the
-// iterations backwards.
+// Stack is a stack of tensors. A loop pushes values that the gradient loop, which iterates in
+// reverse, pops.
 type Stack struct {
 	name  string
 	dtype tensor.DType
@@ -23,10 +23,10 @@ type Stack struct {
 	isClosed bool            // guarded by mu
 }
 
-// TypeName names the resource as TensorFlow does.
+// TypeName returns TensorFlow's type name of the resource.
 func (*Stack) TypeName() string { return "N10tensorflow5StackE" }
 
-// Close drops the values, at the end of the step or on request. What comes after it fails.
+// Close drops the values, at the end of the step or on request. Later operations on the stack fail.
 func (s *Stack) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func init() {
 	}
 }
 
-// registerStack adds the operations on stacks in one of their forms.
+// registerStack registers the stack operations in one of their versions.
 func registerStack(suffix, handle string, in []string) {
 	byHandle := handle == "resource"
 	register := func(def opdef.Def, impl kernel.New) {
@@ -84,22 +84,22 @@ func registerStack(suffix, handle string, in []string) {
 		kernel.RegisterNew(def, impl)
 	}
 	register(opdef.Def{
-		Name: "Stack", Doc: "Makes a stack of tensors, which goes with its step.",
+		Name: "Stack", Doc: "Creates a stack of tensors for the current step.",
 		In: in, Out: []string{"handle: " + handle}, Attrs: []string{"elem_type: type", "stack_name: string = ''"},
 		Stateful: true, Shape: handleShape,
 	}, newStack)
 	register(opdef.Def{
-		Name: "StackPush", Doc: "Puts a tensor on a stack and passes it on.",
+		Name: "StackPush", Doc: "Pushes a tensor onto a stack and returns it.",
 		In: []string{"handle: " + handle, "elem: T"}, Out: []string{"output: T"},
 		Attrs: []string{"T: type", "swap_memory: bool = false"}, Stateful: byHandle, Shape: secondShape,
 	}, onStack(push))
 	register(opdef.Def{
-		Name: "StackPop", Doc: "Takes the tensor from a stack that was put on it last.",
+		Name: "StackPop", Doc: "Pops the last tensor pushed onto a stack.",
 		In: []string{"handle: " + handle}, Out: []string{"elem: elem_type"},
 		Attrs: []string{"elem_type: type"}, Stateful: byHandle, Shape: opdef.UnknownShape,
 	}, onStack(pop))
 	register(opdef.Def{
-		Name: "StackClose", Doc: "Drops the tensors of a stack, which cannot be used any more.",
+		Name: "StackClose", Doc: "Closes a stack. Later operations on it fail.",
 		In: []string{"handle: " + handle}, Stateful: byHandle, Shape: checkHandle,
 	}, onStack(func(_ *kernel.Context, s *Stack) error {
 		s.Close()
@@ -112,7 +112,7 @@ func secondShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// stackCount numbers the stacks of the process.
+// stackCount is the number of stacks created in this process.
 var stackCount atomic.Int64
 
 func newStack(c *kernel.Construction) (kernel.Kernel, error) {
@@ -121,7 +121,7 @@ func newStack(c *kernel.Construction) (kernel.Kernel, error) {
 		base = c.Node
 	}
 	return kernel.Func(func(ctx *kernel.Context) error {
-		s := &Stack{name: numbered(base, stackCount.Add(1)-1), dtype: dtype, limit: math.MaxInt32}
+		s := &Stack{name: uniqueName(base, stackCount.Add(1)-1), dtype: dtype, limit: math.MaxInt32}
 		if ctx.NumInputs() > 0 {
 			size := ctx.Input(0)
 			if size.Rank() != 0 {
@@ -131,7 +131,7 @@ func newStack(c *kernel.Construction) (kernel.Kernel, error) {
 				s.limit = int(n)
 			}
 		}
-		return keep(ctx, form, "_stacks", s.name, s)
+		return createResource(ctx, form, "_stacks", s.name, s)
 	}), nil
 }
 

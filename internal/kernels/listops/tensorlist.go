@@ -12,13 +12,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// List is a tensor list, the value of a variant: a sequence of tensors of one type, some of which
-// may not be set. It never changes, so that any number of variants may hold it. Its elements are
-// left to the garbage collector.
+// List is a tensor list, the value of a variant: a sequence of tensors of one type. Elements may be
+// unset. A List is immutable, so several variants can share it. The garbage collector frees its
+// elements.
 type List struct {
 	dtype tensor.DType
-	elem  tensor.PartialShape // what is known of the shape of elements
-	limit int                 // largest number of elements, or -1
+	elem  tensor.PartialShape // known part of the element shape
+	limit int                 // maximum number of elements, or -1
 	items vector
 }
 
@@ -29,18 +29,18 @@ func (l *List) with(items vector) *List {
 	return &out
 }
 
-// give makes output i a variant that holds the list.
-func (l *List) give(ctx *kernel.Context, i int) { //nolint:unparam // reads like SetOutput
+// setOutput sets output i to a variant with the list.
+func (l *List) setOutput(ctx *kernel.Context, i int) { //nolint:unparam // reads like SetOutput
 	ctx.SetOutput(i, tensor.Scalar(tensor.VariantValue{Value: l}))
 }
 
-// asList returns the list that a variant holds, or nil.
+// asList returns the list in a variant, or nil.
 func asList(v tensor.VariantValue) *List {
 	l, _ := v.Value.(*List)
 	return l
 }
 
-// input returns the list that is input i.
+// input returns the list in input i.
 func input(ctx *kernel.Context, i int) (*List, error) {
 	t := ctx.Input(i)
 	if t.Rank() != 0 {
@@ -53,7 +53,7 @@ func input(ctx *kernel.Context, i int) (*List, error) {
 	return nil, status.InvalidArgumentf("Input handle is not a list. Saw: '%T'", v.Value)
 }
 
-// inputOf is input for a list whose elements must have a type.
+// inputOf returns the list in input i, whose elements must have the given type.
 func inputOf(ctx *kernel.Context, i int, dtype tensor.DType) (*List, error) { //nolint:unparam // reads like Input
 	l, err := input(ctx, i)
 	if err == nil && l.dtype != dtype {
@@ -62,14 +62,15 @@ func inputOf(ctx *kernel.Context, i int, dtype tensor.DType) (*List, error) { //
 	return l, err
 }
 
-// held returns a pointer to t with a reference of its own, as lists hold elements.
-func held(t tensor.Tensor) *tensor.Tensor {
+// retained returns a pointer to t with a reference of its own, the form in which lists hold
+// elements.
+func retained(t tensor.Tensor) *tensor.Tensor {
 	own := t.Retain()
 	return &own
 }
 
-// shapeOf returns the shape that a tensor describes: a vector of dimensions, of which -1 is not
-// known, or the scalar -1 for a shape of which nothing is known.
+// shapeOf returns the shape in a tensor: a vector of dimensions, where -1 is unknown, or the scalar
+// -1 for an unknown shape.
 func shapeOf(t *tensor.Tensor) (tensor.PartialShape, error) {
 	var none tensor.PartialShape
 	dims := intarg.Values(t)
@@ -86,7 +87,7 @@ func shapeOf(t *tensor.Tensor) (tensor.PartialShape, error) {
 	return shapefn.FromDims(dims)
 }
 
-// merge returns what is known from two shapes together.
+// merge returns the merged knowledge of two partial shapes.
 func merge(a, b tensor.PartialShape) (tensor.PartialShape, error) {
 	merged, ok := a.Merge(b)
 	switch {
@@ -98,7 +99,7 @@ func merge(a, b tensor.PartialShape) (tensor.PartialShape, error) {
 	return merged, status.InvalidArgumentf("PartialTensorShape: Incompatible shapes during merge: %v vs. %v", a, b)
 }
 
-// elemShape returns what is known of the shape of elements from input i and the list together.
+// elemShape returns the element shape in input i, merged with that of the list.
 func (l *List) elemShape(ctx *kernel.Context, i int) (tensor.PartialShape, error) {
 	shape, err := shapeOf(ctx.Input(i))
 	if err != nil {
@@ -107,7 +108,7 @@ func (l *List) elemShape(ctx *kernel.Context, i int) (tensor.PartialShape, error
 	return merge(shape, l.elem)
 }
 
-// ZerosLike returns a list of zeros instead of the elements.
+// ZerosLike returns a list with zeros in place of the elements.
 func (l *List) ZerosLike() (any, error) {
 	out := &List{dtype: l.dtype, elem: l.elem, limit: -1, items: l.items}
 	for i, t := range l.items.all() {
@@ -136,8 +137,8 @@ func zeroLike(t *tensor.Tensor) (tensor.Tensor, error) {
 	return zero, nil
 }
 
-// AddVariant returns the list of the sums of the elements of l and another list. Where one is not
-// set, the other is the sum.
+// AddVariant returns the list of the elementwise sums of l and another list. If one element is
+// unset, the sum is the other.
 func (l *List) AddVariant(other any) (any, error) {
 	m, ok := other.(*List)
 	if !ok {

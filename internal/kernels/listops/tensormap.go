@@ -10,21 +10,21 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Map is a tensor map, the value of a variant: tensors under keys that are tensors. Like a list it
-// never changes, and its elements are left to the garbage collector.
+// Map is a tensor map, the value of a variant: a map from tensors to tensors. Like List, it is
+// immutable, and the garbage collector frees its elements.
 type Map struct {
 	items trie[*pair]
-	next  uint64 // order of the key that comes next
+	next  uint64 // order of the next new key
 }
 
-// pair is a key with its value.
+// pair is a key and its value.
 type pair struct {
-	order      uint64 // in which keys came
+	order      uint64 // insertion order of the key
 	key, value tensor.Tensor
 }
 
-// keyText returns what tells a key from others: type, shape and elements. Handles and variants
-// cannot be keys.
+// keyText returns a string that identifies a key by its type, shape and elements. Handles and
+// variants cannot be keys.
 func keyText(t *tensor.Tensor) (string, error) {
 	text := append([]byte{byte(t.DType())}, byte(t.Rank()))
 	for _, d := range t.Shape() {
@@ -43,7 +43,7 @@ func keyText(t *tensor.Tensor) (string, error) {
 	return string(text), nil
 }
 
-// get returns what is under a key, or nil.
+// get returns the pair with the given key, or nil.
 func (m *Map) get(key *tensor.Tensor) (*pair, error) {
 	text, err := keyText(key)
 	if err != nil {
@@ -53,8 +53,8 @@ func (m *Map) get(key *tensor.Tensor) (*pair, error) {
 	return p, nil
 }
 
-// with returns the map with another value of a key, of which it retains both. A key that is new
-// comes last.
+// with returns the map with the value of key set. It retains both tensors. A new key is last in
+// insertion order.
 func (m *Map) with(key, value *tensor.Tensor) (*Map, error) {
 	text, err := keyText(key)
 	if err != nil {
@@ -71,7 +71,7 @@ func (m *Map) with(key, value *tensor.Tensor) (*Map, error) {
 	return &out, nil
 }
 
-// without returns the map without a key.
+// without returns the map without key.
 func (m *Map) without(key *tensor.Tensor) (*Map, error) {
 	text, err := keyText(key)
 	if err != nil {
@@ -80,19 +80,19 @@ func (m *Map) without(key *tensor.Tensor) (*Map, error) {
 	return &Map{m.items.remove(text), m.next}, nil
 }
 
-// pairs returns all pairs in the order in which keys came.
+// pairs returns all pairs in insertion order of their keys.
 func (m *Map) pairs() []*pair {
 	all := m.items.values()
 	slices.SortFunc(all, func(a, b *pair) int { return cmp.Compare(a.order, b.order) })
 	return all
 }
 
-// give makes output 0 a variant that holds the map.
-func (m *Map) give(ctx *kernel.Context) {
+// setOutput sets output 0 to a variant with the map.
+func (m *Map) setOutput(ctx *kernel.Context) {
 	ctx.SetOutput(0, tensor.Scalar(tensor.VariantValue{Value: m}))
 }
 
-// inputMap returns the map that is input 0.
+// inputMap returns the map in input 0.
 func inputMap(ctx *kernel.Context) (*Map, error) {
 	t := ctx.Input(0)
 	if t.Rank() != 0 {
@@ -106,11 +106,10 @@ func inputMap(ctx *kernel.Context) (*Map, error) {
 	return m, nil
 }
 
-// ZerosLike returns an empty map, as TensorFlow does.
+// ZerosLike returns an empty map, as in TensorFlow.
 func (*Map) ZerosLike() (any, error) { return &Map{}, nil }
 
-// AddVariant returns the map with the keys of both maps. The value of a key that both have is the
-// sum.
+// AddVariant returns the union of both maps. The values of common keys are added.
 func (m *Map) AddVariant(other any) (any, error) {
 	o, ok := other.(*Map)
 	if !ok {
@@ -137,7 +136,7 @@ const mapTypeName = "tensorflow::TensorMap"
 
 func init() { tensor.RegisterVariant(mapTypeName, decodeMap) }
 
-// EncodeVariant returns the form in which TensorFlow sends a map: each key and its value.
+// EncodeVariant returns TensorFlow's encoded form of a map: each key followed by its value.
 func (m *Map) EncodeVariant() (tensor.EncodedVariant, error) {
 	out := tensor.EncodedVariant{TypeName: mapTypeName}
 	for _, p := range m.pairs() {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// mapOf returns a map from integers to strings, in the given order.
+// mapOf returns a map from integers to strings in the given order.
 func mapOf(t *testing.T, values ...string) *Map {
 	t.Helper()
 	m := &Map{}
@@ -46,7 +46,7 @@ func TestMapTravels(t *testing.T) {
 	}
 }
 
-// TestMapVersions checks that a map does not see what becomes of those made from it.
+// TestMapVersions checks that a map is not affected by changes to maps derived from it.
 func TestMapVersions(t *testing.T) {
 	m := mapOf(t, "a", "b")
 	key, value := tensor.Scalar(int64(0)), tensor.Scalar("z")

@@ -12,31 +12,32 @@ func init() {
 	handle, key := "input_handle: variant", "key: key_dtype"
 	output, types := []string{"output_handle: variant"}, []string{"key_dtype: type", "value_dtype: type"}
 	kernel.RegisterFunc(opdef.Def{
-		Name: "EmptyTensorMap", Doc: "Makes a map of tensors without keys.", Out: []string{"handle: variant"}, Shape: opdef.ScalarShape,
-	}, func(ctx *kernel.Context) error { (&Map{}).give(ctx); return nil })
+		Name: "EmptyTensorMap", Doc: "Creates an empty tensor map.", Out: []string{"handle: variant"}, Shape: opdef.ScalarShape,
+	}, func(ctx *kernel.Context) error { (&Map{}).setOutput(ctx); return nil })
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorMapSize", Doc: "Counts the keys of a map of tensors.",
+		Name: "TensorMapSize", Doc: "Returns the number of keys of a tensor map.",
 		In: []string{handle}, Out: []string{"size: int32"}, Shape: opdef.ScalarShape,
 	}, mapSize)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorMapLookup", Doc: "Gives the value of a key of a map of tensors.",
+		Name: "TensorMapLookup", Doc: "Returns the value of a key of a tensor map.",
 		In: []string{handle, key}, Out: []string{"value: value_dtype"}, Attrs: types, Shape: opdef.UnknownShape,
 	}, mapLookup)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorMapInsert", Doc: "Gives a map of tensors with another value of a key.",
+		Name: "TensorMapInsert", Doc: "Returns a tensor map with the value of a key set.",
 		In: []string{handle, key, "value: value_dtype"}, Out: output, Attrs: types, Shape: opdef.ScalarShape,
 	}, mapInsert)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorMapErase", Doc: "Gives a map of tensors without a key.",
+		Name: "TensorMapErase", Doc: "Returns a tensor map without a key.",
 		In: []string{handle, key}, Out: output, Attrs: types, Shape: opdef.ScalarShape,
 	}, mapErase)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorMapHasKey", Doc: "Tells whether a map of tensors has a key.",
+		Name: "TensorMapHasKey", Doc: "Returns whether a tensor map has a key.",
 		In: []string{handle, key}, Out: []string{"has_key: bool"}, Attrs: types[:1], Shape: opdef.ScalarShape,
 	}, mapHasKey)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorMapStackKeys", Doc: "Gives the keys of a map of tensors, which have one shape, in the order in which they came.",
-		In: []string{handle}, Out: []string{"keys: key_dtype"}, Attrs: types[:1], Shape: opdef.UnknownShape,
+		Name: "TensorMapStackKeys",
+		Doc:  "Returns the keys of a tensor map, which have one shape, in insertion order.",
+		In:   []string{handle}, Out: []string{"keys: key_dtype"}, Attrs: types[:1], Shape: opdef.UnknownShape,
 	}, mapStackKeys)
 }
 
@@ -48,7 +49,7 @@ func mapSize(ctx *kernel.Context) error {
 	return err
 }
 
-// lookup returns the map and what it has under the key that is input 1, or nil.
+// lookup returns the map in input 0 and its pair for the key in input 1, or nil.
 func lookup(ctx *kernel.Context) (*Map, *pair, error) {
 	m, err := inputMap(ctx)
 	if err != nil {
@@ -78,7 +79,7 @@ func mapInsert(ctx *kernel.Context) error {
 		m, err = m.with(ctx.Input(1), ctx.Input(2))
 	}
 	if err == nil {
-		m.give(ctx)
+		m.setOutput(ctx)
 	}
 	return err
 }
@@ -92,7 +93,7 @@ func mapErase(ctx *kernel.Context) error {
 		m, err = m.without(ctx.Input(1))
 	}
 	if err == nil {
-		m.give(ctx)
+		m.setOutput(ctx)
 	}
 	return err
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// trie is a map from strings that never changes: setting and removing make a new one, which shares
-// most of the old. It branches by four bits of the hash of the key at each level (Bagwell, Ideal
-// Hash Trees).
+// trie is a persistent map with string keys. A change returns a new trie, which shares most nodes
+// with the old one. Each level branches by four bits of the hash of the key (Bagwell, Ideal Hash
+// Trees).
 type trie[V any] struct {
 	root *branch[V]
 	n    int
@@ -17,10 +17,10 @@ const trieBits = 4
 
 var trieSeed = maphash.MakeSeed()
 
-// branch is an inner node of a trie. Nodes are not modified once they are in one.
+// branch is an inner node of a trie. Nodes are immutable once they are part of a trie.
 type branch[V any] struct {
 	branches [1 << trieBits]*branch[V]
-	leaves   [1 << trieBits][]leaf[V] // several only where hashes are equal
+	leaves   [1 << trieBits][]leaf[V] // more than one only for equal hashes
 }
 
 type leaf[V any] struct {
@@ -47,7 +47,7 @@ func (t trie[V]) get(key string) (v V, ok bool) {
 	return v, false
 }
 
-// set returns the trie with another value of a key.
+// set returns the trie with the value of key set.
 func (t trie[V]) set(key string, v V) trie[V] {
 	_, had := t.get(key)
 	if !had {
@@ -76,7 +76,7 @@ func (b *branch[V]) set(l leaf[V], level int) *branch[V] {
 	case have[0].hash == l.hash:
 		others := slices.DeleteFunc(slices.Clone(have), func(o leaf[V]) bool { return o.key == l.key })
 		out.leaves[i] = append(others, l)
-	default: // the leaves part further down
+	default: // the leaves differ at a deeper level
 		var below *branch[V]
 		for _, o := range append(slices.Clone(have), l) {
 			below = below.set(o, level+1)
@@ -86,7 +86,7 @@ func (b *branch[V]) set(l leaf[V], level int) *branch[V] {
 	return out
 }
 
-// remove returns the trie without a key.
+// remove returns the trie without key.
 func (t trie[V]) remove(key string) trie[V] {
 	if _, had := t.get(key); had {
 		t.root = t.root.remove(maphash.String(trieSeed, key), key, 0)
@@ -105,7 +105,7 @@ func (b *branch[V]) remove(hash uint64, key string, level int) *branch[V] {
 	return out
 }
 
-// values returns all values in no particular order.
+// values returns all values in unspecified order.
 func (t trie[V]) values() []V { return t.root.values(make([]V, 0, t.n)) }
 
 func (b *branch[V]) values(all []V) []V {

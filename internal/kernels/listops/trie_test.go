@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestTrie changes tries at random and compares every version, to the end, with a map of its own.
+// TestTrie changes tries at random and compares every version with a Go map, also after later
+// changes.
 func TestTrie(t *testing.T) {
 	type version struct {
 		trie trie[int]
@@ -47,13 +48,13 @@ func TestTrie(t *testing.T) {
 	}
 }
 
-// TestTrieWithEqualHashes puts keys whose hashes are equal into one place.
+// TestTrieWithEqualHashes inserts keys with equal hashes.
 func TestTrieWithEqualHashes(t *testing.T) {
 	var root *branch[int]
 	for i, key := range []string{"a", "b", "a", "c"} {
 		root = root.set(leaf[int]{hash: 5, key: key, value: i}, 0)
 	}
-	// parts from the others at the last level
+	// This hash differs from the others at the last level.
 	root = root.set(leaf[int]{hash: 5 | 1<<60, key: "far", value: 9}, 0)
 	root = root.remove(5, "b", 0)
 	got := root.values(nil)

@@ -6,13 +6,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// vector is a sequence of tensors that never changes: what changes one makes another, which shares
-// all but the path to the change. It is the tree of Bagwell and Rompf ("RRB-Trees", 2011) without
-// concatenation: elements lie at the bottom of a tree whose nodes have 32 children, and what is nil
-// in it, a node or an element, has not been set. The zero vector is empty.
+// vector is a persistent sequence of tensors. A change returns a new vector, which shares all nodes
+// except those on the path to the change. It is the tree of Bagwell and Rompf ("RRB-Trees", 2011)
+// without concatenation: nodes have 32 children, and the lowest nodes hold the elements. A nil node
+// or element is unset. The zero vector is empty.
 type vector struct {
 	root   *node
-	height int // levels of nodes above those with elements
+	height int // number of levels above the nodes with elements
 	n      int
 }
 
@@ -21,13 +21,13 @@ const (
 	width = 1 << bits
 )
 
-// node has children, or elements at the bottom.
+// node has child nodes, or elements if it is at the lowest level.
 type node struct {
 	kids  *[width]*node
 	elems *[width]*tensor.Tensor
 }
 
-// get returns element i, or nil if it has not been set.
+// get returns element i, or nil if it is unset.
 func (v vector) get(i int) *tensor.Tensor {
 	at := v.root
 	for h := v.height; h > 0 && at != nil; h-- {
@@ -39,7 +39,7 @@ func (v vector) get(i int) *tensor.Tensor {
 	return at.elems[i%width]
 }
 
-// set returns the vector with another element i.
+// set returns the vector with element i set.
 func (v vector) set(i int, t *tensor.Tensor) vector {
 	v.root = v.root.with(v.height, i, t)
 	return v
@@ -48,7 +48,7 @@ func (v vector) set(i int, t *tensor.Tensor) vector {
 // push returns the vector with one more element.
 func (v vector) push(t *tensor.Tensor) vector { return v.resize(v.n+1).set(v.n, t) }
 
-// resize returns the first n elements, with more that have not been set if there are fewer.
+// resize returns a vector of n elements. Additional elements are unset.
 func (v vector) resize(n int) vector {
 	if n < v.n {
 		v.root = v.root.first(v.height, n)
@@ -63,13 +63,13 @@ func (v vector) resize(n int) vector {
 	return v
 }
 
-// all yields the elements that have been set, in order.
+// all yields the set elements in order.
 func (v vector) all() iter.Seq2[int, *tensor.Tensor] {
 	return func(yield func(int, *tensor.Tensor) bool) { v.root.walk(v.height, 0, yield) }
 }
 
-// walk yields the elements of a tree whose first one has the given number, until yield wants no
-// more.
+// walk yields the elements of a subtree until yield returns false. number is the index of its first
+// element.
 func (n *node) walk(height, number int, yield func(int, *tensor.Tensor) bool) bool {
 	switch {
 	case n == nil:
@@ -90,7 +90,7 @@ func (n *node) walk(height, number int, yield func(int, *tensor.Tensor) bool) bo
 	return true
 }
 
-// with returns the tree of the given height with another element.
+// with returns the subtree of the given height with element i set.
 func (n *node) with(height, i int, t *tensor.Tensor) *node {
 	at := i >> (bits * height) % width
 	if height == 0 {
@@ -109,7 +109,7 @@ func (n *node) with(height, i int, t *tensor.Tensor) *node {
 	return &node{kids: &kids}
 }
 
-// first returns the tree of the given height with no more than its first elements.
+// first returns the subtree of the given height truncated to its first elements.
 func (n *node) first(height, keep int) *node {
 	if n == nil || keep <= 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestVector changes vectors at random and compares every version, to the end, with a slice of its
-// own.
+// TestVector changes vectors at random and compares every version with a slice, also after later
+// changes.
 func TestVector(t *testing.T) {
 	type version struct {
 		v    vector
@@ -61,7 +61,7 @@ func TestVector(t *testing.T) {
 	}
 }
 
-// TestVectorIsSparse makes a vector of a size that nobody could allocate.
+// TestVectorIsSparse creates a vector too large to allocate densely.
 func TestVectorIsSparse(t *testing.T) {
 	elem := &tensor.Tensor{}
 	v := vector{}.resize(1<<40).set(1<<39, elem)
