@@ -6751,7 +6751,7 @@ func Empty(s *Scope, shape Output, dtype tensor.DType, optional ...EmptyAttr) Ou
 	return out(s.Add("Empty", []Arg{One(shape)}, attrs), 0)
 }
 
-// EmptyTensorList makes a list of tensors without elements, of which it may get at most so many, or any number if that is -1.
+// EmptyTensorList creates an empty tensor list with at most max_num_elements elements, or any number if it is -1.
 //
 //	elementShape    shape_type
 //	maxNumElements  int32
@@ -6767,7 +6767,7 @@ func EmptyTensorList(s *Scope, elementShape Output, maxNumElements Output, eleme
 	return out(s.Add("EmptyTensorList", []Arg{One(elementShape), One(maxNumElements)}, attrs), 0)
 }
 
-// EmptyTensorMap makes a map of tensors without keys.
+// EmptyTensorMap creates an empty tensor map.
 //
 //	handle  variant  []
 func EmptyTensorMap(s *Scope) Output {
@@ -24134,7 +24134,7 @@ func StackStackName(value string) StackAttr {
 	return func(a opdef.Attrs) { a["stack_name"] = value }
 }
 
-// Stack makes a stack of tensors, which goes with its step.
+// Stack creates a stack of tensors for the current step.
 //
 //	handle  variable of string  [2]
 //
@@ -24149,21 +24149,21 @@ func Stack(s *Scope, elemType tensor.DType, optional ...StackAttr) Output {
 	return out(s.Add("Stack", nil, attrs), 0)
 }
 
-// StackClose drops the tensors of a stack, which cannot be used any more.
+// StackClose closes a stack. Later operations on it fail.
 //
 //	handle  variable of string  [?]
 func StackClose(s *Scope, handle Output) *graph.Node {
 	return s.Add("StackClose", []Arg{One(handle)}, nil)
 }
 
-// StackCloseV2 drops the tensors of a stack, which cannot be used any more.
+// StackCloseV2 closes a stack. Later operations on it fail.
 //
 //	handle  resource  [?]
 func StackCloseV2(s *Scope, handle Output) *graph.Node {
 	return s.Add("StackCloseV2", []Arg{One(handle)}, nil)
 }
 
-// StackPop takes the tensor from a stack that was put on it last.
+// StackPop pops the last tensor pushed onto a stack.
 //
 //	handle  variable of string
 //	→
@@ -24177,7 +24177,7 @@ func StackPop(s *Scope, handle Output, elemType tensor.DType) Output {
 	return out(s.Add("StackPop", []Arg{One(handle)}, attrs), 0)
 }
 
-// StackPopV2 takes the tensor from a stack that was put on it last.
+// StackPopV2 pops the last tensor pushed onto a stack.
 //
 //	handle  resource
 //	→
@@ -24199,7 +24199,7 @@ func StackPushSwapMemory(value bool) StackPushAttr {
 	return func(a opdef.Attrs) { a["swap_memory"] = value }
 }
 
-// StackPush puts a tensor on a stack and passes it on.
+// StackPush pushes a tensor onto a stack and returns it.
 //
 //	handle  variable of string
 //	elem    T
@@ -24225,7 +24225,7 @@ func StackPushV2SwapMemory(value bool) StackPushV2Attr {
 	return func(a opdef.Attrs) { a["swap_memory"] = value }
 }
 
-// StackPushV2 puts a tensor on a stack and passes it on.
+// StackPushV2 pushes a tensor onto a stack and returns it.
 //
 //	handle  resource
 //	elem    T
@@ -24251,7 +24251,7 @@ func StackV2StackName(value string) StackV2Attr {
 	return func(a opdef.Attrs) { a["stack_name"] = value }
 }
 
-// StackV2 makes a stack of tensors, which goes with its step.
+// StackV2 creates a stack of tensors for the current step.
 //
 //	maxSize  int32
 //	→
@@ -26190,7 +26190,7 @@ func TensorArrayElementShape(value tensor.PartialShape) TensorArrayAttr {
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorArray makes a tensor array of the given size, which goes with its step.
+// TensorArray creates a tensor array of the given size for the current step.
 //
 //	size    int32
 //	→
@@ -26207,21 +26207,21 @@ func TensorArray(s *Scope, size Output, dtype tensor.DType, optional ...TensorAr
 	return out(s.Add("TensorArray", []Arg{One(size)}, attrs), 0)
 }
 
-// TensorArrayClose drops the elements of a tensor array, which cannot be used any more.
+// TensorArrayClose closes a tensor array. Later operations on it fail.
 //
 //	handle  variable of string
 func TensorArrayClose(s *Scope, handle Output) *graph.Node {
 	return s.Add("TensorArrayClose", []Arg{One(handle)}, nil)
 }
 
-// TensorArrayCloseV2 drops the elements of a tensor array, which cannot be used any more.
+// TensorArrayCloseV2 closes a tensor array. Later operations on it fail.
 //
 //	handle  string  [?]
 func TensorArrayCloseV2(s *Scope, handle Output) *graph.Node {
 	return s.Add("TensorArrayCloseV2", []Arg{One(handle)}, nil)
 }
 
-// TensorArrayCloseV3 drops the elements of a tensor array, which cannot be used any more.
+// TensorArrayCloseV3 closes a tensor array. Later operations on it fail.
 //
 //	handle  resource  [?]
 func TensorArrayCloseV3(s *Scope, handle Output) *graph.Node {
@@ -26236,7 +26236,7 @@ func TensorArrayConcatElementShapeExcept0(value tensor.PartialShape) TensorArray
 	return func(a opdef.Attrs) { a["element_shape_except0"] = value }
 }
 
-// TensorArrayConcat puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+// TensorArrayConcat concatenates all elements of a tensor array along their first dimension and returns their lengths.
 //
 //	handle   variable of string
 //	flowIn   float32
@@ -26264,7 +26264,7 @@ func TensorArrayConcatV2ElementShapeExcept0(value tensor.PartialShape) TensorArr
 	return func(a opdef.Attrs) { a["element_shape_except0"] = value }
 }
 
-// TensorArrayConcatV2 puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+// TensorArrayConcatV2 concatenates all elements of a tensor array along their first dimension and returns their lengths.
 //
 //	handle   string   [?]
 //	flowIn   float32  []
@@ -26292,7 +26292,7 @@ func TensorArrayConcatV3ElementShapeExcept0(value tensor.PartialShape) TensorArr
 	return func(a opdef.Attrs) { a["element_shape_except0"] = value }
 }
 
-// TensorArrayConcatV3 puts all elements of a tensor array together along their first dimension, and gives their lengths in it.
+// TensorArrayConcatV3 concatenates all elements of a tensor array along their first dimension and returns their lengths.
 //
 //	handle   resource  [?]
 //	flowIn   float32   []
@@ -26320,7 +26320,7 @@ func TensorArrayGatherElementShape(value tensor.PartialShape) TensorArrayGatherA
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorArrayGather puts elements of a tensor array together along a new first dimension.
+// TensorArrayGather stacks elements of a tensor array along a new first dimension.
 //
 //	handle   variable of string
 //	indices  int32
@@ -26347,7 +26347,7 @@ func TensorArrayGatherV2ElementShape(value tensor.PartialShape) TensorArrayGathe
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorArrayGatherV2 puts elements of a tensor array together along a new first dimension.
+// TensorArrayGatherV2 stacks elements of a tensor array along a new first dimension.
 //
 //	handle   string   [?]
 //	indices  int32    [?]
@@ -26374,7 +26374,7 @@ func TensorArrayGatherV3ElementShape(value tensor.PartialShape) TensorArrayGathe
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorArrayGatherV3 puts elements of a tensor array together along a new first dimension.
+// TensorArrayGatherV3 stacks elements of a tensor array along a new first dimension.
 //
 //	handle   resource  [?]
 //	indices  int32     [?]
@@ -26393,7 +26393,7 @@ func TensorArrayGatherV3(s *Scope, handle Output, indices Output, flowIn Output,
 	return out(s.Add("TensorArrayGatherV3", []Arg{One(handle), One(indices), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayGrad gives the tensor array for the gradients of another one, one for each source.
+// TensorArrayGrad creates the tensor array for the gradients of a tensor array. There is one per source.
 //
 //	handle      string
 //	flowIn      float32
@@ -26408,7 +26408,7 @@ func TensorArrayGrad(s *Scope, handle Output, flowIn Output, source string) Outp
 	return out(s.Add("TensorArrayGrad", []Arg{One(handle), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayGradV2 gives the tensor array for the gradients of another one, one for each source.
+// TensorArrayGradV2 creates the tensor array for the gradients of a tensor array. There is one per source.
 //
 //	handle      string  [?]
 //	flowIn      float32
@@ -26423,7 +26423,7 @@ func TensorArrayGradV2(s *Scope, handle Output, flowIn Output, source string) Ou
 	return out(s.Add("TensorArrayGradV2", []Arg{One(handle), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayGradV3 gives the tensor array for the gradients of another one, one for each source.
+// TensorArrayGradV3 creates the tensor array for the gradients of a tensor array. There is one per source.
 //
 //	handle      resource  [?]
 //	flowIn      float32
@@ -26440,7 +26440,7 @@ func TensorArrayGradV3(s *Scope, handle Output, flowIn Output, source string) (g
 	return out(node, 0), out(node, 1)
 }
 
-// TensorArrayGradWithShape gives the tensor array for the gradients of another one, one for each source.
+// TensorArrayGradWithShape creates the tensor array for the gradients of a tensor array. There is one per source.
 //
 //	handle          resource  [?]
 //	flowIn          float32
@@ -26466,7 +26466,7 @@ func TensorArrayPackElementShape(value tensor.PartialShape) TensorArrayPackAttr 
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorArrayPack puts all elements of a tensor array together along a new first dimension.
+// TensorArrayPack stacks all elements of a tensor array along a new first dimension.
 //
 //	handle  variable of string
 //	flowIn  float32
@@ -26532,7 +26532,7 @@ func TensorArrayReadV3(s *Scope, handle Output, index Output, flowIn Output, dty
 	return out(s.Add("TensorArrayReadV3", []Arg{One(handle), One(index), One(flowIn)}, attrs), 0)
 }
 
-// TensorArrayScatter writes the rows of a tensor to places of a tensor array.
+// TensorArrayScatter writes the rows of a tensor to the given elements of a tensor array.
 //
 //	handle   variable of string
 //	indices  int32
@@ -26548,7 +26548,7 @@ func TensorArrayScatter(s *Scope, handle Output, indices Output, value Output, f
 	return out(s.Add("TensorArrayScatter", []Arg{One(handle), One(indices), One(value), One(flowIn)}, nil), 0)
 }
 
-// TensorArrayScatterV2 writes the rows of a tensor to places of a tensor array.
+// TensorArrayScatterV2 writes the rows of a tensor to the given elements of a tensor array.
 //
 //	handle   string   [?]
 //	indices  int32    [?]
@@ -26564,7 +26564,7 @@ func TensorArrayScatterV2(s *Scope, handle Output, indices Output, value Output,
 	return out(s.Add("TensorArrayScatterV2", []Arg{One(handle), One(indices), One(value), One(flowIn)}, nil), 0)
 }
 
-// TensorArrayScatterV3 writes the rows of a tensor to places of a tensor array.
+// TensorArrayScatterV3 writes the rows of a tensor to the given elements of a tensor array.
 //
 //	handle   resource  [?]
 //	indices  int32     [?]
@@ -26580,7 +26580,7 @@ func TensorArrayScatterV3(s *Scope, handle Output, indices Output, value Output,
 	return out(s.Add("TensorArrayScatterV3", []Arg{One(handle), One(indices), One(value), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySize gives the number of places of a tensor array.
+// TensorArraySize returns the number of elements of a tensor array.
 //
 //	handle  variable of string
 //	flowIn  float32
@@ -26590,7 +26590,7 @@ func TensorArraySize(s *Scope, handle Output, flowIn Output) Output {
 	return out(s.Add("TensorArraySize", []Arg{One(handle), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySizeV2 gives the number of places of a tensor array.
+// TensorArraySizeV2 returns the number of elements of a tensor array.
 //
 //	handle  string  [?]
 //	flowIn  float32
@@ -26600,7 +26600,7 @@ func TensorArraySizeV2(s *Scope, handle Output, flowIn Output) Output {
 	return out(s.Add("TensorArraySizeV2", []Arg{One(handle), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySizeV3 gives the number of places of a tensor array.
+// TensorArraySizeV3 returns the number of elements of a tensor array.
 //
 //	handle  resource  [?]
 //	flowIn  float32
@@ -26610,7 +26610,7 @@ func TensorArraySizeV3(s *Scope, handle Output, flowIn Output) Output {
 	return out(s.Add("TensorArraySizeV3", []Arg{One(handle), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySplit cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+// TensorArraySplit splits a tensor along its first dimension and writes the pieces to all elements of a tensor array.
 //
 //	handle   variable of string
 //	value    T
@@ -26626,7 +26626,7 @@ func TensorArraySplit(s *Scope, handle Output, value Output, lengths Output, flo
 	return out(s.Add("TensorArraySplit", []Arg{One(handle), One(value), One(lengths), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySplitV2 cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+// TensorArraySplitV2 splits a tensor along its first dimension and writes the pieces to all elements of a tensor array.
 //
 //	handle   string   [?]
 //	value    T
@@ -26642,7 +26642,7 @@ func TensorArraySplitV2(s *Scope, handle Output, value Output, lengths Output, f
 	return out(s.Add("TensorArraySplitV2", []Arg{One(handle), One(value), One(lengths), One(flowIn)}, nil), 0)
 }
 
-// TensorArraySplitV3 cuts a tensor along its first dimension and writes the pieces to all places of a tensor array.
+// TensorArraySplitV3 splits a tensor along its first dimension and writes the pieces to all elements of a tensor array.
 //
 //	handle   resource  [?]
 //	value    T
@@ -26658,7 +26658,7 @@ func TensorArraySplitV3(s *Scope, handle Output, value Output, lengths Output, f
 	return out(s.Add("TensorArraySplitV3", []Arg{One(handle), One(value), One(lengths), One(flowIn)}, nil), 0)
 }
 
-// TensorArrayUnpack writes the rows of a tensor to all places of a tensor array.
+// TensorArrayUnpack writes the rows of a tensor to all elements of a tensor array.
 //
 //	handle   variable of string
 //	value    T
@@ -26696,7 +26696,7 @@ func TensorArrayV2TensorArrayName(value string) TensorArrayV2Attr {
 	return func(a opdef.Attrs) { a["tensor_array_name"] = value }
 }
 
-// TensorArrayV2 makes a tensor array of the given size, which goes with its step.
+// TensorArrayV2 creates a tensor array of the given size for the current step.
 //
 //	size    int32   []
 //	→
@@ -26741,7 +26741,7 @@ func TensorArrayV3TensorArrayName(value string) TensorArrayV3Attr {
 	return func(a opdef.Attrs) { a["tensor_array_name"] = value }
 }
 
-// TensorArrayV3 makes a tensor array of the given size, which goes with its step.
+// TensorArrayV3 creates a tensor array of the given size for the current step.
 //
 //	size    int32     []
 //	→
@@ -26842,7 +26842,7 @@ func TensorListConcatElementShape(value tensor.PartialShape) TensorListConcatAtt
 	return func(a opdef.Attrs) { a["element_shape"] = value }
 }
 
-// TensorListConcat puts the elements of a list together along their first dimension, and gives their lengths in it.
+// TensorListConcat concatenates the elements of a list along their first dimension and returns their lengths.
 //
 //	inputHandle  variant
 //	→
@@ -26861,7 +26861,7 @@ func TensorListConcat(s *Scope, inputHandle Output, elementDtype tensor.DType, o
 	return out(node, 0), out(node, 1)
 }
 
-// TensorListConcatLists puts lists together, each with the one of the other input at its place.
+// TensorListConcatLists concatenates pairs of lists.
 //
 //	inputA  variant
 //	inputB  variant
@@ -26876,7 +26876,7 @@ func TensorListConcatLists(s *Scope, inputA Output, inputB Output, elementDtype 
 	return out(s.Add("TensorListConcatLists", []Arg{One(inputA), One(inputB)}, attrs), 0)
 }
 
-// TensorListConcatV2 puts the elements of a list together along their first dimension, and gives their lengths in it. Those that are not set are zeros of the lengths given.
+// TensorListConcatV2 concatenates the elements of a list along their first dimension and returns their lengths. Uninitialized elements are zeros with the lengths in leading_dims.
 //
 //	inputHandle   variant
 //	elementShape  shape_type
@@ -26895,7 +26895,7 @@ func TensorListConcatV2(s *Scope, inputHandle Output, elementShape Output, leadi
 	return out(node, 0), out(node, 1)
 }
 
-// TensorListElementShape gives what is known of the shape of the elements of a list.
+// TensorListElementShape returns the known part of the element shape of a list.
 //
 //	inputHandle   variant
 //	→
@@ -26909,7 +26909,7 @@ func TensorListElementShape(s *Scope, inputHandle Output, shapeType tensor.DType
 	return out(s.Add("TensorListElementShape", []Arg{One(inputHandle)}, attrs), 0)
 }
 
-// TensorListFromTensor makes a list of the rows of a tensor.
+// TensorListFromTensor creates a list with the rows of a tensor as elements.
 //
 //	tensor_       element_dtype
 //	elementShape  shape_type
@@ -26924,7 +26924,7 @@ func TensorListFromTensor(s *Scope, tensor_ Output, elementShape Output) Output 
 	return out(s.Add("TensorListFromTensor", []Arg{One(tensor_), One(elementShape)}, nil), 0)
 }
 
-// TensorListGather puts elements of a list together along a new first dimension.
+// TensorListGather stacks elements of a list along a new first dimension.
 //
 //	inputHandle   variant
 //	indices       int32
@@ -26940,7 +26940,7 @@ func TensorListGather(s *Scope, inputHandle Output, indices Output, elementShape
 	return out(s.Add("TensorListGather", []Arg{One(inputHandle), One(indices), One(elementShape)}, attrs), 0)
 }
 
-// TensorListGetItem gives an element of a list.
+// TensorListGetItem returns an element of a list.
 //
 //	inputHandle   variant
 //	index         int32
@@ -26957,7 +26957,7 @@ func TensorListGetItem(s *Scope, inputHandle Output, index Output, elementShape 
 	return out(s.Add("TensorListGetItem", []Arg{One(inputHandle), One(index), One(elementShape)}, attrs), 0)
 }
 
-// TensorListLength gives the number of elements of a list.
+// TensorListLength returns the number of elements of a list.
 //
 //	inputHandle  variant
 //	→
@@ -26966,7 +26966,7 @@ func TensorListLength(s *Scope, inputHandle Output) Output {
 	return out(s.Add("TensorListLength", []Arg{One(inputHandle)}, nil), 0)
 }
 
-// TensorListPopBack gives the last element of a list, and the list without it.
+// TensorListPopBack returns the last element of a list and the list without it.
 //
 //	inputHandle   variant
 //	elementShape  int32
@@ -26983,7 +26983,7 @@ func TensorListPopBack(s *Scope, inputHandle Output, elementShape Output, elemen
 	return out(node, 0), out(node, 1)
 }
 
-// TensorListPushBack gives a list with one more element at its end.
+// TensorListPushBack returns a list with a tensor appended.
 //
 //	inputHandle   variant
 //	tensor_       element_dtype
@@ -26997,7 +26997,7 @@ func TensorListPushBack(s *Scope, inputHandle Output, tensor_ Output) Output {
 	return out(s.Add("TensorListPushBack", []Arg{One(inputHandle), One(tensor_)}, nil), 0)
 }
 
-// TensorListPushBackBatch gives lists with one more element each, the rows of a tensor.
+// TensorListPushBackBatch returns lists with one row of a tensor appended to each.
 //
 //	inputHandles   variant        [?]
 //	tensor_        element_dtype  […,?]
@@ -27011,7 +27011,7 @@ func TensorListPushBackBatch(s *Scope, inputHandles Output, tensor_ Output) Outp
 	return out(s.Add("TensorListPushBackBatch", []Arg{One(inputHandles), One(tensor_)}, nil), 0)
 }
 
-// TensorListReserve makes a list of tensors with a number of elements that are not set.
+// TensorListReserve creates a tensor list with the given number of uninitialized elements.
 //
 //	elementShape  shape_type
 //	numElements   int32
@@ -27027,7 +27027,7 @@ func TensorListReserve(s *Scope, elementShape Output, numElements Output, elemen
 	return out(s.Add("TensorListReserve", []Arg{One(elementShape), One(numElements)}, attrs), 0)
 }
 
-// TensorListResize gives a list with a number of elements: the first of another one, or with more that are not set.
+// TensorListResize returns a list resized to size elements. Additional elements are uninitialized.
 //
 //	inputHandle   variant
 //	size          int32    []
@@ -27037,7 +27037,7 @@ func TensorListResize(s *Scope, inputHandle Output, size Output) Output {
 	return out(s.Add("TensorListResize", []Arg{One(inputHandle), One(size)}, nil), 0)
 }
 
-// TensorListScatter makes a list with the rows of a tensor at given places.
+// TensorListScatter creates a list with the rows of a tensor at the given indices.
 //
 //	tensor_       element_dtype
 //	indices       int32
@@ -27053,7 +27053,7 @@ func TensorListScatter(s *Scope, tensor_ Output, indices Output, elementShape Ou
 	return out(s.Add("TensorListScatter", []Arg{One(tensor_), One(indices), One(elementShape)}, nil), 0)
 }
 
-// TensorListScatterIntoExistingList gives a list with the rows of a tensor at given places.
+// TensorListScatterIntoExistingList returns a list with the elements at the given indices replaced by the rows of a tensor.
 //
 //	inputHandle   variant
 //	tensor_       element_dtype  […,?]
@@ -27068,7 +27068,7 @@ func TensorListScatterIntoExistingList(s *Scope, inputHandle Output, tensor_ Out
 	return out(s.Add("TensorListScatterIntoExistingList", []Arg{One(inputHandle), One(tensor_), One(indices)}, nil), 0)
 }
 
-// TensorListScatterV2 makes a list of num_elements elements, or as many as needed if that is -1, with the rows of a tensor at given places.
+// TensorListScatterV2 creates a list of num_elements elements, or as many as necessary if it is -1, with the rows of a tensor at the given indices.
 //
 //	tensor_       element_dtype
 //	indices       int32
@@ -27093,7 +27093,7 @@ func TensorListSetItemResizeIfIndexOutOfBounds(value bool) TensorListSetItemAttr
 	return func(a opdef.Attrs) { a["resize_if_index_out_of_bounds"] = value }
 }
 
-// TensorListSetItem gives a list with another element at an index, longer if it is said to be if need be.
+// TensorListSetItem returns a list with an element replaced. With resize_if_index_out_of_bounds, the list grows if necessary.
 //
 //	inputHandle   variant
 //	index         int32
@@ -27112,7 +27112,7 @@ func TensorListSetItem(s *Scope, inputHandle Output, index Output, item Output, 
 	return out(s.Add("TensorListSetItem", []Arg{One(inputHandle), One(index), One(item)}, attrs), 0)
 }
 
-// TensorListSplit makes a list of pieces of a tensor, cut along its first dimension.
+// TensorListSplit creates a list with pieces of a tensor, split along its first dimension, as elements.
 //
 //	tensor_       element_dtype  […,?]
 //	elementShape  shape_type
@@ -27136,7 +27136,7 @@ func TensorListStackNumElements(value int64) TensorListStackAttr {
 	return func(a opdef.Attrs) { a["num_elements"] = value }
 }
 
-// TensorListStack puts the elements of a list, of which there must be num_elements if that is not -1, together along a new first dimension.
+// TensorListStack stacks the elements of a list along a new first dimension. Unless num_elements is -1, the list must have that many elements.
 //
 //	inputHandle   variant
 //	elementShape  int32
@@ -27154,7 +27154,7 @@ func TensorListStack(s *Scope, inputHandle Output, elementShape Output, elementD
 	return out(s.Add("TensorListStack", []Arg{One(inputHandle), One(elementShape)}, attrs), 0)
 }
 
-// TensorMapErase gives a map of tensors without a key.
+// TensorMapErase returns a tensor map without a key.
 //
 //	inputHandle   variant
 //	key           key_dtype
@@ -27170,7 +27170,7 @@ func TensorMapErase(s *Scope, inputHandle Output, key Output, valueDtype tensor.
 	return out(s.Add("TensorMapErase", []Arg{One(inputHandle), One(key)}, attrs), 0)
 }
 
-// TensorMapHasKey tells whether a map of tensors has a key.
+// TensorMapHasKey returns whether a tensor map has a key.
 //
 //	inputHandle  variant
 //	key          key_dtype
@@ -27184,7 +27184,7 @@ func TensorMapHasKey(s *Scope, inputHandle Output, key Output) Output {
 	return out(s.Add("TensorMapHasKey", []Arg{One(inputHandle), One(key)}, nil), 0)
 }
 
-// TensorMapInsert gives a map of tensors with another value of a key.
+// TensorMapInsert returns a tensor map with the value of a key set.
 //
 //	inputHandle   variant
 //	key           key_dtype
@@ -27200,7 +27200,7 @@ func TensorMapInsert(s *Scope, inputHandle Output, key Output, value Output) Out
 	return out(s.Add("TensorMapInsert", []Arg{One(inputHandle), One(key), One(value)}, nil), 0)
 }
 
-// TensorMapLookup gives the value of a key of a map of tensors.
+// TensorMapLookup returns the value of a key of a tensor map.
 //
 //	inputHandle  variant
 //	key          key_dtype
@@ -27216,7 +27216,7 @@ func TensorMapLookup(s *Scope, inputHandle Output, key Output, valueDtype tensor
 	return out(s.Add("TensorMapLookup", []Arg{One(inputHandle), One(key)}, attrs), 0)
 }
 
-// TensorMapSize counts the keys of a map of tensors.
+// TensorMapSize returns the number of keys of a tensor map.
 //
 //	inputHandle  variant
 //	→
@@ -27225,7 +27225,7 @@ func TensorMapSize(s *Scope, inputHandle Output) Output {
 	return out(s.Add("TensorMapSize", []Arg{One(inputHandle)}, nil), 0)
 }
 
-// TensorMapStackKeys gives the keys of a map of tensors, which have one shape, in the order in which they came.
+// TensorMapStackKeys returns the keys of a tensor map, which have one shape, in insertion order.
 //
 //	inputHandle  variant
 //	→
