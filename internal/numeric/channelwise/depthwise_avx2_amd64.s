@@ -2,17 +2,40 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y15
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define LAST_MASK64 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y15
+
 // func correlate32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·correlate32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -83,24 +106,19 @@ elementv2p4:
 
 fewer2p4:
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    40(DI), AX
-	LEAQ    (AX)(AX*2), R13
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK32
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   40(DI), AX
+	LEAQ   (AX)(AX*2), R13
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ R9, R10
@@ -201,21 +219,16 @@ elementv2p2:
 
 fewer2p2:
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    40(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK32
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   40(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ R9, R10
@@ -297,20 +310,15 @@ elementv2p1:
 
 fewer2p1:
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	VXORPS  Y0, Y0, Y0
-	MOVQ    40(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK32
+	VXORPS Y0, Y0, Y0
+	MOVQ   40(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ R9, R10
@@ -342,25 +350,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func correlate3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·correlate3x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -464,23 +467,18 @@ rowv2p4:
 
 fewer2p4:
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK32
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -615,21 +613,16 @@ rowv2p2:
 
 fewer2p2:
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK32
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -732,20 +725,15 @@ rowv2p1:
 
 fewer2p1:
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	VXORPS  Y0, Y0, Y0
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK32
+	VXORPS Y0, Y0, Y0
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -782,25 +770,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func correlate5x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·correlate5x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -812,23 +795,18 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK32
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -915,21 +893,16 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK32
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -994,20 +967,15 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	VXORPS  Y0, Y0, Y0
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK32
+	VXORPS Y0, Y0, Y0
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -1054,25 +1022,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func tapProducts32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·tapProducts32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), DX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), DX
 
 line:
 	XORQ R8, R8
@@ -1231,19 +1194,14 @@ fewert1v2:
 
 fewer2:
 last:
-	TESTQ   CX, CX
-	JLE     through
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	LEAQ    (SI)(R8*1), R14
-	MOVQ    8(DI), R15
-	ADDQ    R8, R15
-	MOVQ    104(DI), AX
-	MOVQ    AX, 128(DI)
+	TESTQ CX, CX
+	JLE   through
+	LAST_MASK32
+	LEAQ  (SI)(R8*1), R14
+	MOVQ  8(DI), R15
+	ADDQ  R8, R15
+	MOVQ  104(DI), AX
+	MOVQ  AX, 128(DI)
 
 rowv1:
 	MOVQ R14, R9
@@ -1361,51 +1319,41 @@ fewert1v1:
 	JMP  last
 
 through:
-	MOVQ    24(DI), AX
-	MOVQ    40(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, SI
-	MOVQ    48(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, DX
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), DX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	MOVQ  24(DI), AX
+	MOVQ  40(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, SI
+	MOVQ  48(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, DX
+	ADDQ  56(DI), SI
+	ADDQ  64(DI), DX
+	DECQ  32(DI)
+	JNZ   line
+	RESTORE_MODE
 	RET
 
 // func tapProducts3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·tapProducts3x32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), DX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), DX
 
 line:
 	XORQ R8, R8
 	MOVQ 120(DI), CX
 
 last:
-	TESTQ   CX, CX
-	JLE     through
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
-	LEAQ    (SI)(R8*1), R14
-	MOVQ    8(DI), R15
-	ADDQ    R8, R15
-	MOVQ    104(DI), AX
-	MOVQ    AX, 128(DI)
+	TESTQ CX, CX
+	JLE   through
+	LAST_MASK32
+	LEAQ  (SI)(R8*1), R14
+	MOVQ  8(DI), R15
+	ADDQ  R8, R15
+	MOVQ  104(DI), AX
+	MOVQ  AX, 128(DI)
 
 rowv1:
 	VXORPS Y0, Y0, Y0
@@ -1502,19 +1450,18 @@ fewer1v1:
 	JMP        last
 
 through:
-	MOVQ    24(DI), AX
-	MOVQ    40(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, SI
-	MOVQ    48(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, DX
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), DX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	MOVQ  24(DI), AX
+	MOVQ  40(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, SI
+	MOVQ  48(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, DX
+	ADDQ  56(DI), SI
+	ADDQ  64(DI), DX
+	DECQ  32(DI)
+	JNZ   line
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -1530,14 +1477,10 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 // func correlate64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·correlate64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -1608,24 +1551,19 @@ elementv2p4:
 
 fewer2p4:
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    40(DI), AX
-	LEAQ    (AX)(AX*2), R13
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK64
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   40(DI), AX
+	LEAQ   (AX)(AX*2), R13
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ R9, R10
@@ -1726,21 +1664,16 @@ elementv2p2:
 
 fewer2p2:
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    40(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK64
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   40(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ R9, R10
@@ -1822,20 +1755,15 @@ elementv2p1:
 
 fewer2p1:
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	VXORPS  Y0, Y0, Y0
-	MOVQ    40(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK64
+	VXORPS Y0, Y0, Y0
+	MOVQ   40(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ R9, R10
@@ -1867,25 +1795,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func correlate3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·correlate3x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -1989,23 +1912,18 @@ rowv2p4:
 
 fewer2p4:
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK64
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -2140,21 +2058,16 @@ rowv2p2:
 
 fewer2p2:
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK64
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -2257,20 +2170,15 @@ rowv2p1:
 
 fewer2p1:
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	VXORPS  Y0, Y0, Y0
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK64
+	VXORPS Y0, Y0, Y0
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -2307,25 +2215,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func correlate5x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·correlate5x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -2337,23 +2240,18 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK64
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -2440,21 +2338,16 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK64
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -2519,20 +2412,15 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	VXORPS  Y0, Y0, Y0
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK64
+	VXORPS Y0, Y0, Y0
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -2579,25 +2467,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func tapProducts64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·tapProducts64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), DX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), DX
 
 line:
 	XORQ R8, R8
@@ -2756,19 +2639,14 @@ fewert1v2:
 
 fewer2:
 last:
-	TESTQ   CX, CX
-	JLE     through
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	LEAQ    (SI)(R8*1), R14
-	MOVQ    8(DI), R15
-	ADDQ    R8, R15
-	MOVQ    104(DI), AX
-	MOVQ    AX, 128(DI)
+	TESTQ CX, CX
+	JLE   through
+	LAST_MASK64
+	LEAQ  (SI)(R8*1), R14
+	MOVQ  8(DI), R15
+	ADDQ  R8, R15
+	MOVQ  104(DI), AX
+	MOVQ  AX, 128(DI)
 
 rowv1:
 	MOVQ R14, R9
@@ -2886,51 +2764,41 @@ fewert1v1:
 	JMP  last
 
 through:
-	MOVQ    24(DI), AX
-	MOVQ    40(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, SI
-	MOVQ    48(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, DX
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), DX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	MOVQ  24(DI), AX
+	MOVQ  40(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, SI
+	MOVQ  48(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, DX
+	ADDQ  56(DI), SI
+	ADDQ  64(DI), DX
+	DECQ  32(DI)
+	JNZ   line
+	RESTORE_MODE
 	RET
 
 // func tapProducts3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·tapProducts3x64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), DX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), DX
 
 line:
 	XORQ R8, R8
 	MOVQ 120(DI), CX
 
 last:
-	TESTQ   CX, CX
-	JLE     through
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
-	LEAQ    (SI)(R8*1), R14
-	MOVQ    8(DI), R15
-	ADDQ    R8, R15
-	MOVQ    104(DI), AX
-	MOVQ    AX, 128(DI)
+	TESTQ CX, CX
+	JLE   through
+	LAST_MASK64
+	LEAQ  (SI)(R8*1), R14
+	MOVQ  8(DI), R15
+	ADDQ  R8, R15
+	MOVQ  104(DI), AX
+	MOVQ  AX, 128(DI)
 
 rowv1:
 	VXORPS Y0, Y0, Y0
@@ -3027,19 +2895,18 @@ fewer1v1:
 	JMP        last
 
 through:
-	MOVQ    24(DI), AX
-	MOVQ    40(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, SI
-	MOVQ    48(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, DX
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), DX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	MOVQ  24(DI), AX
+	MOVQ  40(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, SI
+	MOVQ  48(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, DX
+	ADDQ  56(DI), SI
+	ADDQ  64(DI), DX
+	DECQ  32(DI)
+	JNZ   line
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

@@ -2,17 +2,40 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define LAST_MASK64 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
 // func correlate32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·correlate32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -168,24 +191,19 @@ elementv2p4:
 
 fewer2p4:
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    40(DI), AX
-	LEAQ    (AX)(AX*2), R13
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   40(DI), AX
+	LEAQ   (AX)(AX*2), R13
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ R9, R10
@@ -344,21 +362,16 @@ elementv2p2:
 
 fewer2p2:
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    40(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   40(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ R9, R10
@@ -485,20 +498,15 @@ elementv2p1:
 
 fewer2p1:
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    40(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	MOVQ   40(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ R9, R10
@@ -530,25 +538,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func correlate3x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·correlate3x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -708,27 +711,22 @@ rowv2p8:
 
 fewer2p8:
 lastp8:
-	TESTQ   CX, CX
-	JLE     throughp8
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp8
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p8:
 	MOVQ        R9, R10
@@ -927,23 +925,18 @@ rowv2p4:
 
 fewer2p4:
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -1078,21 +1071,16 @@ rowv2p2:
 
 fewer2p2:
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -1195,20 +1183,15 @@ rowv2p1:
 
 fewer2p1:
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -1245,25 +1228,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func correlate5x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·correlate5x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -1467,27 +1445,22 @@ rowv2p8:
 
 fewer2p8:
 lastp8:
-	TESTQ   CX, CX
-	JLE     throughp8
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp8
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p8:
 	MOVQ        R9, R10
@@ -1738,23 +1711,18 @@ rowv2p4:
 
 fewer2p4:
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -1925,21 +1893,16 @@ rowv2p2:
 
 fewer2p2:
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -2070,20 +2033,15 @@ rowv2p1:
 
 fewer2p1:
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -2130,25 +2088,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func tapProducts32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·tapProducts32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), DX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), DX
 
 line:
 	XORQ R8, R8
@@ -2525,19 +2478,14 @@ fewert1v2:
 
 fewer2:
 last:
-	TESTQ   CX, CX
-	JLE     through
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	LEAQ    (SI)(R8*1), R14
-	MOVQ    8(DI), R15
-	ADDQ    R8, R15
-	MOVQ    104(DI), AX
-	MOVQ    AX, 128(DI)
+	TESTQ CX, CX
+	JLE   through
+	LAST_MASK32
+	LEAQ  (SI)(R8*1), R14
+	MOVQ  8(DI), R15
+	ADDQ  R8, R15
+	MOVQ  104(DI), AX
+	MOVQ  AX, 128(DI)
 
 rowv1:
 	MOVQ R14, R9
@@ -2655,32 +2603,27 @@ fewert1v1:
 	JMP  last
 
 through:
-	MOVQ    24(DI), AX
-	MOVQ    40(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, SI
-	MOVQ    48(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, DX
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), DX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	MOVQ  24(DI), AX
+	MOVQ  40(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, SI
+	MOVQ  48(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, DX
+	ADDQ  56(DI), SI
+	ADDQ  64(DI), DX
+	DECQ  32(DI)
+	JNZ   line
+	RESTORE_MODE
 	RET
 
 // func tapProducts3x32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·tapProducts3x32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), DX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), DX
 
 line:
 	XORQ R8, R8
@@ -3059,19 +3002,14 @@ fewer1v2:
 
 fewer2:
 last:
-	TESTQ   CX, CX
-	JLE     through
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	LEAQ    (SI)(R8*1), R14
-	MOVQ    8(DI), R15
-	ADDQ    R8, R15
-	MOVQ    104(DI), AX
-	MOVQ    AX, 128(DI)
+	TESTQ CX, CX
+	JLE   through
+	LAST_MASK32
+	LEAQ  (SI)(R8*1), R14
+	MOVQ  8(DI), R15
+	ADDQ  R8, R15
+	MOVQ  104(DI), AX
+	MOVQ  AX, 128(DI)
 
 rowv1:
 	VXORPS Z0, Z0, Z0
@@ -3168,19 +3106,18 @@ fewer1v1:
 	JMP       last
 
 through:
-	MOVQ    24(DI), AX
-	MOVQ    40(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, SI
-	MOVQ    48(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, DX
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), DX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	MOVQ  24(DI), AX
+	MOVQ  40(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, SI
+	MOVQ  48(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, DX
+	ADDQ  56(DI), SI
+	ADDQ  64(DI), DX
+	DECQ  32(DI)
+	JNZ   line
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -3196,14 +3133,10 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 // func correlate64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·correlate64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -3359,24 +3292,19 @@ elementv2p4:
 
 fewer2p4:
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    40(DI), AX
-	LEAQ    (AX)(AX*2), R13
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   40(DI), AX
+	LEAQ   (AX)(AX*2), R13
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ R9, R10
@@ -3535,21 +3463,16 @@ elementv2p2:
 
 fewer2p2:
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    40(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   40(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ R9, R10
@@ -3676,20 +3599,15 @@ elementv2p1:
 
 fewer2p1:
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    40(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	MOVQ   40(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ R9, R10
@@ -3721,25 +3639,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func correlate3x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·correlate3x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -3899,27 +3812,22 @@ rowv2p8:
 
 fewer2p8:
 lastp8:
-	TESTQ   CX, CX
-	JLE     throughp8
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp8
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p8:
 	MOVQ        R9, R10
@@ -4118,23 +4026,18 @@ rowv2p4:
 
 fewer2p4:
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -4269,21 +4172,16 @@ rowv2p2:
 
 fewer2p2:
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -4386,20 +4284,15 @@ rowv2p1:
 
 fewer2p1:
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -4436,25 +4329,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func correlate5x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·correlate5x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), BX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), BX
 
 line:
 	MOVQ 24(DI), R12
@@ -4658,27 +4546,22 @@ rowv2p8:
 
 fewer2p8:
 lastp8:
-	TESTQ   CX, CX
-	JLE     throughp8
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp8
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p8:
 	MOVQ        R9, R10
@@ -4929,23 +4812,18 @@ rowv2p4:
 
 fewer2p4:
 lastp4:
-	TESTQ   CX, CX
-	JLE     throughp4
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp4
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -5116,21 +4994,16 @@ rowv2p2:
 
 fewer2p2:
 lastp2:
-	TESTQ   CX, CX
-	JLE     throughp2
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp2
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -5261,20 +5134,15 @@ rowv2p1:
 
 fewer2p1:
 lastp1:
-	TESTQ   CX, CX
-	JLE     throughp1
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    80(DI), AX
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    8(DI), R14
-	ADDQ    R8, R14
-	MOVQ    104(DI), DX
+	TESTQ  CX, CX
+	JLE    throughp1
+	LAST_MASK64
+	VXORPS Z0, Z0, Z0
+	MOVQ   80(DI), AX
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   8(DI), R14
+	ADDQ   R8, R14
+	MOVQ   104(DI), DX
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -5321,25 +5189,20 @@ throughp1:
 	JMP  pixelsp1
 
 fewerp1:
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), BX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 56(DI), SI
+	ADDQ 64(DI), BX
+	DECQ 32(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func tapProducts64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·tapProducts64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), DX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), DX
 
 line:
 	XORQ R8, R8
@@ -5716,19 +5579,14 @@ fewert1v2:
 
 fewer2:
 last:
-	TESTQ   CX, CX
-	JLE     through
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	LEAQ    (SI)(R8*1), R14
-	MOVQ    8(DI), R15
-	ADDQ    R8, R15
-	MOVQ    104(DI), AX
-	MOVQ    AX, 128(DI)
+	TESTQ CX, CX
+	JLE   through
+	LAST_MASK64
+	LEAQ  (SI)(R8*1), R14
+	MOVQ  8(DI), R15
+	ADDQ  R8, R15
+	MOVQ  104(DI), AX
+	MOVQ  AX, 128(DI)
 
 rowv1:
 	MOVQ R14, R9
@@ -5846,32 +5704,27 @@ fewert1v1:
 	JMP  last
 
 through:
-	MOVQ    24(DI), AX
-	MOVQ    40(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, SI
-	MOVQ    48(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, DX
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), DX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	MOVQ  24(DI), AX
+	MOVQ  40(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, SI
+	MOVQ  48(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, DX
+	ADDQ  56(DI), SI
+	ADDQ  64(DI), DX
+	DECQ  32(DI)
+	JNZ   line
+	RESTORE_MODE
 	RET
 
 // func tapProducts3x64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·tapProducts3x64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    (DI), SI
-	MOVQ    16(DI), DX
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	MOVQ (DI), SI
+	MOVQ 16(DI), DX
 
 line:
 	XORQ R8, R8
@@ -6250,19 +6103,14 @@ fewer1v2:
 
 fewer2:
 last:
-	TESTQ   CX, CX
-	JLE     through
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	LEAQ    (SI)(R8*1), R14
-	MOVQ    8(DI), R15
-	ADDQ    R8, R15
-	MOVQ    104(DI), AX
-	MOVQ    AX, 128(DI)
+	TESTQ CX, CX
+	JLE   through
+	LAST_MASK64
+	LEAQ  (SI)(R8*1), R14
+	MOVQ  8(DI), R15
+	ADDQ  R8, R15
+	MOVQ  104(DI), AX
+	MOVQ  AX, 128(DI)
 
 rowv1:
 	VXORPS Z0, Z0, Z0
@@ -6359,19 +6207,18 @@ fewer1v1:
 	JMP       last
 
 through:
-	MOVQ    24(DI), AX
-	MOVQ    40(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, SI
-	MOVQ    48(DI), BX
-	IMULQ   AX, BX
-	ADDQ    BX, DX
-	ADDQ    56(DI), SI
-	ADDQ    64(DI), DX
-	DECQ    32(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	MOVQ  24(DI), AX
+	MOVQ  40(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, SI
+	MOVQ  48(DI), BX
+	IMULQ AX, BX
+	ADDQ  BX, DX
+	ADDQ  56(DI), SI
+	ADDQ  64(DI), DX
+	DECQ  32(DI)
+	JNZ   line
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

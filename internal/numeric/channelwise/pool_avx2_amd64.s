@@ -2,14 +2,37 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y10
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define LAST_MASK64 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y10
+
 // func maxPool32AVX2(args *byte)
 // Requires: AVX, CMOV, SSE
 TEXT ·maxPool32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSS vectors32<>+64(SB), Y11
 	VBROADCASTSS 128(DI), Y9
@@ -120,12 +143,7 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y10
+	LAST_MASK32
 	LEAQ    (BX)(R15*1), AX
 	VMOVUPS Y11, Y2
 	LEAQ    (SI)(R8*1), R9
@@ -159,26 +177,21 @@ elementSingle:
 	JG         single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func avgPool32AVX2(args *byte)
 // Requires: AVX, CMOV, SSE
 TEXT ·avgPool32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSS 128(DI), Y9
 	MOVQ         (DI), SI
@@ -288,19 +301,14 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y10
-	LEAQ    (BX)(R15*1), AX
-	VXORPS  Y2, Y2, Y2
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    R9, R12
-	MOVQ    96(DI), R13
-	MOVQ    120(DI), AX
-	SHLQ    $0x02, AX
+	LAST_MASK32
+	LEAQ   (BX)(R15*1), AX
+	VXORPS Y2, Y2, Y2
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   R9, R12
+	MOVQ   96(DI), R13
+	MOVQ   120(DI), AX
+	SHLQ   $0x02, AX
 
 planeSingle:
 	MOVQ 104(DI), DX
@@ -328,26 +336,21 @@ elementSingle:
 	JG         single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func avgPoolGrad32AVX2(args *byte)
 // Requires: AVX, CMOV, SSE
 TEXT ·avgPoolGrad32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSS 128(DI), Y9
 	MOVQ         (DI), SI
@@ -463,12 +466,7 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y10
+	LAST_MASK32
 	LEAQ       (BX)(R15*1), AX
 	VMASKMOVPS (AX)(R8*1), Y10, Y2
 	VMULPS     Y9, Y2, Y2
@@ -503,26 +501,21 @@ elementSingle:
 	JG         single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func maxPoolGrad32AVX2(args *byte)
 // Requires: AVX, CMOV, SSE
 TEXT ·maxPoolGrad32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSS vectors32<>+0(SB), Y11
 	VBROADCASTSS 128(DI), Y9
@@ -592,12 +585,7 @@ fewer1:
 	JZ    next
 
 single:
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y10
+	LAST_MASK32
 	LEAQ       (BX)(R15*1), AX
 	VMASKMOVPS (BX)(R8*1), Y10, Y2
 	VMASKMOVPS (AX)(R8*1), Y10, Y3
@@ -642,26 +630,21 @@ elementSingle:
 	JG         single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func nearPoolGrad32AVX2(args *byte)
 // Requires: AVX, CMOV, SSE
 TEXT ·nearPoolGrad32AVX2(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSS vectors32<>+96(SB), Y11
 	VBROADCASTSS vectors32<>+128(SB), Y12
@@ -727,12 +710,7 @@ fewer1:
 	JZ    next
 
 single:
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y10
+	LAST_MASK32
 	LEAQ       (BX)(R15*1), AX
 	VMASKMOVPS (BX)(R8*1), Y10, Y2
 	VMASKMOVPS (AX)(R8*1), Y10, Y3
@@ -772,16 +750,15 @@ elementSingle:
 	JG         single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -809,11 +786,7 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 // func maxPool64AVX2(args *byte)
 // Requires: AVX, CMOV, SSE
 TEXT ·maxPool64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSD vectors64<>+64(SB), Y11
 	VBROADCASTSD 128(DI), Y9
@@ -924,12 +897,7 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y10
+	LAST_MASK64
 	LEAQ    (BX)(R15*1), AX
 	VMOVUPS Y11, Y2
 	LEAQ    (SI)(R8*1), R9
@@ -963,26 +931,21 @@ elementSingle:
 	JG         single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func avgPool64AVX2(args *byte)
 // Requires: AVX, CMOV, SSE
 TEXT ·avgPool64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSD 128(DI), Y9
 	MOVQ         (DI), SI
@@ -1092,19 +1055,14 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y10
-	LEAQ    (BX)(R15*1), AX
-	VXORPS  Y2, Y2, Y2
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    R9, R12
-	MOVQ    96(DI), R13
-	MOVQ    120(DI), AX
-	SHLQ    $0x03, AX
+	LAST_MASK64
+	LEAQ   (BX)(R15*1), AX
+	VXORPS Y2, Y2, Y2
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   R9, R12
+	MOVQ   96(DI), R13
+	MOVQ   120(DI), AX
+	SHLQ   $0x03, AX
 
 planeSingle:
 	MOVQ 104(DI), DX
@@ -1132,26 +1090,21 @@ elementSingle:
 	JG         single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func avgPoolGrad64AVX2(args *byte)
 // Requires: AVX, CMOV, SSE
 TEXT ·avgPoolGrad64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSD 128(DI), Y9
 	MOVQ         (DI), SI
@@ -1267,12 +1220,7 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y10
+	LAST_MASK64
 	LEAQ       (BX)(R15*1), AX
 	VMASKMOVPD (AX)(R8*1), Y10, Y2
 	VMULPD     Y9, Y2, Y2
@@ -1307,26 +1255,21 @@ elementSingle:
 	JG         single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func maxPoolGrad64AVX2(args *byte)
 // Requires: AVX, CMOV, SSE
 TEXT ·maxPoolGrad64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSD vectors64<>+0(SB), Y11
 	VBROADCASTSD 128(DI), Y9
@@ -1396,12 +1339,7 @@ fewer1:
 	JZ    next
 
 single:
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y10
+	LAST_MASK64
 	LEAQ       (BX)(R15*1), AX
 	VMASKMOVPD (BX)(R8*1), Y10, Y2
 	VMASKMOVPD (AX)(R8*1), Y10, Y3
@@ -1446,26 +1384,21 @@ elementSingle:
 	JG         single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func nearPoolGrad64AVX2(args *byte)
 // Requires: AVX, CMOV, SSE
 TEXT ·nearPoolGrad64AVX2(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSD vectors64<>+96(SB), Y11
 	VBROADCASTSD vectors64<>+128(SB), Y12
@@ -1531,12 +1464,7 @@ fewer1:
 	JZ    next
 
 single:
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y10
+	LAST_MASK64
 	LEAQ       (BX)(R15*1), AX
 	VMASKMOVPD (BX)(R8*1), Y10, Y2
 	VMASKMOVPD (AX)(R8*1), Y10, Y3
@@ -1576,16 +1504,15 @@ elementSingle:
 	JG         single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

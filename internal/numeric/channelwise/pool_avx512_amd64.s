@@ -2,14 +2,37 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define LAST_MASK64 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
 // func maxPool32AVX512(args *byte)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxPool32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSS vectors32<>+64(SB), Z11
 	VBROADCASTSS 128(DI), Z9
@@ -120,12 +143,7 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	LAST_MASK32
 	LEAQ    (BX)(R15*1), AX
 	VMOVUPS Z11, Z2
 	LEAQ    (SI)(R8*1), R9
@@ -159,26 +177,21 @@ elementSingle:
 	JG        single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func avgPool32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·avgPool32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSS 128(DI), Z9
 	MOVQ         (DI), SI
@@ -288,19 +301,14 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	LEAQ    (BX)(R15*1), AX
-	VXORPS  Z2, Z2, Z2
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    R9, R12
-	MOVQ    96(DI), R13
-	MOVQ    120(DI), AX
-	SHLQ    $0x02, AX
+	LAST_MASK32
+	LEAQ   (BX)(R15*1), AX
+	VXORPS Z2, Z2, Z2
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   R9, R12
+	MOVQ   96(DI), R13
+	MOVQ   120(DI), AX
+	SHLQ   $0x02, AX
 
 planeSingle:
 	MOVQ 104(DI), DX
@@ -328,26 +336,21 @@ elementSingle:
 	JG        single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func avgPoolGrad32AVX512(args *byte)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·avgPoolGrad32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSS 128(DI), Z9
 	MOVQ         (DI), SI
@@ -463,12 +466,7 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	LEAQ      (BX)(R15*1), AX
 	VMOVUPS.Z (AX)(R8*1), K1, Z2
 	VMULPS    Z9, Z2, Z2
@@ -503,26 +501,21 @@ elementSingle:
 	JG        single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func maxPoolGrad32AVX512(args *byte)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxPoolGrad32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSS vectors32<>+0(SB), Z11
 	VBROADCASTSS 128(DI), Z9
@@ -590,12 +583,7 @@ fewer1:
 	JZ    next
 
 single:
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	LEAQ      (BX)(R15*1), AX
 	VMOVUPS.Z (BX)(R8*1), K1, Z2
 	VMOVUPS.Z (AX)(R8*1), K1, Z3
@@ -638,26 +626,21 @@ elementSingle:
 	JG        single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func nearPoolGrad32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·nearPoolGrad32AVX512(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSS vectors32<>+96(SB), Z11
 	VBROADCASTSS vectors32<>+128(SB), Z12
@@ -722,12 +705,7 @@ fewer1:
 	JZ    next
 
 single:
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	LEAQ      (BX)(R15*1), AX
 	VMOVUPS.Z (BX)(R8*1), K1, Z2
 	VMOVUPS.Z (AX)(R8*1), K1, Z3
@@ -766,16 +744,15 @@ elementSingle:
 	JG        single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -803,11 +780,7 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 // func maxPool64AVX512(args *byte)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxPool64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSD vectors64<>+64(SB), Z11
 	VBROADCASTSD 128(DI), Z9
@@ -918,12 +891,7 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	LAST_MASK64
 	LEAQ    (BX)(R15*1), AX
 	VMOVUPS Z11, Z2
 	LEAQ    (SI)(R8*1), R9
@@ -957,26 +925,21 @@ elementSingle:
 	JG        single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func avgPool64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·avgPool64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSD 128(DI), Z9
 	MOVQ         (DI), SI
@@ -1086,19 +1049,14 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	LEAQ    (BX)(R15*1), AX
-	VXORPS  Z2, Z2, Z2
-	LEAQ    (SI)(R8*1), R9
-	MOVQ    R9, R12
-	MOVQ    96(DI), R13
-	MOVQ    120(DI), AX
-	SHLQ    $0x03, AX
+	LAST_MASK64
+	LEAQ   (BX)(R15*1), AX
+	VXORPS Z2, Z2, Z2
+	LEAQ   (SI)(R8*1), R9
+	MOVQ   R9, R12
+	MOVQ   96(DI), R13
+	MOVQ   120(DI), AX
+	SHLQ   $0x03, AX
 
 planeSingle:
 	MOVQ 104(DI), DX
@@ -1126,26 +1084,21 @@ elementSingle:
 	JG        single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func avgPoolGrad64AVX512(args *byte)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·avgPoolGrad64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSD 128(DI), Z9
 	MOVQ         (DI), SI
@@ -1261,12 +1214,7 @@ fewer2:
 	JZ    next
 
 single:
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	LEAQ      (BX)(R15*1), AX
 	VMOVUPD.Z (AX)(R8*1), K1, Z2
 	VMULPD    Z9, Z2, Z2
@@ -1301,26 +1249,21 @@ elementSingle:
 	JG        single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func maxPoolGrad64AVX512(args *byte)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxPoolGrad64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSD vectors64<>+0(SB), Z11
 	VBROADCASTSD 128(DI), Z9
@@ -1388,12 +1331,7 @@ fewer1:
 	JZ    next
 
 single:
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	LEAQ      (BX)(R15*1), AX
 	VMOVUPD.Z (BX)(R8*1), K1, Z2
 	VMOVUPD.Z (AX)(R8*1), K1, Z3
@@ -1436,26 +1374,21 @@ elementSingle:
 	JG        single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 // func nearPoolGrad64AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·nearPoolGrad64AVX512(SB), NOSPLIT, $8-8
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         args+0(FP), DI
 	VBROADCASTSD vectors64<>+96(SB), Z11
 	VBROADCASTSD vectors64<>+128(SB), Z12
@@ -1520,12 +1453,7 @@ fewer1:
 	JZ    next
 
 single:
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	LEAQ      (BX)(R15*1), AX
 	VMOVUPD.Z (BX)(R8*1), K1, Z2
 	VMOVUPD.Z (AX)(R8*1), K1, Z3
@@ -1564,16 +1492,15 @@ elementSingle:
 	JG        single
 
 next:
-	ADDQ    48(DI), SI
-	ADDQ    56(DI), BX
-	DECQ    136(DI)
-	JNZ     pixel
-	ADDQ    64(DI), SI
-	ADDQ    72(DI), BX
-	DECQ    40(DI)
-	JNZ     line
-	LDMXCSR (SP)
-	VZEROUPPER
+	ADDQ 48(DI), SI
+	ADDQ 56(DI), BX
+	DECQ 136(DI)
+	JNZ  pixel
+	ADDQ 64(DI), SI
+	ADDQ 72(DI), BX
+	DECQ 40(DI)
+	JNZ  line
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

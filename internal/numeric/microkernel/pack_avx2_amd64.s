@@ -2,21 +2,32 @@
 
 #include "textflag.h"
 
+#define LAST_MASK32 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y15
+
+#define LAST_MASK64 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y15
+
 // func packRows1x32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, CMOV
 TEXT ·packRows1x32AVX2(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK32
 
 row:
 	VMASKMOVPS (SI), Y15, Y0
@@ -31,18 +42,13 @@ row:
 // func packRows2x32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, CMOV
 TEXT ·packRows2x32AVX2(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK32
 
 row:
 	VMOVUPS    (SI), Y0
@@ -59,18 +65,13 @@ row:
 // func packRows3x32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, CMOV
 TEXT ·packRows3x32AVX2(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK32
 
 row:
 	VMOVUPS    (SI), Y0
@@ -89,18 +90,13 @@ row:
 // func packRows4x32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, CMOV
 TEXT ·packRows4x32AVX2(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors32<>+32(SB), R13
-	VMOVUPS (R13)(AX*4), Y15
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK32
 
 row:
 	VMOVUPS    (SI), Y0
@@ -137,12 +133,7 @@ block:
 	VXORPS     Y5, Y5, Y5
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y15
+	LAST_MASK32
 	MOVQ       SI, R10
 	MOVQ       R9, R11
 	VMASKMOVPS (R10), Y15, Y0
@@ -252,18 +243,13 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 // func packRows1x64AVX2(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, CMOV
 TEXT ·packRows1x64AVX2(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK64
 
 row:
 	VMASKMOVPD (SI), Y15, Y0
@@ -278,18 +264,13 @@ row:
 // func packRows2x64AVX2(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, CMOV
 TEXT ·packRows2x64AVX2(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK64
 
 row:
 	VMOVUPS    (SI), Y0
@@ -306,18 +287,13 @@ row:
 // func packRows3x64AVX2(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, CMOV
 TEXT ·packRows3x64AVX2(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK64
 
 row:
 	VMOVUPS    (SI), Y0
@@ -336,18 +312,13 @@ row:
 // func packRows4x64AVX2(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, CMOV
 TEXT ·packRows4x64AVX2(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000004, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	NEGQ    AX
-	LEAQ    vectors64<>+32(SB), R13
-	VMOVUPS (R13)(AX*8), Y15
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK64
 
 row:
 	VMOVUPS    (SI), Y0
@@ -380,12 +351,7 @@ block:
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y15
+	LAST_MASK64
 	MOVQ       SI, R10
 	MOVQ       R9, R11
 	VMASKMOVPD (R10), Y15, Y0

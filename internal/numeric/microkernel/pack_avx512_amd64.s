@@ -2,21 +2,32 @@
 
 #include "textflag.h"
 
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define LAST_MASK64 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
 // func packRows1x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows1x32AVX512(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK32
 
 row:
 	VMOVUPS.Z (SI), K1, Z0
@@ -31,18 +42,13 @@ row:
 // func packRows2x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows2x32AVX512(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK32
 
 row:
 	VMOVUPS   (SI), Z0
@@ -59,18 +65,13 @@ row:
 // func packRows3x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows3x32AVX512(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK32
 
 row:
 	VMOVUPS   (SI), Z0
@@ -89,18 +90,13 @@ row:
 // func packRows4x32AVX512(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows4x32AVX512(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK32
 
 row:
 	VMOVUPS   (SI), Z0
@@ -145,12 +141,7 @@ block:
 	VXORPS    Z13, Z13, Z13
 	VXORPS    Z14, Z14, Z14
 	VXORPS    Z15, Z15, Z15
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	MOVQ      SI, R10
 	MOVQ      R9, R11
 	VMOVUPS.Z (R10), K1, Z0
@@ -364,18 +355,13 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 // func packRows1x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows1x64AVX512(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK64
 
 row:
 	VMOVUPD.Z (SI), K1, Z0
@@ -390,18 +376,13 @@ row:
 // func packRows2x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows2x64AVX512(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK64
 
 row:
 	VMOVUPS   (SI), Z0
@@ -418,18 +399,13 @@ row:
 // func packRows3x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows3x64AVX512(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK64
 
 row:
 	VMOVUPS   (SI), Z0
@@ -448,18 +424,13 @@ row:
 // func packRows4x64AVX512(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·packRows4x64AVX512(SB), NOSPLIT, $0-48
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    dstRow+16(FP), DX
-	MOVQ    srcRow+24(FP), BX
-	MOVQ    rows+32(FP), R11
-	MOVQ    last+40(FP), CX
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ dstRow+16(FP), DX
+	MOVQ srcRow+24(FP), BX
+	MOVQ rows+32(FP), R11
+	MOVQ last+40(FP), CX
+	LAST_MASK64
 
 row:
 	VMOVUPS   (SI), Z0
@@ -496,12 +467,7 @@ block:
 	VXORPS    Z5, Z5, Z5
 	VXORPS    Z6, Z6, Z6
 	VXORPS    Z7, Z7, Z7
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	MOVQ      SI, R10
 	MOVQ      R9, R11
 	VMOVUPD.Z (R10), K1, Z0

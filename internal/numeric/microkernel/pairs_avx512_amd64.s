@@ -2,110 +2,1170 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define COPY_ARGS \
+	MOVQ 112(DI), AX; \
+	MOVQ AX, 8(SP); \
+	MOVQ (DI), AX; \
+	MOVQ AX, 24(SP); \
+	MOVQ 8(DI), AX; \
+	MOVQ AX, 32(SP); \
+	MOVQ 16(DI), AX; \
+	MOVQ AX, 40(SP); \
+	MOVQ 104(DI), AX; \
+	MOVQ AX, 48(SP); \
+	MOVQ 152(DI), AX; \
+	MOVQ AX, 56(SP)
+
+#define START_PREFETCH \
+	MOVQ 40(SP), AX; \
+	MOVQ 80(DI), SI
+
+#define START_TILE \
+	MOVQ 56(DI), AX; \
+	MOVQ AX, 16(SP); \
+	MOVQ 24(SP), AX; \
+	MOVQ 32(SP), BX; \
+	MOVQ 32(DI), DX; \
+	MOVQ 40(DI), SI; \
+	MOVQ 160(DI), R14; \
+	MOVQ 56(SP), BP
+
+#define HALVE_K \
+	MOVQ 48(DI), CX; \
+	INCQ CX; \
+	SHRQ $0x01, CX
+
+#define STEP32X1_1 \
+	VBROADCASTSS (AX), Z15; \
+	BYTE $0x62; \
+	BYTE $0xd2; \
+	BYTE $0x06; \
+	BYTE $0x48; \
+	BYTE $0x52; \
+	BYTE $0xc6
+
+#define NEXT_STEP \
+	PREFETCHT1 (BP); \
+	ADDQ R14, BP; \
+	ADDQ DX, AX; \
+	ADDQ SI, BX
+
+#define NEXT_OUTER \
+	ADDQ 64(DI), AX; \
+	ADDQ 72(DI), BX; \
+	DECQ 16(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000010, R8; \
+	CMPQ CX, R8; \
+	CMOVQLT CX, R8; \
+	MOVQ $-1, R13; \
+	BZHIQ R8, R13, R8; \
+	KMOVW R8, K1
+
+#define END_TILE32X1 \
+	MOVQ 40(SP), AX; \
+	MOVQ 80(DI), SI; \
+	MOVQ 96(DI), DX; \
+	MOVQ 88(DI), CX; \
+	LAST_MASK32
+
+#define LOAD_BIAS32X1 \
+	MOVQ 48(SP), BX; \
+	VMOVUPS.Z (BX), K1, Z14
+
+#define NEXT_TILE \
+	MOVQ 120(DI), AX; \
+	ADDQ AX, 24(SP); \
+	MOVQ 128(DI), AX; \
+	ADDQ AX, 32(SP); \
+	MOVQ 144(DI), AX; \
+	ADDQ AX, 48(SP); \
+	MOVQ 136(DI), AX; \
+	ADDQ AX, 40(SP); \
+	MOVQ 168(DI), AX; \
+	ADDQ AX, 56(SP)
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define STEP32X1_2 \
+	STEP32X1_1; \
+	VBROADCASTSS (AX)(R8*1), Z16; \
+	BYTE $0x62; \
+	BYTE $0xd2; \
+	BYTE $0x7e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xce
+
+#define ADD_C32X1_2 \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z0, Z0; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z1, Z1
+
+#define PREFETCH_C1_3 \
+	PREFETCHT0 (AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define STEP32X1_3 \
+	STEP32X1_2; \
+	VBROADCASTSS (AX)(R8*2), Z15; \
+	BYTE $0x62; \
+	BYTE $0xd2; \
+	BYTE $0x06; \
+	BYTE $0x48; \
+	BYTE $0x52; \
+	BYTE $0xd6
+
+#define STORE_PART32X1_3 \
+	VMOVUPS Z0, K1, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z1, K1, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z2, K1, (AX)
+
+#define STORE1_3 \
+	VMOVUPS Z0, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z1, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z2, (AX)
+
+#define STEP32X1_4 \
+	STEP32X1_3; \
+	VBROADCASTSS (AX)(R9*1), Z16; \
+	BYTE $0x62; \
+	BYTE $0xd2; \
+	BYTE $0x7e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xde
+
+#define ADD_C32X1_4 \
+	ADD_C32X1_2; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z2, Z2; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z3, Z3
+
+#define ZERO1_5 \
+	VXORPS Z0, Z0, Z0; \
+	VXORPS Z1, Z1, Z1; \
+	VXORPS Z2, Z2, Z2; \
+	VXORPS Z3, Z3, Z3; \
+	VXORPS Z4, Z4, Z4
+
+#define PREFETCH_C1_5 \
+	PREFETCH_C1_3; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define STEP32X1_5 \
+	STEP32X1_4; \
+	VBROADCASTSS (AX)(R8*4), Z15; \
+	BYTE $0x62; \
+	BYTE $0xd2; \
+	BYTE $0x06; \
+	BYTE $0x48; \
+	BYTE $0x52; \
+	BYTE $0xe6
+
+#define ADD_BIAS32X1_5 \
+	VADDPS Z14, Z0, Z0; \
+	VADDPS Z14, Z1, Z1; \
+	VADDPS Z14, Z2, Z2; \
+	VADDPS Z14, Z3, Z3; \
+	VADDPS Z14, Z4, Z4
+
+#define RELU32X1_5 \
+	VMAXPS Z0, Z14, Z0; \
+	VMAXPS Z1, Z14, Z1; \
+	VMAXPS Z2, Z14, Z2; \
+	VMAXPS Z3, Z14, Z3; \
+	VMAXPS Z4, Z14, Z4
+
+#define STORE_PART32X1_5 \
+	STORE_PART32X1_3; \
+	ADDQ SI, AX; \
+	VMOVUPS Z3, K1, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z4, K1, (AX)
+
+#define STORE1_5 \
+	STORE1_3; \
+	ADDQ SI, AX; \
+	VMOVUPS Z3, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z4, (AX)
+
+#define ROW_OFFSETS_3 \
+	MOVQ 24(DI), R8; \
+	LEAQ (R8)(R8*2), R9; \
+	LEAQ (R8)(R8*4), R10
+
+#define STEP32X1_6 \
+	STEP32X1_5; \
+	VBROADCASTSS (AX)(R10*1), Z16; \
+	BYTE $0x62; \
+	BYTE $0xd2; \
+	BYTE $0x7e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xee
+
+#define ADD_C32X1_6 \
+	ADD_C32X1_4; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z4, Z4; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z5, Z5
+
+#define PREFETCH_C1_7 \
+	PREFETCH_C1_5; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define STEP32X1_7 \
+	STEP32X1_6; \
+	VBROADCASTSS (AX)(R9*2), Z15; \
+	BYTE $0x62; \
+	BYTE $0xd2; \
+	BYTE $0x06; \
+	BYTE $0x48; \
+	BYTE $0x52; \
+	BYTE $0xf6
+
+#define STORE_PART32X1_7 \
+	STORE_PART32X1_5; \
+	ADDQ SI, AX; \
+	VMOVUPS Z5, K1, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z6, K1, (AX)
+
+#define STORE1_7 \
+	STORE1_5; \
+	ADDQ SI, AX; \
+	VMOVUPS Z5, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z6, (AX)
+
+#define ROW_OFFSETS_4 \
+	MOVQ 24(DI), R8; \
+	LEAQ (R8)(R8*2), R9; \
+	LEAQ (R8)(R8*4), R10; \
+	LEAQ (R9)(R8*4), R11
+
+#define STEP32X1_8 \
+	STEP32X1_7; \
+	VBROADCASTSS (AX)(R11*1), Z16; \
+	BYTE $0x62; \
+	BYTE $0xd2; \
+	BYTE $0x7e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xfe
+
+#define ADD_C32X1_8 \
+	ADD_C32X1_6; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z6, Z6; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z7, Z7
+
+#define ZERO1_9 \
+	ZERO1_5; \
+	VXORPS Z5, Z5, Z5; \
+	VXORPS Z6, Z6, Z6; \
+	VXORPS Z7, Z7, Z7; \
+	VXORPS Z8, Z8, Z8
+
+#define PREFETCH_C1_9 \
+	PREFETCH_C1_7; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define STEP32X1_9 \
+	STEP32X1_8; \
+	VBROADCASTSS (AX)(R8*8), Z15; \
+	BYTE $0x62; \
+	BYTE $0x52; \
+	BYTE $0x06; \
+	BYTE $0x48; \
+	BYTE $0x52; \
+	BYTE $0xc6
+
+#define ADD_BIAS32X1_9 \
+	ADD_BIAS32X1_5; \
+	VADDPS Z14, Z5, Z5; \
+	VADDPS Z14, Z6, Z6; \
+	VADDPS Z14, Z7, Z7; \
+	VADDPS Z14, Z8, Z8
+
+#define RELU32X1_9 \
+	RELU32X1_5; \
+	VMAXPS Z5, Z14, Z5; \
+	VMAXPS Z6, Z14, Z6; \
+	VMAXPS Z7, Z14, Z7; \
+	VMAXPS Z8, Z14, Z8
+
+#define STORE_PART32X1_9 \
+	STORE_PART32X1_7; \
+	ADDQ SI, AX; \
+	VMOVUPS Z7, K1, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z8, K1, (AX)
+
+#define STORE1_9 \
+	STORE1_7; \
+	ADDQ SI, AX; \
+	VMOVUPS Z7, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z8, (AX)
+
+#define ROW_OFFSETS_5 \
+	MOVQ 24(DI), R8; \
+	LEAQ (R8)(R8*2), R9; \
+	LEAQ (R8)(R8*4), R10; \
+	LEAQ (R9)(R8*4), R11; \
+	LEAQ (R8)(R8*8), R12
+
+#define STEP32X1_10 \
+	STEP32X1_9; \
+	VBROADCASTSS (AX)(R12*1), Z16; \
+	BYTE $0x62; \
+	BYTE $0x52; \
+	BYTE $0x7e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xce
+
+#define ADD_C32X1_10 \
+	ADD_C32X1_8; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z8, Z8; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z9, Z9
+
+#define PREFETCH_C1_11 \
+	PREFETCH_C1_9; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define STEP32X1_11 \
+	STEP32X1_10; \
+	VBROADCASTSS (AX)(R10*2), Z15; \
+	BYTE $0x62; \
+	BYTE $0x52; \
+	BYTE $0x06; \
+	BYTE $0x48; \
+	BYTE $0x52; \
+	BYTE $0xd6
+
+#define STORE_PART32X1_11 \
+	STORE_PART32X1_9; \
+	ADDQ SI, AX; \
+	VMOVUPS Z9, K1, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z10, K1, (AX)
+
+#define STORE1_11 \
+	STORE1_9; \
+	ADDQ SI, AX; \
+	VMOVUPS Z9, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z10, (AX)
+
+#define ROW_OFFSETS_6 \
+	MOVQ 24(DI), R8; \
+	LEAQ (R8)(R8*2), R9; \
+	LEAQ (R8)(R8*4), R10; \
+	LEAQ (R9)(R8*4), R11; \
+	LEAQ (R8)(R8*8), R12; \
+	LEAQ (R9)(R8*8), R13
+
+#define STEP32X1_12 \
+	STEP32X1_11; \
+	VBROADCASTSS (AX)(R13*1), Z16; \
+	BYTE $0x62; \
+	BYTE $0x52; \
+	BYTE $0x7e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xde
+
+#define ADD_C32X1_12 \
+	ADD_C32X1_10; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z10, Z10; \
+	ADDQ SI, BX; \
+	VMOVUPS.Z (BX), K1, Z14; \
+	VADDPS Z14, Z11, Z11
+
+#define ZERO1_13 \
+	ZERO1_9; \
+	VXORPS Z9, Z9, Z9; \
+	VXORPS Z10, Z10, Z10; \
+	VXORPS Z11, Z11, Z11; \
+	VXORPS Z12, Z12, Z12
+
+#define PREFETCH_C1_13 \
+	PREFETCH_C1_11; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define STEP32X1_13 \
+	STEP32X1_12; \
+	VBROADCASTSS (AX)(R9*4), Z15; \
+	BYTE $0x62; \
+	BYTE $0x52; \
+	BYTE $0x06; \
+	BYTE $0x48; \
+	BYTE $0x52; \
+	BYTE $0xe6
+
+#define ADD_BIAS32X1_13 \
+	ADD_BIAS32X1_9; \
+	VADDPS Z14, Z9, Z9; \
+	VADDPS Z14, Z10, Z10; \
+	VADDPS Z14, Z11, Z11; \
+	VADDPS Z14, Z12, Z12
+
+#define RELU32X1_13 \
+	RELU32X1_9; \
+	VMAXPS Z9, Z14, Z9; \
+	VMAXPS Z10, Z14, Z10; \
+	VMAXPS Z11, Z14, Z11; \
+	VMAXPS Z12, Z14, Z12
+
+#define STORE_PART32X1_13 \
+	STORE_PART32X1_11; \
+	ADDQ SI, AX; \
+	VMOVUPS Z11, K1, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z12, K1, (AX)
+
+#define STORE1_13 \
+	STORE1_11; \
+	ADDQ SI, AX; \
+	VMOVUPS Z11, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z12, (AX)
+
+#define ROW_OFFSETS_7 \
+	MOVQ 24(DI), R8; \
+	LEAQ (R8)(R8*2), R9; \
+	LEAQ (R8)(R8*4), R10; \
+	LEAQ (R9)(R8*4), R11; \
+	LEAQ (R8)(R8*8), R12; \
+	LEAQ (R9)(R8*8), R13; \
+	LEAQ (R10)(R8*8), R15
+
+#define MULTIPLY32X1_14 \
+	VMOVUPS (BX), Z14; \
+	STEP32X1_13; \
+	VBROADCASTSS (AX)(R15*1), Z16; \
+	BYTE $0x62; \
+	BYTE $0x52; \
+	BYTE $0x7e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xee; \
+	NEXT_STEP
+
+#define LOAD_B32X2 \
+	VMOVUPS (BX), Z28; \
+	VMOVUPS 64(BX), Z29
+
+#define STEP32X2_1 \
+	VBROADCASTSS (AX), Z30; \
+	BYTE $0x62; \
+	BYTE $0x92; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xc4; \
+	BYTE $0x62; \
+	BYTE $0x92; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xcd
+
+#define END_TILE32X2 \
+	MOVQ 40(SP), AX; \
+	MOVQ 80(DI), SI; \
+	MOVQ 96(DI), DX; \
+	MOVQ 88(DI), CX; \
+	LAST_MASK32
+
+#define LOAD_BIAS32X2 \
+	MOVQ 48(SP), BX; \
+	VMOVUPS (BX), Z28; \
+	VMOVUPS.Z 64(BX), K1, Z29
+
+#define PREFETCH_C2_2 \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX)
+
+#define STEP32X2_2 \
+	STEP32X2_1; \
+	VBROADCASTSS (AX)(R8*1), Z31; \
+	BYTE $0x62; \
+	BYTE $0x92; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xd4; \
+	BYTE $0x62; \
+	BYTE $0x92; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xdd
+
+#define ADD_C32X2_2 \
+	VADDPS (BX), Z0, Z0; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z1, Z1; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z2, Z2; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z3, Z3
+
+#define STORE_PART32X2_2 \
+	VMOVUPS Z0, (AX); \
+	VMOVUPS Z1, K1, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z2, (AX); \
+	VMOVUPS Z3, K1, 64(AX)
+
+#define STORE2_2 \
+	VMOVUPS Z0, (AX); \
+	VMOVUPS Z1, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z2, (AX); \
+	VMOVUPS Z3, 64(AX)
+
+#define ZERO2_3 \
+	VXORPS Z0, Z0, Z0; \
+	VXORPS Z1, Z1, Z1; \
+	VXORPS Z2, Z2, Z2; \
+	VXORPS Z3, Z3, Z3; \
+	VXORPS Z4, Z4, Z4; \
+	VXORPS Z5, Z5, Z5
+
+#define STEP32X2_3 \
+	STEP32X2_2; \
+	VBROADCASTSS (AX)(R8*2), Z30; \
+	BYTE $0x62; \
+	BYTE $0x92; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xe4; \
+	BYTE $0x62; \
+	BYTE $0x92; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xed
+
+#define ADD_C32X2_3 \
+	ADD_C32X2_2; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z4, Z4; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z5, Z5
+
+#define ADD_BIAS32X2_3 \
+	VADDPS Z28, Z0, Z0; \
+	VADDPS Z29, Z1, Z1; \
+	VADDPS Z28, Z2, Z2; \
+	VADDPS Z29, Z3, Z3; \
+	VADDPS Z28, Z4, Z4; \
+	VADDPS Z29, Z5, Z5
+
+#define RELU32X2_3 \
+	VMAXPS Z0, Z28, Z0; \
+	VMAXPS Z1, Z28, Z1; \
+	VMAXPS Z2, Z28, Z2; \
+	VMAXPS Z3, Z28, Z3; \
+	VMAXPS Z4, Z28, Z4; \
+	VMAXPS Z5, Z28, Z5
+
+#define PREFETCH_C2_4 \
+	PREFETCH_C2_2; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX)
+
+#define STEP32X2_4 \
+	STEP32X2_3; \
+	VBROADCASTSS (AX)(R9*1), Z31; \
+	BYTE $0x62; \
+	BYTE $0x92; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xf4; \
+	BYTE $0x62; \
+	BYTE $0x92; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xfd
+
+#define ADD_C32X2_4 \
+	ADD_C32X2_3; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z6, Z6; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z7, Z7
+
+#define STORE_PART32X2_4 \
+	STORE_PART32X2_2; \
+	ADDQ SI, AX; \
+	VMOVUPS Z4, (AX); \
+	VMOVUPS Z5, K1, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z6, (AX); \
+	VMOVUPS Z7, K1, 64(AX)
+
+#define STORE2_4 \
+	STORE2_2; \
+	ADDQ SI, AX; \
+	VMOVUPS Z4, (AX); \
+	VMOVUPS Z5, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z6, (AX); \
+	VMOVUPS Z7, 64(AX)
+
+#define ZERO2_5 \
+	ZERO2_3; \
+	VXORPS Z6, Z6, Z6; \
+	VXORPS Z7, Z7, Z7; \
+	VXORPS Z8, Z8, Z8; \
+	VXORPS Z9, Z9, Z9
+
+#define STEP32X2_5 \
+	STEP32X2_4; \
+	VBROADCASTSS (AX)(R8*4), Z30; \
+	BYTE $0x62; \
+	BYTE $0x12; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xc4; \
+	BYTE $0x62; \
+	BYTE $0x12; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xcd
+
+#define ADD_C32X2_5 \
+	ADD_C32X2_4; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z8, Z8; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z9, Z9
+
+#define ADD_BIAS32X2_5 \
+	ADD_BIAS32X2_3; \
+	VADDPS Z28, Z6, Z6; \
+	VADDPS Z29, Z7, Z7; \
+	VADDPS Z28, Z8, Z8; \
+	VADDPS Z29, Z9, Z9
+
+#define RELU32X2_5 \
+	RELU32X2_3; \
+	VMAXPS Z6, Z28, Z6; \
+	VMAXPS Z7, Z28, Z7; \
+	VMAXPS Z8, Z28, Z8; \
+	VMAXPS Z9, Z28, Z9
+
+#define PREFETCH_C2_6 \
+	PREFETCH_C2_4; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX)
+
+#define STEP32X2_6 \
+	STEP32X2_5; \
+	VBROADCASTSS (AX)(R10*1), Z31; \
+	BYTE $0x62; \
+	BYTE $0x12; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xd4; \
+	BYTE $0x62; \
+	BYTE $0x12; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xdd
+
+#define ADD_C32X2_6 \
+	ADD_C32X2_5; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z10, Z10; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z11, Z11
+
+#define STORE_PART32X2_6 \
+	STORE_PART32X2_4; \
+	ADDQ SI, AX; \
+	VMOVUPS Z8, (AX); \
+	VMOVUPS Z9, K1, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z10, (AX); \
+	VMOVUPS Z11, K1, 64(AX)
+
+#define STORE2_6 \
+	STORE2_4; \
+	ADDQ SI, AX; \
+	VMOVUPS Z8, (AX); \
+	VMOVUPS Z9, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z10, (AX); \
+	VMOVUPS Z11, 64(AX)
+
+#define ZERO2_7 \
+	ZERO2_5; \
+	VXORPS Z10, Z10, Z10; \
+	VXORPS Z11, Z11, Z11; \
+	VXORPS Z12, Z12, Z12; \
+	VXORPS Z13, Z13, Z13
+
+#define STEP32X2_7 \
+	STEP32X2_6; \
+	VBROADCASTSS (AX)(R9*2), Z30; \
+	BYTE $0x62; \
+	BYTE $0x12; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xe4; \
+	BYTE $0x62; \
+	BYTE $0x12; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xed
+
+#define ADD_C32X2_7 \
+	ADD_C32X2_6; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z12, Z12; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z13, Z13
+
+#define ADD_BIAS32X2_7 \
+	ADD_BIAS32X2_5; \
+	VADDPS Z28, Z10, Z10; \
+	VADDPS Z29, Z11, Z11; \
+	VADDPS Z28, Z12, Z12; \
+	VADDPS Z29, Z13, Z13
+
+#define RELU32X2_7 \
+	RELU32X2_5; \
+	VMAXPS Z10, Z28, Z10; \
+	VMAXPS Z11, Z28, Z11; \
+	VMAXPS Z12, Z28, Z12; \
+	VMAXPS Z13, Z28, Z13
+
+#define PREFETCH_C2_8 \
+	PREFETCH_C2_6; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX)
+
+#define STEP32X2_8 \
+	STEP32X2_7; \
+	VBROADCASTSS (AX)(R11*1), Z31; \
+	BYTE $0x62; \
+	BYTE $0x12; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xf4; \
+	BYTE $0x62; \
+	BYTE $0x12; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xfd
+
+#define ADD_C32X2_8 \
+	ADD_C32X2_7; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z14, Z14; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z15, Z15
+
+#define STORE_PART32X2_8 \
+	STORE_PART32X2_6; \
+	ADDQ SI, AX; \
+	VMOVUPS Z12, (AX); \
+	VMOVUPS Z13, K1, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z14, (AX); \
+	VMOVUPS Z15, K1, 64(AX)
+
+#define STORE2_8 \
+	STORE2_6; \
+	ADDQ SI, AX; \
+	VMOVUPS Z12, (AX); \
+	VMOVUPS Z13, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z14, (AX); \
+	VMOVUPS Z15, 64(AX)
+
+#define ZERO2_9 \
+	ZERO2_7; \
+	VXORPS Z14, Z14, Z14; \
+	VXORPS Z15, Z15, Z15; \
+	VXORPS Z16, Z16, Z16; \
+	VXORPS Z17, Z17, Z17
+
+#define STEP32X2_9 \
+	STEP32X2_8; \
+	VBROADCASTSS (AX)(R8*8), Z30; \
+	BYTE $0x62; \
+	BYTE $0x82; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xc4; \
+	BYTE $0x62; \
+	BYTE $0x82; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xcd
+
+#define ADD_C32X2_9 \
+	ADD_C32X2_8; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z16, Z16; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z17, Z17
+
+#define ADD_BIAS32X2_9 \
+	ADD_BIAS32X2_7; \
+	VADDPS Z28, Z14, Z14; \
+	VADDPS Z29, Z15, Z15; \
+	VADDPS Z28, Z16, Z16; \
+	VADDPS Z29, Z17, Z17
+
+#define RELU32X2_9 \
+	RELU32X2_7; \
+	VMAXPS Z14, Z28, Z14; \
+	VMAXPS Z15, Z28, Z15; \
+	VMAXPS Z16, Z28, Z16; \
+	VMAXPS Z17, Z28, Z17
+
+#define PREFETCH_C2_10 \
+	PREFETCH_C2_8; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX)
+
+#define STEP32X2_10 \
+	STEP32X2_9; \
+	VBROADCASTSS (AX)(R12*1), Z31; \
+	BYTE $0x62; \
+	BYTE $0x82; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xd4; \
+	BYTE $0x62; \
+	BYTE $0x82; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xdd
+
+#define ADD_C32X2_10 \
+	ADD_C32X2_9; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z18, Z18; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z19, Z19
+
+#define STORE_PART32X2_10 \
+	STORE_PART32X2_8; \
+	ADDQ SI, AX; \
+	VMOVUPS Z16, (AX); \
+	VMOVUPS Z17, K1, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z18, (AX); \
+	VMOVUPS Z19, K1, 64(AX)
+
+#define STORE2_10 \
+	STORE2_8; \
+	ADDQ SI, AX; \
+	VMOVUPS Z16, (AX); \
+	VMOVUPS Z17, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z18, (AX); \
+	VMOVUPS Z19, 64(AX)
+
+#define ZERO2_11 \
+	ZERO2_9; \
+	VXORPS Z18, Z18, Z18; \
+	VXORPS Z19, Z19, Z19; \
+	VXORPS Z20, Z20, Z20; \
+	VXORPS Z21, Z21, Z21
+
+#define STEP32X2_11 \
+	STEP32X2_10; \
+	VBROADCASTSS (AX)(R10*2), Z30; \
+	BYTE $0x62; \
+	BYTE $0x82; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xe4; \
+	BYTE $0x62; \
+	BYTE $0x82; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xed
+
+#define ADD_C32X2_11 \
+	ADD_C32X2_10; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z20, Z20; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z21, Z21
+
+#define ADD_BIAS32X2_11 \
+	ADD_BIAS32X2_9; \
+	VADDPS Z28, Z18, Z18; \
+	VADDPS Z29, Z19, Z19; \
+	VADDPS Z28, Z20, Z20; \
+	VADDPS Z29, Z21, Z21
+
+#define RELU32X2_11 \
+	RELU32X2_9; \
+	VMAXPS Z18, Z28, Z18; \
+	VMAXPS Z19, Z28, Z19; \
+	VMAXPS Z20, Z28, Z20; \
+	VMAXPS Z21, Z28, Z21
+
+#define PREFETCH_C2_12 \
+	PREFETCH_C2_10; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX)
+
+#define STEP32X2_12 \
+	STEP32X2_11; \
+	VBROADCASTSS (AX)(R13*1), Z31; \
+	BYTE $0x62; \
+	BYTE $0x82; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xf4; \
+	BYTE $0x62; \
+	BYTE $0x82; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xfd
+
+#define ADD_C32X2_12 \
+	ADD_C32X2_11; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z22, Z22; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z23, Z23
+
+#define STORE_PART32X2_12 \
+	STORE_PART32X2_10; \
+	ADDQ SI, AX; \
+	VMOVUPS Z20, (AX); \
+	VMOVUPS Z21, K1, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z22, (AX); \
+	VMOVUPS Z23, K1, 64(AX)
+
+#define STORE2_12 \
+	STORE2_10; \
+	ADDQ SI, AX; \
+	VMOVUPS Z20, (AX); \
+	VMOVUPS Z21, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Z22, (AX); \
+	VMOVUPS Z23, 64(AX)
+
+#define ZERO2_13 \
+	ZERO2_11; \
+	VXORPS Z22, Z22, Z22; \
+	VXORPS Z23, Z23, Z23; \
+	VXORPS Z24, Z24, Z24; \
+	VXORPS Z25, Z25, Z25
+
+#define STEP32X2_13 \
+	STEP32X2_12; \
+	VBROADCASTSS (AX)(R9*4), Z30; \
+	BYTE $0x62; \
+	BYTE $0x02; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xc4; \
+	BYTE $0x62; \
+	BYTE $0x02; \
+	BYTE $0x0e; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xcd
+
+#define ADD_C32X2_13 \
+	ADD_C32X2_12; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Z24, Z24; \
+	VMOVUPS.Z 64(BX), K1, Z28; \
+	VADDPS Z28, Z25, Z25
+
+#define ADD_BIAS32X2_13 \
+	ADD_BIAS32X2_11; \
+	VADDPS Z28, Z22, Z22; \
+	VADDPS Z29, Z23, Z23; \
+	VADDPS Z28, Z24, Z24; \
+	VADDPS Z29, Z25, Z25
+
+#define RELU32X2_13 \
+	RELU32X2_11; \
+	VMAXPS Z22, Z28, Z22; \
+	VMAXPS Z23, Z28, Z23; \
+	VMAXPS Z24, Z28, Z24; \
+	VMAXPS Z25, Z28, Z25
+
+#define MULTIPLY32X2_14 \
+	LOAD_B32X2; \
+	STEP32X2_13; \
+	VBROADCASTSS (AX)(R15*1), Z31; \
+	BYTE $0x62; \
+	BYTE $0x02; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xd4; \
+	BYTE $0x62; \
+	BYTE $0x02; \
+	BYTE $0x06; \
+	BYTE $0x40; \
+	BYTE $0x52; \
+	BYTE $0xdd; \
+	NEXT_STEP
+
 // func pairs1x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs1x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
 	VXORPS     Z0, Z0, Z0
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
+	START_PREFETCH
 	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
+	START_TILE
 	MOVQ       24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z1
-	VBROADCASTSS (AX), Z2
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x6e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_1
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z1
-	VBROADCASTSS (AX), Z2
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x6e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z1
-	VADDPS       Z1, Z0, Z0
+	VMOVUPS   (BX), Z14
+	STEP32X1_1
+	NEXT_STEP
+	DECQ      CX
+	JNZ       first
+	NEXT_OUTER
+	JNZ       outer
+	END_TILE32X1
+	TESTQ     $0x00000001, DX
+	JZ        noAdd
+	MOVQ      AX, BX
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z0, Z0
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z1
-	VADDPS    Z1, Z0, Z0
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	VADDPS Z14, Z0, Z0
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z1, Z1, Z1
-	VMAXPS Z0, Z1, Z0
+	VXORPS Z14, Z14, Z14
+	VMAXPS Z0, Z14, Z0
 
 noRelu:
 	CMPQ    CX, $0x10
@@ -117,148 +1177,65 @@ whole:
 	VMOVUPS Z0, (AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs2x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs2x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
+	START_PREFETCH
 	PREFETCHT0 (AX)
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
+	START_TILE
 	MOVQ       24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z2
-	VBROADCASTSS (AX), Z3
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x66
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	VBROADCASTSS (AX)(R8*1), Z4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x5e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xca
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_2
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z2
-	VBROADCASTSS (AX), Z3
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x66
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	VBROADCASTSS (AX)(R8*1), Z4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x5e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xca
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z2
-	VADDPS       Z2, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z2
-	VADDPS       Z2, Z1, Z1
+	VMOVUPS (BX), Z14
+	STEP32X1_2
+	NEXT_STEP
+	DECQ    CX
+	JNZ     first
+	NEXT_OUTER
+	JNZ     outer
+	END_TILE32X1
+	TESTQ   $0x00000001, DX
+	JZ      noAdd
+	MOVQ    AX, BX
+	ADD_C32X1_2
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z2
-	VADDPS    Z2, Z0, Z0
-	VADDPS    Z2, Z1, Z1
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	VADDPS Z14, Z0, Z0
+	VADDPS Z14, Z1, Z1
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z2, Z2, Z2
-	VMAXPS Z0, Z2, Z0
-	VMAXPS Z1, Z2, Z1
+	VXORPS Z14, Z14, Z14
+	VMAXPS Z0, Z14, Z0
+	VMAXPS Z1, Z14, Z1
 
 noRelu:
 	CMPQ    CX, $0x10
@@ -274,4094 +1251,958 @@ whole:
 	VMOVUPS Z1, (AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs3x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs3x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	START_PREFETCH
+	PREFETCH_C1_3
+	START_TILE
+	MOVQ   24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z3
-	VBROADCASTSS (AX), Z4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x5e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc3
-	VBROADCASTSS (AX)(R8*1), Z5
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x56
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R8*2), Z4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x5e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_3
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z3
-	VBROADCASTSS (AX), Z4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x5e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc3
-	VBROADCASTSS (AX)(R8*1), Z5
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x56
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R8*2), Z4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x5e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z3
-	VADDPS       Z3, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z3
-	VADDPS       Z3, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z3
-	VADDPS       Z3, Z2, Z2
+	VMOVUPS   (BX), Z14
+	STEP32X1_3
+	NEXT_STEP
+	DECQ      CX
+	JNZ       first
+	NEXT_OUTER
+	JNZ       outer
+	END_TILE32X1
+	TESTQ     $0x00000001, DX
+	JZ        noAdd
+	MOVQ      AX, BX
+	ADD_C32X1_2
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z2, Z2
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z3
-	VADDPS    Z3, Z0, Z0
-	VADDPS    Z3, Z1, Z1
-	VADDPS    Z3, Z2, Z2
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	VADDPS Z14, Z0, Z0
+	VADDPS Z14, Z1, Z1
+	VADDPS Z14, Z2, Z2
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z3, Z3, Z3
-	VMAXPS Z0, Z3, Z0
-	VMAXPS Z1, Z3, Z1
-	VMAXPS Z2, Z3, Z2
+	VXORPS Z14, Z14, Z14
+	VMAXPS Z0, Z14, Z0
+	VMAXPS Z1, Z14, Z1
+	VMAXPS Z2, Z14, Z2
 
 noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	JMP     stored
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X1_3
+	JMP  stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
+	STORE1_3
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs4x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs4x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
+	START_PREFETCH
+	PREFETCH_C1_3
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
+	START_TILE
 	MOVQ       24(DI), R8
 	LEAQ       (R8)(R8*2), R9
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z4
-	VBROADCASTSS (AX), Z5
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x56
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	VBROADCASTSS (AX)(R8*1), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcc
-	VBROADCASTSS (AX)(R8*2), Z5
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x56
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	VBROADCASTSS (AX)(R9*1), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdc
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_4
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z4
-	VBROADCASTSS (AX), Z5
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x56
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	VBROADCASTSS (AX)(R8*1), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcc
-	VBROADCASTSS (AX)(R8*2), Z5
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x56
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	VBROADCASTSS (AX)(R9*1), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdc
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z4
-	VADDPS       Z4, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z4
-	VADDPS       Z4, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z4
-	VADDPS       Z4, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z4
-	VADDPS       Z4, Z3, Z3
+	VMOVUPS (BX), Z14
+	STEP32X1_4
+	NEXT_STEP
+	DECQ    CX
+	JNZ     first
+	NEXT_OUTER
+	JNZ     outer
+	END_TILE32X1
+	TESTQ   $0x00000001, DX
+	JZ      noAdd
+	MOVQ    AX, BX
+	ADD_C32X1_4
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z4
-	VADDPS    Z4, Z0, Z0
-	VADDPS    Z4, Z1, Z1
-	VADDPS    Z4, Z2, Z2
-	VADDPS    Z4, Z3, Z3
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	VADDPS Z14, Z0, Z0
+	VADDPS Z14, Z1, Z1
+	VADDPS Z14, Z2, Z2
+	VADDPS Z14, Z3, Z3
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z4, Z4, Z4
-	VMAXPS Z0, Z4, Z0
-	VMAXPS Z1, Z4, Z1
-	VMAXPS Z2, Z4, Z2
-	VMAXPS Z3, Z4, Z3
+	VXORPS Z14, Z14, Z14
+	VMAXPS Z0, Z14, Z0
+	VMAXPS Z1, Z14, Z1
+	VMAXPS Z2, Z14, Z2
+	VMAXPS Z3, Z14, Z3
 
 noRelu:
 	CMPQ    CX, $0x10
 	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
+	STORE_PART32X1_3
 	ADDQ    SI, AX
 	VMOVUPS Z3, K1, (AX)
 	JMP     stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
+	STORE1_3
 	ADDQ    SI, AX
 	VMOVUPS Z3, (AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs5x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs5x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
+	ZERO1_5
+	START_PREFETCH
+	PREFETCH_C1_5
+	START_TILE
+	MOVQ 24(DI), R8
+	LEAQ (R8)(R8*2), R9
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z5
-	VBROADCASTSS (AX), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_5
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z5
-	VBROADCASTSS (AX), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z5
-	VADDPS       Z5, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z5
-	VADDPS       Z5, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z5
-	VADDPS       Z5, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z5
-	VADDPS       Z5, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z5
-	VADDPS       Z5, Z4, Z4
+	VMOVUPS   (BX), Z14
+	STEP32X1_5
+	NEXT_STEP
+	DECQ      CX
+	JNZ       first
+	NEXT_OUTER
+	JNZ       outer
+	END_TILE32X1
+	TESTQ     $0x00000001, DX
+	JZ        noAdd
+	MOVQ      AX, BX
+	ADD_C32X1_4
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z4, Z4
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z5
-	VADDPS    Z5, Z0, Z0
-	VADDPS    Z5, Z1, Z1
-	VADDPS    Z5, Z2, Z2
-	VADDPS    Z5, Z3, Z3
-	VADDPS    Z5, Z4, Z4
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_5
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z5, Z5, Z5
-	VMAXPS Z0, Z5, Z0
-	VMAXPS Z1, Z5, Z1
-	VMAXPS Z2, Z5, Z2
-	VMAXPS Z3, Z5, Z3
-	VMAXPS Z4, Z5, Z4
+	VXORPS Z14, Z14, Z14
+	RELU32X1_5
 
 noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, K1, (AX)
-	JMP     stored
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X1_5
+	JMP  stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
+	STORE1_5
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs6x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs6x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
+	ZERO1_5
 	VXORPS     Z5, Z5, Z5
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
+	START_PREFETCH
+	PREFETCH_C1_5
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
+	START_TILE
+	ROW_OFFSETS_3
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z6
-	VBROADCASTSS (AX), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc6
-	VBROADCASTSS (AX)(R8*1), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xce
-	VBROADCASTSS (AX)(R8*2), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd6
-	VBROADCASTSS (AX)(R9*1), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xde
-	VBROADCASTSS (AX)(R8*4), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe6
-	VBROADCASTSS (AX)(R10*1), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xee
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_6
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z6
-	VBROADCASTSS (AX), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc6
-	VBROADCASTSS (AX)(R8*1), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xce
-	VBROADCASTSS (AX)(R8*2), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd6
-	VBROADCASTSS (AX)(R9*1), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xde
-	VBROADCASTSS (AX)(R8*4), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe6
-	VBROADCASTSS (AX)(R10*1), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xee
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z6
-	VADDPS       Z6, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z6
-	VADDPS       Z6, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z6
-	VADDPS       Z6, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z6
-	VADDPS       Z6, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z6
-	VADDPS       Z6, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z6
-	VADDPS       Z6, Z5, Z5
+	VMOVUPS (BX), Z14
+	STEP32X1_6
+	NEXT_STEP
+	DECQ    CX
+	JNZ     first
+	NEXT_OUTER
+	JNZ     outer
+	END_TILE32X1
+	TESTQ   $0x00000001, DX
+	JZ      noAdd
+	MOVQ    AX, BX
+	ADD_C32X1_6
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z6
-	VADDPS    Z6, Z0, Z0
-	VADDPS    Z6, Z1, Z1
-	VADDPS    Z6, Z2, Z2
-	VADDPS    Z6, Z3, Z3
-	VADDPS    Z6, Z4, Z4
-	VADDPS    Z6, Z5, Z5
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_5
+	VADDPS Z14, Z5, Z5
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z6, Z6, Z6
-	VMAXPS Z0, Z6, Z0
-	VMAXPS Z1, Z6, Z1
-	VMAXPS Z2, Z6, Z2
-	VMAXPS Z3, Z6, Z3
-	VMAXPS Z4, Z6, Z4
-	VMAXPS Z5, Z6, Z5
+	VXORPS Z14, Z14, Z14
+	RELU32X1_5
+	VMAXPS Z5, Z14, Z5
 
 noRelu:
 	CMPQ    CX, $0x10
 	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, K1, (AX)
+	STORE_PART32X1_5
 	ADDQ    SI, AX
 	VMOVUPS Z5, K1, (AX)
 	JMP     stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
+	STORE1_5
 	ADDQ    SI, AX
 	VMOVUPS Z5, (AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs7x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs7x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
+	ZERO1_5
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	START_PREFETCH
+	PREFETCH_C1_7
+	START_TILE
+	ROW_OFFSETS_3
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z7
-	VBROADCASTSS (AX), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc7
-	VBROADCASTSS (AX)(R8*1), Z9
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R8*2), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd7
-	VBROADCASTSS (AX)(R9*1), Z9
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R8*4), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe7
-	VBROADCASTSS (AX)(R10*1), Z9
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xef
-	VBROADCASTSS (AX)(R9*2), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf7
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_7
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z7
-	VBROADCASTSS (AX), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc7
-	VBROADCASTSS (AX)(R8*1), Z9
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R8*2), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd7
-	VBROADCASTSS (AX)(R9*1), Z9
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R8*4), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe7
-	VBROADCASTSS (AX)(R10*1), Z9
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xef
-	VBROADCASTSS (AX)(R9*2), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf7
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z7
-	VADDPS       Z7, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z7
-	VADDPS       Z7, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z7
-	VADDPS       Z7, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z7
-	VADDPS       Z7, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z7
-	VADDPS       Z7, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z7
-	VADDPS       Z7, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z7
-	VADDPS       Z7, Z6, Z6
+	VMOVUPS   (BX), Z14
+	STEP32X1_7
+	NEXT_STEP
+	DECQ      CX
+	JNZ       first
+	NEXT_OUTER
+	JNZ       outer
+	END_TILE32X1
+	TESTQ     $0x00000001, DX
+	JZ        noAdd
+	MOVQ      AX, BX
+	ADD_C32X1_6
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z6, Z6
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z7
-	VADDPS    Z7, Z0, Z0
-	VADDPS    Z7, Z1, Z1
-	VADDPS    Z7, Z2, Z2
-	VADDPS    Z7, Z3, Z3
-	VADDPS    Z7, Z4, Z4
-	VADDPS    Z7, Z5, Z5
-	VADDPS    Z7, Z6, Z6
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_5
+	VADDPS Z14, Z5, Z5
+	VADDPS Z14, Z6, Z6
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z7, Z7, Z7
-	VMAXPS Z0, Z7, Z0
-	VMAXPS Z1, Z7, Z1
-	VMAXPS Z2, Z7, Z2
-	VMAXPS Z3, Z7, Z3
-	VMAXPS Z4, Z7, Z4
-	VMAXPS Z5, Z7, Z5
-	VMAXPS Z6, Z7, Z6
+	VXORPS Z14, Z14, Z14
+	RELU32X1_5
+	VMAXPS Z5, Z14, Z5
+	VMAXPS Z6, Z14, Z6
 
 noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, K1, (AX)
-	JMP     stored
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X1_7
+	JMP  stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
+	STORE1_7
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs8x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs8x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
+	ZERO1_5
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
+	START_PREFETCH
+	PREFETCH_C1_7
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
+	START_TILE
+	ROW_OFFSETS_4
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z8
-	VBROADCASTSS (AX), Z9
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc0
-	VBROADCASTSS (AX)(R8*1), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc8
-	VBROADCASTSS (AX)(R8*2), Z9
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd0
-	VBROADCASTSS (AX)(R9*1), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd8
-	VBROADCASTSS (AX)(R8*4), Z9
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe0
-	VBROADCASTSS (AX)(R10*1), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe8
-	VBROADCASTSS (AX)(R9*2), Z9
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf0
-	VBROADCASTSS (AX)(R11*1), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf8
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_8
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z8
-	VBROADCASTSS (AX), Z9
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc0
-	VBROADCASTSS (AX)(R8*1), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc8
-	VBROADCASTSS (AX)(R8*2), Z9
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd0
-	VBROADCASTSS (AX)(R9*1), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd8
-	VBROADCASTSS (AX)(R8*4), Z9
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe0
-	VBROADCASTSS (AX)(R10*1), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe8
-	VBROADCASTSS (AX)(R9*2), Z9
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf0
-	VBROADCASTSS (AX)(R11*1), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf8
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z8
-	VADDPS       Z8, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z8
-	VADDPS       Z8, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z8
-	VADDPS       Z8, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z8
-	VADDPS       Z8, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z8
-	VADDPS       Z8, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z8
-	VADDPS       Z8, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z8
-	VADDPS       Z8, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z8
-	VADDPS       Z8, Z7, Z7
+	VMOVUPS (BX), Z14
+	STEP32X1_8
+	NEXT_STEP
+	DECQ    CX
+	JNZ     first
+	NEXT_OUTER
+	JNZ     outer
+	END_TILE32X1
+	TESTQ   $0x00000001, DX
+	JZ      noAdd
+	MOVQ    AX, BX
+	ADD_C32X1_8
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z8
-	VADDPS    Z8, Z0, Z0
-	VADDPS    Z8, Z1, Z1
-	VADDPS    Z8, Z2, Z2
-	VADDPS    Z8, Z3, Z3
-	VADDPS    Z8, Z4, Z4
-	VADDPS    Z8, Z5, Z5
-	VADDPS    Z8, Z6, Z6
-	VADDPS    Z8, Z7, Z7
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_5
+	VADDPS Z14, Z5, Z5
+	VADDPS Z14, Z6, Z6
+	VADDPS Z14, Z7, Z7
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z8, Z8, Z8
-	VMAXPS Z0, Z8, Z0
-	VMAXPS Z1, Z8, Z1
-	VMAXPS Z2, Z8, Z2
-	VMAXPS Z3, Z8, Z3
-	VMAXPS Z4, Z8, Z4
-	VMAXPS Z5, Z8, Z5
-	VMAXPS Z6, Z8, Z6
-	VMAXPS Z7, Z8, Z7
+	VXORPS Z14, Z14, Z14
+	RELU32X1_5
+	VMAXPS Z5, Z14, Z5
+	VMAXPS Z6, Z14, Z6
+	VMAXPS Z7, Z14, Z7
 
 noRelu:
 	CMPQ    CX, $0x10
 	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, K1, (AX)
+	STORE_PART32X1_7
 	ADDQ    SI, AX
 	VMOVUPS Z7, K1, (AX)
 	JMP     stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
+	STORE1_7
 	ADDQ    SI, AX
 	VMOVUPS Z7, (AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs9x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs9x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
+	ZERO1_9
+	START_PREFETCH
+	PREFETCH_C1_9
+	START_TILE
+	ROW_OFFSETS_4
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z9
-	VBROADCASTSS (AX), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc1
-	VBROADCASTSS (AX)(R8*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R8*2), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd1
-	VBROADCASTSS (AX)(R9*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R8*4), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe1
-	VBROADCASTSS (AX)(R10*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R9*2), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf1
-	VBROADCASTSS (AX)(R11*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf9
-	VBROADCASTSS (AX)(R8*8), Z10
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_9
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z9
-	VBROADCASTSS (AX), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc1
-	VBROADCASTSS (AX)(R8*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R8*2), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd1
-	VBROADCASTSS (AX)(R9*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R8*4), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe1
-	VBROADCASTSS (AX)(R10*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R9*2), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf1
-	VBROADCASTSS (AX)(R11*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf9
-	VBROADCASTSS (AX)(R8*8), Z10
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z9
-	VADDPS       Z9, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z9
-	VADDPS       Z9, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z9
-	VADDPS       Z9, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z9
-	VADDPS       Z9, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z9
-	VADDPS       Z9, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z9
-	VADDPS       Z9, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z9
-	VADDPS       Z9, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z9
-	VADDPS       Z9, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z9
-	VADDPS       Z9, Z8, Z8
+	VMOVUPS   (BX), Z14
+	STEP32X1_9
+	NEXT_STEP
+	DECQ      CX
+	JNZ       first
+	NEXT_OUTER
+	JNZ       outer
+	END_TILE32X1
+	TESTQ     $0x00000001, DX
+	JZ        noAdd
+	MOVQ      AX, BX
+	ADD_C32X1_8
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z8, Z8
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z9
-	VADDPS    Z9, Z0, Z0
-	VADDPS    Z9, Z1, Z1
-	VADDPS    Z9, Z2, Z2
-	VADDPS    Z9, Z3, Z3
-	VADDPS    Z9, Z4, Z4
-	VADDPS    Z9, Z5, Z5
-	VADDPS    Z9, Z6, Z6
-	VADDPS    Z9, Z7, Z7
-	VADDPS    Z9, Z8, Z8
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_9
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z9, Z9, Z9
-	VMAXPS Z0, Z9, Z0
-	VMAXPS Z1, Z9, Z1
-	VMAXPS Z2, Z9, Z2
-	VMAXPS Z3, Z9, Z3
-	VMAXPS Z4, Z9, Z4
-	VMAXPS Z5, Z9, Z5
-	VMAXPS Z6, Z9, Z6
-	VMAXPS Z7, Z9, Z7
-	VMAXPS Z8, Z9, Z8
+	VXORPS Z14, Z14, Z14
+	RELU32X1_9
 
 noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, K1, (AX)
-	JMP     stored
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X1_9
+	JMP  stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
+	STORE1_9
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs10x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs10x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
+	ZERO1_9
 	VXORPS     Z9, Z9, Z9
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
+	START_PREFETCH
+	PREFETCH_C1_9
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-	LEAQ       (R8)(R8*8), R12
+	START_TILE
+	ROW_OFFSETS_5
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z10
-	VBROADCASTSS (AX), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	VBROADCASTSS (AX)(R8*1), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xca
-	VBROADCASTSS (AX)(R8*2), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd2
-	VBROADCASTSS (AX)(R9*1), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xda
-	VBROADCASTSS (AX)(R8*4), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe2
-	VBROADCASTSS (AX)(R10*1), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xea
-	VBROADCASTSS (AX)(R9*2), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf2
-	VBROADCASTSS (AX)(R11*1), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfa
-	VBROADCASTSS (AX)(R8*8), Z11
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	VBROADCASTSS (AX)(R12*1), Z12
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xca
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_10
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z10
-	VBROADCASTSS (AX), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	VBROADCASTSS (AX)(R8*1), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xca
-	VBROADCASTSS (AX)(R8*2), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd2
-	VBROADCASTSS (AX)(R9*1), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xda
-	VBROADCASTSS (AX)(R8*4), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe2
-	VBROADCASTSS (AX)(R10*1), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xea
-	VBROADCASTSS (AX)(R9*2), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf2
-	VBROADCASTSS (AX)(R11*1), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfa
-	VBROADCASTSS (AX)(R8*8), Z11
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	VBROADCASTSS (AX)(R12*1), Z12
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xca
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z10
-	VADDPS       Z10, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z10
-	VADDPS       Z10, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z10
-	VADDPS       Z10, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z10
-	VADDPS       Z10, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z10
-	VADDPS       Z10, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z10
-	VADDPS       Z10, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z10
-	VADDPS       Z10, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z10
-	VADDPS       Z10, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z10
-	VADDPS       Z10, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z10
-	VADDPS       Z10, Z9, Z9
+	VMOVUPS (BX), Z14
+	STEP32X1_10
+	NEXT_STEP
+	DECQ    CX
+	JNZ     first
+	NEXT_OUTER
+	JNZ     outer
+	END_TILE32X1
+	TESTQ   $0x00000001, DX
+	JZ      noAdd
+	MOVQ    AX, BX
+	ADD_C32X1_10
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z10
-	VADDPS    Z10, Z0, Z0
-	VADDPS    Z10, Z1, Z1
-	VADDPS    Z10, Z2, Z2
-	VADDPS    Z10, Z3, Z3
-	VADDPS    Z10, Z4, Z4
-	VADDPS    Z10, Z5, Z5
-	VADDPS    Z10, Z6, Z6
-	VADDPS    Z10, Z7, Z7
-	VADDPS    Z10, Z8, Z8
-	VADDPS    Z10, Z9, Z9
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_9
+	VADDPS Z14, Z9, Z9
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z10, Z10, Z10
-	VMAXPS Z0, Z10, Z0
-	VMAXPS Z1, Z10, Z1
-	VMAXPS Z2, Z10, Z2
-	VMAXPS Z3, Z10, Z3
-	VMAXPS Z4, Z10, Z4
-	VMAXPS Z5, Z10, Z5
-	VMAXPS Z6, Z10, Z6
-	VMAXPS Z7, Z10, Z7
-	VMAXPS Z8, Z10, Z8
-	VMAXPS Z9, Z10, Z9
+	VXORPS Z14, Z14, Z14
+	RELU32X1_9
+	VMAXPS Z9, Z14, Z9
 
 noRelu:
 	CMPQ    CX, $0x10
 	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, K1, (AX)
+	STORE_PART32X1_9
 	ADDQ    SI, AX
 	VMOVUPS Z9, K1, (AX)
 	JMP     stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
+	STORE1_9
 	ADDQ    SI, AX
 	VMOVUPS Z9, (AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs11x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs11x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-	LEAQ       (R8)(R8*8), R12
+	ZERO1_9
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	START_PREFETCH
+	PREFETCH_C1_11
+	START_TILE
+	ROW_OFFSETS_5
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z11
-	VBROADCASTSS (AX), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc3
-	VBROADCASTSS (AX)(R8*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R8*2), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd3
-	VBROADCASTSS (AX)(R9*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R8*4), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe3
-	VBROADCASTSS (AX)(R10*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R9*2), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf3
-	VBROADCASTSS (AX)(R11*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*8), Z12
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc3
-	VBROADCASTSS (AX)(R12*1), Z13
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R10*2), Z12
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_11
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z11
-	VBROADCASTSS (AX), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc3
-	VBROADCASTSS (AX)(R8*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R8*2), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd3
-	VBROADCASTSS (AX)(R9*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R8*4), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe3
-	VBROADCASTSS (AX)(R10*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R9*2), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf3
-	VBROADCASTSS (AX)(R11*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*8), Z12
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc3
-	VBROADCASTSS (AX)(R12*1), Z13
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R10*2), Z12
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z11
-	VADDPS       Z11, Z10, Z10
+	VMOVUPS   (BX), Z14
+	STEP32X1_11
+	NEXT_STEP
+	DECQ      CX
+	JNZ       first
+	NEXT_OUTER
+	JNZ       outer
+	END_TILE32X1
+	TESTQ     $0x00000001, DX
+	JZ        noAdd
+	MOVQ      AX, BX
+	ADD_C32X1_10
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z10, Z10
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z11
-	VADDPS    Z11, Z0, Z0
-	VADDPS    Z11, Z1, Z1
-	VADDPS    Z11, Z2, Z2
-	VADDPS    Z11, Z3, Z3
-	VADDPS    Z11, Z4, Z4
-	VADDPS    Z11, Z5, Z5
-	VADDPS    Z11, Z6, Z6
-	VADDPS    Z11, Z7, Z7
-	VADDPS    Z11, Z8, Z8
-	VADDPS    Z11, Z9, Z9
-	VADDPS    Z11, Z10, Z10
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_9
+	VADDPS Z14, Z9, Z9
+	VADDPS Z14, Z10, Z10
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z11, Z11, Z11
-	VMAXPS Z0, Z11, Z0
-	VMAXPS Z1, Z11, Z1
-	VMAXPS Z2, Z11, Z2
-	VMAXPS Z3, Z11, Z3
-	VMAXPS Z4, Z11, Z4
-	VMAXPS Z5, Z11, Z5
-	VMAXPS Z6, Z11, Z6
-	VMAXPS Z7, Z11, Z7
-	VMAXPS Z8, Z11, Z8
-	VMAXPS Z9, Z11, Z9
-	VMAXPS Z10, Z11, Z10
+	VXORPS Z14, Z14, Z14
+	RELU32X1_9
+	VMAXPS Z9, Z14, Z9
+	VMAXPS Z10, Z14, Z10
 
 noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z9, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, K1, (AX)
-	JMP     stored
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X1_11
+	JMP  stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z9, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
+	STORE1_11
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs12x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs12x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
+	ZERO1_9
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
+	START_PREFETCH
+	PREFETCH_C1_11
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-	LEAQ       (R8)(R8*8), R12
-	LEAQ       (R9)(R8*8), R13
+	START_TILE
+	ROW_OFFSETS_6
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z12
-	VBROADCASTSS (AX), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	VBROADCASTSS (AX)(R8*1), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcc
-	VBROADCASTSS (AX)(R8*2), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	VBROADCASTSS (AX)(R9*1), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdc
-	VBROADCASTSS (AX)(R8*4), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe4
-	VBROADCASTSS (AX)(R10*1), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xec
-	VBROADCASTSS (AX)(R9*2), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf4
-	VBROADCASTSS (AX)(R11*1), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfc
-	VBROADCASTSS (AX)(R8*8), Z13
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	VBROADCASTSS (AX)(R12*1), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcc
-	VBROADCASTSS (AX)(R10*2), Z13
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	VBROADCASTSS (AX)(R13*1), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdc
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_12
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z12
-	VBROADCASTSS (AX), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	VBROADCASTSS (AX)(R8*1), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcc
-	VBROADCASTSS (AX)(R8*2), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	VBROADCASTSS (AX)(R9*1), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdc
-	VBROADCASTSS (AX)(R8*4), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe4
-	VBROADCASTSS (AX)(R10*1), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xec
-	VBROADCASTSS (AX)(R9*2), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf4
-	VBROADCASTSS (AX)(R11*1), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfc
-	VBROADCASTSS (AX)(R8*8), Z13
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	VBROADCASTSS (AX)(R12*1), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcc
-	VBROADCASTSS (AX)(R10*2), Z13
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	VBROADCASTSS (AX)(R13*1), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdc
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z10, Z10
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z12
-	VADDPS       Z12, Z11, Z11
+	VMOVUPS (BX), Z14
+	STEP32X1_12
+	NEXT_STEP
+	DECQ    CX
+	JNZ     first
+	NEXT_OUTER
+	JNZ     outer
+	END_TILE32X1
+	TESTQ   $0x00000001, DX
+	JZ      noAdd
+	MOVQ    AX, BX
+	ADD_C32X1_12
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z12
-	VADDPS    Z12, Z0, Z0
-	VADDPS    Z12, Z1, Z1
-	VADDPS    Z12, Z2, Z2
-	VADDPS    Z12, Z3, Z3
-	VADDPS    Z12, Z4, Z4
-	VADDPS    Z12, Z5, Z5
-	VADDPS    Z12, Z6, Z6
-	VADDPS    Z12, Z7, Z7
-	VADDPS    Z12, Z8, Z8
-	VADDPS    Z12, Z9, Z9
-	VADDPS    Z12, Z10, Z10
-	VADDPS    Z12, Z11, Z11
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_9
+	VADDPS Z14, Z9, Z9
+	VADDPS Z14, Z10, Z10
+	VADDPS Z14, Z11, Z11
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z12, Z12, Z12
-	VMAXPS Z0, Z12, Z0
-	VMAXPS Z1, Z12, Z1
-	VMAXPS Z2, Z12, Z2
-	VMAXPS Z3, Z12, Z3
-	VMAXPS Z4, Z12, Z4
-	VMAXPS Z5, Z12, Z5
-	VMAXPS Z6, Z12, Z6
-	VMAXPS Z7, Z12, Z7
-	VMAXPS Z8, Z12, Z8
-	VMAXPS Z9, Z12, Z9
-	VMAXPS Z10, Z12, Z10
-	VMAXPS Z11, Z12, Z11
+	VXORPS Z14, Z14, Z14
+	RELU32X1_9
+	VMAXPS Z9, Z14, Z9
+	VMAXPS Z10, Z14, Z10
+	VMAXPS Z11, Z14, Z11
 
 noRelu:
 	CMPQ    CX, $0x10
 	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z9, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, K1, (AX)
+	STORE_PART32X1_11
 	ADDQ    SI, AX
 	VMOVUPS Z11, K1, (AX)
 	JMP     stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z9, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
+	STORE1_11
 	ADDQ    SI, AX
 	VMOVUPS Z11, (AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs13x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs13x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-	LEAQ       (R8)(R8*8), R12
-	LEAQ       (R9)(R8*8), R13
+	ZERO1_13
+	START_PREFETCH
+	PREFETCH_C1_13
+	START_TILE
+	ROW_OFFSETS_6
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z13
-	VBROADCASTSS (AX), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*2), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf5
-	VBROADCASTSS (AX)(R11*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R12*1), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*2), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R13*1), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*4), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Z14
+	STEP32X1_13
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z13
-	VBROADCASTSS (AX), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R8*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*2), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R9*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*4), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe5
-	VBROADCASTSS (AX)(R10*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*2), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf5
-	VBROADCASTSS (AX)(R11*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc5
-	VBROADCASTSS (AX)(R12*1), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*2), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd5
-	VBROADCASTSS (AX)(R13*1), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*4), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z10, Z10
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z11, Z11
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z13
-	VADDPS       Z13, Z12, Z12
+	VMOVUPS   (BX), Z14
+	STEP32X1_13
+	NEXT_STEP
+	DECQ      CX
+	JNZ       first
+	NEXT_OUTER
+	JNZ       outer
+	END_TILE32X1
+	TESTQ     $0x00000001, DX
+	JZ        noAdd
+	MOVQ      AX, BX
+	ADD_C32X1_12
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z12, Z12
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z13
-	VADDPS    Z13, Z0, Z0
-	VADDPS    Z13, Z1, Z1
-	VADDPS    Z13, Z2, Z2
-	VADDPS    Z13, Z3, Z3
-	VADDPS    Z13, Z4, Z4
-	VADDPS    Z13, Z5, Z5
-	VADDPS    Z13, Z6, Z6
-	VADDPS    Z13, Z7, Z7
-	VADDPS    Z13, Z8, Z8
-	VADDPS    Z13, Z9, Z9
-	VADDPS    Z13, Z10, Z10
-	VADDPS    Z13, Z11, Z11
-	VADDPS    Z13, Z12, Z12
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_13
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z13, Z13, Z13
-	VMAXPS Z0, Z13, Z0
-	VMAXPS Z1, Z13, Z1
-	VMAXPS Z2, Z13, Z2
-	VMAXPS Z3, Z13, Z3
-	VMAXPS Z4, Z13, Z4
-	VMAXPS Z5, Z13, Z5
-	VMAXPS Z6, Z13, Z6
-	VMAXPS Z7, Z13, Z7
-	VMAXPS Z8, Z13, Z8
-	VMAXPS Z9, Z13, Z9
-	VMAXPS Z10, Z13, Z10
-	VMAXPS Z11, Z13, Z11
-	VMAXPS Z12, Z13, Z12
+	VXORPS Z14, Z14, Z14
+	RELU32X1_13
 
 noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z9, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z11, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, K1, (AX)
-	JMP     stored
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X1_13
+	JMP  stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z9, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z11, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
+	STORE1_13
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs14x1AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs14x1AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
+	ZERO1_13
 	VXORPS     Z13, Z13, Z13
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
+	START_PREFETCH
+	PREFETCH_C1_13
 	ADDQ       SI, AX
 	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-	LEAQ       (R8)(R8*8), R12
-	LEAQ       (R9)(R8*8), R13
-	LEAQ       (R10)(R8*8), R15
+	START_TILE
+	ROW_OFFSETS_7
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z14
-	VBROADCASTSS (AX), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc6
-	VBROADCASTSS (AX)(R8*1), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xce
-	VBROADCASTSS (AX)(R8*2), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd6
-	VBROADCASTSS (AX)(R9*1), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xde
-	VBROADCASTSS (AX)(R8*4), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe6
-	VBROADCASTSS (AX)(R10*1), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xee
-	VBROADCASTSS (AX)(R9*2), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf6
-	VBROADCASTSS (AX)(R11*1), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfe
-	VBROADCASTSS (AX)(R8*8), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc6
-	VBROADCASTSS (AX)(R12*1), Z16
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xce
-	VBROADCASTSS (AX)(R10*2), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd6
-	VBROADCASTSS (AX)(R13*1), Z16
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xde
-	VBROADCASTSS (AX)(R9*4), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe6
-	VBROADCASTSS (AX)(R15*1), Z16
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xee
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	MULTIPLY32X1_14
 
 second:
-	VMOVUPS      (BX), Z14
-	VBROADCASTSS (AX), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc6
-	VBROADCASTSS (AX)(R8*1), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xce
-	VBROADCASTSS (AX)(R8*2), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd6
-	VBROADCASTSS (AX)(R9*1), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xde
-	VBROADCASTSS (AX)(R8*4), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe6
-	VBROADCASTSS (AX)(R10*1), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xee
-	VBROADCASTSS (AX)(R9*2), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf6
-	VBROADCASTSS (AX)(R11*1), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfe
-	VBROADCASTSS (AX)(R8*8), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc6
-	VBROADCASTSS (AX)(R12*1), Z16
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xce
-	VBROADCASTSS (AX)(R10*2), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd6
-	VBROADCASTSS (AX)(R13*1), Z16
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xde
-	VBROADCASTSS (AX)(R9*4), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe6
-	VBROADCASTSS (AX)(R15*1), Z16
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xee
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z0, Z0
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z1, Z1
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z2, Z2
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z3, Z3
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z4, Z4
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z5, Z5
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z6, Z6
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z7, Z7
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z8, Z8
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z9, Z9
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z10, Z10
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z11, Z11
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z12, Z12
-	ADDQ         SI, BX
-	VMOVUPS.Z    (BX), K1, Z14
-	VADDPS       Z14, Z13, Z13
+	MULTIPLY32X1_14
+	DECQ      CX
+	JNZ       first
+	NEXT_OUTER
+	JNZ       outer
+	END_TILE32X1
+	TESTQ     $0x00000001, DX
+	JZ        noAdd
+	MOVQ      AX, BX
+	ADD_C32X1_12
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z12, Z12
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z14
+	VADDPS    Z14, Z13, Z13
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX), K1, Z14
-	VADDPS    Z14, Z0, Z0
-	VADDPS    Z14, Z1, Z1
-	VADDPS    Z14, Z2, Z2
-	VADDPS    Z14, Z3, Z3
-	VADDPS    Z14, Z4, Z4
-	VADDPS    Z14, Z5, Z5
-	VADDPS    Z14, Z6, Z6
-	VADDPS    Z14, Z7, Z7
-	VADDPS    Z14, Z8, Z8
-	VADDPS    Z14, Z9, Z9
-	VADDPS    Z14, Z10, Z10
-	VADDPS    Z14, Z11, Z11
-	VADDPS    Z14, Z12, Z12
-	VADDPS    Z14, Z13, Z13
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_13
+	VADDPS Z14, Z13, Z13
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
 	VXORPS Z14, Z14, Z14
-	VMAXPS Z0, Z14, Z0
-	VMAXPS Z1, Z14, Z1
-	VMAXPS Z2, Z14, Z2
-	VMAXPS Z3, Z14, Z3
-	VMAXPS Z4, Z14, Z4
-	VMAXPS Z5, Z14, Z5
-	VMAXPS Z6, Z14, Z6
-	VMAXPS Z7, Z14, Z7
-	VMAXPS Z8, Z14, Z8
-	VMAXPS Z9, Z14, Z9
-	VMAXPS Z10, Z14, Z10
-	VMAXPS Z11, Z14, Z11
-	VMAXPS Z12, Z14, Z12
+	RELU32X1_13
 	VMAXPS Z13, Z14, Z13
 
 noRelu:
 	CMPQ    CX, $0x10
 	JGE     whole
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z9, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z11, K1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, K1, (AX)
+	STORE_PART32X1_13
 	ADDQ    SI, AX
 	VMOVUPS Z13, K1, (AX)
 	JMP     stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z5, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z7, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z9, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z11, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
+	STORE1_13
 	ADDQ    SI, AX
 	VMOVUPS Z13, (AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs1x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs1x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
+	START_PREFETCH
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
+	START_TILE
 	MOVQ       24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	VBROADCASTSS (AX), Z4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x5e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x5e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	LOAD_B32X2
+	STEP32X2_1
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z2
-	VMOVUPS      64(BX), Z3
-	VBROADCASTSS (AX), Z4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x5e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x5e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z2
-	VADDPS       Z2, Z1, Z1
+	LOAD_B32X2
+	STEP32X2_1
+	NEXT_STEP
+	DECQ      CX
+	JNZ       first
+	NEXT_OUTER
+	JNZ       outer
+	END_TILE32X2
+	TESTQ     $0x00000001, DX
+	JZ        noAdd
+	MOVQ      AX, BX
+	VADDPS    (BX), Z0, Z0
+	VMOVUPS.Z 64(BX), K1, Z28
+	VADDPS    Z28, Z1, Z1
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	VADDPS    Z2, Z0, Z0
-	VADDPS    Z3, Z1, Z1
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	VADDPS Z28, Z0, Z0
+	VADDPS Z29, Z1, Z1
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Z2, Z2, Z2
-	VMAXPS Z0, Z2, Z0
-	VMAXPS Z1, Z2, Z1
+	VXORPS Z28, Z28, Z28
+	VMAXPS Z0, Z28, Z0
+	VMAXPS Z1, Z28, Z1
 
 noRelu:
 	CMPQ    CX, $0x10
@@ -4375,6002 +2216,60 @@ whole:
 	VMOVUPS Z1, 64(AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairs2x2AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·pairs2x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	START_PREFETCH
+	PREFETCH_C2_2
+	START_TILE
+	MOVQ   24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Z4
-	VMOVUPS      64(BX), Z5
-	VBROADCASTSS (AX), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	LOAD_B32X2
+	STEP32X2_2
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Z4
-	VMOVUPS      64(BX), Z5
-	VBROADCASTSS (AX), Z6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x4e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z7
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x46
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z4
-	VADDPS       Z4, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z4
-	VADDPS       Z4, Z3, Z3
+	LOAD_B32X2
+	STEP32X2_2
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_2
 
 noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	VADDPS    Z4, Z0, Z0
-	VADDPS    Z5, Z1, Z1
-	VADDPS    Z4, Z2, Z2
-	VADDPS    Z5, Z3, Z3
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z4, Z4, Z4
-	VMAXPS Z0, Z4, Z0
-	VMAXPS Z1, Z4, Z1
-	VMAXPS Z2, Z4, Z2
-	VMAXPS Z3, Z4, Z3
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs3x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs3x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z6
-	VMOVUPS      64(BX), Z7
-	VBROADCASTSS (AX), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R8*1), Z9
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R8*2), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xef
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z6
-	VMOVUPS      64(BX), Z7
-	VBROADCASTSS (AX), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R8*1), Z9
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x36
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R8*2), Z8
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0xf2
-	BYTE         $0x3e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xef
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z6
-	VADDPS       Z6, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z6
-	VADDPS       Z6, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z6
-	VADDPS       Z6, Z5, Z5
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z6
-	VMOVUPS.Z 64(BX), K1, Z7
-	VADDPS    Z6, Z0, Z0
-	VADDPS    Z7, Z1, Z1
-	VADDPS    Z6, Z2, Z2
-	VADDPS    Z7, Z3, Z3
-	VADDPS    Z6, Z4, Z4
-	VADDPS    Z7, Z5, Z5
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z6, Z6, Z6
-	VMAXPS Z0, Z6, Z0
-	VMAXPS Z1, Z6, Z1
-	VMAXPS Z2, Z6, Z2
-	VMAXPS Z3, Z6, Z3
-	VMAXPS Z4, Z6, Z4
-	VMAXPS Z5, Z6, Z5
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs4x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs4x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z8
-	VMOVUPS      64(BX), Z9
-	VBROADCASTSS (AX), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R8*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R8*2), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R9*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf9
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z8
-	VMOVUPS      64(BX), Z9
-	VBROADCASTSS (AX), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R8*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R8*2), Z10
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x2e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R9*1), Z11
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x26
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf9
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z8
-	VADDPS       Z8, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z8
-	VADDPS       Z8, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z8
-	VADDPS       Z8, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z8
-	VADDPS       Z8, Z7, Z7
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z8
-	VMOVUPS.Z 64(BX), K1, Z9
-	VADDPS    Z8, Z0, Z0
-	VADDPS    Z9, Z1, Z1
-	VADDPS    Z8, Z2, Z2
-	VADDPS    Z9, Z3, Z3
-	VADDPS    Z8, Z4, Z4
-	VADDPS    Z9, Z5, Z5
-	VADDPS    Z8, Z6, Z6
-	VADDPS    Z9, Z7, Z7
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z8, Z8, Z8
-	VMAXPS Z0, Z8, Z0
-	VMAXPS Z1, Z8, Z1
-	VMAXPS Z2, Z8, Z2
-	VMAXPS Z3, Z8, Z3
-	VMAXPS Z4, Z8, Z4
-	VMAXPS Z5, Z8, Z5
-	VMAXPS Z6, Z8, Z6
-	VMAXPS Z7, Z8, Z7
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs5x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs5x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z10
-	VMOVUPS      64(BX), Z11
-	VBROADCASTSS (AX), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R8*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R8*2), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R9*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*4), Z12
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z10
-	VMOVUPS      64(BX), Z11
-	VBROADCASTSS (AX), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R8*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R8*2), Z12
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R9*1), Z13
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x16
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*4), Z12
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x1e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcb
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z10
-	VADDPS       Z10, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z10
-	VADDPS       Z10, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z10
-	VADDPS       Z10, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z10
-	VADDPS       Z10, Z7, Z7
-	ADDQ         SI, BX
-	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z10
-	VADDPS       Z10, Z9, Z9
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z10
-	VMOVUPS.Z 64(BX), K1, Z11
-	VADDPS    Z10, Z0, Z0
-	VADDPS    Z11, Z1, Z1
-	VADDPS    Z10, Z2, Z2
-	VADDPS    Z11, Z3, Z3
-	VADDPS    Z10, Z4, Z4
-	VADDPS    Z11, Z5, Z5
-	VADDPS    Z10, Z6, Z6
-	VADDPS    Z11, Z7, Z7
-	VADDPS    Z10, Z8, Z8
-	VADDPS    Z11, Z9, Z9
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z10, Z10, Z10
-	VMAXPS Z0, Z10, Z0
-	VMAXPS Z1, Z10, Z1
-	VMAXPS Z2, Z10, Z2
-	VMAXPS Z3, Z10, Z3
-	VMAXPS Z4, Z10, Z4
-	VMAXPS Z5, Z10, Z5
-	VMAXPS Z6, Z10, Z6
-	VMAXPS Z7, Z10, Z7
-	VMAXPS Z8, Z10, Z8
-	VMAXPS Z9, Z10, Z9
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs6x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs6x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z12
-	VMOVUPS      64(BX), Z13
-	VBROADCASTSS (AX), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z12
-	VMOVUPS      64(BX), Z13
-	VBROADCASTSS (AX), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z14
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z15
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z14
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x0e
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z15
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x06
-	BYTE         $0x48
-	BYTE         $0x52
-	BYTE         $0xdd
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z12
-	VADDPS       Z12, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z12
-	VADDPS       Z12, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z12
-	VADDPS       Z12, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z12
-	VADDPS       Z12, Z7, Z7
-	ADDQ         SI, BX
-	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z12
-	VADDPS       Z12, Z9, Z9
-	ADDQ         SI, BX
-	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z12
-	VADDPS       Z12, Z11, Z11
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z12
-	VMOVUPS.Z 64(BX), K1, Z13
-	VADDPS    Z12, Z0, Z0
-	VADDPS    Z13, Z1, Z1
-	VADDPS    Z12, Z2, Z2
-	VADDPS    Z13, Z3, Z3
-	VADDPS    Z12, Z4, Z4
-	VADDPS    Z13, Z5, Z5
-	VADDPS    Z12, Z6, Z6
-	VADDPS    Z13, Z7, Z7
-	VADDPS    Z12, Z8, Z8
-	VADDPS    Z13, Z9, Z9
-	VADDPS    Z12, Z10, Z10
-	VADDPS    Z13, Z11, Z11
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z12, Z12, Z12
-	VMAXPS Z0, Z12, Z0
-	VMAXPS Z1, Z12, Z1
-	VMAXPS Z2, Z12, Z2
-	VMAXPS Z3, Z12, Z3
-	VMAXPS Z4, Z12, Z4
-	VMAXPS Z5, Z12, Z5
-	VMAXPS Z6, Z12, Z6
-	VMAXPS Z7, Z12, Z7
-	VMAXPS Z8, Z12, Z8
-	VMAXPS Z9, Z12, Z9
-	VMAXPS Z10, Z12, Z10
-	VMAXPS Z11, Z12, Z11
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs7x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs7x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z14
-	VMOVUPS      64(BX), Z15
-	VBROADCASTSS (AX), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R8*1), Z17
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R8*2), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xef
-	VBROADCASTSS (AX)(R9*1), Z17
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf6
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xff
-	VBROADCASTSS (AX)(R8*4), Z16
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R10*1), Z17
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R9*2), Z16
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xef
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z14
-	VMOVUPS      64(BX), Z15
-	VBROADCASTSS (AX), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R8*1), Z17
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R8*2), Z16
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xef
-	VBROADCASTSS (AX)(R9*1), Z17
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf6
-	BYTE         $0x62
-	BYTE         $0xd2
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xff
-	VBROADCASTSS (AX)(R8*4), Z16
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R10*1), Z17
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x76
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R9*2), Z16
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0x52
-	BYTE         $0x7e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xef
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z14
-	VADDPS       Z14, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z14
-	VADDPS       Z14, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z14
-	VADDPS       Z14, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z14
-	VADDPS       Z14, Z7, Z7
-	ADDQ         SI, BX
-	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z14
-	VADDPS       Z14, Z9, Z9
-	ADDQ         SI, BX
-	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z14
-	VADDPS       Z14, Z11, Z11
-	ADDQ         SI, BX
-	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z14
-	VADDPS       Z14, Z13, Z13
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z14
-	VMOVUPS.Z 64(BX), K1, Z15
-	VADDPS    Z14, Z0, Z0
-	VADDPS    Z15, Z1, Z1
-	VADDPS    Z14, Z2, Z2
-	VADDPS    Z15, Z3, Z3
-	VADDPS    Z14, Z4, Z4
-	VADDPS    Z15, Z5, Z5
-	VADDPS    Z14, Z6, Z6
-	VADDPS    Z15, Z7, Z7
-	VADDPS    Z14, Z8, Z8
-	VADDPS    Z15, Z9, Z9
-	VADDPS    Z14, Z10, Z10
-	VADDPS    Z15, Z11, Z11
-	VADDPS    Z14, Z12, Z12
-	VADDPS    Z15, Z13, Z13
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z14, Z14, Z14
-	VMAXPS Z0, Z14, Z0
-	VMAXPS Z1, Z14, Z1
-	VMAXPS Z2, Z14, Z2
-	VMAXPS Z3, Z14, Z3
-	VMAXPS Z4, Z14, Z4
-	VMAXPS Z5, Z14, Z5
-	VMAXPS Z6, Z14, Z6
-	VMAXPS Z7, Z14, Z7
-	VMAXPS Z8, Z14, Z8
-	VMAXPS Z9, Z14, Z9
-	VMAXPS Z10, Z14, Z10
-	VMAXPS Z11, Z14, Z11
-	VMAXPS Z12, Z14, Z12
-	VMAXPS Z13, Z14, Z13
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs8x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs8x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z16
-	VMOVUPS      64(BX), Z17
-	VBROADCASTSS (AX), Z18
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R8*1), Z19
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R8*2), Z18
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R9*1), Z19
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf9
-	VBROADCASTSS (AX)(R8*4), Z18
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R10*1), Z19
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R9*2), Z18
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R11*1), Z19
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf9
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z16
-	VMOVUPS      64(BX), Z17
-	VBROADCASTSS (AX), Z18
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R8*1), Z19
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R8*2), Z18
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R9*1), Z19
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf9
-	VBROADCASTSS (AX)(R8*4), Z18
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R10*1), Z19
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R9*2), Z18
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x6e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R11*1), Z19
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x66
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf9
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z16
-	VADDPS       Z16, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z16
-	VADDPS       Z16, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z16
-	VADDPS       Z16, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z16
-	VADDPS       Z16, Z7, Z7
-	ADDQ         SI, BX
-	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z16
-	VADDPS       Z16, Z9, Z9
-	ADDQ         SI, BX
-	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z16
-	VADDPS       Z16, Z11, Z11
-	ADDQ         SI, BX
-	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z16
-	VADDPS       Z16, Z13, Z13
-	ADDQ         SI, BX
-	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z16
-	VADDPS       Z16, Z15, Z15
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z16
-	VMOVUPS.Z 64(BX), K1, Z17
-	VADDPS    Z16, Z0, Z0
-	VADDPS    Z17, Z1, Z1
-	VADDPS    Z16, Z2, Z2
-	VADDPS    Z17, Z3, Z3
-	VADDPS    Z16, Z4, Z4
-	VADDPS    Z17, Z5, Z5
-	VADDPS    Z16, Z6, Z6
-	VADDPS    Z17, Z7, Z7
-	VADDPS    Z16, Z8, Z8
-	VADDPS    Z17, Z9, Z9
-	VADDPS    Z16, Z10, Z10
-	VADDPS    Z17, Z11, Z11
-	VADDPS    Z16, Z12, Z12
-	VADDPS    Z17, Z13, Z13
-	VADDPS    Z16, Z14, Z14
-	VADDPS    Z17, Z15, Z15
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z16, Z16, Z16
-	VMAXPS Z0, Z16, Z0
-	VMAXPS Z1, Z16, Z1
-	VMAXPS Z2, Z16, Z2
-	VMAXPS Z3, Z16, Z3
-	VMAXPS Z4, Z16, Z4
-	VMAXPS Z5, Z16, Z5
-	VMAXPS Z6, Z16, Z6
-	VMAXPS Z7, Z16, Z7
-	VMAXPS Z8, Z16, Z8
-	VMAXPS Z9, Z16, Z9
-	VMAXPS Z10, Z16, Z10
-	VMAXPS Z11, Z16, Z11
-	VMAXPS Z12, Z16, Z12
-	VMAXPS Z13, Z16, Z13
-	VMAXPS Z14, Z16, Z14
-	VMAXPS Z15, Z16, Z15
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs9x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs9x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z18
-	VMOVUPS      64(BX), Z19
-	VBROADCASTSS (AX), Z20
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R8*1), Z21
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R8*2), Z20
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R9*1), Z21
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*4), Z20
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R10*1), Z21
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R9*2), Z20
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R11*1), Z21
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*8), Z20
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z18
-	VMOVUPS      64(BX), Z19
-	VBROADCASTSS (AX), Z20
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R8*1), Z21
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R8*2), Z20
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R9*1), Z21
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*4), Z20
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R10*1), Z21
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R9*2), Z20
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R11*1), Z21
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x56
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*8), Z20
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x5e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z18
-	VADDPS       Z18, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z18
-	VADDPS       Z18, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z18
-	VADDPS       Z18, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z18
-	VADDPS       Z18, Z7, Z7
-	ADDQ         SI, BX
-	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z18
-	VADDPS       Z18, Z9, Z9
-	ADDQ         SI, BX
-	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z18
-	VADDPS       Z18, Z11, Z11
-	ADDQ         SI, BX
-	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z18
-	VADDPS       Z18, Z13, Z13
-	ADDQ         SI, BX
-	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z18
-	VADDPS       Z18, Z15, Z15
-	ADDQ         SI, BX
-	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z18
-	VADDPS       Z18, Z17, Z17
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z18
-	VMOVUPS.Z 64(BX), K1, Z19
-	VADDPS    Z18, Z0, Z0
-	VADDPS    Z19, Z1, Z1
-	VADDPS    Z18, Z2, Z2
-	VADDPS    Z19, Z3, Z3
-	VADDPS    Z18, Z4, Z4
-	VADDPS    Z19, Z5, Z5
-	VADDPS    Z18, Z6, Z6
-	VADDPS    Z19, Z7, Z7
-	VADDPS    Z18, Z8, Z8
-	VADDPS    Z19, Z9, Z9
-	VADDPS    Z18, Z10, Z10
-	VADDPS    Z19, Z11, Z11
-	VADDPS    Z18, Z12, Z12
-	VADDPS    Z19, Z13, Z13
-	VADDPS    Z18, Z14, Z14
-	VADDPS    Z19, Z15, Z15
-	VADDPS    Z18, Z16, Z16
-	VADDPS    Z19, Z17, Z17
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z18, Z18, Z18
-	VMAXPS Z0, Z18, Z0
-	VMAXPS Z1, Z18, Z1
-	VMAXPS Z2, Z18, Z2
-	VMAXPS Z3, Z18, Z3
-	VMAXPS Z4, Z18, Z4
-	VMAXPS Z5, Z18, Z5
-	VMAXPS Z6, Z18, Z6
-	VMAXPS Z7, Z18, Z7
-	VMAXPS Z8, Z18, Z8
-	VMAXPS Z9, Z18, Z9
-	VMAXPS Z10, Z18, Z10
-	VMAXPS Z11, Z18, Z11
-	VMAXPS Z12, Z18, Z12
-	VMAXPS Z13, Z18, Z13
-	VMAXPS Z14, Z18, Z14
-	VMAXPS Z15, Z18, Z15
-	VMAXPS Z16, Z18, Z16
-	VMAXPS Z17, Z18, Z17
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs10x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs10x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	VXORPS     Z18, Z18, Z18
-	VXORPS     Z19, Z19, Z19
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-	LEAQ       (R8)(R8*8), R12
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z20
-	VMOVUPS      64(BX), Z21
-	VBROADCASTSS (AX), Z22
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z23
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z22
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z23
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z22
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z23
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z22
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R11*1), Z23
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z22
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R12*1), Z23
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z20
-	VMOVUPS      64(BX), Z21
-	VBROADCASTSS (AX), Z22
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z23
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z22
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z23
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z22
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z23
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z22
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R11*1), Z23
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z22
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x4e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R12*1), Z23
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x46
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z20
-	VADDPS       Z20, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z20
-	VADDPS       Z20, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z20
-	VADDPS       Z20, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z20
-	VADDPS       Z20, Z7, Z7
-	ADDQ         SI, BX
-	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z20
-	VADDPS       Z20, Z9, Z9
-	ADDQ         SI, BX
-	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z20
-	VADDPS       Z20, Z11, Z11
-	ADDQ         SI, BX
-	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z20
-	VADDPS       Z20, Z13, Z13
-	ADDQ         SI, BX
-	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z20
-	VADDPS       Z20, Z15, Z15
-	ADDQ         SI, BX
-	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z20
-	VADDPS       Z20, Z17, Z17
-	ADDQ         SI, BX
-	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z20
-	VADDPS       Z20, Z19, Z19
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z20
-	VMOVUPS.Z 64(BX), K1, Z21
-	VADDPS    Z20, Z0, Z0
-	VADDPS    Z21, Z1, Z1
-	VADDPS    Z20, Z2, Z2
-	VADDPS    Z21, Z3, Z3
-	VADDPS    Z20, Z4, Z4
-	VADDPS    Z21, Z5, Z5
-	VADDPS    Z20, Z6, Z6
-	VADDPS    Z21, Z7, Z7
-	VADDPS    Z20, Z8, Z8
-	VADDPS    Z21, Z9, Z9
-	VADDPS    Z20, Z10, Z10
-	VADDPS    Z21, Z11, Z11
-	VADDPS    Z20, Z12, Z12
-	VADDPS    Z21, Z13, Z13
-	VADDPS    Z20, Z14, Z14
-	VADDPS    Z21, Z15, Z15
-	VADDPS    Z20, Z16, Z16
-	VADDPS    Z21, Z17, Z17
-	VADDPS    Z20, Z18, Z18
-	VADDPS    Z21, Z19, Z19
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z20, Z20, Z20
-	VMAXPS Z0, Z20, Z0
-	VMAXPS Z1, Z20, Z1
-	VMAXPS Z2, Z20, Z2
-	VMAXPS Z3, Z20, Z3
-	VMAXPS Z4, Z20, Z4
-	VMAXPS Z5, Z20, Z5
-	VMAXPS Z6, Z20, Z6
-	VMAXPS Z7, Z20, Z7
-	VMAXPS Z8, Z20, Z8
-	VMAXPS Z9, Z20, Z9
-	VMAXPS Z10, Z20, Z10
-	VMAXPS Z11, Z20, Z11
-	VMAXPS Z12, Z20, Z12
-	VMAXPS Z13, Z20, Z13
-	VMAXPS Z14, Z20, Z14
-	VMAXPS Z15, Z20, Z15
-	VMAXPS Z16, Z20, Z16
-	VMAXPS Z17, Z20, Z17
-	VMAXPS Z18, Z20, Z18
-	VMAXPS Z19, Z20, Z19
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs11x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs11x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	VXORPS     Z18, Z18, Z18
-	VXORPS     Z19, Z19, Z19
-	VXORPS     Z20, Z20, Z20
-	VXORPS     Z21, Z21, Z21
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-	LEAQ       (R8)(R8*8), R12
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z22
-	VMOVUPS      64(BX), Z23
-	VBROADCASTSS (AX), Z24
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R8*1), Z25
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R8*2), Z24
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xef
-	VBROADCASTSS (AX)(R9*1), Z25
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf6
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xff
-	VBROADCASTSS (AX)(R8*4), Z24
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R10*1), Z25
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R9*2), Z24
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xef
-	VBROADCASTSS (AX)(R11*1), Z25
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf6
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xff
-	VBROADCASTSS (AX)(R8*8), Z24
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R12*1), Z25
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R10*2), Z24
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xef
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z22
-	VMOVUPS      64(BX), Z23
-	VBROADCASTSS (AX), Z24
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R8*1), Z25
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R8*2), Z24
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xef
-	VBROADCASTSS (AX)(R9*1), Z25
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf6
-	BYTE         $0x62
-	BYTE         $0xb2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xff
-	VBROADCASTSS (AX)(R8*4), Z24
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R10*1), Z25
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R9*2), Z24
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xef
-	VBROADCASTSS (AX)(R11*1), Z25
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf6
-	BYTE         $0x62
-	BYTE         $0x32
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xff
-	VBROADCASTSS (AX)(R8*8), Z24
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc6
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcf
-	VBROADCASTSS (AX)(R12*1), Z25
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd6
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x36
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdf
-	VBROADCASTSS (AX)(R10*2), Z24
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe6
-	BYTE         $0x62
-	BYTE         $0xa2
-	BYTE         $0x3e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xef
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z7, Z7
-	ADDQ         SI, BX
-	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z9, Z9
-	ADDQ         SI, BX
-	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z11, Z11
-	ADDQ         SI, BX
-	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z13, Z13
-	ADDQ         SI, BX
-	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z15, Z15
-	ADDQ         SI, BX
-	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z17, Z17
-	ADDQ         SI, BX
-	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z19, Z19
-	ADDQ         SI, BX
-	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z22
-	VADDPS       Z22, Z21, Z21
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z22
-	VMOVUPS.Z 64(BX), K1, Z23
-	VADDPS    Z22, Z0, Z0
-	VADDPS    Z23, Z1, Z1
-	VADDPS    Z22, Z2, Z2
-	VADDPS    Z23, Z3, Z3
-	VADDPS    Z22, Z4, Z4
-	VADDPS    Z23, Z5, Z5
-	VADDPS    Z22, Z6, Z6
-	VADDPS    Z23, Z7, Z7
-	VADDPS    Z22, Z8, Z8
-	VADDPS    Z23, Z9, Z9
-	VADDPS    Z22, Z10, Z10
-	VADDPS    Z23, Z11, Z11
-	VADDPS    Z22, Z12, Z12
-	VADDPS    Z23, Z13, Z13
-	VADDPS    Z22, Z14, Z14
-	VADDPS    Z23, Z15, Z15
-	VADDPS    Z22, Z16, Z16
-	VADDPS    Z23, Z17, Z17
-	VADDPS    Z22, Z18, Z18
-	VADDPS    Z23, Z19, Z19
-	VADDPS    Z22, Z20, Z20
-	VADDPS    Z23, Z21, Z21
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z22, Z22, Z22
-	VMAXPS Z0, Z22, Z0
-	VMAXPS Z1, Z22, Z1
-	VMAXPS Z2, Z22, Z2
-	VMAXPS Z3, Z22, Z3
-	VMAXPS Z4, Z22, Z4
-	VMAXPS Z5, Z22, Z5
-	VMAXPS Z6, Z22, Z6
-	VMAXPS Z7, Z22, Z7
-	VMAXPS Z8, Z22, Z8
-	VMAXPS Z9, Z22, Z9
-	VMAXPS Z10, Z22, Z10
-	VMAXPS Z11, Z22, Z11
-	VMAXPS Z12, Z22, Z12
-	VMAXPS Z13, Z22, Z13
-	VMAXPS Z14, Z22, Z14
-	VMAXPS Z15, Z22, Z15
-	VMAXPS Z16, Z22, Z16
-	VMAXPS Z17, Z22, Z17
-	VMAXPS Z18, Z22, Z18
-	VMAXPS Z19, Z22, Z19
-	VMAXPS Z20, Z22, Z20
-	VMAXPS Z21, Z22, Z21
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs12x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs12x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	VXORPS     Z18, Z18, Z18
-	VXORPS     Z19, Z19, Z19
-	VXORPS     Z20, Z20, Z20
-	VXORPS     Z21, Z21, Z21
-	VXORPS     Z22, Z22, Z22
-	VXORPS     Z23, Z23, Z23
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-	LEAQ       (R8)(R8*8), R12
-	LEAQ       (R9)(R8*8), R13
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z24
-	VMOVUPS      64(BX), Z25
-	VBROADCASTSS (AX), Z26
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R8*1), Z27
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R8*2), Z26
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R9*1), Z27
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf9
-	VBROADCASTSS (AX)(R8*4), Z26
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R10*1), Z27
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R9*2), Z26
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R11*1), Z27
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf9
-	VBROADCASTSS (AX)(R8*8), Z26
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R12*1), Z27
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R10*2), Z26
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R13*1), Z27
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf9
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z24
-	VMOVUPS      64(BX), Z25
-	VBROADCASTSS (AX), Z26
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R8*1), Z27
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R8*2), Z26
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R9*1), Z27
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf9
-	VBROADCASTSS (AX)(R8*4), Z26
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R10*1), Z27
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R9*2), Z26
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R11*1), Z27
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf9
-	VBROADCASTSS (AX)(R8*8), Z26
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc0
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc9
-	VBROADCASTSS (AX)(R12*1), Z27
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd0
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd9
-	VBROADCASTSS (AX)(R10*2), Z26
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe0
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x2e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe9
-	VBROADCASTSS (AX)(R13*1), Z27
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf0
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x26
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf9
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z7, Z7
-	ADDQ         SI, BX
-	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z9, Z9
-	ADDQ         SI, BX
-	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z11, Z11
-	ADDQ         SI, BX
-	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z13, Z13
-	ADDQ         SI, BX
-	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z15, Z15
-	ADDQ         SI, BX
-	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z17, Z17
-	ADDQ         SI, BX
-	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z19, Z19
-	ADDQ         SI, BX
-	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z21, Z21
-	ADDQ         SI, BX
-	VADDPS       (BX), Z22, Z22
-	VMOVUPS.Z    64(BX), K1, Z24
-	VADDPS       Z24, Z23, Z23
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z24
-	VMOVUPS.Z 64(BX), K1, Z25
-	VADDPS    Z24, Z0, Z0
-	VADDPS    Z25, Z1, Z1
-	VADDPS    Z24, Z2, Z2
-	VADDPS    Z25, Z3, Z3
-	VADDPS    Z24, Z4, Z4
-	VADDPS    Z25, Z5, Z5
-	VADDPS    Z24, Z6, Z6
-	VADDPS    Z25, Z7, Z7
-	VADDPS    Z24, Z8, Z8
-	VADDPS    Z25, Z9, Z9
-	VADDPS    Z24, Z10, Z10
-	VADDPS    Z25, Z11, Z11
-	VADDPS    Z24, Z12, Z12
-	VADDPS    Z25, Z13, Z13
-	VADDPS    Z24, Z14, Z14
-	VADDPS    Z25, Z15, Z15
-	VADDPS    Z24, Z16, Z16
-	VADDPS    Z25, Z17, Z17
-	VADDPS    Z24, Z18, Z18
-	VADDPS    Z25, Z19, Z19
-	VADDPS    Z24, Z20, Z20
-	VADDPS    Z25, Z21, Z21
-	VADDPS    Z24, Z22, Z22
-	VADDPS    Z25, Z23, Z23
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z24, Z24, Z24
-	VMAXPS Z0, Z24, Z0
-	VMAXPS Z1, Z24, Z1
-	VMAXPS Z2, Z24, Z2
-	VMAXPS Z3, Z24, Z3
-	VMAXPS Z4, Z24, Z4
-	VMAXPS Z5, Z24, Z5
-	VMAXPS Z6, Z24, Z6
-	VMAXPS Z7, Z24, Z7
-	VMAXPS Z8, Z24, Z8
-	VMAXPS Z9, Z24, Z9
-	VMAXPS Z10, Z24, Z10
-	VMAXPS Z11, Z24, Z11
-	VMAXPS Z12, Z24, Z12
-	VMAXPS Z13, Z24, Z13
-	VMAXPS Z14, Z24, Z14
-	VMAXPS Z15, Z24, Z15
-	VMAXPS Z16, Z24, Z16
-	VMAXPS Z17, Z24, Z17
-	VMAXPS Z18, Z24, Z18
-	VMAXPS Z19, Z24, Z19
-	VMAXPS Z20, Z24, Z20
-	VMAXPS Z21, Z24, Z21
-	VMAXPS Z22, Z24, Z22
-	VMAXPS Z23, Z24, Z23
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs13x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs13x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	VXORPS     Z18, Z18, Z18
-	VXORPS     Z19, Z19, Z19
-	VXORPS     Z20, Z20, Z20
-	VXORPS     Z21, Z21, Z21
-	VXORPS     Z22, Z22, Z22
-	VXORPS     Z23, Z23, Z23
-	VXORPS     Z24, Z24, Z24
-	VXORPS     Z25, Z25, Z25
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-	LEAQ       (R8)(R8*8), R12
-	LEAQ       (R9)(R8*8), R13
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VBROADCASTSS (AX), Z28
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R8*1), Z29
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R8*2), Z28
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R9*1), Z29
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*4), Z28
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R10*1), Z29
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R9*2), Z28
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R11*1), Z29
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*8), Z28
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R12*1), Z29
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R10*2), Z28
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R13*1), Z29
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R9*4), Z28
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z26
-	VMOVUPS      64(BX), Z27
-	VBROADCASTSS (AX), Z28
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R8*1), Z29
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R8*2), Z28
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R9*1), Z29
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*4), Z28
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R10*1), Z29
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R9*2), Z28
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R11*1), Z29
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R8*8), Z28
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	VBROADCASTSS (AX)(R12*1), Z29
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd2
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdb
-	VBROADCASTSS (AX)(R10*2), Z28
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe2
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xeb
-	VBROADCASTSS (AX)(R13*1), Z29
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf2
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x16
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfb
-	VBROADCASTSS (AX)(R9*4), Z28
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc2
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x1e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcb
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z7, Z7
-	ADDQ         SI, BX
-	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z9, Z9
-	ADDQ         SI, BX
-	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z11, Z11
-	ADDQ         SI, BX
-	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z13, Z13
-	ADDQ         SI, BX
-	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z15, Z15
-	ADDQ         SI, BX
-	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z17, Z17
-	ADDQ         SI, BX
-	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z19, Z19
-	ADDQ         SI, BX
-	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z21, Z21
-	ADDQ         SI, BX
-	VADDPS       (BX), Z22, Z22
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z23, Z23
-	ADDQ         SI, BX
-	VADDPS       (BX), Z24, Z24
-	VMOVUPS.Z    64(BX), K1, Z26
-	VADDPS       Z26, Z25, Z25
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z26
-	VMOVUPS.Z 64(BX), K1, Z27
-	VADDPS    Z26, Z0, Z0
-	VADDPS    Z27, Z1, Z1
-	VADDPS    Z26, Z2, Z2
-	VADDPS    Z27, Z3, Z3
-	VADDPS    Z26, Z4, Z4
-	VADDPS    Z27, Z5, Z5
-	VADDPS    Z26, Z6, Z6
-	VADDPS    Z27, Z7, Z7
-	VADDPS    Z26, Z8, Z8
-	VADDPS    Z27, Z9, Z9
-	VADDPS    Z26, Z10, Z10
-	VADDPS    Z27, Z11, Z11
-	VADDPS    Z26, Z12, Z12
-	VADDPS    Z27, Z13, Z13
-	VADDPS    Z26, Z14, Z14
-	VADDPS    Z27, Z15, Z15
-	VADDPS    Z26, Z16, Z16
-	VADDPS    Z27, Z17, Z17
-	VADDPS    Z26, Z18, Z18
-	VADDPS    Z27, Z19, Z19
-	VADDPS    Z26, Z20, Z20
-	VADDPS    Z27, Z21, Z21
-	VADDPS    Z26, Z22, Z22
-	VADDPS    Z27, Z23, Z23
-	VADDPS    Z26, Z24, Z24
-	VADDPS    Z27, Z25, Z25
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Z26, Z26, Z26
-	VMAXPS Z0, Z26, Z0
-	VMAXPS Z1, Z26, Z1
-	VMAXPS Z2, Z26, Z2
-	VMAXPS Z3, Z26, Z3
-	VMAXPS Z4, Z26, Z4
-	VMAXPS Z5, Z26, Z5
-	VMAXPS Z6, Z26, Z6
-	VMAXPS Z7, Z26, Z7
-	VMAXPS Z8, Z26, Z8
-	VMAXPS Z9, Z26, Z9
-	VMAXPS Z10, Z26, Z10
-	VMAXPS Z11, Z26, Z11
-	VMAXPS Z12, Z26, Z12
-	VMAXPS Z13, Z26, Z13
-	VMAXPS Z14, Z26, Z14
-	VMAXPS Z15, Z26, Z15
-	VMAXPS Z16, Z26, Z16
-	VMAXPS Z17, Z26, Z17
-	VMAXPS Z18, Z26, Z18
-	VMAXPS Z19, Z26, Z19
-	VMAXPS Z20, Z26, Z20
-	VMAXPS Z21, Z26, Z21
-	VMAXPS Z22, Z26, Z22
-	VMAXPS Z23, Z26, Z23
-	VMAXPS Z24, Z26, Z24
-	VMAXPS Z25, Z26, Z25
-
-noRelu:
-	CMPQ    CX, $0x10
-	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z24, (AX)
-	VMOVUPS Z25, K1, 64(AX)
-	JMP     stored
-
-whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z24, (AX)
-	VMOVUPS Z25, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func pairs14x2AVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
-TEXT ·pairs14x2AVX512(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	VXORPS     Z18, Z18, Z18
-	VXORPS     Z19, Z19, Z19
-	VXORPS     Z20, Z20, Z20
-	VXORPS     Z21, Z21, Z21
-	VXORPS     Z22, Z22, Z22
-	VXORPS     Z23, Z23, Z23
-	VXORPS     Z24, Z24, Z24
-	VXORPS     Z25, Z25, Z25
-	VXORPS     Z26, Z26, Z26
-	VXORPS     Z27, Z27, Z27
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-	LEAQ       (R9)(R8*4), R11
-	LEAQ       (R8)(R8*8), R12
-	LEAQ       (R9)(R8*8), R13
-	LEAQ       (R10)(R8*8), R15
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z31
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z30
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R11*1), Z31
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R12*1), Z31
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R10*2), Z30
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R13*1), Z31
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R9*4), Z30
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R15*1), Z31
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Z28
-	VMOVUPS      64(BX), Z29
-	VBROADCASTSS (AX), Z30
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R8*1), Z31
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R8*2), Z30
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R9*1), Z31
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0x92
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*4), Z30
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R10*1), Z31
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R9*2), Z30
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R11*1), Z31
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0x12
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R8*8), Z30
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R12*1), Z31
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	VBROADCASTSS (AX)(R10*2), Z30
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xe4
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xed
-	VBROADCASTSS (AX)(R13*1), Z31
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xf4
-	BYTE         $0x62
-	BYTE         $0x82
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xfd
-	VBROADCASTSS (AX)(R9*4), Z30
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xc4
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x0e
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xcd
-	VBROADCASTSS (AX)(R15*1), Z31
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xd4
-	BYTE         $0x62
-	BYTE         $0x02
-	BYTE         $0x06
-	BYTE         $0x40
-	BYTE         $0x52
-	BYTE         $0xdd
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000010, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	MOVQ         $-1, R13
-	BZHIQ        R8, R13, R8
-	KMOVW        R8, K1
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Z0, Z0
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z1, Z1
-	ADDQ         SI, BX
-	VADDPS       (BX), Z2, Z2
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z3, Z3
-	ADDQ         SI, BX
-	VADDPS       (BX), Z4, Z4
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z5, Z5
-	ADDQ         SI, BX
-	VADDPS       (BX), Z6, Z6
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z7, Z7
-	ADDQ         SI, BX
-	VADDPS       (BX), Z8, Z8
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z9, Z9
-	ADDQ         SI, BX
-	VADDPS       (BX), Z10, Z10
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z11, Z11
-	ADDQ         SI, BX
-	VADDPS       (BX), Z12, Z12
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z13, Z13
-	ADDQ         SI, BX
-	VADDPS       (BX), Z14, Z14
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z15, Z15
-	ADDQ         SI, BX
-	VADDPS       (BX), Z16, Z16
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z17, Z17
-	ADDQ         SI, BX
-	VADDPS       (BX), Z18, Z18
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z19, Z19
-	ADDQ         SI, BX
-	VADDPS       (BX), Z20, Z20
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z21, Z21
-	ADDQ         SI, BX
-	VADDPS       (BX), Z22, Z22
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z23, Z23
-	ADDQ         SI, BX
-	VADDPS       (BX), Z24, Z24
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z25, Z25
-	ADDQ         SI, BX
-	VADDPS       (BX), Z26, Z26
-	VMOVUPS.Z    64(BX), K1, Z28
-	VADDPS       Z28, Z27, Z27
-
-noAdd:
-	TESTQ     $0x00000002, DX
-	JZ        noBias
-	MOVQ      48(SP), BX
-	VMOVUPS   (BX), Z28
-	VMOVUPS.Z 64(BX), K1, Z29
-	VADDPS    Z28, Z0, Z0
-	VADDPS    Z29, Z1, Z1
-	VADDPS    Z28, Z2, Z2
-	VADDPS    Z29, Z3, Z3
-	VADDPS    Z28, Z4, Z4
-	VADDPS    Z29, Z5, Z5
-	VADDPS    Z28, Z6, Z6
-	VADDPS    Z29, Z7, Z7
-	VADDPS    Z28, Z8, Z8
-	VADDPS    Z29, Z9, Z9
-	VADDPS    Z28, Z10, Z10
-	VADDPS    Z29, Z11, Z11
-	VADDPS    Z28, Z12, Z12
-	VADDPS    Z29, Z13, Z13
-	VADDPS    Z28, Z14, Z14
-	VADDPS    Z29, Z15, Z15
-	VADDPS    Z28, Z16, Z16
-	VADDPS    Z29, Z17, Z17
-	VADDPS    Z28, Z18, Z18
-	VADDPS    Z29, Z19, Z19
-	VADDPS    Z28, Z20, Z20
-	VADDPS    Z29, Z21, Z21
-	VADDPS    Z28, Z22, Z22
-	VADDPS    Z29, Z23, Z23
-	VADDPS    Z28, Z24, Z24
-	VADDPS    Z29, Z25, Z25
-	VADDPS    Z28, Z26, Z26
-	VADDPS    Z29, Z27, Z27
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	VADDPS Z28, Z0, Z0
+	VADDPS Z29, Z1, Z1
+	VADDPS Z28, Z2, Z2
+	VADDPS Z29, Z3, Z3
 
 noBias:
 	TESTQ  $0x00000004, DX
@@ -10380,69 +2279,889 @@ noBias:
 	VMAXPS Z1, Z28, Z1
 	VMAXPS Z2, Z28, Z2
 	VMAXPS Z3, Z28, Z3
-	VMAXPS Z4, Z28, Z4
-	VMAXPS Z5, Z28, Z5
+
+noRelu:
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X2_2
+	JMP  stored
+
+whole:
+	STORE2_2
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs3x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs3x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_3
+	START_PREFETCH
+	PREFETCH_C2_2
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	START_TILE
+	MOVQ       24(DI), R8
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_3
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_3
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_3
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_3
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_3
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	STORE_PART32X2_2
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, K1, 64(AX)
+	JMP     stored
+
+whole:
+	STORE2_2
+	ADDQ    SI, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs4x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs4x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_3
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	START_PREFETCH
+	PREFETCH_C2_4
+	START_TILE
+	MOVQ   24(DI), R8
+	LEAQ   (R8)(R8*2), R9
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_4
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_4
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_4
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_3
+	VADDPS Z28, Z6, Z6
+	VADDPS Z29, Z7, Z7
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_3
 	VMAXPS Z6, Z28, Z6
 	VMAXPS Z7, Z28, Z7
-	VMAXPS Z8, Z28, Z8
-	VMAXPS Z9, Z28, Z9
+
+noRelu:
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X2_4
+	JMP  stored
+
+whole:
+	STORE2_4
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs5x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs5x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_5
+	START_PREFETCH
+	PREFETCH_C2_4
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	START_TILE
+	MOVQ       24(DI), R8
+	LEAQ       (R8)(R8*2), R9
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_5
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_5
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_5
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_5
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_5
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	STORE_PART32X2_4
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, K1, 64(AX)
+	JMP     stored
+
+whole:
+	STORE2_4
+	ADDQ    SI, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs6x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs6x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_5
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	START_PREFETCH
+	PREFETCH_C2_6
+	START_TILE
+	ROW_OFFSETS_3
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_6
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_6
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_6
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_5
+	VADDPS Z28, Z10, Z10
+	VADDPS Z29, Z11, Z11
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_5
 	VMAXPS Z10, Z28, Z10
 	VMAXPS Z11, Z28, Z11
-	VMAXPS Z12, Z28, Z12
-	VMAXPS Z13, Z28, Z13
+
+noRelu:
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X2_6
+	JMP  stored
+
+whole:
+	STORE2_6
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs7x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs7x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_7
+	START_PREFETCH
+	PREFETCH_C2_6
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	START_TILE
+	ROW_OFFSETS_3
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_7
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_7
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_7
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_7
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_7
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	STORE_PART32X2_6
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, K1, 64(AX)
+	JMP     stored
+
+whole:
+	STORE2_6
+	ADDQ    SI, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs8x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs8x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_7
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	START_PREFETCH
+	PREFETCH_C2_8
+	START_TILE
+	ROW_OFFSETS_4
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_8
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_8
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_8
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_7
+	VADDPS Z28, Z14, Z14
+	VADDPS Z29, Z15, Z15
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_7
 	VMAXPS Z14, Z28, Z14
 	VMAXPS Z15, Z28, Z15
-	VMAXPS Z16, Z28, Z16
-	VMAXPS Z17, Z28, Z17
+
+noRelu:
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X2_8
+	JMP  stored
+
+whole:
+	STORE2_8
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs9x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs9x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_9
+	START_PREFETCH
+	PREFETCH_C2_8
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	START_TILE
+	ROW_OFFSETS_4
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_9
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_9
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_9
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_9
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_9
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	STORE_PART32X2_8
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, K1, 64(AX)
+	JMP     stored
+
+whole:
+	STORE2_8
+	ADDQ    SI, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs10x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs10x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_9
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	START_PREFETCH
+	PREFETCH_C2_10
+	START_TILE
+	ROW_OFFSETS_5
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_10
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_10
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_10
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_9
+	VADDPS Z28, Z18, Z18
+	VADDPS Z29, Z19, Z19
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_9
 	VMAXPS Z18, Z28, Z18
 	VMAXPS Z19, Z28, Z19
-	VMAXPS Z20, Z28, Z20
-	VMAXPS Z21, Z28, Z21
+
+noRelu:
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X2_10
+	JMP  stored
+
+whole:
+	STORE2_10
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs11x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs11x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_11
+	START_PREFETCH
+	PREFETCH_C2_10
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	START_TILE
+	ROW_OFFSETS_5
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_11
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_11
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_11
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_11
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_11
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	STORE_PART32X2_10
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, K1, 64(AX)
+	JMP     stored
+
+whole:
+	STORE2_10
+	ADDQ    SI, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs12x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs12x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_11
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	START_PREFETCH
+	PREFETCH_C2_12
+	START_TILE
+	ROW_OFFSETS_6
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_12
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_12
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_12
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_11
+	VADDPS Z28, Z22, Z22
+	VADDPS Z29, Z23, Z23
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_11
 	VMAXPS Z22, Z28, Z22
 	VMAXPS Z23, Z28, Z23
-	VMAXPS Z24, Z28, Z24
-	VMAXPS Z25, Z28, Z25
+
+noRelu:
+	CMPQ CX, $0x10
+	JGE  whole
+	STORE_PART32X2_12
+	JMP  stored
+
+whole:
+	STORE2_12
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs13x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs13x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_13
+	START_PREFETCH
+	PREFETCH_C2_12
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	START_TILE
+	ROW_OFFSETS_6
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_13
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_13
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_13
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_13
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_13
+
+noRelu:
+	CMPQ    CX, $0x10
+	JGE     whole
+	STORE_PART32X2_12
+	ADDQ    SI, AX
+	VMOVUPS Z24, (AX)
+	VMOVUPS Z25, K1, 64(AX)
+	JMP     stored
+
+whole:
+	STORE2_12
+	ADDQ    SI, AX
+	VMOVUPS Z24, (AX)
+	VMOVUPS Z25, 64(AX)
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func pairs14x2AVX512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, SSE
+TEXT ·pairs14x2AVX512(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_13
+	VXORPS     Z26, Z26, Z26
+	VXORPS     Z27, Z27, Z27
+	START_PREFETCH
+	PREFETCH_C2_12
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	START_TILE
+	ROW_OFFSETS_7
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY32X2_14
+
+second:
+	MULTIPLY32X2_14
+	DECQ      CX
+	JNZ       first
+	NEXT_OUTER
+	JNZ       outer
+	END_TILE32X2
+	TESTQ     $0x00000001, DX
+	JZ        noAdd
+	MOVQ      AX, BX
+	ADD_C32X2_13
+	ADDQ      SI, BX
+	VADDPS    (BX), Z26, Z26
+	VMOVUPS.Z 64(BX), K1, Z28
+	VADDPS    Z28, Z27, Z27
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_13
+	VADDPS Z28, Z26, Z26
+	VADDPS Z29, Z27, Z27
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Z28, Z28, Z28
+	RELU32X2_13
 	VMAXPS Z26, Z28, Z26
 	VMAXPS Z27, Z28, Z27
 
 noRelu:
 	CMPQ    CX, $0x10
 	JGE     whole
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, K1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, K1, 64(AX)
+	STORE_PART32X2_12
 	ADDQ    SI, AX
 	VMOVUPS Z24, (AX)
 	VMOVUPS Z25, K1, 64(AX)
@@ -10452,41 +3171,7 @@ noRelu:
 	JMP     stored
 
 whole:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, 64(AX)
+	STORE2_12
 	ADDQ    SI, AX
 	VMOVUPS Z24, (AX)
 	VMOVUPS Z25, 64(AX)
@@ -10495,20 +3180,10 @@ whole:
 	VMOVUPS Z27, 64(AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func pairRowsAVX512(dst *float32, a *uint16, b *uint16, blocks int)

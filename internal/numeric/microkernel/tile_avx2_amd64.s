@@ -2,918 +2,1068 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define COPY_ARGS \
+	MOVQ 112(DI), AX; \
+	MOVQ AX, 8(SP); \
+	MOVQ (DI), AX; \
+	MOVQ AX, 24(SP); \
+	MOVQ 8(DI), AX; \
+	MOVQ AX, 32(SP); \
+	MOVQ 16(DI), AX; \
+	MOVQ AX, 40(SP); \
+	MOVQ 104(DI), AX; \
+	MOVQ AX, 48(SP); \
+	MOVQ 152(DI), AX; \
+	MOVQ AX, 56(SP)
+
+#define START_PREFETCH \
+	MOVQ 40(SP), AX; \
+	MOVQ 80(DI), SI
+
+#define START_TILE \
+	MOVQ 56(DI), AX; \
+	MOVQ AX, 16(SP); \
+	MOVQ 24(SP), AX; \
+	MOVQ 32(SP), BX; \
+	MOVQ 32(DI), DX; \
+	MOVQ 40(DI), SI; \
+	MOVQ 160(DI), R14; \
+	MOVQ 56(SP), BP
+
+#define HALVE_K \
+	MOVQ 48(DI), CX; \
+	INCQ CX; \
+	SHRQ $0x01, CX
+
+#define NEXT_STEP \
+	PREFETCHT1 (BP); \
+	ADDQ R14, BP; \
+	ADDQ DX, AX; \
+	ADDQ SI, BX
+
+#define NEXT_OUTER \
+	ADDQ 64(DI), AX; \
+	ADDQ 72(DI), BX; \
+	DECQ 16(SP)
+
+#define END_TILE32X1 \
+	MOVQ 40(SP), AX; \
+	MOVQ 80(DI), SI; \
+	MOVQ 96(DI), DX; \
+	MOVQ 88(DI), CX; \
+	MOVQ $0x00000008, R8; \
+	CMPQ CX, R8; \
+	CMOVQLT CX, R8; \
+	NEGQ R8; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(R8*4), Y7
+
+#define LOAD_BIAS32X1 \
+	MOVQ 48(SP), BX; \
+	VMASKMOVPS (BX), Y7, Y6
+
+#define NEXT_TILE \
+	MOVQ 120(DI), AX; \
+	ADDQ AX, 24(SP); \
+	MOVQ 128(DI), AX; \
+	ADDQ AX, 32(SP); \
+	MOVQ 144(DI), AX; \
+	ADDQ AX, 48(SP); \
+	MOVQ 136(DI), AX; \
+	ADDQ AX, 40(SP); \
+	MOVQ 168(DI), AX; \
+	ADDQ AX, 56(SP)
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define PREFETCH_C1_2 \
+	PREFETCHT0 (AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define MULTIPLY32X1_2 \
+	VMOVUPS (BX), Y6; \
+	VBROADCASTSS (AX), Y7; \
+	VFMADD231PS Y6, Y7, Y0; \
+	VBROADCASTSS (AX)(R8*1), Y8; \
+	VFMADD231PS Y6, Y8, Y1; \
+	NEXT_STEP
+
+#define ADD_C32X1_2 \
+	VMASKMOVPS (BX), Y7, Y6; \
+	VADDPS Y6, Y0, Y0; \
+	ADDQ SI, BX; \
+	VMASKMOVPS (BX), Y7, Y6; \
+	VADDPS Y6, Y1, Y1
+
+#define STORE1_2 \
+	VMOVUPS Y0, (AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Y1, (AX)
+
+#define ZERO1_3 \
+	VXORPS Y0, Y0, Y0; \
+	VXORPS Y1, Y1, Y1; \
+	VXORPS Y2, Y2, Y2
+
+#define PREFETCH_C1_3 \
+	PREFETCH_C1_2; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define STEP32X1_3 \
+	VBROADCASTSS (AX), Y7; \
+	VFMADD231PS Y6, Y7, Y0; \
+	VBROADCASTSS (AX)(R8*1), Y8; \
+	VFMADD231PS Y6, Y8, Y1; \
+	VBROADCASTSS (AX)(R8*2), Y7; \
+	VFMADD231PS Y6, Y7, Y2
+
+#define STORE_PART32X1_3 \
+	VMASKMOVPS Y0, Y7, (AX); \
+	ADDQ SI, AX; \
+	VMASKMOVPS Y1, Y7, (AX); \
+	ADDQ SI, AX; \
+	VMASKMOVPS Y2, Y7, (AX)
+
+#define STORE1_3 \
+	STORE1_2; \
+	ADDQ SI, AX; \
+	VMOVUPS Y2, (AX)
+
+#define PREFETCH_C1_4 \
+	PREFETCH_C1_3; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define ROW_OFFSETS_2 \
+	MOVQ 24(DI), R8; \
+	LEAQ (R8)(R8*2), R9
+
+#define MULTIPLY32X1_4 \
+	VMOVUPS (BX), Y6; \
+	STEP32X1_3; \
+	VBROADCASTSS (AX)(R9*1), Y8; \
+	VFMADD231PS Y6, Y8, Y3; \
+	NEXT_STEP
+
+#define ADD_C32X1_4 \
+	ADD_C32X1_2; \
+	ADDQ SI, BX; \
+	VMASKMOVPS (BX), Y7, Y6; \
+	VADDPS Y6, Y2, Y2; \
+	ADDQ SI, BX; \
+	VMASKMOVPS (BX), Y7, Y6; \
+	VADDPS Y6, Y3, Y3
+
+#define STORE1_4 \
+	STORE1_3; \
+	ADDQ SI, AX; \
+	VMOVUPS Y3, (AX)
+
+#define ZERO1_5 \
+	ZERO1_3; \
+	VXORPS Y3, Y3, Y3; \
+	VXORPS Y4, Y4, Y4
+
+#define PREFETCH_C1_5 \
+	PREFETCH_C1_4; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define STEP32X1_5 \
+	STEP32X1_3; \
+	VBROADCASTSS (AX)(R9*1), Y8; \
+	VFMADD231PS Y6, Y8, Y3; \
+	VBROADCASTSS (AX)(R8*4), Y7; \
+	VFMADD231PS Y6, Y7, Y4
+
+#define ADD_BIAS32X1_5 \
+	VADDPS Y6, Y0, Y0; \
+	VADDPS Y6, Y1, Y1; \
+	VADDPS Y6, Y2, Y2; \
+	VADDPS Y6, Y3, Y3; \
+	VADDPS Y6, Y4, Y4
+
+#define RELU32X1_5 \
+	VMAXPS Y0, Y6, Y0; \
+	VMAXPS Y1, Y6, Y1; \
+	VMAXPS Y2, Y6, Y2; \
+	VMAXPS Y3, Y6, Y3; \
+	VMAXPS Y4, Y6, Y4
+
+#define STORE_PART32X1_5 \
+	STORE_PART32X1_3; \
+	ADDQ SI, AX; \
+	VMASKMOVPS Y3, Y7, (AX); \
+	ADDQ SI, AX; \
+	VMASKMOVPS Y4, Y7, (AX)
+
+#define STORE1_5 \
+	STORE1_4; \
+	ADDQ SI, AX; \
+	VMOVUPS Y4, (AX)
+
+#define ROW_OFFSETS_3 \
+	MOVQ 24(DI), R8; \
+	LEAQ (R8)(R8*2), R9; \
+	LEAQ (R8)(R8*4), R10
+
+#define MULTIPLY32X1_6 \
+	VMOVUPS (BX), Y6; \
+	STEP32X1_5; \
+	VBROADCASTSS (AX)(R10*1), Y8; \
+	VFMADD231PS Y6, Y8, Y5; \
+	NEXT_STEP
+
+#define LOAD_B32X2 \
+	VMOVUPS (BX), Y12; \
+	VMOVUPS 32(BX), Y13
+
+#define MULTIPLY32X2_1 \
+	LOAD_B32X2; \
+	VBROADCASTSS (AX), Y14; \
+	VFMADD231PS Y12, Y14, Y0; \
+	VFMADD231PS Y13, Y14, Y1; \
+	NEXT_STEP
+
+#define END_TILE32X2 \
+	MOVQ 40(SP), AX; \
+	MOVQ 80(DI), SI; \
+	MOVQ 96(DI), DX; \
+	MOVQ 88(DI), CX; \
+	MOVQ $0x00000008, R8; \
+	CMPQ CX, R8; \
+	CMOVQLT CX, R8; \
+	NEGQ R8; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(R8*4), Y14
+
+#define LOAD_BIAS32X2 \
+	MOVQ 48(SP), BX; \
+	VMOVUPS (BX), Y12; \
+	VMASKMOVPS 32(BX), Y14, Y13
+
+#define ZERO2_2 \
+	VXORPS Y0, Y0, Y0; \
+	VXORPS Y1, Y1, Y1; \
+	VXORPS Y2, Y2, Y2; \
+	VXORPS Y3, Y3, Y3
+
+#define PREFETCH_C2_2 \
+	PREFETCHT0 (AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define STEP32X2_2 \
+	VBROADCASTSS (AX), Y14; \
+	VFMADD231PS Y12, Y14, Y0; \
+	VFMADD231PS Y13, Y14, Y1; \
+	VBROADCASTSS (AX)(R8*1), Y15; \
+	VFMADD231PS Y12, Y15, Y2; \
+	VFMADD231PS Y13, Y15, Y3
+
+#define ADD_C32X2_2 \
+	VADDPS (BX), Y0, Y0; \
+	VMASKMOVPS 32(BX), Y14, Y12; \
+	VADDPS Y12, Y1, Y1; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Y2, Y2; \
+	VMASKMOVPS 32(BX), Y14, Y12; \
+	VADDPS Y12, Y3, Y3
+
+#define STORE_PART32X2_2 \
+	VMOVUPS Y0, (AX); \
+	VMASKMOVPS Y1, Y14, 32(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Y2, (AX); \
+	VMASKMOVPS Y3, Y14, 32(AX)
+
+#define STORE2_2 \
+	VMOVUPS Y0, (AX); \
+	VMOVUPS Y1, 32(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Y2, (AX); \
+	VMOVUPS Y3, 32(AX)
+
+#define ZERO2_3 \
+	ZERO2_2; \
+	VXORPS Y4, Y4, Y4; \
+	VXORPS Y5, Y5, Y5
+
+#define PREFETCH_C2_3 \
+	PREFETCH_C2_2; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define MULTIPLY32X2_3 \
+	LOAD_B32X2; \
+	STEP32X2_2; \
+	VBROADCASTSS (AX)(R8*2), Y14; \
+	VFMADD231PS Y12, Y14, Y4; \
+	VFMADD231PS Y13, Y14, Y5; \
+	NEXT_STEP
+
+#define ADD_C32X2_3 \
+	ADD_C32X2_2; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Y4, Y4; \
+	VMASKMOVPS 32(BX), Y14, Y12; \
+	VADDPS Y12, Y5, Y5
+
+#define ADD_BIAS32X2_3 \
+	VADDPS Y12, Y0, Y0; \
+	VADDPS Y13, Y1, Y1; \
+	VADDPS Y12, Y2, Y2; \
+	VADDPS Y13, Y3, Y3; \
+	VADDPS Y12, Y4, Y4; \
+	VADDPS Y13, Y5, Y5
+
+#define RELU32X2_3 \
+	VMAXPS Y0, Y12, Y0; \
+	VMAXPS Y1, Y12, Y1; \
+	VMAXPS Y2, Y12, Y2; \
+	VMAXPS Y3, Y12, Y3; \
+	VMAXPS Y4, Y12, Y4; \
+	VMAXPS Y5, Y12, Y5
+
+#define STORE2_3 \
+	STORE2_2; \
+	ADDQ SI, AX; \
+	VMOVUPS Y4, (AX); \
+	VMOVUPS Y5, 32(AX)
+
+#define ZERO2_4 \
+	ZERO2_3; \
+	VXORPS Y6, Y6, Y6; \
+	VXORPS Y7, Y7, Y7
+
+#define PREFETCH_C2_4 \
+	PREFETCH_C2_3; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define STEP32X2_4 \
+	STEP32X2_2; \
+	VBROADCASTSS (AX)(R8*2), Y14; \
+	VFMADD231PS Y12, Y14, Y4; \
+	VFMADD231PS Y13, Y14, Y5; \
+	VBROADCASTSS (AX)(R9*1), Y15; \
+	VFMADD231PS Y12, Y15, Y6; \
+	VFMADD231PS Y13, Y15, Y7
+
+#define ADD_C32X2_4 \
+	ADD_C32X2_3; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Y6, Y6; \
+	VMASKMOVPS 32(BX), Y14, Y12; \
+	VADDPS Y12, Y7, Y7
+
+#define STORE_PART32X2_4 \
+	STORE_PART32X2_2; \
+	ADDQ SI, AX; \
+	VMOVUPS Y4, (AX); \
+	VMASKMOVPS Y5, Y14, 32(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Y6, (AX); \
+	VMASKMOVPS Y7, Y14, 32(AX)
+
+#define STORE2_4 \
+	STORE2_3; \
+	ADDQ SI, AX; \
+	VMOVUPS Y6, (AX); \
+	VMOVUPS Y7, 32(AX)
+
+#define ZERO2_5 \
+	ZERO2_4; \
+	VXORPS Y8, Y8, Y8; \
+	VXORPS Y9, Y9, Y9
+
+#define PREFETCH_C2_5 \
+	PREFETCH_C2_4; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX)
+
+#define MULTIPLY32X2_5 \
+	LOAD_B32X2; \
+	STEP32X2_4; \
+	VBROADCASTSS (AX)(R8*4), Y14; \
+	VFMADD231PS Y12, Y14, Y8; \
+	VFMADD231PS Y13, Y14, Y9; \
+	NEXT_STEP
+
+#define ADD_C32X2_5 \
+	ADD_C32X2_4; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Y8, Y8; \
+	VMASKMOVPS 32(BX), Y14, Y12; \
+	VADDPS Y12, Y9, Y9
+
+#define ADD_BIAS32X2_5 \
+	ADD_BIAS32X2_3; \
+	VADDPS Y12, Y6, Y6; \
+	VADDPS Y13, Y7, Y7; \
+	VADDPS Y12, Y8, Y8; \
+	VADDPS Y13, Y9, Y9
+
+#define RELU32X2_5 \
+	RELU32X2_3; \
+	VMAXPS Y6, Y12, Y6; \
+	VMAXPS Y7, Y12, Y7; \
+	VMAXPS Y8, Y12, Y8; \
+	VMAXPS Y9, Y12, Y9
+
+#define STORE2_5 \
+	STORE2_4; \
+	ADDQ SI, AX; \
+	VMOVUPS Y8, (AX); \
+	VMOVUPS Y9, 32(AX)
+
+#define MULTIPLY32X2_6 \
+	LOAD_B32X2; \
+	STEP32X2_4; \
+	VBROADCASTSS (AX)(R8*4), Y14; \
+	VFMADD231PS Y12, Y14, Y8; \
+	VFMADD231PS Y13, Y14, Y9; \
+	VBROADCASTSS (AX)(R10*1), Y15; \
+	VFMADD231PS Y12, Y15, Y10; \
+	VFMADD231PS Y13, Y15, Y11; \
+	NEXT_STEP
+
+#define ZERO3_1 \
+	VXORPS Y0, Y0, Y0; \
+	VXORPS Y1, Y1, Y1; \
+	VXORPS Y2, Y2, Y2
+
+#define LOAD_B32X3 \
+	VMOVUPS (BX), Y12; \
+	VMOVUPS 32(BX), Y13; \
+	VMOVUPS 64(BX), Y14
+
+#define MULTIPLY32X3_1 \
+	LOAD_B32X3; \
+	VBROADCASTSS (AX), Y15; \
+	VFMADD231PS Y12, Y15, Y0; \
+	VFMADD231PS Y13, Y15, Y1; \
+	VFMADD231PS Y14, Y15, Y2; \
+	NEXT_STEP
+
+#define END_TILE32X3 \
+	MOVQ 40(SP), AX; \
+	MOVQ 80(DI), SI; \
+	MOVQ 96(DI), DX; \
+	MOVQ 88(DI), CX; \
+	MOVQ $0x00000008, R8; \
+	CMPQ CX, R8; \
+	CMOVQLT CX, R8; \
+	NEGQ R8; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(R8*4), Y15
+
+#define LOAD_BIAS32X3 \
+	MOVQ 48(SP), BX; \
+	VMOVUPS (BX), Y12; \
+	VMOVUPS 32(BX), Y13; \
+	VMASKMOVPS 64(BX), Y15, Y14
+
+#define STORE3_1 \
+	VMOVUPS Y0, (AX); \
+	VMOVUPS Y1, 32(AX); \
+	VMOVUPS Y2, 64(AX)
+
+#define ZERO3_2 \
+	ZERO3_1; \
+	VXORPS Y3, Y3, Y3; \
+	VXORPS Y4, Y4, Y4; \
+	VXORPS Y5, Y5, Y5
+
+#define PREFETCH_C3_2 \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX); \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX)
+
+#define STEP32X3_2 \
+	VBROADCASTSS (AX), Y15; \
+	VFMADD231PS Y12, Y15, Y0; \
+	VFMADD231PS Y13, Y15, Y1; \
+	VFMADD231PS Y14, Y15, Y2; \
+	VBROADCASTSS (AX)(R8*1), Y15; \
+	VFMADD231PS Y12, Y15, Y3; \
+	VFMADD231PS Y13, Y15, Y4; \
+	VFMADD231PS Y14, Y15, Y5
+
+#define ADD_C32X3_2 \
+	VADDPS (BX), Y0, Y0; \
+	VADDPS 32(BX), Y1, Y1; \
+	VMASKMOVPS 64(BX), Y15, Y12; \
+	VADDPS Y12, Y2, Y2; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Y3, Y3; \
+	VADDPS 32(BX), Y4, Y4; \
+	VMASKMOVPS 64(BX), Y15, Y12; \
+	VADDPS Y12, Y5, Y5
+
+#define ADD_BIAS32X3_2 \
+	VADDPS Y12, Y0, Y0; \
+	VADDPS Y13, Y1, Y1; \
+	VADDPS Y14, Y2, Y2; \
+	VADDPS Y12, Y3, Y3; \
+	VADDPS Y13, Y4, Y4; \
+	VADDPS Y14, Y5, Y5
+
+#define RELU32X3_2 \
+	VMAXPS Y0, Y12, Y0; \
+	VMAXPS Y1, Y12, Y1; \
+	VMAXPS Y2, Y12, Y2; \
+	VMAXPS Y3, Y12, Y3; \
+	VMAXPS Y4, Y12, Y4; \
+	VMAXPS Y5, Y12, Y5
+
+#define STORE_PART32X3_2 \
+	VMOVUPS Y0, (AX); \
+	VMOVUPS Y1, 32(AX); \
+	VMASKMOVPS Y2, Y15, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Y3, (AX); \
+	VMOVUPS Y4, 32(AX); \
+	VMASKMOVPS Y5, Y15, 64(AX)
+
+#define STORE3_2 \
+	STORE3_1; \
+	ADDQ SI, AX; \
+	VMOVUPS Y3, (AX); \
+	VMOVUPS Y4, 32(AX); \
+	VMOVUPS Y5, 64(AX)
+
+#define ZERO3_3 \
+	ZERO3_2; \
+	VXORPS Y6, Y6, Y6; \
+	VXORPS Y7, Y7, Y7; \
+	VXORPS Y8, Y8, Y8
+
+#define PREFETCH_C3_3 \
+	PREFETCH_C3_2; \
+	ADDQ SI, AX; \
+	PREFETCHT0 (AX); \
+	PREFETCHT0 64(AX)
+
+#define STEP32X3_3 \
+	STEP32X3_2; \
+	VBROADCASTSS (AX)(R8*2), Y15; \
+	VFMADD231PS Y12, Y15, Y6; \
+	VFMADD231PS Y13, Y15, Y7; \
+	VFMADD231PS Y14, Y15, Y8
+
+#define ADD_C32X3_3 \
+	ADD_C32X3_2; \
+	ADDQ SI, BX; \
+	VADDPS (BX), Y6, Y6; \
+	VADDPS 32(BX), Y7, Y7; \
+	VMASKMOVPS 64(BX), Y15, Y12; \
+	VADDPS Y12, Y8, Y8
+
+#define STORE_PART32X3_3 \
+	STORE_PART32X3_2; \
+	ADDQ SI, AX; \
+	VMOVUPS Y6, (AX); \
+	VMOVUPS Y7, 32(AX); \
+	VMASKMOVPS Y8, Y15, 64(AX)
+
+#define STORE3_3 \
+	STORE3_2; \
+	ADDQ SI, AX; \
+	VMOVUPS Y6, (AX); \
+	VMOVUPS Y7, 32(AX); \
+	VMOVUPS Y8, 64(AX)
+
+#define MULTIPLY32X3_4 \
+	LOAD_B32X3; \
+	STEP32X3_3; \
+	VBROADCASTSS (AX)(R9*1), Y15; \
+	VFMADD231PS Y12, Y15, Y9; \
+	VFMADD231PS Y13, Y15, Y10; \
+	VFMADD231PS Y14, Y15, Y11; \
+	NEXT_STEP
+
+#define STORE3_4 \
+	STORE3_3; \
+	ADDQ SI, AX; \
+	VMOVUPS Y9, (AX); \
+	VMOVUPS Y10, 32(AX); \
+	VMOVUPS Y11, 64(AX)
+
+#define END_TILE64X1 \
+	MOVQ 40(SP), AX; \
+	MOVQ 80(DI), SI; \
+	MOVQ 96(DI), DX; \
+	MOVQ 88(DI), CX; \
+	MOVQ $0x00000004, R8; \
+	CMPQ CX, R8; \
+	CMOVQLT CX, R8; \
+	NEGQ R8; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(R8*8), Y7
+
+#define LOAD_BIAS64X1 \
+	MOVQ 48(SP), BX; \
+	VMASKMOVPD (BX), Y7, Y6
+
+#define MULTIPLY64X1_2 \
+	VMOVUPS (BX), Y6; \
+	VBROADCASTSD (AX), Y7; \
+	VFMADD231PD Y6, Y7, Y0; \
+	VBROADCASTSD (AX)(R8*1), Y8; \
+	VFMADD231PD Y6, Y8, Y1; \
+	NEXT_STEP
+
+#define ADD_C64X1_2 \
+	VMASKMOVPD (BX), Y7, Y6; \
+	VADDPD Y6, Y0, Y0; \
+	ADDQ SI, BX; \
+	VMASKMOVPD (BX), Y7, Y6; \
+	VADDPD Y6, Y1, Y1
+
+#define STEP64X1_3 \
+	VBROADCASTSD (AX), Y7; \
+	VFMADD231PD Y6, Y7, Y0; \
+	VBROADCASTSD (AX)(R8*1), Y8; \
+	VFMADD231PD Y6, Y8, Y1; \
+	VBROADCASTSD (AX)(R8*2), Y7; \
+	VFMADD231PD Y6, Y7, Y2
+
+#define STORE_PART64X1_3 \
+	VMASKMOVPD Y0, Y7, (AX); \
+	ADDQ SI, AX; \
+	VMASKMOVPD Y1, Y7, (AX); \
+	ADDQ SI, AX; \
+	VMASKMOVPD Y2, Y7, (AX)
+
+#define MULTIPLY64X1_4 \
+	VMOVUPS (BX), Y6; \
+	STEP64X1_3; \
+	VBROADCASTSD (AX)(R9*1), Y8; \
+	VFMADD231PD Y6, Y8, Y3; \
+	NEXT_STEP
+
+#define ADD_C64X1_4 \
+	ADD_C64X1_2; \
+	ADDQ SI, BX; \
+	VMASKMOVPD (BX), Y7, Y6; \
+	VADDPD Y6, Y2, Y2; \
+	ADDQ SI, BX; \
+	VMASKMOVPD (BX), Y7, Y6; \
+	VADDPD Y6, Y3, Y3
+
+#define STEP64X1_5 \
+	STEP64X1_3; \
+	VBROADCASTSD (AX)(R9*1), Y8; \
+	VFMADD231PD Y6, Y8, Y3; \
+	VBROADCASTSD (AX)(R8*4), Y7; \
+	VFMADD231PD Y6, Y7, Y4
+
+#define ADD_BIAS64X1_5 \
+	VADDPD Y6, Y0, Y0; \
+	VADDPD Y6, Y1, Y1; \
+	VADDPD Y6, Y2, Y2; \
+	VADDPD Y6, Y3, Y3; \
+	VADDPD Y6, Y4, Y4
+
+#define RELU64X1_5 \
+	VMAXPD Y0, Y6, Y0; \
+	VMAXPD Y1, Y6, Y1; \
+	VMAXPD Y2, Y6, Y2; \
+	VMAXPD Y3, Y6, Y3; \
+	VMAXPD Y4, Y6, Y4
+
+#define STORE_PART64X1_5 \
+	STORE_PART64X1_3; \
+	ADDQ SI, AX; \
+	VMASKMOVPD Y3, Y7, (AX); \
+	ADDQ SI, AX; \
+	VMASKMOVPD Y4, Y7, (AX)
+
+#define MULTIPLY64X1_6 \
+	VMOVUPS (BX), Y6; \
+	STEP64X1_5; \
+	VBROADCASTSD (AX)(R10*1), Y8; \
+	VFMADD231PD Y6, Y8, Y5; \
+	NEXT_STEP
+
+#define LOAD_B64X2 \
+	VMOVUPS (BX), Y12; \
+	VMOVUPS 32(BX), Y13
+
+#define MULTIPLY64X2_1 \
+	LOAD_B64X2; \
+	VBROADCASTSD (AX), Y14; \
+	VFMADD231PD Y12, Y14, Y0; \
+	VFMADD231PD Y13, Y14, Y1; \
+	NEXT_STEP
+
+#define END_TILE64X2 \
+	MOVQ 40(SP), AX; \
+	MOVQ 80(DI), SI; \
+	MOVQ 96(DI), DX; \
+	MOVQ 88(DI), CX; \
+	MOVQ $0x00000004, R8; \
+	CMPQ CX, R8; \
+	CMOVQLT CX, R8; \
+	NEGQ R8; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(R8*8), Y14
+
+#define LOAD_BIAS64X2 \
+	MOVQ 48(SP), BX; \
+	VMOVUPS (BX), Y12; \
+	VMASKMOVPD 32(BX), Y14, Y13
+
+#define STEP64X2_2 \
+	VBROADCASTSD (AX), Y14; \
+	VFMADD231PD Y12, Y14, Y0; \
+	VFMADD231PD Y13, Y14, Y1; \
+	VBROADCASTSD (AX)(R8*1), Y15; \
+	VFMADD231PD Y12, Y15, Y2; \
+	VFMADD231PD Y13, Y15, Y3
+
+#define ADD_C64X2_2 \
+	VADDPD (BX), Y0, Y0; \
+	VMASKMOVPD 32(BX), Y14, Y12; \
+	VADDPD Y12, Y1, Y1; \
+	ADDQ SI, BX; \
+	VADDPD (BX), Y2, Y2; \
+	VMASKMOVPD 32(BX), Y14, Y12; \
+	VADDPD Y12, Y3, Y3
+
+#define STORE_PART64X2_2 \
+	VMOVUPS Y0, (AX); \
+	VMASKMOVPD Y1, Y14, 32(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Y2, (AX); \
+	VMASKMOVPD Y3, Y14, 32(AX)
+
+#define MULTIPLY64X2_3 \
+	LOAD_B64X2; \
+	STEP64X2_2; \
+	VBROADCASTSD (AX)(R8*2), Y14; \
+	VFMADD231PD Y12, Y14, Y4; \
+	VFMADD231PD Y13, Y14, Y5; \
+	NEXT_STEP
+
+#define ADD_C64X2_3 \
+	ADD_C64X2_2; \
+	ADDQ SI, BX; \
+	VADDPD (BX), Y4, Y4; \
+	VMASKMOVPD 32(BX), Y14, Y12; \
+	VADDPD Y12, Y5, Y5
+
+#define ADD_BIAS64X2_3 \
+	VADDPD Y12, Y0, Y0; \
+	VADDPD Y13, Y1, Y1; \
+	VADDPD Y12, Y2, Y2; \
+	VADDPD Y13, Y3, Y3; \
+	VADDPD Y12, Y4, Y4; \
+	VADDPD Y13, Y5, Y5
+
+#define RELU64X2_3 \
+	VMAXPD Y0, Y12, Y0; \
+	VMAXPD Y1, Y12, Y1; \
+	VMAXPD Y2, Y12, Y2; \
+	VMAXPD Y3, Y12, Y3; \
+	VMAXPD Y4, Y12, Y4; \
+	VMAXPD Y5, Y12, Y5
+
+#define STEP64X2_4 \
+	STEP64X2_2; \
+	VBROADCASTSD (AX)(R8*2), Y14; \
+	VFMADD231PD Y12, Y14, Y4; \
+	VFMADD231PD Y13, Y14, Y5; \
+	VBROADCASTSD (AX)(R9*1), Y15; \
+	VFMADD231PD Y12, Y15, Y6; \
+	VFMADD231PD Y13, Y15, Y7
+
+#define ADD_C64X2_4 \
+	ADD_C64X2_3; \
+	ADDQ SI, BX; \
+	VADDPD (BX), Y6, Y6; \
+	VMASKMOVPD 32(BX), Y14, Y12; \
+	VADDPD Y12, Y7, Y7
+
+#define STORE_PART64X2_4 \
+	STORE_PART64X2_2; \
+	ADDQ SI, AX; \
+	VMOVUPS Y4, (AX); \
+	VMASKMOVPD Y5, Y14, 32(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Y6, (AX); \
+	VMASKMOVPD Y7, Y14, 32(AX)
+
+#define MULTIPLY64X2_5 \
+	LOAD_B64X2; \
+	STEP64X2_4; \
+	VBROADCASTSD (AX)(R8*4), Y14; \
+	VFMADD231PD Y12, Y14, Y8; \
+	VFMADD231PD Y13, Y14, Y9; \
+	NEXT_STEP
+
+#define ADD_C64X2_5 \
+	ADD_C64X2_4; \
+	ADDQ SI, BX; \
+	VADDPD (BX), Y8, Y8; \
+	VMASKMOVPD 32(BX), Y14, Y12; \
+	VADDPD Y12, Y9, Y9
+
+#define ADD_BIAS64X2_5 \
+	ADD_BIAS64X2_3; \
+	VADDPD Y12, Y6, Y6; \
+	VADDPD Y13, Y7, Y7; \
+	VADDPD Y12, Y8, Y8; \
+	VADDPD Y13, Y9, Y9
+
+#define RELU64X2_5 \
+	RELU64X2_3; \
+	VMAXPD Y6, Y12, Y6; \
+	VMAXPD Y7, Y12, Y7; \
+	VMAXPD Y8, Y12, Y8; \
+	VMAXPD Y9, Y12, Y9
+
+#define MULTIPLY64X2_6 \
+	LOAD_B64X2; \
+	STEP64X2_4; \
+	VBROADCASTSD (AX)(R8*4), Y14; \
+	VFMADD231PD Y12, Y14, Y8; \
+	VFMADD231PD Y13, Y14, Y9; \
+	VBROADCASTSD (AX)(R10*1), Y15; \
+	VFMADD231PD Y12, Y15, Y10; \
+	VFMADD231PD Y13, Y15, Y11; \
+	NEXT_STEP
+
+#define LOAD_B64X3 \
+	VMOVUPS (BX), Y12; \
+	VMOVUPS 32(BX), Y13; \
+	VMOVUPS 64(BX), Y14
+
+#define MULTIPLY64X3_1 \
+	LOAD_B64X3; \
+	VBROADCASTSD (AX), Y15; \
+	VFMADD231PD Y12, Y15, Y0; \
+	VFMADD231PD Y13, Y15, Y1; \
+	VFMADD231PD Y14, Y15, Y2; \
+	NEXT_STEP
+
+#define END_TILE64X3 \
+	MOVQ 40(SP), AX; \
+	MOVQ 80(DI), SI; \
+	MOVQ 96(DI), DX; \
+	MOVQ 88(DI), CX; \
+	MOVQ $0x00000004, R8; \
+	CMPQ CX, R8; \
+	CMOVQLT CX, R8; \
+	NEGQ R8; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(R8*8), Y15
+
+#define LOAD_BIAS64X3 \
+	MOVQ 48(SP), BX; \
+	VMOVUPS (BX), Y12; \
+	VMOVUPS 32(BX), Y13; \
+	VMASKMOVPD 64(BX), Y15, Y14
+
+#define STEP64X3_2 \
+	VBROADCASTSD (AX), Y15; \
+	VFMADD231PD Y12, Y15, Y0; \
+	VFMADD231PD Y13, Y15, Y1; \
+	VFMADD231PD Y14, Y15, Y2; \
+	VBROADCASTSD (AX)(R8*1), Y15; \
+	VFMADD231PD Y12, Y15, Y3; \
+	VFMADD231PD Y13, Y15, Y4; \
+	VFMADD231PD Y14, Y15, Y5
+
+#define ADD_C64X3_2 \
+	VADDPD (BX), Y0, Y0; \
+	VADDPD 32(BX), Y1, Y1; \
+	VMASKMOVPD 64(BX), Y15, Y12; \
+	VADDPD Y12, Y2, Y2; \
+	ADDQ SI, BX; \
+	VADDPD (BX), Y3, Y3; \
+	VADDPD 32(BX), Y4, Y4; \
+	VMASKMOVPD 64(BX), Y15, Y12; \
+	VADDPD Y12, Y5, Y5
+
+#define ADD_BIAS64X3_2 \
+	VADDPD Y12, Y0, Y0; \
+	VADDPD Y13, Y1, Y1; \
+	VADDPD Y14, Y2, Y2; \
+	VADDPD Y12, Y3, Y3; \
+	VADDPD Y13, Y4, Y4; \
+	VADDPD Y14, Y5, Y5
+
+#define RELU64X3_2 \
+	VMAXPD Y0, Y12, Y0; \
+	VMAXPD Y1, Y12, Y1; \
+	VMAXPD Y2, Y12, Y2; \
+	VMAXPD Y3, Y12, Y3; \
+	VMAXPD Y4, Y12, Y4; \
+	VMAXPD Y5, Y12, Y5
+
+#define STORE_PART64X3_2 \
+	VMOVUPS Y0, (AX); \
+	VMOVUPS Y1, 32(AX); \
+	VMASKMOVPD Y2, Y15, 64(AX); \
+	ADDQ SI, AX; \
+	VMOVUPS Y3, (AX); \
+	VMOVUPS Y4, 32(AX); \
+	VMASKMOVPD Y5, Y15, 64(AX)
+
+#define STEP64X3_3 \
+	STEP64X3_2; \
+	VBROADCASTSD (AX)(R8*2), Y15; \
+	VFMADD231PD Y12, Y15, Y6; \
+	VFMADD231PD Y13, Y15, Y7; \
+	VFMADD231PD Y14, Y15, Y8
+
+#define ADD_C64X3_3 \
+	ADD_C64X3_2; \
+	ADDQ SI, BX; \
+	VADDPD (BX), Y6, Y6; \
+	VADDPD 32(BX), Y7, Y7; \
+	VMASKMOVPD 64(BX), Y15, Y12; \
+	VADDPD Y12, Y8, Y8
+
+#define STORE_PART64X3_3 \
+	STORE_PART64X3_2; \
+	ADDQ SI, AX; \
+	VMOVUPS Y6, (AX); \
+	VMOVUPS Y7, 32(AX); \
+	VMASKMOVPD Y8, Y15, 64(AX)
+
+#define MULTIPLY64X3_4 \
+	LOAD_B64X3; \
+	STEP64X3_3; \
+	VBROADCASTSD (AX)(R9*1), Y15; \
+	VFMADD231PD Y12, Y15, Y9; \
+	VFMADD231PD Y13, Y15, Y10; \
+	VFMADD231PD Y14, Y15, Y11; \
+	NEXT_STEP
+
 // func tile1x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·tile1x1x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
 	VXORPS     Y0, Y0, Y0
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
+	START_PREFETCH
 	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
+	START_TILE
 	MOVQ       24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y1
-	VBROADCASTSS (AX), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y1
-	VBROADCASTSS (AX), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y2
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMASKMOVPS   (BX), Y2, Y1
-	VADDPS       Y1, Y0, Y0
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPS (BX), Y2, Y1
-	VADDPS     Y1, Y0, Y0
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y1, Y1, Y1
-	VMAXPS Y0, Y1, Y0
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMASKMOVPS Y0, Y2, (AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile2x1x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x1x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y2
-	VBROADCASTSS (AX), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (AX)(R8*1), Y4
-	VFMADD231PS  Y2, Y4, Y1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y2
-	VBROADCASTSS (AX), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (AX)(R8*1), Y4
-	VFMADD231PS  Y2, Y4, Y1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y3
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMASKMOVPS   (BX), Y3, Y2
-	VADDPS       Y2, Y0, Y0
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y3, Y2
-	VADDPS       Y2, Y1, Y1
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPS (BX), Y3, Y2
-	VADDPS     Y2, Y0, Y0
-	VADDPS     Y2, Y1, Y1
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y2, Y2, Y2
-	VMAXPS Y0, Y2, Y0
-	VMAXPS Y1, Y2, Y1
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMASKMOVPS Y0, Y3, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y1, Y3, (AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y1, (AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile3x1x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x1x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y3
-	VBROADCASTSS (AX), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (AX)(R8*1), Y5
-	VFMADD231PS  Y3, Y5, Y1
-	VBROADCASTSS (AX)(R8*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y3
-	VBROADCASTSS (AX), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (AX)(R8*1), Y5
-	VFMADD231PS  Y3, Y5, Y1
-	VBROADCASTSS (AX)(R8*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y4
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMASKMOVPS   (BX), Y4, Y3
-	VADDPS       Y3, Y0, Y0
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y4, Y3
-	VADDPS       Y3, Y1, Y1
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y4, Y3
-	VADDPS       Y3, Y2, Y2
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPS (BX), Y4, Y3
-	VADDPS     Y3, Y0, Y0
-	VADDPS     Y3, Y1, Y1
-	VADDPS     Y3, Y2, Y2
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y3, Y3, Y3
-	VMAXPS Y0, Y3, Y0
-	VMAXPS Y1, Y3, Y1
-	VMAXPS Y2, Y3, Y2
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMASKMOVPS Y0, Y4, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y1, Y4, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y2, Y4, (AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile4x1x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y4
-	VBROADCASTSS (AX), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (AX)(R8*1), Y6
-	VFMADD231PS  Y4, Y6, Y1
-	VBROADCASTSS (AX)(R8*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (AX)(R9*1), Y6
-	VFMADD231PS  Y4, Y6, Y3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y4
-	VBROADCASTSS (AX), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (AX)(R8*1), Y6
-	VFMADD231PS  Y4, Y6, Y1
-	VBROADCASTSS (AX)(R8*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (AX)(R9*1), Y6
-	VFMADD231PS  Y4, Y6, Y3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y5
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMASKMOVPS   (BX), Y5, Y4
-	VADDPS       Y4, Y0, Y0
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y5, Y4
-	VADDPS       Y4, Y1, Y1
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y5, Y4
-	VADDPS       Y4, Y2, Y2
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y5, Y4
-	VADDPS       Y4, Y3, Y3
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPS (BX), Y5, Y4
-	VADDPS     Y4, Y0, Y0
-	VADDPS     Y4, Y1, Y1
-	VADDPS     Y4, Y2, Y2
-	VADDPS     Y4, Y3, Y3
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y4, Y4, Y4
-	VMAXPS Y0, Y4, Y0
-	VMAXPS Y1, Y4, Y1
-	VMAXPS Y2, Y4, Y2
-	VMAXPS Y3, Y4, Y3
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMASKMOVPS Y0, Y5, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y1, Y5, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y2, Y5, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y3, Y5, (AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile5x1x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y5
-	VBROADCASTSS (AX), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (AX)(R8*1), Y7
-	VFMADD231PS  Y5, Y7, Y1
-	VBROADCASTSS (AX)(R8*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (AX)(R9*1), Y7
-	VFMADD231PS  Y5, Y7, Y3
-	VBROADCASTSS (AX)(R8*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y5
-	VBROADCASTSS (AX), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (AX)(R8*1), Y7
-	VFMADD231PS  Y5, Y7, Y1
-	VBROADCASTSS (AX)(R8*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (AX)(R9*1), Y7
-	VFMADD231PS  Y5, Y7, Y3
-	VBROADCASTSS (AX)(R8*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y6
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMASKMOVPS   (BX), Y6, Y5
-	VADDPS       Y5, Y0, Y0
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y6, Y5
-	VADDPS       Y5, Y1, Y1
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y6, Y5
-	VADDPS       Y5, Y2, Y2
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y6, Y5
-	VADDPS       Y5, Y3, Y3
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y6, Y5
-	VADDPS       Y5, Y4, Y4
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPS (BX), Y6, Y5
-	VADDPS     Y5, Y0, Y0
-	VADDPS     Y5, Y1, Y1
-	VADDPS     Y5, Y2, Y2
-	VADDPS     Y5, Y3, Y3
-	VADDPS     Y5, Y4, Y4
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y5, Y5, Y5
-	VMAXPS Y0, Y5, Y0
-	VMAXPS Y1, Y5, Y1
-	VMAXPS Y2, Y5, Y2
-	VMAXPS Y3, Y5, Y3
-	VMAXPS Y4, Y5, Y4
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMASKMOVPS Y0, Y6, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y1, Y6, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y2, Y6, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y3, Y6, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y4, Y6, (AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile6x1x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
 	VMOVUPS      (BX), Y6
 	VBROADCASTSS (AX), Y7
 	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (AX)(R8*1), Y8
-	VFMADD231PS  Y6, Y8, Y1
-	VBROADCASTSS (AX)(R8*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (AX)(R9*1), Y8
-	VFMADD231PS  Y6, Y8, Y3
-	VBROADCASTSS (AX)(R8*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (AX)(R10*1), Y8
-	VFMADD231PS  Y6, Y8, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	NEXT_STEP
 
 second:
 	VMOVUPS      (BX), Y6
 	VBROADCASTSS (AX), Y7
 	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (AX)(R8*1), Y8
-	VFMADD231PS  Y6, Y8, Y1
-	VBROADCASTSS (AX)(R8*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (AX)(R9*1), Y8
-	VFMADD231PS  Y6, Y8, Y3
-	VBROADCASTSS (AX)(R8*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (AX)(R10*1), Y8
-	VFMADD231PS  Y6, Y8, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	NEXT_STEP
 	DECQ         CX
 	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
+	NEXT_OUTER
 	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y7
+	END_TILE32X1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
 	VMASKMOVPS   (BX), Y7, Y6
 	VADDPS       Y6, Y0, Y0
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y7, Y6
-	VADDPS       Y6, Y1, Y1
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y7, Y6
-	VADDPS       Y6, Y2, Y2
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y7, Y6
-	VADDPS       Y6, Y3, Y3
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y7, Y6
-	VADDPS       Y6, Y4, Y4
-	ADDQ         SI, BX
-	VMASKMOVPS   (BX), Y7, Y6
-	VADDPS       Y6, Y5, Y5
 
 noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPS (BX), Y7, Y6
-	VADDPS     Y6, Y0, Y0
-	VADDPS     Y6, Y1, Y1
-	VADDPS     Y6, Y2, Y2
-	VADDPS     Y6, Y3, Y3
-	VADDPS     Y6, Y4, Y4
-	VADDPS     Y6, Y5, Y5
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	VADDPS Y6, Y0, Y0
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y6, Y6, Y6
+	VMAXPS Y0, Y6, Y0
+
+noRelu:
+	CMPQ       CX, $0x08
+	JGE        whole
+	VMASKMOVPS Y0, Y7, (AX)
+	JMP        stored
+
+whole:
+	VMOVUPS Y0, (AX)
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile2x1x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile2x1x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	START_PREFETCH
+	PREFETCH_C1_2
+	START_TILE
+	MOVQ   24(DI), R8
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY32X1_2
+
+second:
+	MULTIPLY32X1_2
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X1
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X1_2
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	VADDPS Y6, Y0, Y0
+	VADDPS Y6, Y1, Y1
 
 noBias:
 	TESTQ  $0x00000004, DX
@@ -921,10 +1071,6 @@ noBias:
 	VXORPS Y6, Y6, Y6
 	VMAXPS Y0, Y6, Y0
 	VMAXPS Y1, Y6, Y1
-	VMAXPS Y2, Y6, Y2
-	VMAXPS Y3, Y6, Y3
-	VMAXPS Y4, Y6, Y4
-	VMAXPS Y5, Y6, Y5
 
 noRelu:
 	CMPQ       CX, $0x08
@@ -932,462 +1078,132 @@ noRelu:
 	VMASKMOVPS Y0, Y7, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPS Y1, Y7, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y2, Y7, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y3, Y7, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y4, Y7, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPS Y5, Y7, (AX)
 	JMP        stored
 
 whole:
-	VMOVUPS Y0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y5, (AX)
+	STORE1_2
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
-// func tile1x2x32AVX2(args *byte)
+// func tile3x1x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x2x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+TEXT ·tile3x1x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
+	ZERO1_3
+	START_PREFETCH
+	PREFETCH_C1_3
+	START_TILE
+	MOVQ 24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	VBROADCASTSS (AX), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Y6
+	STEP32X1_3
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	VBROADCASTSS (AX), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y4
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Y0, Y0
-	VMASKMOVPS   32(BX), Y4, Y2
-	VADDPS       Y2, Y1, Y1
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y2
-	VMASKMOVPS 32(BX), Y4, Y3
-	VADDPS     Y2, Y0, Y0
-	VADDPS     Y3, Y1, Y1
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y2, Y2, Y2
-	VMAXPS Y0, Y2, Y0
-	VMAXPS Y1, Y2, Y1
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMASKMOVPS Y1, Y4, 32(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile2x2x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x2x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
-	VBROADCASTSS (AX), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (AX)(R8*1), Y7
-	VFMADD231PS  Y4, Y7, Y2
-	VFMADD231PS  Y5, Y7, Y3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
-	VBROADCASTSS (AX), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (AX)(R8*1), Y7
-	VFMADD231PS  Y4, Y7, Y2
-	VFMADD231PS  Y5, Y7, Y3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y6
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Y0, Y0
-	VMASKMOVPS   32(BX), Y6, Y4
-	VADDPS       Y4, Y1, Y1
-	ADDQ         SI, BX
-	VADDPS       (BX), Y2, Y2
-	VMASKMOVPS   32(BX), Y6, Y4
-	VADDPS       Y4, Y3, Y3
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y4
-	VMASKMOVPS 32(BX), Y6, Y5
-	VADDPS     Y4, Y0, Y0
-	VADDPS     Y5, Y1, Y1
-	VADDPS     Y4, Y2, Y2
-	VADDPS     Y5, Y3, Y3
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y4, Y4, Y4
-	VMAXPS Y0, Y4, Y0
-	VMAXPS Y1, Y4, Y1
-	VMAXPS Y2, Y4, Y2
-	VMAXPS Y3, Y4, Y3
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMASKMOVPS Y1, Y6, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y2, (AX)
-	VMASKMOVPS Y3, Y6, 32(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile3x2x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x2x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	VBROADCASTSS (AX), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (AX)(R8*1), Y9
-	VFMADD231PS  Y6, Y9, Y2
-	VFMADD231PS  Y7, Y9, Y3
-	VBROADCASTSS (AX)(R8*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	VBROADCASTSS (AX), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (AX)(R8*1), Y9
-	VFMADD231PS  Y6, Y9, Y2
-	VFMADD231PS  Y7, Y9, Y3
-	VBROADCASTSS (AX)(R8*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y8
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Y0, Y0
-	VMASKMOVPS   32(BX), Y8, Y6
-	VADDPS       Y6, Y1, Y1
-	ADDQ         SI, BX
-	VADDPS       (BX), Y2, Y2
-	VMASKMOVPS   32(BX), Y8, Y6
-	VADDPS       Y6, Y3, Y3
-	ADDQ         SI, BX
-	VADDPS       (BX), Y4, Y4
-	VMASKMOVPS   32(BX), Y8, Y6
-	VADDPS       Y6, Y5, Y5
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y6
-	VMASKMOVPS 32(BX), Y8, Y7
-	VADDPS     Y6, Y0, Y0
-	VADDPS     Y7, Y1, Y1
+	STEP32X1_3
+	NEXT_STEP
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE32X1
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	ADD_C32X1_2
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y7, Y6
 	VADDPS     Y6, Y2, Y2
-	VADDPS     Y7, Y3, Y3
-	VADDPS     Y6, Y4, Y4
-	VADDPS     Y7, Y5, Y5
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	VADDPS Y6, Y0, Y0
+	VADDPS Y6, Y1, Y1
+	VADDPS Y6, Y2, Y2
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y6, Y6, Y6
+	VMAXPS Y0, Y6, Y0
+	VMAXPS Y1, Y6, Y1
+	VMAXPS Y2, Y6, Y2
+
+noRelu:
+	CMPQ CX, $0x08
+	JGE  whole
+	STORE_PART32X1_3
+	JMP  stored
+
+whole:
+	STORE1_3
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile4x1x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile4x1x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO1_3
+	VXORPS Y3, Y3, Y3
+	START_PREFETCH
+	PREFETCH_C1_4
+	START_TILE
+	ROW_OFFSETS_2
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY32X1_4
+
+second:
+	MULTIPLY32X1_4
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X1
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X1_4
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	VADDPS Y6, Y0, Y0
+	VADDPS Y6, Y1, Y1
+	VADDPS Y6, Y2, Y2
+	VADDPS Y6, Y3, Y3
 
 noBias:
 	TESTQ  $0x00000004, DX
@@ -1397,661 +1213,282 @@ noBias:
 	VMAXPS Y1, Y6, Y1
 	VMAXPS Y2, Y6, Y2
 	VMAXPS Y3, Y6, Y3
-	VMAXPS Y4, Y6, Y4
+
+noRelu:
+	CMPQ       CX, $0x08
+	JGE        whole
+	STORE_PART32X1_3
+	ADDQ       SI, AX
+	VMASKMOVPS Y3, Y7, (AX)
+	JMP        stored
+
+whole:
+	STORE1_4
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile5x1x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile5x1x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO1_5
+	START_PREFETCH
+	PREFETCH_C1_5
+	START_TILE
+	ROW_OFFSETS_2
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	VMOVUPS (BX), Y6
+	STEP32X1_5
+	NEXT_STEP
+
+second:
+	VMOVUPS    (BX), Y6
+	STEP32X1_5
+	NEXT_STEP
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE32X1
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	ADD_C32X1_4
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y7, Y6
+	VADDPS     Y6, Y4, Y4
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_5
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y6, Y6, Y6
+	RELU32X1_5
+
+noRelu:
+	CMPQ CX, $0x08
+	JGE  whole
+	STORE_PART32X1_5
+	JMP  stored
+
+whole:
+	STORE1_5
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile6x1x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile6x1x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO1_5
+	VXORPS     Y5, Y5, Y5
+	START_PREFETCH
+	PREFETCH_C1_5
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	START_TILE
+	ROW_OFFSETS_3
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY32X1_6
+
+second:
+	MULTIPLY32X1_6
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE32X1
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	ADD_C32X1_4
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y7, Y6
+	VADDPS     Y6, Y4, Y4
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y7, Y6
+	VADDPS     Y6, Y5, Y5
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X1
+	ADD_BIAS32X1_5
+	VADDPS Y6, Y5, Y5
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y6, Y6, Y6
+	RELU32X1_5
 	VMAXPS Y5, Y6, Y5
 
 noRelu:
 	CMPQ       CX, $0x08
 	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMASKMOVPS Y1, Y8, 32(AX)
+	STORE_PART32X1_5
 	ADDQ       SI, AX
-	VMOVUPS    Y2, (AX)
-	VMASKMOVPS Y3, Y8, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y4, (AX)
-	VMASKMOVPS Y5, Y8, 32(AX)
+	VMASKMOVPS Y5, Y7, (AX)
 	JMP        stored
 
 whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
+	STORE1_5
 	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
+	VMOVUPS Y5, (AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
-// func tile4x2x32AVX2(args *byte)
+// func tile1x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+TEXT ·tile1x2x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
+	START_PREFETCH
 	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
+	START_TILE
 	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Y8
-	VMOVUPS      32(BX), Y9
-	VBROADCASTSS (AX), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (AX)(R8*1), Y11
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y9, Y11, Y3
-	VBROADCASTSS (AX)(R8*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (AX)(R9*1), Y11
-	VFMADD231PS  Y8, Y11, Y6
-	VFMADD231PS  Y9, Y11, Y7
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	MULTIPLY32X2_1
 
 second:
-	VMOVUPS      (BX), Y8
-	VMOVUPS      32(BX), Y9
-	VBROADCASTSS (AX), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (AX)(R8*1), Y11
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y9, Y11, Y3
-	VBROADCASTSS (AX)(R8*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (AX)(R9*1), Y11
-	VFMADD231PS  Y8, Y11, Y6
-	VFMADD231PS  Y9, Y11, Y7
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y10
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Y0, Y0
-	VMASKMOVPS   32(BX), Y10, Y8
-	VADDPS       Y8, Y1, Y1
-	ADDQ         SI, BX
-	VADDPS       (BX), Y2, Y2
-	VMASKMOVPS   32(BX), Y10, Y8
-	VADDPS       Y8, Y3, Y3
-	ADDQ         SI, BX
-	VADDPS       (BX), Y4, Y4
-	VMASKMOVPS   32(BX), Y10, Y8
-	VADDPS       Y8, Y5, Y5
-	ADDQ         SI, BX
-	VADDPS       (BX), Y6, Y6
-	VMASKMOVPS   32(BX), Y10, Y8
-	VADDPS       Y8, Y7, Y7
+	MULTIPLY32X2_1
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE32X2
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	VADDPS     (BX), Y0, Y0
+	VMASKMOVPS 32(BX), Y14, Y12
+	VADDPS     Y12, Y1, Y1
 
 noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y8
-	VMASKMOVPS 32(BX), Y10, Y9
-	VADDPS     Y8, Y0, Y0
-	VADDPS     Y9, Y1, Y1
-	VADDPS     Y8, Y2, Y2
-	VADDPS     Y9, Y3, Y3
-	VADDPS     Y8, Y4, Y4
-	VADDPS     Y9, Y5, Y5
-	VADDPS     Y8, Y6, Y6
-	VADDPS     Y9, Y7, Y7
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	VADDPS Y12, Y0, Y0
+	VADDPS Y13, Y1, Y1
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Y8, Y8, Y8
-	VMAXPS Y0, Y8, Y0
-	VMAXPS Y1, Y8, Y1
-	VMAXPS Y2, Y8, Y2
-	VMAXPS Y3, Y8, Y3
-	VMAXPS Y4, Y8, Y4
-	VMAXPS Y5, Y8, Y5
-	VMAXPS Y6, Y8, Y6
-	VMAXPS Y7, Y8, Y7
+	VXORPS Y12, Y12, Y12
+	VMAXPS Y0, Y12, Y0
+	VMAXPS Y1, Y12, Y1
 
 noRelu:
 	CMPQ       CX, $0x08
 	JGE        whole
 	VMOVUPS    Y0, (AX)
-	VMASKMOVPS Y1, Y10, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y2, (AX)
-	VMASKMOVPS Y3, Y10, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y4, (AX)
-	VMASKMOVPS Y5, Y10, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y6, (AX)
-	VMASKMOVPS Y7, Y10, 32(AX)
+	VMASKMOVPS Y1, Y14, 32(AX)
 	JMP        stored
 
 whole:
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
-// func tile5x2x32AVX2(args *byte)
+// func tile2x2x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+TEXT ·tile2x2x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
+	ZERO2_2
+	START_PREFETCH
+	PREFETCH_C2_2
+	START_TILE
+	MOVQ 24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Y10
-	VMOVUPS      32(BX), Y11
-	VBROADCASTSS (AX), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (AX)(R8*1), Y13
-	VFMADD231PS  Y10, Y13, Y2
-	VFMADD231PS  Y11, Y13, Y3
-	VBROADCASTSS (AX)(R8*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (AX)(R9*1), Y13
-	VFMADD231PS  Y10, Y13, Y6
-	VFMADD231PS  Y11, Y13, Y7
-	VBROADCASTSS (AX)(R8*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	LOAD_B32X2
+	STEP32X2_2
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Y10
-	VMOVUPS      32(BX), Y11
-	VBROADCASTSS (AX), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (AX)(R8*1), Y13
-	VFMADD231PS  Y10, Y13, Y2
-	VFMADD231PS  Y11, Y13, Y3
-	VBROADCASTSS (AX)(R8*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (AX)(R9*1), Y13
-	VFMADD231PS  Y10, Y13, Y6
-	VFMADD231PS  Y11, Y13, Y7
-	VBROADCASTSS (AX)(R8*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y12
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Y0, Y0
-	VMASKMOVPS   32(BX), Y12, Y10
-	VADDPS       Y10, Y1, Y1
-	ADDQ         SI, BX
-	VADDPS       (BX), Y2, Y2
-	VMASKMOVPS   32(BX), Y12, Y10
-	VADDPS       Y10, Y3, Y3
-	ADDQ         SI, BX
-	VADDPS       (BX), Y4, Y4
-	VMASKMOVPS   32(BX), Y12, Y10
-	VADDPS       Y10, Y5, Y5
-	ADDQ         SI, BX
-	VADDPS       (BX), Y6, Y6
-	VMASKMOVPS   32(BX), Y12, Y10
-	VADDPS       Y10, Y7, Y7
-	ADDQ         SI, BX
-	VADDPS       (BX), Y8, Y8
-	VMASKMOVPS   32(BX), Y12, Y10
-	VADDPS       Y10, Y9, Y9
+	LOAD_B32X2
+	STEP32X2_2
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_2
 
 noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y10
-	VMASKMOVPS 32(BX), Y12, Y11
-	VADDPS     Y10, Y0, Y0
-	VADDPS     Y11, Y1, Y1
-	VADDPS     Y10, Y2, Y2
-	VADDPS     Y11, Y3, Y3
-	VADDPS     Y10, Y4, Y4
-	VADDPS     Y11, Y5, Y5
-	VADDPS     Y10, Y6, Y6
-	VADDPS     Y11, Y7, Y7
-	VADDPS     Y10, Y8, Y8
-	VADDPS     Y11, Y9, Y9
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y10, Y10, Y10
-	VMAXPS Y0, Y10, Y0
-	VMAXPS Y1, Y10, Y1
-	VMAXPS Y2, Y10, Y2
-	VMAXPS Y3, Y10, Y3
-	VMAXPS Y4, Y10, Y4
-	VMAXPS Y5, Y10, Y5
-	VMAXPS Y6, Y10, Y6
-	VMAXPS Y7, Y10, Y7
-	VMAXPS Y8, Y10, Y8
-	VMAXPS Y9, Y10, Y9
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMASKMOVPS Y1, Y12, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y2, (AX)
-	VMASKMOVPS Y3, Y12, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y4, (AX)
-	VMASKMOVPS Y5, Y12, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y6, (AX)
-	VMASKMOVPS Y7, Y12, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y8, (AX)
-	VMASKMOVPS Y9, Y12, 32(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y8, (AX)
-	VMOVUPS Y9, 32(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile6x2x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	VXORPS     Y11, Y11, Y11
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	VBROADCASTSS (AX), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (AX)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (AX)(R8*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (AX)(R9*1), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS (AX)(R8*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (AX)(R10*1), Y15
-	VFMADD231PS  Y12, Y15, Y10
-	VFMADD231PS  Y13, Y15, Y11
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	VBROADCASTSS (AX), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (AX)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (AX)(R8*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (AX)(R9*1), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS (AX)(R8*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (AX)(R10*1), Y15
-	VFMADD231PS  Y12, Y15, Y10
-	VFMADD231PS  Y13, Y15, Y11
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y14
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Y0, Y0
-	VMASKMOVPS   32(BX), Y14, Y12
-	VADDPS       Y12, Y1, Y1
-	ADDQ         SI, BX
-	VADDPS       (BX), Y2, Y2
-	VMASKMOVPS   32(BX), Y14, Y12
-	VADDPS       Y12, Y3, Y3
-	ADDQ         SI, BX
-	VADDPS       (BX), Y4, Y4
-	VMASKMOVPS   32(BX), Y14, Y12
-	VADDPS       Y12, Y5, Y5
-	ADDQ         SI, BX
-	VADDPS       (BX), Y6, Y6
-	VMASKMOVPS   32(BX), Y14, Y12
-	VADDPS       Y12, Y7, Y7
-	ADDQ         SI, BX
-	VADDPS       (BX), Y8, Y8
-	VMASKMOVPS   32(BX), Y14, Y12
-	VADDPS       Y12, Y9, Y9
-	ADDQ         SI, BX
-	VADDPS       (BX), Y10, Y10
-	VMASKMOVPS   32(BX), Y14, Y12
-	VADDPS       Y12, Y11, Y11
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y12
-	VMASKMOVPS 32(BX), Y14, Y13
-	VADDPS     Y12, Y0, Y0
-	VADDPS     Y13, Y1, Y1
-	VADDPS     Y12, Y2, Y2
-	VADDPS     Y13, Y3, Y3
-	VADDPS     Y12, Y4, Y4
-	VADDPS     Y13, Y5, Y5
-	VADDPS     Y12, Y6, Y6
-	VADDPS     Y13, Y7, Y7
-	VADDPS     Y12, Y8, Y8
-	VADDPS     Y13, Y9, Y9
-	VADDPS     Y12, Y10, Y10
-	VADDPS     Y13, Y11, Y11
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	VADDPS Y12, Y0, Y0
+	VADDPS Y13, Y1, Y1
+	VADDPS Y12, Y2, Y2
+	VADDPS Y13, Y3, Y3
 
 noBias:
 	TESTQ  $0x00000004, DX
@@ -2061,29 +1498,281 @@ noBias:
 	VMAXPS Y1, Y12, Y1
 	VMAXPS Y2, Y12, Y2
 	VMAXPS Y3, Y12, Y3
-	VMAXPS Y4, Y12, Y4
-	VMAXPS Y5, Y12, Y5
+
+noRelu:
+	CMPQ CX, $0x08
+	JGE  whole
+	STORE_PART32X2_2
+	JMP  stored
+
+whole:
+	STORE2_2
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile3x2x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile3x2x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_3
+	START_PREFETCH
+	PREFETCH_C2_3
+	START_TILE
+	MOVQ 24(DI), R8
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY32X2_3
+
+second:
+	MULTIPLY32X2_3
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_3
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_3
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU32X2_3
+
+noRelu:
+	CMPQ       CX, $0x08
+	JGE        whole
+	STORE_PART32X2_2
+	ADDQ       SI, AX
+	VMOVUPS    Y4, (AX)
+	VMASKMOVPS Y5, Y14, 32(AX)
+	JMP        stored
+
+whole:
+	STORE2_3
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile4x2x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile4x2x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_4
+	START_PREFETCH
+	PREFETCH_C2_4
+	START_TILE
+	ROW_OFFSETS_2
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X2
+	STEP32X2_4
+	NEXT_STEP
+
+second:
+	LOAD_B32X2
+	STEP32X2_4
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_4
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_3
+	VADDPS Y12, Y6, Y6
+	VADDPS Y13, Y7, Y7
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU32X2_3
 	VMAXPS Y6, Y12, Y6
 	VMAXPS Y7, Y12, Y7
-	VMAXPS Y8, Y12, Y8
-	VMAXPS Y9, Y12, Y9
+
+noRelu:
+	CMPQ CX, $0x08
+	JGE  whole
+	STORE_PART32X2_4
+	JMP  stored
+
+whole:
+	STORE2_4
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile5x2x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile5x2x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_5
+	START_PREFETCH
+	PREFETCH_C2_5
+	START_TILE
+	ROW_OFFSETS_2
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY32X2_5
+
+second:
+	MULTIPLY32X2_5
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X2_5
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_5
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU32X2_5
+
+noRelu:
+	CMPQ       CX, $0x08
+	JGE        whole
+	STORE_PART32X2_4
+	ADDQ       SI, AX
+	VMOVUPS    Y8, (AX)
+	VMASKMOVPS Y9, Y14, 32(AX)
+	JMP        stored
+
+whole:
+	STORE2_5
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile6x2x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile6x2x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_5
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	START_PREFETCH
+	PREFETCH_C2_5
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	START_TILE
+	ROW_OFFSETS_3
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY32X2_6
+
+second:
+	MULTIPLY32X2_6
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE32X2
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	ADD_C32X2_5
+	ADDQ       SI, BX
+	VADDPS     (BX), Y10, Y10
+	VMASKMOVPS 32(BX), Y14, Y12
+	VADDPS     Y12, Y11, Y11
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X2
+	ADD_BIAS32X2_5
+	VADDPS Y12, Y10, Y10
+	VADDPS Y13, Y11, Y11
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU32X2_5
 	VMAXPS Y10, Y12, Y10
 	VMAXPS Y11, Y12, Y11
 
 noRelu:
 	CMPQ       CX, $0x08
 	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMASKMOVPS Y1, Y14, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y2, (AX)
-	VMASKMOVPS Y3, Y14, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y4, (AX)
-	VMASKMOVPS Y5, Y14, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y6, (AX)
-	VMASKMOVPS Y7, Y14, 32(AX)
+	STORE_PART32X2_4
 	ADDQ       SI, AX
 	VMOVUPS    Y8, (AX)
 	VMASKMOVPS Y9, Y14, 32(AX)
@@ -2093,744 +1782,62 @@ noRelu:
 	JMP        stored
 
 whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y8, (AX)
-	VMOVUPS Y9, 32(AX)
+	STORE2_5
 	ADDQ    SI, AX
 	VMOVUPS Y10, (AX)
 	VMOVUPS Y11, 32(AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func tile1x3x32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·tile1x3x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
+	ZERO3_1
+	START_PREFETCH
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
+	START_TILE
 	MOVQ       24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Y3
-	VMOVUPS      32(BX), Y4
-	VMOVUPS      64(BX), Y5
-	VBROADCASTSS (AX), Y6
-	VFMADD231PS  Y3, Y6, Y0
-	VFMADD231PS  Y4, Y6, Y1
-	VFMADD231PS  Y5, Y6, Y2
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	MULTIPLY32X3_1
 
 second:
-	VMOVUPS      (BX), Y3
-	VMOVUPS      32(BX), Y4
-	VMOVUPS      64(BX), Y5
-	VBROADCASTSS (AX), Y6
-	VFMADD231PS  Y3, Y6, Y0
-	VFMADD231PS  Y4, Y6, Y1
-	VFMADD231PS  Y5, Y6, Y2
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y6
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Y0, Y0
-	VADDPS       32(BX), Y1, Y1
-	VMASKMOVPS   64(BX), Y6, Y3
-	VADDPS       Y3, Y2, Y2
+	MULTIPLY32X3_1
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE32X3
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	VADDPS     (BX), Y0, Y0
+	VADDPS     32(BX), Y1, Y1
+	VMASKMOVPS 64(BX), Y15, Y12
+	VADDPS     Y12, Y2, Y2
 
 noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y3
-	VMOVUPS    32(BX), Y4
-	VMASKMOVPS 64(BX), Y6, Y5
-	VADDPS     Y3, Y0, Y0
-	VADDPS     Y4, Y1, Y1
-	VADDPS     Y5, Y2, Y2
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y3, Y3, Y3
-	VMAXPS Y0, Y3, Y0
-	VMAXPS Y1, Y3, Y1
-	VMAXPS Y2, Y3, Y2
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMOVUPS    Y1, 32(AX)
-	VMASKMOVPS Y2, Y6, 64(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile2x3x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x3x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	VMOVUPS      64(BX), Y8
-	VBROADCASTSS (AX), Y9
-	VFMADD231PS  Y6, Y9, Y0
-	VFMADD231PS  Y7, Y9, Y1
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (AX)(R8*1), Y10
-	VFMADD231PS  Y6, Y10, Y3
-	VFMADD231PS  Y7, Y10, Y4
-	VFMADD231PS  Y8, Y10, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	VMOVUPS      64(BX), Y8
-	VBROADCASTSS (AX), Y9
-	VFMADD231PS  Y6, Y9, Y0
-	VFMADD231PS  Y7, Y9, Y1
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (AX)(R8*1), Y10
-	VFMADD231PS  Y6, Y10, Y3
-	VFMADD231PS  Y7, Y10, Y4
-	VFMADD231PS  Y8, Y10, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y9
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Y0, Y0
-	VADDPS       32(BX), Y1, Y1
-	VMASKMOVPS   64(BX), Y9, Y6
-	VADDPS       Y6, Y2, Y2
-	ADDQ         SI, BX
-	VADDPS       (BX), Y3, Y3
-	VADDPS       32(BX), Y4, Y4
-	VMASKMOVPS   64(BX), Y9, Y6
-	VADDPS       Y6, Y5, Y5
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y6
-	VMOVUPS    32(BX), Y7
-	VMASKMOVPS 64(BX), Y9, Y8
-	VADDPS     Y6, Y0, Y0
-	VADDPS     Y7, Y1, Y1
-	VADDPS     Y8, Y2, Y2
-	VADDPS     Y6, Y3, Y3
-	VADDPS     Y7, Y4, Y4
-	VADDPS     Y8, Y5, Y5
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y6, Y6, Y6
-	VMAXPS Y0, Y6, Y0
-	VMAXPS Y1, Y6, Y1
-	VMAXPS Y2, Y6, Y2
-	VMAXPS Y3, Y6, Y3
-	VMAXPS Y4, Y6, Y4
-	VMAXPS Y5, Y6, Y5
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMOVUPS    Y1, 32(AX)
-	VMASKMOVPS Y2, Y9, 64(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y3, (AX)
-	VMOVUPS    Y4, 32(AX)
-	VMASKMOVPS Y5, Y9, 64(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	VMOVUPS Y5, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile3x3x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x3x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y9
-	VMOVUPS      32(BX), Y10
-	VMOVUPS      64(BX), Y11
-	VBROADCASTSS (AX), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (AX)(R8*1), Y13
-	VFMADD231PS  Y9, Y13, Y3
-	VFMADD231PS  Y10, Y13, Y4
-	VFMADD231PS  Y11, Y13, Y5
-	VBROADCASTSS (AX)(R8*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y9
-	VMOVUPS      32(BX), Y10
-	VMOVUPS      64(BX), Y11
-	VBROADCASTSS (AX), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (AX)(R8*1), Y13
-	VFMADD231PS  Y9, Y13, Y3
-	VFMADD231PS  Y10, Y13, Y4
-	VFMADD231PS  Y11, Y13, Y5
-	VBROADCASTSS (AX)(R8*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y12
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Y0, Y0
-	VADDPS       32(BX), Y1, Y1
-	VMASKMOVPS   64(BX), Y12, Y9
-	VADDPS       Y9, Y2, Y2
-	ADDQ         SI, BX
-	VADDPS       (BX), Y3, Y3
-	VADDPS       32(BX), Y4, Y4
-	VMASKMOVPS   64(BX), Y12, Y9
-	VADDPS       Y9, Y5, Y5
-	ADDQ         SI, BX
-	VADDPS       (BX), Y6, Y6
-	VADDPS       32(BX), Y7, Y7
-	VMASKMOVPS   64(BX), Y12, Y9
-	VADDPS       Y9, Y8, Y8
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y9
-	VMOVUPS    32(BX), Y10
-	VMASKMOVPS 64(BX), Y12, Y11
-	VADDPS     Y9, Y0, Y0
-	VADDPS     Y10, Y1, Y1
-	VADDPS     Y11, Y2, Y2
-	VADDPS     Y9, Y3, Y3
-	VADDPS     Y10, Y4, Y4
-	VADDPS     Y11, Y5, Y5
-	VADDPS     Y9, Y6, Y6
-	VADDPS     Y10, Y7, Y7
-	VADDPS     Y11, Y8, Y8
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y9, Y9, Y9
-	VMAXPS Y0, Y9, Y0
-	VMAXPS Y1, Y9, Y1
-	VMAXPS Y2, Y9, Y2
-	VMAXPS Y3, Y9, Y3
-	VMAXPS Y4, Y9, Y4
-	VMAXPS Y5, Y9, Y5
-	VMAXPS Y6, Y9, Y6
-	VMAXPS Y7, Y9, Y7
-	VMAXPS Y8, Y9, Y8
-
-noRelu:
-	CMPQ       CX, $0x08
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMOVUPS    Y1, 32(AX)
-	VMASKMOVPS Y2, Y12, 64(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y3, (AX)
-	VMOVUPS    Y4, 32(AX)
-	VMASKMOVPS Y5, Y12, 64(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y6, (AX)
-	VMOVUPS    Y7, 32(AX)
-	VMASKMOVPS Y8, Y12, 64(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	VMOVUPS Y5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	VMOVUPS Y8, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile4x3x32AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x3x32AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	VXORPS     Y11, Y11, Y11
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	VMOVUPS      64(BX), Y14
-	VBROADCASTSS (AX), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (AX)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (AX)(R8*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (AX)(R9*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	VMOVUPS      64(BX), Y14
-	VBROADCASTSS (AX), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (AX)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (AX)(R8*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (AX)(R9*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000008, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(R8*4), Y15
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPS       (BX), Y0, Y0
-	VADDPS       32(BX), Y1, Y1
-	VMASKMOVPS   64(BX), Y15, Y12
-	VADDPS       Y12, Y2, Y2
-	ADDQ         SI, BX
-	VADDPS       (BX), Y3, Y3
-	VADDPS       32(BX), Y4, Y4
-	VMASKMOVPS   64(BX), Y15, Y12
-	VADDPS       Y12, Y5, Y5
-	ADDQ         SI, BX
-	VADDPS       (BX), Y6, Y6
-	VADDPS       32(BX), Y7, Y7
-	VMASKMOVPS   64(BX), Y15, Y12
-	VADDPS       Y12, Y8, Y8
-	ADDQ         SI, BX
-	VADDPS       (BX), Y9, Y9
-	VADDPS       32(BX), Y10, Y10
-	VMASKMOVPS   64(BX), Y15, Y12
-	VADDPS       Y12, Y11, Y11
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y12
-	VMOVUPS    32(BX), Y13
-	VMASKMOVPS 64(BX), Y15, Y14
-	VADDPS     Y12, Y0, Y0
-	VADDPS     Y13, Y1, Y1
-	VADDPS     Y14, Y2, Y2
-	VADDPS     Y12, Y3, Y3
-	VADDPS     Y13, Y4, Y4
-	VADDPS     Y14, Y5, Y5
-	VADDPS     Y12, Y6, Y6
-	VADDPS     Y13, Y7, Y7
-	VADDPS     Y14, Y8, Y8
-	VADDPS     Y12, Y9, Y9
-	VADDPS     Y13, Y10, Y10
-	VADDPS     Y14, Y11, Y11
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X3
+	VADDPS Y12, Y0, Y0
+	VADDPS Y13, Y1, Y1
+	VADDPS Y14, Y2, Y2
 
 noBias:
 	TESTQ  $0x00000004, DX
@@ -2839,9 +1846,222 @@ noBias:
 	VMAXPS Y0, Y12, Y0
 	VMAXPS Y1, Y12, Y1
 	VMAXPS Y2, Y12, Y2
-	VMAXPS Y3, Y12, Y3
-	VMAXPS Y4, Y12, Y4
-	VMAXPS Y5, Y12, Y5
+
+noRelu:
+	CMPQ       CX, $0x08
+	JGE        whole
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    Y1, 32(AX)
+	VMASKMOVPS Y2, Y15, 64(AX)
+	JMP        stored
+
+whole:
+	STORE3_1
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile2x3x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile2x3x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO3_2
+	START_PREFETCH
+	PREFETCH_C3_2
+	START_TILE
+	MOVQ 24(DI), R8
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X3
+	STEP32X3_2
+	NEXT_STEP
+
+second:
+	LOAD_B32X3
+	STEP32X3_2
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X3
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X3_2
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS32X3
+	ADD_BIAS32X3_2
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU32X3_2
+
+noRelu:
+	CMPQ CX, $0x08
+	JGE  whole
+	STORE_PART32X3_2
+	JMP  stored
+
+whole:
+	STORE3_2
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile3x3x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile3x3x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO3_3
+	START_PREFETCH
+	PREFETCH_C3_3
+	START_TILE
+	MOVQ 24(DI), R8
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B32X3
+	STEP32X3_3
+	NEXT_STEP
+
+second:
+	LOAD_B32X3
+	STEP32X3_3
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE32X3
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C32X3_3
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X3
+	ADD_BIAS32X3_2
+	VADDPS Y12, Y6, Y6
+	VADDPS Y13, Y7, Y7
+	VADDPS Y14, Y8, Y8
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU32X3_2
+	VMAXPS Y6, Y12, Y6
+	VMAXPS Y7, Y12, Y7
+	VMAXPS Y8, Y12, Y8
+
+noRelu:
+	CMPQ CX, $0x08
+	JGE  whole
+	STORE_PART32X3_3
+	JMP  stored
+
+whole:
+	STORE3_3
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile4x3x32AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile4x3x32AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO3_3
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	START_PREFETCH
+	PREFETCH_C3_3
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	START_TILE
+	ROW_OFFSETS_2
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY32X3_4
+
+second:
+	MULTIPLY32X3_4
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE32X3
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	ADD_C32X3_3
+	ADDQ       SI, BX
+	VADDPS     (BX), Y9, Y9
+	VADDPS     32(BX), Y10, Y10
+	VMASKMOVPS 64(BX), Y15, Y12
+	VADDPS     Y12, Y11, Y11
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS32X3
+	ADD_BIAS32X3_2
+	VADDPS Y12, Y6, Y6
+	VADDPS Y13, Y7, Y7
+	VADDPS Y14, Y8, Y8
+	VADDPS Y12, Y9, Y9
+	VADDPS Y13, Y10, Y10
+	VADDPS Y14, Y11, Y11
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU32X3_2
 	VMAXPS Y6, Y12, Y6
 	VMAXPS Y7, Y12, Y7
 	VMAXPS Y8, Y12, Y8
@@ -2852,17 +2072,7 @@ noBias:
 noRelu:
 	CMPQ       CX, $0x08
 	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMOVUPS    Y1, 32(AX)
-	VMASKMOVPS Y2, Y15, 64(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y3, (AX)
-	VMOVUPS    Y4, 32(AX)
-	VMASKMOVPS Y5, Y15, 64(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y6, (AX)
-	VMOVUPS    Y7, 32(AX)
-	VMASKMOVPS Y8, Y15, 64(AX)
+	STORE_PART32X3_3
 	ADDQ       SI, AX
 	VMOVUPS    Y9, (AX)
 	VMOVUPS    Y10, 32(AX)
@@ -2870,37 +2080,13 @@ noRelu:
 	JMP        stored
 
 whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	VMOVUPS Y5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	VMOVUPS Y8, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y9, (AX)
-	VMOVUPS Y10, 32(AX)
-	VMOVUPS Y11, 64(AX)
+	STORE3_4
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -2916,915 +2102,111 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 // func tile1x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·tile1x1x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
 	VXORPS     Y0, Y0, Y0
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
+	START_PREFETCH
 	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
+	START_TILE
 	MOVQ       24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y1
-	VBROADCASTSD (AX), Y2
-	VFMADD231PD  Y1, Y2, Y0
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y1
-	VBROADCASTSD (AX), Y2
-	VFMADD231PD  Y1, Y2, Y0
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y2
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMASKMOVPD   (BX), Y2, Y1
-	VADDPD       Y1, Y0, Y0
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPD (BX), Y2, Y1
-	VADDPD     Y1, Y0, Y0
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y1, Y1, Y1
-	VMAXPD Y0, Y1, Y0
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMASKMOVPD Y0, Y2, (AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile2x1x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x1x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y2
-	VBROADCASTSD (AX), Y3
-	VFMADD231PD  Y2, Y3, Y0
-	VBROADCASTSD (AX)(R8*1), Y4
-	VFMADD231PD  Y2, Y4, Y1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y2
-	VBROADCASTSD (AX), Y3
-	VFMADD231PD  Y2, Y3, Y0
-	VBROADCASTSD (AX)(R8*1), Y4
-	VFMADD231PD  Y2, Y4, Y1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y3
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMASKMOVPD   (BX), Y3, Y2
-	VADDPD       Y2, Y0, Y0
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y3, Y2
-	VADDPD       Y2, Y1, Y1
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPD (BX), Y3, Y2
-	VADDPD     Y2, Y0, Y0
-	VADDPD     Y2, Y1, Y1
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y2, Y2, Y2
-	VMAXPD Y0, Y2, Y0
-	VMAXPD Y1, Y2, Y1
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMASKMOVPD Y0, Y3, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y1, Y3, (AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y1, (AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile3x1x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x1x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y3
-	VBROADCASTSD (AX), Y4
-	VFMADD231PD  Y3, Y4, Y0
-	VBROADCASTSD (AX)(R8*1), Y5
-	VFMADD231PD  Y3, Y5, Y1
-	VBROADCASTSD (AX)(R8*2), Y4
-	VFMADD231PD  Y3, Y4, Y2
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y3
-	VBROADCASTSD (AX), Y4
-	VFMADD231PD  Y3, Y4, Y0
-	VBROADCASTSD (AX)(R8*1), Y5
-	VFMADD231PD  Y3, Y5, Y1
-	VBROADCASTSD (AX)(R8*2), Y4
-	VFMADD231PD  Y3, Y4, Y2
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y4
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMASKMOVPD   (BX), Y4, Y3
-	VADDPD       Y3, Y0, Y0
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y4, Y3
-	VADDPD       Y3, Y1, Y1
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y4, Y3
-	VADDPD       Y3, Y2, Y2
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPD (BX), Y4, Y3
-	VADDPD     Y3, Y0, Y0
-	VADDPD     Y3, Y1, Y1
-	VADDPD     Y3, Y2, Y2
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y3, Y3, Y3
-	VMAXPD Y0, Y3, Y0
-	VMAXPD Y1, Y3, Y1
-	VMAXPD Y2, Y3, Y2
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMASKMOVPD Y0, Y4, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y1, Y4, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y2, Y4, (AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile4x1x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y4
-	VBROADCASTSD (AX), Y5
-	VFMADD231PD  Y4, Y5, Y0
-	VBROADCASTSD (AX)(R8*1), Y6
-	VFMADD231PD  Y4, Y6, Y1
-	VBROADCASTSD (AX)(R8*2), Y5
-	VFMADD231PD  Y4, Y5, Y2
-	VBROADCASTSD (AX)(R9*1), Y6
-	VFMADD231PD  Y4, Y6, Y3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y4
-	VBROADCASTSD (AX), Y5
-	VFMADD231PD  Y4, Y5, Y0
-	VBROADCASTSD (AX)(R8*1), Y6
-	VFMADD231PD  Y4, Y6, Y1
-	VBROADCASTSD (AX)(R8*2), Y5
-	VFMADD231PD  Y4, Y5, Y2
-	VBROADCASTSD (AX)(R9*1), Y6
-	VFMADD231PD  Y4, Y6, Y3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y5
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMASKMOVPD   (BX), Y5, Y4
-	VADDPD       Y4, Y0, Y0
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y5, Y4
-	VADDPD       Y4, Y1, Y1
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y5, Y4
-	VADDPD       Y4, Y2, Y2
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y5, Y4
-	VADDPD       Y4, Y3, Y3
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPD (BX), Y5, Y4
-	VADDPD     Y4, Y0, Y0
-	VADDPD     Y4, Y1, Y1
-	VADDPD     Y4, Y2, Y2
-	VADDPD     Y4, Y3, Y3
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y4, Y4, Y4
-	VMAXPD Y0, Y4, Y0
-	VMAXPD Y1, Y4, Y1
-	VMAXPD Y2, Y4, Y2
-	VMAXPD Y3, Y4, Y3
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMASKMOVPD Y0, Y5, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y1, Y5, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y2, Y5, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y3, Y5, (AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile5x1x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y5
-	VBROADCASTSD (AX), Y6
-	VFMADD231PD  Y5, Y6, Y0
-	VBROADCASTSD (AX)(R8*1), Y7
-	VFMADD231PD  Y5, Y7, Y1
-	VBROADCASTSD (AX)(R8*2), Y6
-	VFMADD231PD  Y5, Y6, Y2
-	VBROADCASTSD (AX)(R9*1), Y7
-	VFMADD231PD  Y5, Y7, Y3
-	VBROADCASTSD (AX)(R8*4), Y6
-	VFMADD231PD  Y5, Y6, Y4
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y5
-	VBROADCASTSD (AX), Y6
-	VFMADD231PD  Y5, Y6, Y0
-	VBROADCASTSD (AX)(R8*1), Y7
-	VFMADD231PD  Y5, Y7, Y1
-	VBROADCASTSD (AX)(R8*2), Y6
-	VFMADD231PD  Y5, Y6, Y2
-	VBROADCASTSD (AX)(R9*1), Y7
-	VFMADD231PD  Y5, Y7, Y3
-	VBROADCASTSD (AX)(R8*4), Y6
-	VFMADD231PD  Y5, Y6, Y4
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y6
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VMASKMOVPD   (BX), Y6, Y5
-	VADDPD       Y5, Y0, Y0
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y6, Y5
-	VADDPD       Y5, Y1, Y1
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y6, Y5
-	VADDPD       Y5, Y2, Y2
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y6, Y5
-	VADDPD       Y5, Y3, Y3
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y6, Y5
-	VADDPD       Y5, Y4, Y4
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPD (BX), Y6, Y5
-	VADDPD     Y5, Y0, Y0
-	VADDPD     Y5, Y1, Y1
-	VADDPD     Y5, Y2, Y2
-	VADDPD     Y5, Y3, Y3
-	VADDPD     Y5, Y4, Y4
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y5, Y5, Y5
-	VMAXPD Y0, Y5, Y0
-	VMAXPD Y1, Y5, Y1
-	VMAXPD Y2, Y5, Y2
-	VMAXPD Y3, Y5, Y3
-	VMAXPD Y4, Y5, Y4
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMASKMOVPD Y0, Y6, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y1, Y6, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y2, Y6, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y3, Y6, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y4, Y6, (AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile6x1x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
 	VMOVUPS      (BX), Y6
 	VBROADCASTSD (AX), Y7
 	VFMADD231PD  Y6, Y7, Y0
-	VBROADCASTSD (AX)(R8*1), Y8
-	VFMADD231PD  Y6, Y8, Y1
-	VBROADCASTSD (AX)(R8*2), Y7
-	VFMADD231PD  Y6, Y7, Y2
-	VBROADCASTSD (AX)(R9*1), Y8
-	VFMADD231PD  Y6, Y8, Y3
-	VBROADCASTSD (AX)(R8*4), Y7
-	VFMADD231PD  Y6, Y7, Y4
-	VBROADCASTSD (AX)(R10*1), Y8
-	VFMADD231PD  Y6, Y8, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	NEXT_STEP
 
 second:
 	VMOVUPS      (BX), Y6
 	VBROADCASTSD (AX), Y7
 	VFMADD231PD  Y6, Y7, Y0
-	VBROADCASTSD (AX)(R8*1), Y8
-	VFMADD231PD  Y6, Y8, Y1
-	VBROADCASTSD (AX)(R8*2), Y7
-	VFMADD231PD  Y6, Y7, Y2
-	VBROADCASTSD (AX)(R9*1), Y8
-	VFMADD231PD  Y6, Y8, Y3
-	VBROADCASTSD (AX)(R8*4), Y7
-	VFMADD231PD  Y6, Y7, Y4
-	VBROADCASTSD (AX)(R10*1), Y8
-	VFMADD231PD  Y6, Y8, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	NEXT_STEP
 	DECQ         CX
 	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
+	NEXT_OUTER
 	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y7
+	END_TILE64X1
 	TESTQ        $0x00000001, DX
 	JZ           noAdd
 	MOVQ         AX, BX
 	VMASKMOVPD   (BX), Y7, Y6
 	VADDPD       Y6, Y0, Y0
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y7, Y6
-	VADDPD       Y6, Y1, Y1
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y7, Y6
-	VADDPD       Y6, Y2, Y2
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y7, Y6
-	VADDPD       Y6, Y3, Y3
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y7, Y6
-	VADDPD       Y6, Y4, Y4
-	ADDQ         SI, BX
-	VMASKMOVPD   (BX), Y7, Y6
-	VADDPD       Y6, Y5, Y5
 
 noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMASKMOVPD (BX), Y7, Y6
-	VADDPD     Y6, Y0, Y0
-	VADDPD     Y6, Y1, Y1
-	VADDPD     Y6, Y2, Y2
-	VADDPD     Y6, Y3, Y3
-	VADDPD     Y6, Y4, Y4
-	VADDPD     Y6, Y5, Y5
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X1
+	VADDPD Y6, Y0, Y0
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y6, Y6, Y6
+	VMAXPD Y0, Y6, Y0
+
+noRelu:
+	CMPQ       CX, $0x04
+	JGE        whole
+	VMASKMOVPD Y0, Y7, (AX)
+	JMP        stored
+
+whole:
+	VMOVUPS Y0, (AX)
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile2x1x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile2x1x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	START_PREFETCH
+	PREFETCH_C1_2
+	START_TILE
+	MOVQ   24(DI), R8
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY64X1_2
+
+second:
+	MULTIPLY64X1_2
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE64X1
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C64X1_2
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X1
+	VADDPD Y6, Y0, Y0
+	VADDPD Y6, Y1, Y1
 
 noBias:
 	TESTQ  $0x00000004, DX
@@ -3832,10 +2214,6 @@ noBias:
 	VXORPS Y6, Y6, Y6
 	VMAXPD Y0, Y6, Y0
 	VMAXPD Y1, Y6, Y1
-	VMAXPD Y2, Y6, Y2
-	VMAXPD Y3, Y6, Y3
-	VMAXPD Y4, Y6, Y4
-	VMAXPD Y5, Y6, Y5
 
 noRelu:
 	CMPQ       CX, $0x04
@@ -3843,462 +2221,132 @@ noRelu:
 	VMASKMOVPD Y0, Y7, (AX)
 	ADDQ       SI, AX
 	VMASKMOVPD Y1, Y7, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y2, Y7, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y3, Y7, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y4, Y7, (AX)
-	ADDQ       SI, AX
-	VMASKMOVPD Y5, Y7, (AX)
 	JMP        stored
 
 whole:
-	VMOVUPS Y0, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y1, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-	ADDQ    SI, AX
-	VMOVUPS Y5, (AX)
+	STORE1_2
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
-// func tile1x2x64AVX2(args *byte)
+// func tile3x1x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile1x2x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+TEXT ·tile3x1x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
+	ZERO1_3
+	START_PREFETCH
+	PREFETCH_C1_3
+	START_TILE
+	MOVQ 24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	VBROADCASTSD (AX), Y4
-	VFMADD231PD  Y2, Y4, Y0
-	VFMADD231PD  Y3, Y4, Y1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	VMOVUPS (BX), Y6
+	STEP64X1_3
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	VBROADCASTSD (AX), Y4
-	VFMADD231PD  Y2, Y4, Y0
-	VFMADD231PD  Y3, Y4, Y1
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y4
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPD       (BX), Y0, Y0
-	VMASKMOVPD   32(BX), Y4, Y2
-	VADDPD       Y2, Y1, Y1
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y2
-	VMASKMOVPD 32(BX), Y4, Y3
-	VADDPD     Y2, Y0, Y0
-	VADDPD     Y3, Y1, Y1
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y2, Y2, Y2
-	VMAXPD Y0, Y2, Y0
-	VMAXPD Y1, Y2, Y1
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMASKMOVPD Y1, Y4, 32(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile2x2x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x2x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
-	VBROADCASTSD (AX), Y6
-	VFMADD231PD  Y4, Y6, Y0
-	VFMADD231PD  Y5, Y6, Y1
-	VBROADCASTSD (AX)(R8*1), Y7
-	VFMADD231PD  Y4, Y7, Y2
-	VFMADD231PD  Y5, Y7, Y3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
-	VBROADCASTSD (AX), Y6
-	VFMADD231PD  Y4, Y6, Y0
-	VFMADD231PD  Y5, Y6, Y1
-	VBROADCASTSD (AX)(R8*1), Y7
-	VFMADD231PD  Y4, Y7, Y2
-	VFMADD231PD  Y5, Y7, Y3
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y6
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPD       (BX), Y0, Y0
-	VMASKMOVPD   32(BX), Y6, Y4
-	VADDPD       Y4, Y1, Y1
-	ADDQ         SI, BX
-	VADDPD       (BX), Y2, Y2
-	VMASKMOVPD   32(BX), Y6, Y4
-	VADDPD       Y4, Y3, Y3
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y4
-	VMASKMOVPD 32(BX), Y6, Y5
-	VADDPD     Y4, Y0, Y0
-	VADDPD     Y5, Y1, Y1
-	VADDPD     Y4, Y2, Y2
-	VADDPD     Y5, Y3, Y3
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y4, Y4, Y4
-	VMAXPD Y0, Y4, Y0
-	VMAXPD Y1, Y4, Y1
-	VMAXPD Y2, Y4, Y2
-	VMAXPD Y3, Y4, Y3
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMASKMOVPD Y1, Y6, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y2, (AX)
-	VMASKMOVPD Y3, Y6, 32(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile3x2x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x2x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	VBROADCASTSD (AX), Y8
-	VFMADD231PD  Y6, Y8, Y0
-	VFMADD231PD  Y7, Y8, Y1
-	VBROADCASTSD (AX)(R8*1), Y9
-	VFMADD231PD  Y6, Y9, Y2
-	VFMADD231PD  Y7, Y9, Y3
-	VBROADCASTSD (AX)(R8*2), Y8
-	VFMADD231PD  Y6, Y8, Y4
-	VFMADD231PD  Y7, Y8, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	VBROADCASTSD (AX), Y8
-	VFMADD231PD  Y6, Y8, Y0
-	VFMADD231PD  Y7, Y8, Y1
-	VBROADCASTSD (AX)(R8*1), Y9
-	VFMADD231PD  Y6, Y9, Y2
-	VFMADD231PD  Y7, Y9, Y3
-	VBROADCASTSD (AX)(R8*2), Y8
-	VFMADD231PD  Y6, Y8, Y4
-	VFMADD231PD  Y7, Y8, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y8
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPD       (BX), Y0, Y0
-	VMASKMOVPD   32(BX), Y8, Y6
-	VADDPD       Y6, Y1, Y1
-	ADDQ         SI, BX
-	VADDPD       (BX), Y2, Y2
-	VMASKMOVPD   32(BX), Y8, Y6
-	VADDPD       Y6, Y3, Y3
-	ADDQ         SI, BX
-	VADDPD       (BX), Y4, Y4
-	VMASKMOVPD   32(BX), Y8, Y6
-	VADDPD       Y6, Y5, Y5
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
 	VMOVUPS    (BX), Y6
-	VMASKMOVPD 32(BX), Y8, Y7
-	VADDPD     Y6, Y0, Y0
-	VADDPD     Y7, Y1, Y1
+	STEP64X1_3
+	NEXT_STEP
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE64X1
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	ADD_C64X1_2
+	ADDQ       SI, BX
+	VMASKMOVPD (BX), Y7, Y6
 	VADDPD     Y6, Y2, Y2
-	VADDPD     Y7, Y3, Y3
-	VADDPD     Y6, Y4, Y4
-	VADDPD     Y7, Y5, Y5
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X1
+	VADDPD Y6, Y0, Y0
+	VADDPD Y6, Y1, Y1
+	VADDPD Y6, Y2, Y2
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y6, Y6, Y6
+	VMAXPD Y0, Y6, Y0
+	VMAXPD Y1, Y6, Y1
+	VMAXPD Y2, Y6, Y2
+
+noRelu:
+	CMPQ CX, $0x04
+	JGE  whole
+	STORE_PART64X1_3
+	JMP  stored
+
+whole:
+	STORE1_3
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile4x1x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile4x1x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO1_3
+	VXORPS Y3, Y3, Y3
+	START_PREFETCH
+	PREFETCH_C1_4
+	START_TILE
+	ROW_OFFSETS_2
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY64X1_4
+
+second:
+	MULTIPLY64X1_4
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE64X1
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C64X1_4
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X1
+	VADDPD Y6, Y0, Y0
+	VADDPD Y6, Y1, Y1
+	VADDPD Y6, Y2, Y2
+	VADDPD Y6, Y3, Y3
 
 noBias:
 	TESTQ  $0x00000004, DX
@@ -4308,661 +2356,282 @@ noBias:
 	VMAXPD Y1, Y6, Y1
 	VMAXPD Y2, Y6, Y2
 	VMAXPD Y3, Y6, Y3
-	VMAXPD Y4, Y6, Y4
+
+noRelu:
+	CMPQ       CX, $0x04
+	JGE        whole
+	STORE_PART64X1_3
+	ADDQ       SI, AX
+	VMASKMOVPD Y3, Y7, (AX)
+	JMP        stored
+
+whole:
+	STORE1_4
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile5x1x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile5x1x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO1_5
+	START_PREFETCH
+	PREFETCH_C1_5
+	START_TILE
+	ROW_OFFSETS_2
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	VMOVUPS (BX), Y6
+	STEP64X1_5
+	NEXT_STEP
+
+second:
+	VMOVUPS    (BX), Y6
+	STEP64X1_5
+	NEXT_STEP
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE64X1
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	ADD_C64X1_4
+	ADDQ       SI, BX
+	VMASKMOVPD (BX), Y7, Y6
+	VADDPD     Y6, Y4, Y4
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS64X1
+	ADD_BIAS64X1_5
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y6, Y6, Y6
+	RELU64X1_5
+
+noRelu:
+	CMPQ CX, $0x04
+	JGE  whole
+	STORE_PART64X1_5
+	JMP  stored
+
+whole:
+	STORE1_5
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile6x1x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile6x1x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO1_5
+	VXORPS     Y5, Y5, Y5
+	START_PREFETCH
+	PREFETCH_C1_5
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	START_TILE
+	ROW_OFFSETS_3
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY64X1_6
+
+second:
+	MULTIPLY64X1_6
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE64X1
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	ADD_C64X1_4
+	ADDQ       SI, BX
+	VMASKMOVPD (BX), Y7, Y6
+	VADDPD     Y6, Y4, Y4
+	ADDQ       SI, BX
+	VMASKMOVPD (BX), Y7, Y6
+	VADDPD     Y6, Y5, Y5
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X1
+	ADD_BIAS64X1_5
+	VADDPD Y6, Y5, Y5
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y6, Y6, Y6
+	RELU64X1_5
 	VMAXPD Y5, Y6, Y5
 
 noRelu:
 	CMPQ       CX, $0x04
 	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMASKMOVPD Y1, Y8, 32(AX)
+	STORE_PART64X1_5
 	ADDQ       SI, AX
-	VMOVUPS    Y2, (AX)
-	VMASKMOVPD Y3, Y8, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y4, (AX)
-	VMASKMOVPD Y5, Y8, 32(AX)
+	VMASKMOVPD Y5, Y7, (AX)
 	JMP        stored
 
 whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
+	STORE1_5
 	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
+	VMOVUPS Y5, (AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
-// func tile4x2x64AVX2(args *byte)
+// func tile1x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+TEXT ·tile1x2x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
+	START_PREFETCH
 	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
+	START_TILE
 	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Y8
-	VMOVUPS      32(BX), Y9
-	VBROADCASTSD (AX), Y10
-	VFMADD231PD  Y8, Y10, Y0
-	VFMADD231PD  Y9, Y10, Y1
-	VBROADCASTSD (AX)(R8*1), Y11
-	VFMADD231PD  Y8, Y11, Y2
-	VFMADD231PD  Y9, Y11, Y3
-	VBROADCASTSD (AX)(R8*2), Y10
-	VFMADD231PD  Y8, Y10, Y4
-	VFMADD231PD  Y9, Y10, Y5
-	VBROADCASTSD (AX)(R9*1), Y11
-	VFMADD231PD  Y8, Y11, Y6
-	VFMADD231PD  Y9, Y11, Y7
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	MULTIPLY64X2_1
 
 second:
-	VMOVUPS      (BX), Y8
-	VMOVUPS      32(BX), Y9
-	VBROADCASTSD (AX), Y10
-	VFMADD231PD  Y8, Y10, Y0
-	VFMADD231PD  Y9, Y10, Y1
-	VBROADCASTSD (AX)(R8*1), Y11
-	VFMADD231PD  Y8, Y11, Y2
-	VFMADD231PD  Y9, Y11, Y3
-	VBROADCASTSD (AX)(R8*2), Y10
-	VFMADD231PD  Y8, Y10, Y4
-	VFMADD231PD  Y9, Y10, Y5
-	VBROADCASTSD (AX)(R9*1), Y11
-	VFMADD231PD  Y8, Y11, Y6
-	VFMADD231PD  Y9, Y11, Y7
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y10
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPD       (BX), Y0, Y0
-	VMASKMOVPD   32(BX), Y10, Y8
-	VADDPD       Y8, Y1, Y1
-	ADDQ         SI, BX
-	VADDPD       (BX), Y2, Y2
-	VMASKMOVPD   32(BX), Y10, Y8
-	VADDPD       Y8, Y3, Y3
-	ADDQ         SI, BX
-	VADDPD       (BX), Y4, Y4
-	VMASKMOVPD   32(BX), Y10, Y8
-	VADDPD       Y8, Y5, Y5
-	ADDQ         SI, BX
-	VADDPD       (BX), Y6, Y6
-	VMASKMOVPD   32(BX), Y10, Y8
-	VADDPD       Y8, Y7, Y7
+	MULTIPLY64X2_1
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE64X2
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	VADDPD     (BX), Y0, Y0
+	VMASKMOVPD 32(BX), Y14, Y12
+	VADDPD     Y12, Y1, Y1
 
 noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y8
-	VMASKMOVPD 32(BX), Y10, Y9
-	VADDPD     Y8, Y0, Y0
-	VADDPD     Y9, Y1, Y1
-	VADDPD     Y8, Y2, Y2
-	VADDPD     Y9, Y3, Y3
-	VADDPD     Y8, Y4, Y4
-	VADDPD     Y9, Y5, Y5
-	VADDPD     Y8, Y6, Y6
-	VADDPD     Y9, Y7, Y7
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X2
+	VADDPD Y12, Y0, Y0
+	VADDPD Y13, Y1, Y1
 
 noBias:
 	TESTQ  $0x00000004, DX
 	JZ     noRelu
-	VXORPS Y8, Y8, Y8
-	VMAXPD Y0, Y8, Y0
-	VMAXPD Y1, Y8, Y1
-	VMAXPD Y2, Y8, Y2
-	VMAXPD Y3, Y8, Y3
-	VMAXPD Y4, Y8, Y4
-	VMAXPD Y5, Y8, Y5
-	VMAXPD Y6, Y8, Y6
-	VMAXPD Y7, Y8, Y7
+	VXORPS Y12, Y12, Y12
+	VMAXPD Y0, Y12, Y0
+	VMAXPD Y1, Y12, Y1
 
 noRelu:
 	CMPQ       CX, $0x04
 	JGE        whole
 	VMOVUPS    Y0, (AX)
-	VMASKMOVPD Y1, Y10, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y2, (AX)
-	VMASKMOVPD Y3, Y10, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y4, (AX)
-	VMASKMOVPD Y5, Y10, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y6, (AX)
-	VMASKMOVPD Y7, Y10, 32(AX)
+	VMASKMOVPD Y1, Y14, 32(AX)
 	JMP        stored
 
 whole:
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
-// func tile5x2x64AVX2(args *byte)
+// func tile2x2x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+TEXT ·tile2x2x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
+	ZERO2_2
+	START_PREFETCH
+	PREFETCH_C2_2
+	START_TILE
+	MOVQ 24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Y10
-	VMOVUPS      32(BX), Y11
-	VBROADCASTSD (AX), Y12
-	VFMADD231PD  Y10, Y12, Y0
-	VFMADD231PD  Y11, Y12, Y1
-	VBROADCASTSD (AX)(R8*1), Y13
-	VFMADD231PD  Y10, Y13, Y2
-	VFMADD231PD  Y11, Y13, Y3
-	VBROADCASTSD (AX)(R8*2), Y12
-	VFMADD231PD  Y10, Y12, Y4
-	VFMADD231PD  Y11, Y12, Y5
-	VBROADCASTSD (AX)(R9*1), Y13
-	VFMADD231PD  Y10, Y13, Y6
-	VFMADD231PD  Y11, Y13, Y7
-	VBROADCASTSD (AX)(R8*4), Y12
-	VFMADD231PD  Y10, Y12, Y8
-	VFMADD231PD  Y11, Y12, Y9
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	LOAD_B64X2
+	STEP64X2_2
+	NEXT_STEP
 
 second:
-	VMOVUPS      (BX), Y10
-	VMOVUPS      32(BX), Y11
-	VBROADCASTSD (AX), Y12
-	VFMADD231PD  Y10, Y12, Y0
-	VFMADD231PD  Y11, Y12, Y1
-	VBROADCASTSD (AX)(R8*1), Y13
-	VFMADD231PD  Y10, Y13, Y2
-	VFMADD231PD  Y11, Y13, Y3
-	VBROADCASTSD (AX)(R8*2), Y12
-	VFMADD231PD  Y10, Y12, Y4
-	VFMADD231PD  Y11, Y12, Y5
-	VBROADCASTSD (AX)(R9*1), Y13
-	VFMADD231PD  Y10, Y13, Y6
-	VFMADD231PD  Y11, Y13, Y7
-	VBROADCASTSD (AX)(R8*4), Y12
-	VFMADD231PD  Y10, Y12, Y8
-	VFMADD231PD  Y11, Y12, Y9
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y12
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPD       (BX), Y0, Y0
-	VMASKMOVPD   32(BX), Y12, Y10
-	VADDPD       Y10, Y1, Y1
-	ADDQ         SI, BX
-	VADDPD       (BX), Y2, Y2
-	VMASKMOVPD   32(BX), Y12, Y10
-	VADDPD       Y10, Y3, Y3
-	ADDQ         SI, BX
-	VADDPD       (BX), Y4, Y4
-	VMASKMOVPD   32(BX), Y12, Y10
-	VADDPD       Y10, Y5, Y5
-	ADDQ         SI, BX
-	VADDPD       (BX), Y6, Y6
-	VMASKMOVPD   32(BX), Y12, Y10
-	VADDPD       Y10, Y7, Y7
-	ADDQ         SI, BX
-	VADDPD       (BX), Y8, Y8
-	VMASKMOVPD   32(BX), Y12, Y10
-	VADDPD       Y10, Y9, Y9
+	LOAD_B64X2
+	STEP64X2_2
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE64X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C64X2_2
 
 noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y10
-	VMASKMOVPD 32(BX), Y12, Y11
-	VADDPD     Y10, Y0, Y0
-	VADDPD     Y11, Y1, Y1
-	VADDPD     Y10, Y2, Y2
-	VADDPD     Y11, Y3, Y3
-	VADDPD     Y10, Y4, Y4
-	VADDPD     Y11, Y5, Y5
-	VADDPD     Y10, Y6, Y6
-	VADDPD     Y11, Y7, Y7
-	VADDPD     Y10, Y8, Y8
-	VADDPD     Y11, Y9, Y9
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y10, Y10, Y10
-	VMAXPD Y0, Y10, Y0
-	VMAXPD Y1, Y10, Y1
-	VMAXPD Y2, Y10, Y2
-	VMAXPD Y3, Y10, Y3
-	VMAXPD Y4, Y10, Y4
-	VMAXPD Y5, Y10, Y5
-	VMAXPD Y6, Y10, Y6
-	VMAXPD Y7, Y10, Y7
-	VMAXPD Y8, Y10, Y8
-	VMAXPD Y9, Y10, Y9
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMASKMOVPD Y1, Y12, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y2, (AX)
-	VMASKMOVPD Y3, Y12, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y4, (AX)
-	VMASKMOVPD Y5, Y12, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y6, (AX)
-	VMASKMOVPD Y7, Y12, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y8, (AX)
-	VMASKMOVPD Y9, Y12, 32(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y8, (AX)
-	VMOVUPS Y9, 32(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile6x2x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	VXORPS     Y11, Y11, Y11
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (R8)(R8*4), R10
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	VBROADCASTSD (AX), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (AX)(R8*1), Y15
-	VFMADD231PD  Y12, Y15, Y2
-	VFMADD231PD  Y13, Y15, Y3
-	VBROADCASTSD (AX)(R8*2), Y14
-	VFMADD231PD  Y12, Y14, Y4
-	VFMADD231PD  Y13, Y14, Y5
-	VBROADCASTSD (AX)(R9*1), Y15
-	VFMADD231PD  Y12, Y15, Y6
-	VFMADD231PD  Y13, Y15, Y7
-	VBROADCASTSD (AX)(R8*4), Y14
-	VFMADD231PD  Y12, Y14, Y8
-	VFMADD231PD  Y13, Y14, Y9
-	VBROADCASTSD (AX)(R10*1), Y15
-	VFMADD231PD  Y12, Y15, Y10
-	VFMADD231PD  Y13, Y15, Y11
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	VBROADCASTSD (AX), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (AX)(R8*1), Y15
-	VFMADD231PD  Y12, Y15, Y2
-	VFMADD231PD  Y13, Y15, Y3
-	VBROADCASTSD (AX)(R8*2), Y14
-	VFMADD231PD  Y12, Y14, Y4
-	VFMADD231PD  Y13, Y14, Y5
-	VBROADCASTSD (AX)(R9*1), Y15
-	VFMADD231PD  Y12, Y15, Y6
-	VFMADD231PD  Y13, Y15, Y7
-	VBROADCASTSD (AX)(R8*4), Y14
-	VFMADD231PD  Y12, Y14, Y8
-	VFMADD231PD  Y13, Y14, Y9
-	VBROADCASTSD (AX)(R10*1), Y15
-	VFMADD231PD  Y12, Y15, Y10
-	VFMADD231PD  Y13, Y15, Y11
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y14
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPD       (BX), Y0, Y0
-	VMASKMOVPD   32(BX), Y14, Y12
-	VADDPD       Y12, Y1, Y1
-	ADDQ         SI, BX
-	VADDPD       (BX), Y2, Y2
-	VMASKMOVPD   32(BX), Y14, Y12
-	VADDPD       Y12, Y3, Y3
-	ADDQ         SI, BX
-	VADDPD       (BX), Y4, Y4
-	VMASKMOVPD   32(BX), Y14, Y12
-	VADDPD       Y12, Y5, Y5
-	ADDQ         SI, BX
-	VADDPD       (BX), Y6, Y6
-	VMASKMOVPD   32(BX), Y14, Y12
-	VADDPD       Y12, Y7, Y7
-	ADDQ         SI, BX
-	VADDPD       (BX), Y8, Y8
-	VMASKMOVPD   32(BX), Y14, Y12
-	VADDPD       Y12, Y9, Y9
-	ADDQ         SI, BX
-	VADDPD       (BX), Y10, Y10
-	VMASKMOVPD   32(BX), Y14, Y12
-	VADDPD       Y12, Y11, Y11
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y12
-	VMASKMOVPD 32(BX), Y14, Y13
-	VADDPD     Y12, Y0, Y0
-	VADDPD     Y13, Y1, Y1
-	VADDPD     Y12, Y2, Y2
-	VADDPD     Y13, Y3, Y3
-	VADDPD     Y12, Y4, Y4
-	VADDPD     Y13, Y5, Y5
-	VADDPD     Y12, Y6, Y6
-	VADDPD     Y13, Y7, Y7
-	VADDPD     Y12, Y8, Y8
-	VADDPD     Y13, Y9, Y9
-	VADDPD     Y12, Y10, Y10
-	VADDPD     Y13, Y11, Y11
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X2
+	VADDPD Y12, Y0, Y0
+	VADDPD Y13, Y1, Y1
+	VADDPD Y12, Y2, Y2
+	VADDPD Y13, Y3, Y3
 
 noBias:
 	TESTQ  $0x00000004, DX
@@ -4972,29 +2641,281 @@ noBias:
 	VMAXPD Y1, Y12, Y1
 	VMAXPD Y2, Y12, Y2
 	VMAXPD Y3, Y12, Y3
-	VMAXPD Y4, Y12, Y4
-	VMAXPD Y5, Y12, Y5
+
+noRelu:
+	CMPQ CX, $0x04
+	JGE  whole
+	STORE_PART64X2_2
+	JMP  stored
+
+whole:
+	STORE2_2
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile3x2x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile3x2x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_3
+	START_PREFETCH
+	PREFETCH_C2_3
+	START_TILE
+	MOVQ 24(DI), R8
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY64X2_3
+
+second:
+	MULTIPLY64X2_3
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE64X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C64X2_3
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS64X2
+	ADD_BIAS64X2_3
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU64X2_3
+
+noRelu:
+	CMPQ       CX, $0x04
+	JGE        whole
+	STORE_PART64X2_2
+	ADDQ       SI, AX
+	VMOVUPS    Y4, (AX)
+	VMASKMOVPD Y5, Y14, 32(AX)
+	JMP        stored
+
+whole:
+	STORE2_3
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile4x2x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile4x2x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_4
+	START_PREFETCH
+	PREFETCH_C2_4
+	START_TILE
+	ROW_OFFSETS_2
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B64X2
+	STEP64X2_4
+	NEXT_STEP
+
+second:
+	LOAD_B64X2
+	STEP64X2_4
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE64X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C64X2_4
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X2
+	ADD_BIAS64X2_3
+	VADDPD Y12, Y6, Y6
+	VADDPD Y13, Y7, Y7
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU64X2_3
 	VMAXPD Y6, Y12, Y6
 	VMAXPD Y7, Y12, Y7
-	VMAXPD Y8, Y12, Y8
-	VMAXPD Y9, Y12, Y9
+
+noRelu:
+	CMPQ CX, $0x04
+	JGE  whole
+	STORE_PART64X2_4
+	JMP  stored
+
+whole:
+	STORE2_4
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile5x2x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile5x2x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_5
+	START_PREFETCH
+	PREFETCH_C2_5
+	START_TILE
+	ROW_OFFSETS_2
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY64X2_5
+
+second:
+	MULTIPLY64X2_5
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE64X2
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C64X2_5
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS64X2
+	ADD_BIAS64X2_5
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU64X2_5
+
+noRelu:
+	CMPQ       CX, $0x04
+	JGE        whole
+	STORE_PART64X2_4
+	ADDQ       SI, AX
+	VMOVUPS    Y8, (AX)
+	VMASKMOVPD Y9, Y14, 32(AX)
+	JMP        stored
+
+whole:
+	STORE2_5
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile6x2x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile6x2x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO2_5
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	START_PREFETCH
+	PREFETCH_C2_5
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	START_TILE
+	ROW_OFFSETS_3
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY64X2_6
+
+second:
+	MULTIPLY64X2_6
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE64X2
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	ADD_C64X2_5
+	ADDQ       SI, BX
+	VADDPD     (BX), Y10, Y10
+	VMASKMOVPD 32(BX), Y14, Y12
+	VADDPD     Y12, Y11, Y11
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X2
+	ADD_BIAS64X2_5
+	VADDPD Y12, Y10, Y10
+	VADDPD Y13, Y11, Y11
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU64X2_5
 	VMAXPD Y10, Y12, Y10
 	VMAXPD Y11, Y12, Y11
 
 noRelu:
 	CMPQ       CX, $0x04
 	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMASKMOVPD Y1, Y14, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y2, (AX)
-	VMASKMOVPD Y3, Y14, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y4, (AX)
-	VMASKMOVPD Y5, Y14, 32(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y6, (AX)
-	VMASKMOVPD Y7, Y14, 32(AX)
+	STORE_PART64X2_4
 	ADDQ       SI, AX
 	VMOVUPS    Y8, (AX)
 	VMASKMOVPD Y9, Y14, 32(AX)
@@ -5004,744 +2925,62 @@ noRelu:
 	JMP        stored
 
 whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y8, (AX)
-	VMOVUPS Y9, 32(AX)
+	STORE2_5
 	ADDQ    SI, AX
 	VMOVUPS Y10, (AX)
 	VMOVUPS Y11, 32(AX)
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 // func tile1x3x64AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+, SSE
 TEXT ·tile1x3x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
 
 tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
+	ZERO3_1
+	START_PREFETCH
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
+	START_TILE
 	MOVQ       24(DI), R8
 
 outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
+	HALVE_K
+	JCC second
 
 first:
-	VMOVUPS      (BX), Y3
-	VMOVUPS      32(BX), Y4
-	VMOVUPS      64(BX), Y5
-	VBROADCASTSD (AX), Y6
-	VFMADD231PD  Y3, Y6, Y0
-	VFMADD231PD  Y4, Y6, Y1
-	VFMADD231PD  Y5, Y6, Y2
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
+	MULTIPLY64X3_1
 
 second:
-	VMOVUPS      (BX), Y3
-	VMOVUPS      32(BX), Y4
-	VMOVUPS      64(BX), Y5
-	VBROADCASTSD (AX), Y6
-	VFMADD231PD  Y3, Y6, Y0
-	VFMADD231PD  Y4, Y6, Y1
-	VFMADD231PD  Y5, Y6, Y2
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y6
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPD       (BX), Y0, Y0
-	VADDPD       32(BX), Y1, Y1
-	VMASKMOVPD   64(BX), Y6, Y3
-	VADDPD       Y3, Y2, Y2
+	MULTIPLY64X3_1
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE64X3
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	VADDPD     (BX), Y0, Y0
+	VADDPD     32(BX), Y1, Y1
+	VMASKMOVPD 64(BX), Y15, Y12
+	VADDPD     Y12, Y2, Y2
 
 noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y3
-	VMOVUPS    32(BX), Y4
-	VMASKMOVPD 64(BX), Y6, Y5
-	VADDPD     Y3, Y0, Y0
-	VADDPD     Y4, Y1, Y1
-	VADDPD     Y5, Y2, Y2
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y3, Y3, Y3
-	VMAXPD Y0, Y3, Y0
-	VMAXPD Y1, Y3, Y1
-	VMAXPD Y2, Y3, Y2
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMOVUPS    Y1, 32(AX)
-	VMASKMOVPD Y2, Y6, 64(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile2x3x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile2x3x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	VMOVUPS      64(BX), Y8
-	VBROADCASTSD (AX), Y9
-	VFMADD231PD  Y6, Y9, Y0
-	VFMADD231PD  Y7, Y9, Y1
-	VFMADD231PD  Y8, Y9, Y2
-	VBROADCASTSD (AX)(R8*1), Y10
-	VFMADD231PD  Y6, Y10, Y3
-	VFMADD231PD  Y7, Y10, Y4
-	VFMADD231PD  Y8, Y10, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	VMOVUPS      64(BX), Y8
-	VBROADCASTSD (AX), Y9
-	VFMADD231PD  Y6, Y9, Y0
-	VFMADD231PD  Y7, Y9, Y1
-	VFMADD231PD  Y8, Y9, Y2
-	VBROADCASTSD (AX)(R8*1), Y10
-	VFMADD231PD  Y6, Y10, Y3
-	VFMADD231PD  Y7, Y10, Y4
-	VFMADD231PD  Y8, Y10, Y5
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y9
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPD       (BX), Y0, Y0
-	VADDPD       32(BX), Y1, Y1
-	VMASKMOVPD   64(BX), Y9, Y6
-	VADDPD       Y6, Y2, Y2
-	ADDQ         SI, BX
-	VADDPD       (BX), Y3, Y3
-	VADDPD       32(BX), Y4, Y4
-	VMASKMOVPD   64(BX), Y9, Y6
-	VADDPD       Y6, Y5, Y5
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y6
-	VMOVUPS    32(BX), Y7
-	VMASKMOVPD 64(BX), Y9, Y8
-	VADDPD     Y6, Y0, Y0
-	VADDPD     Y7, Y1, Y1
-	VADDPD     Y8, Y2, Y2
-	VADDPD     Y6, Y3, Y3
-	VADDPD     Y7, Y4, Y4
-	VADDPD     Y8, Y5, Y5
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y6, Y6, Y6
-	VMAXPD Y0, Y6, Y0
-	VMAXPD Y1, Y6, Y1
-	VMAXPD Y2, Y6, Y2
-	VMAXPD Y3, Y6, Y3
-	VMAXPD Y4, Y6, Y4
-	VMAXPD Y5, Y6, Y5
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMOVUPS    Y1, 32(AX)
-	VMASKMOVPD Y2, Y9, 64(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y3, (AX)
-	VMOVUPS    Y4, 32(AX)
-	VMASKMOVPD Y5, Y9, 64(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	VMOVUPS Y5, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile3x3x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile3x3x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y9
-	VMOVUPS      32(BX), Y10
-	VMOVUPS      64(BX), Y11
-	VBROADCASTSD (AX), Y12
-	VFMADD231PD  Y9, Y12, Y0
-	VFMADD231PD  Y10, Y12, Y1
-	VFMADD231PD  Y11, Y12, Y2
-	VBROADCASTSD (AX)(R8*1), Y13
-	VFMADD231PD  Y9, Y13, Y3
-	VFMADD231PD  Y10, Y13, Y4
-	VFMADD231PD  Y11, Y13, Y5
-	VBROADCASTSD (AX)(R8*2), Y12
-	VFMADD231PD  Y9, Y12, Y6
-	VFMADD231PD  Y10, Y12, Y7
-	VFMADD231PD  Y11, Y12, Y8
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y9
-	VMOVUPS      32(BX), Y10
-	VMOVUPS      64(BX), Y11
-	VBROADCASTSD (AX), Y12
-	VFMADD231PD  Y9, Y12, Y0
-	VFMADD231PD  Y10, Y12, Y1
-	VFMADD231PD  Y11, Y12, Y2
-	VBROADCASTSD (AX)(R8*1), Y13
-	VFMADD231PD  Y9, Y13, Y3
-	VFMADD231PD  Y10, Y13, Y4
-	VFMADD231PD  Y11, Y13, Y5
-	VBROADCASTSD (AX)(R8*2), Y12
-	VFMADD231PD  Y9, Y12, Y6
-	VFMADD231PD  Y10, Y12, Y7
-	VFMADD231PD  Y11, Y12, Y8
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y12
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPD       (BX), Y0, Y0
-	VADDPD       32(BX), Y1, Y1
-	VMASKMOVPD   64(BX), Y12, Y9
-	VADDPD       Y9, Y2, Y2
-	ADDQ         SI, BX
-	VADDPD       (BX), Y3, Y3
-	VADDPD       32(BX), Y4, Y4
-	VMASKMOVPD   64(BX), Y12, Y9
-	VADDPD       Y9, Y5, Y5
-	ADDQ         SI, BX
-	VADDPD       (BX), Y6, Y6
-	VADDPD       32(BX), Y7, Y7
-	VMASKMOVPD   64(BX), Y12, Y9
-	VADDPD       Y9, Y8, Y8
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y9
-	VMOVUPS    32(BX), Y10
-	VMASKMOVPD 64(BX), Y12, Y11
-	VADDPD     Y9, Y0, Y0
-	VADDPD     Y10, Y1, Y1
-	VADDPD     Y11, Y2, Y2
-	VADDPD     Y9, Y3, Y3
-	VADDPD     Y10, Y4, Y4
-	VADDPD     Y11, Y5, Y5
-	VADDPD     Y9, Y6, Y6
-	VADDPD     Y10, Y7, Y7
-	VADDPD     Y11, Y8, Y8
-
-noBias:
-	TESTQ  $0x00000004, DX
-	JZ     noRelu
-	VXORPS Y9, Y9, Y9
-	VMAXPD Y0, Y9, Y0
-	VMAXPD Y1, Y9, Y1
-	VMAXPD Y2, Y9, Y2
-	VMAXPD Y3, Y9, Y3
-	VMAXPD Y4, Y9, Y4
-	VMAXPD Y5, Y9, Y5
-	VMAXPD Y6, Y9, Y6
-	VMAXPD Y7, Y9, Y7
-	VMAXPD Y8, Y9, Y8
-
-noRelu:
-	CMPQ       CX, $0x04
-	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMOVUPS    Y1, 32(AX)
-	VMASKMOVPD Y2, Y12, 64(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y3, (AX)
-	VMOVUPS    Y4, 32(AX)
-	VMASKMOVPD Y5, Y12, 64(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y6, (AX)
-	VMOVUPS    Y7, 32(AX)
-	VMASKMOVPD Y8, Y12, 64(AX)
-	JMP        stored
-
-whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	VMOVUPS Y5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	VMOVUPS Y8, 64(AX)
-
-stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func tile4x3x64AVX2(args *byte)
-// Requires: AVX, CMOV, FMA3, MMX+, SSE
-TEXT ·tile4x3x64AVX2(SB), NOSPLIT, $64-8
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    args+0(FP), DI
-	MOVQ    112(DI), AX
-	MOVQ    AX, 8(SP)
-	MOVQ    (DI), AX
-	MOVQ    AX, 24(SP)
-	MOVQ    8(DI), AX
-	MOVQ    AX, 32(SP)
-	MOVQ    16(DI), AX
-	MOVQ    AX, 40(SP)
-	MOVQ    104(DI), AX
-	MOVQ    AX, 48(SP)
-	MOVQ    152(DI), AX
-	MOVQ    AX, 56(SP)
-
-tile:
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	VXORPS     Y11, Y11, Y11
-	MOVQ       40(SP), AX
-	MOVQ       80(DI), SI
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	MOVQ       56(DI), AX
-	MOVQ       AX, 16(SP)
-	MOVQ       24(SP), AX
-	MOVQ       32(SP), BX
-	MOVQ       32(DI), DX
-	MOVQ       40(DI), SI
-	MOVQ       160(DI), R14
-	MOVQ       56(SP), BP
-	MOVQ       24(DI), R8
-	LEAQ       (R8)(R8*2), R9
-
-outer:
-	MOVQ 48(DI), CX
-	INCQ CX
-	SHRQ $0x01, CX
-	JCC  second
-
-first:
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	VMOVUPS      64(BX), Y14
-	VBROADCASTSD (AX), Y15
-	VFMADD231PD  Y12, Y15, Y0
-	VFMADD231PD  Y13, Y15, Y1
-	VFMADD231PD  Y14, Y15, Y2
-	VBROADCASTSD (AX)(R8*1), Y15
-	VFMADD231PD  Y12, Y15, Y3
-	VFMADD231PD  Y13, Y15, Y4
-	VFMADD231PD  Y14, Y15, Y5
-	VBROADCASTSD (AX)(R8*2), Y15
-	VFMADD231PD  Y12, Y15, Y6
-	VFMADD231PD  Y13, Y15, Y7
-	VFMADD231PD  Y14, Y15, Y8
-	VBROADCASTSD (AX)(R9*1), Y15
-	VFMADD231PD  Y12, Y15, Y9
-	VFMADD231PD  Y13, Y15, Y10
-	VFMADD231PD  Y14, Y15, Y11
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-
-second:
-	VMOVUPS      (BX), Y12
-	VMOVUPS      32(BX), Y13
-	VMOVUPS      64(BX), Y14
-	VBROADCASTSD (AX), Y15
-	VFMADD231PD  Y12, Y15, Y0
-	VFMADD231PD  Y13, Y15, Y1
-	VFMADD231PD  Y14, Y15, Y2
-	VBROADCASTSD (AX)(R8*1), Y15
-	VFMADD231PD  Y12, Y15, Y3
-	VFMADD231PD  Y13, Y15, Y4
-	VFMADD231PD  Y14, Y15, Y5
-	VBROADCASTSD (AX)(R8*2), Y15
-	VFMADD231PD  Y12, Y15, Y6
-	VFMADD231PD  Y13, Y15, Y7
-	VFMADD231PD  Y14, Y15, Y8
-	VBROADCASTSD (AX)(R9*1), Y15
-	VFMADD231PD  Y12, Y15, Y9
-	VFMADD231PD  Y13, Y15, Y10
-	VFMADD231PD  Y14, Y15, Y11
-	PREFETCHT1   (BP)
-	ADDQ         R14, BP
-	ADDQ         DX, AX
-	ADDQ         SI, BX
-	DECQ         CX
-	JNZ          first
-	ADDQ         64(DI), AX
-	ADDQ         72(DI), BX
-	DECQ         16(SP)
-	JNZ          outer
-	MOVQ         40(SP), AX
-	MOVQ         80(DI), SI
-	MOVQ         96(DI), DX
-	MOVQ         88(DI), CX
-	MOVQ         $0x00000004, R8
-	CMPQ         CX, R8
-	CMOVQLT      CX, R8
-	NEGQ         R8
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(R8*8), Y15
-	TESTQ        $0x00000001, DX
-	JZ           noAdd
-	MOVQ         AX, BX
-	VADDPD       (BX), Y0, Y0
-	VADDPD       32(BX), Y1, Y1
-	VMASKMOVPD   64(BX), Y15, Y12
-	VADDPD       Y12, Y2, Y2
-	ADDQ         SI, BX
-	VADDPD       (BX), Y3, Y3
-	VADDPD       32(BX), Y4, Y4
-	VMASKMOVPD   64(BX), Y15, Y12
-	VADDPD       Y12, Y5, Y5
-	ADDQ         SI, BX
-	VADDPD       (BX), Y6, Y6
-	VADDPD       32(BX), Y7, Y7
-	VMASKMOVPD   64(BX), Y15, Y12
-	VADDPD       Y12, Y8, Y8
-	ADDQ         SI, BX
-	VADDPD       (BX), Y9, Y9
-	VADDPD       32(BX), Y10, Y10
-	VMASKMOVPD   64(BX), Y15, Y12
-	VADDPD       Y12, Y11, Y11
-
-noAdd:
-	TESTQ      $0x00000002, DX
-	JZ         noBias
-	MOVQ       48(SP), BX
-	VMOVUPS    (BX), Y12
-	VMOVUPS    32(BX), Y13
-	VMASKMOVPD 64(BX), Y15, Y14
-	VADDPD     Y12, Y0, Y0
-	VADDPD     Y13, Y1, Y1
-	VADDPD     Y14, Y2, Y2
-	VADDPD     Y12, Y3, Y3
-	VADDPD     Y13, Y4, Y4
-	VADDPD     Y14, Y5, Y5
-	VADDPD     Y12, Y6, Y6
-	VADDPD     Y13, Y7, Y7
-	VADDPD     Y14, Y8, Y8
-	VADDPD     Y12, Y9, Y9
-	VADDPD     Y13, Y10, Y10
-	VADDPD     Y14, Y11, Y11
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X3
+	VADDPD Y12, Y0, Y0
+	VADDPD Y13, Y1, Y1
+	VADDPD Y14, Y2, Y2
 
 noBias:
 	TESTQ  $0x00000004, DX
@@ -5750,9 +2989,222 @@ noBias:
 	VMAXPD Y0, Y12, Y0
 	VMAXPD Y1, Y12, Y1
 	VMAXPD Y2, Y12, Y2
-	VMAXPD Y3, Y12, Y3
-	VMAXPD Y4, Y12, Y4
-	VMAXPD Y5, Y12, Y5
+
+noRelu:
+	CMPQ       CX, $0x04
+	JGE        whole
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    Y1, 32(AX)
+	VMASKMOVPD Y2, Y15, 64(AX)
+	JMP        stored
+
+whole:
+	STORE3_1
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile2x3x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile2x3x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO3_2
+	START_PREFETCH
+	PREFETCH_C3_2
+	START_TILE
+	MOVQ 24(DI), R8
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B64X3
+	STEP64X3_2
+	NEXT_STEP
+
+second:
+	LOAD_B64X3
+	STEP64X3_2
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE64X3
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C64X3_2
+
+noAdd:
+	TESTQ $0x00000002, DX
+	JZ    noBias
+	LOAD_BIAS64X3
+	ADD_BIAS64X3_2
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU64X3_2
+
+noRelu:
+	CMPQ CX, $0x04
+	JGE  whole
+	STORE_PART64X3_2
+	JMP  stored
+
+whole:
+	STORE3_2
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile3x3x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile3x3x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO3_3
+	START_PREFETCH
+	PREFETCH_C3_3
+	START_TILE
+	MOVQ 24(DI), R8
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	LOAD_B64X3
+	STEP64X3_3
+	NEXT_STEP
+
+second:
+	LOAD_B64X3
+	STEP64X3_3
+	NEXT_STEP
+	DECQ  CX
+	JNZ   first
+	NEXT_OUTER
+	JNZ   outer
+	END_TILE64X3
+	TESTQ $0x00000001, DX
+	JZ    noAdd
+	MOVQ  AX, BX
+	ADD_C64X3_3
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X3
+	ADD_BIAS64X3_2
+	VADDPD Y12, Y6, Y6
+	VADDPD Y13, Y7, Y7
+	VADDPD Y14, Y8, Y8
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU64X3_2
+	VMAXPD Y6, Y12, Y6
+	VMAXPD Y7, Y12, Y7
+	VMAXPD Y8, Y12, Y8
+
+noRelu:
+	CMPQ CX, $0x04
+	JGE  whole
+	STORE_PART64X3_3
+	JMP  stored
+
+whole:
+	STORE3_3
+
+stored:
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
+	RET
+
+// func tile4x3x64AVX2(args *byte)
+// Requires: AVX, CMOV, FMA3, MMX+, SSE
+TEXT ·tile4x3x64AVX2(SB), NOSPLIT, $64-8
+	DENORMALS_ARE_ZERO
+	MOVQ args+0(FP), DI
+	COPY_ARGS
+
+tile:
+	ZERO3_3
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	START_PREFETCH
+	PREFETCH_C3_3
+	ADDQ       SI, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	START_TILE
+	ROW_OFFSETS_2
+
+outer:
+	HALVE_K
+	JCC second
+
+first:
+	MULTIPLY64X3_4
+
+second:
+	MULTIPLY64X3_4
+	DECQ       CX
+	JNZ        first
+	NEXT_OUTER
+	JNZ        outer
+	END_TILE64X3
+	TESTQ      $0x00000001, DX
+	JZ         noAdd
+	MOVQ       AX, BX
+	ADD_C64X3_3
+	ADDQ       SI, BX
+	VADDPD     (BX), Y9, Y9
+	VADDPD     32(BX), Y10, Y10
+	VMASKMOVPD 64(BX), Y15, Y12
+	VADDPD     Y12, Y11, Y11
+
+noAdd:
+	TESTQ  $0x00000002, DX
+	JZ     noBias
+	LOAD_BIAS64X3
+	ADD_BIAS64X3_2
+	VADDPD Y12, Y6, Y6
+	VADDPD Y13, Y7, Y7
+	VADDPD Y14, Y8, Y8
+	VADDPD Y12, Y9, Y9
+	VADDPD Y13, Y10, Y10
+	VADDPD Y14, Y11, Y11
+
+noBias:
+	TESTQ  $0x00000004, DX
+	JZ     noRelu
+	VXORPS Y12, Y12, Y12
+	RELU64X3_2
 	VMAXPD Y6, Y12, Y6
 	VMAXPD Y7, Y12, Y7
 	VMAXPD Y8, Y12, Y8
@@ -5763,17 +3215,7 @@ noBias:
 noRelu:
 	CMPQ       CX, $0x04
 	JGE        whole
-	VMOVUPS    Y0, (AX)
-	VMOVUPS    Y1, 32(AX)
-	VMASKMOVPD Y2, Y15, 64(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y3, (AX)
-	VMOVUPS    Y4, 32(AX)
-	VMASKMOVPD Y5, Y15, 64(AX)
-	ADDQ       SI, AX
-	VMOVUPS    Y6, (AX)
-	VMOVUPS    Y7, 32(AX)
-	VMASKMOVPD Y8, Y15, 64(AX)
+	STORE_PART64X3_3
 	ADDQ       SI, AX
 	VMOVUPS    Y9, (AX)
 	VMOVUPS    Y10, 32(AX)
@@ -5781,37 +3223,13 @@ noRelu:
 	JMP        stored
 
 whole:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y3, (AX)
-	VMOVUPS Y4, 32(AX)
-	VMOVUPS Y5, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	VMOVUPS Y8, 64(AX)
-	ADDQ    SI, AX
-	VMOVUPS Y9, (AX)
-	VMOVUPS Y10, 32(AX)
-	VMOVUPS Y11, 64(AX)
+	STORE3_4
 
 stored:
-	MOVQ    120(DI), AX
-	ADDQ    AX, 24(SP)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(SP)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 48(SP)
-	MOVQ    136(DI), AX
-	ADDQ    AX, 40(SP)
-	MOVQ    168(DI), AX
-	ADDQ    AX, 56(SP)
-	DECQ    8(SP)
-	JNZ     tile
-	LDMXCSR (SP)
-	VZEROUPPER
+	NEXT_TILE
+	DECQ 8(SP)
+	JNZ  tile
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

@@ -2,38 +2,613 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define START32_4 \
+	XORQ R8, R8; \
+	SUBQ $0x00000020, CX
+
+#define NEG32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VXORPS Y5, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define NEXT32_4 \
+	ADDQ $0x00000080, R8; \
+	SUBQ $0x00000020, CX
+
+#define NEXT32_1 \
+	ADDQ $0x00000020, R8; \
+	SUBQ $0x00000008, CX
+
+#define LAST_MASK32 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y4
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define ABS32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VANDPS Y5, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SQUARE32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMULPS Y1, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SQRT32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VSQRTPS Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define RECIPROCAL32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VDIVPS Y1, Y5, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define RSQRT32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VSQRTPS Y1, Y3; \
+	VDIVPS Y3, Y5, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define FLOOR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VROUNDPS $0x09, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define CEIL32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VROUNDPS $0x0a, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define RINT32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VROUNDPS $0x08, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SIGN32 \
+	VMOVUPS Y1, Y3; \
+	VCMPPS $0x1e, Y5, Y1, Y0; \
+	VBLENDVPS Y0, Y6, Y3, Y3; \
+	VCMPPS $0x11, Y5, Y1, Y0; \
+	VBLENDVPS Y0, Y7, Y3, Y3; \
+	VMOVUPS Y3, Y0
+
+#define SIGN32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	SIGN32; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define RELU32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMAXPS Y1, Y5, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define ADD32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VADDPS Y2, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define LAST_MASK32_2 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y5
+
+#define SUB32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VSUBPS Y2, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MUL32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMULPS Y2, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define DIV32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VDIVPS Y2, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MAX32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMAXPS Y2, Y1, Y3; \
+	VCMPPS $0x03, Y1, Y1, Y4; \
+	VBLENDVPS Y4, Y1, Y3, Y3; \
+	VMOVUPS Y3, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MIN32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMINPS Y2, Y1, Y3; \
+	VCMPPS $0x03, Y1, Y1, Y4; \
+	VBLENDVPS Y4, Y1, Y3, Y3; \
+	VMOVUPS Y3, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SQUAREDDIFFERENCE32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VSUBPS Y2, Y1, Y0; \
+	VMULPS Y0, Y0, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define RELUGRAD32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VCMPPS $0x1e, Y6, Y2, Y3; \
+	VANDPS Y7, Y3, Y0; \
+	VMULPS Y1, Y0, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define DIVNONAN32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VDIVPS Y2, Y1, Y3; \
+	VCMPPS $0x04, Y6, Y2, Y4; \
+	VANDPS Y3, Y4, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MULNONAN32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMULPS Y2, Y1, Y3; \
+	VCMPPS $0x04, Y6, Y2, Y4; \
+	VANDPS Y3, Y4, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define TANHGRAD32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS Y6, Y3; \
+	VFNMADD231PS Y2, Y2, Y3; \
+	VMULPS Y3, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SIGMOIDGRAD32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VSUBPS Y2, Y6, Y3; \
+	VMULPS Y1, Y3, Y3; \
+	VMULPS Y2, Y3, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define ADDSCALAR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VADDPS Y4, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MULSCALAR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMULPS Y4, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define DIVSCALAR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VDIVPS Y4, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MAXSCALAR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMAXPS Y4, Y1, Y2; \
+	VCMPPS $0x03, Y1, Y1, Y3; \
+	VBLENDVPS Y3, Y1, Y2, Y2; \
+	VMOVUPS Y2, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MINSCALAR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMINPS Y4, Y1, Y2; \
+	VCMPPS $0x03, Y1, Y1, Y3; \
+	VBLENDVPS Y3, Y1, Y2, Y2; \
+	VMOVUPS Y2, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SCALARSUB32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VSUBPS Y1, Y4, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SCALARDIV32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VDIVPS Y1, Y4, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define FILL32_VECTOR(d) \
+	VMOVUPS Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define CLAMP32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMINPS Y1, Y3, Y0; \
+	VMAXPS Y0, Y2, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define LEAKY32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMULPS Y5, Y1, Y0; \
+	VCMPPS $0x1e, Y7, Y2, Y4; \
+	VBLENDVPS Y4, Y1, Y0, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define LAST_MASK32_4 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y6
+
+#define SELECTLESS32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	VMOVUPS Y3, Y0; \
+	VCMPPS $0x11, Y5, Y1, Y4; \
+	VBLENDVPS Y4, Y2, Y0, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SELECTGREATER32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	VMOVUPS Y3, Y0; \
+	VCMPPS $0x1e, Y5, Y1, Y4; \
+	VBLENDVPS Y4, Y2, Y0, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define ADD432_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	VMOVUPS d(R9)(R8*1), Y4; \
+	VADDPS Y2, Y1, Y1; \
+	VADDPS Y3, Y1, Y1; \
+	VADDPS Y4, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define AXPY32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VFMADD231PS Y1, Y2, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define AXPBY32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMULPS Y1, Y3, Y0; \
+	VFMADD231PS Y2, Y4, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define START64_4 \
+	XORQ R8, R8; \
+	SUBQ $0x00000010, CX
+
+#define NEG64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VXORPS Y5, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define NEXT64_4 \
+	ADDQ $0x00000080, R8; \
+	SUBQ $0x00000010, CX
+
+#define NEXT64_1 \
+	ADDQ $0x00000020, R8; \
+	SUBQ $0x00000004, CX
+
+#define LAST_MASK64 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y4
+
+#define ABS64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VANDPS Y5, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SQUARE64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMULPD Y1, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SQRT64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VSQRTPD Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define RECIPROCAL64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VDIVPD Y1, Y5, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define RSQRT64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VSQRTPD Y1, Y3; \
+	VDIVPD Y3, Y5, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define FLOOR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VROUNDPD $0x09, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define CEIL64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VROUNDPD $0x0a, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define RINT64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VROUNDPD $0x08, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SIGN64 \
+	VMOVUPS Y1, Y3; \
+	VCMPPD $0x1e, Y5, Y1, Y0; \
+	VBLENDVPD Y0, Y6, Y3, Y3; \
+	VCMPPD $0x11, Y5, Y1, Y0; \
+	VBLENDVPD Y0, Y7, Y3, Y3; \
+	VMOVUPS Y3, Y0
+
+#define SIGN64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	SIGN64; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define RELU64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMAXPD Y1, Y5, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define ADD64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VADDPD Y2, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define LAST_MASK64_2 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y5
+
+#define SUB64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VSUBPD Y2, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MUL64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMULPD Y2, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define DIV64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VDIVPD Y2, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MAX64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMAXPD Y2, Y1, Y3; \
+	VCMPPD $0x03, Y1, Y1, Y4; \
+	VBLENDVPD Y4, Y1, Y3, Y3; \
+	VMOVUPS Y3, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MIN64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMINPD Y2, Y1, Y3; \
+	VCMPPD $0x03, Y1, Y1, Y4; \
+	VBLENDVPD Y4, Y1, Y3, Y3; \
+	VMOVUPS Y3, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SQUAREDDIFFERENCE64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VSUBPD Y2, Y1, Y0; \
+	VMULPD Y0, Y0, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define RELUGRAD64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VCMPPD $0x1e, Y6, Y2, Y3; \
+	VANDPS Y7, Y3, Y0; \
+	VMULPD Y1, Y0, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define DIVNONAN64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VDIVPD Y2, Y1, Y3; \
+	VCMPPD $0x04, Y6, Y2, Y4; \
+	VANDPS Y3, Y4, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MULNONAN64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMULPD Y2, Y1, Y3; \
+	VCMPPD $0x04, Y6, Y2, Y4; \
+	VANDPS Y3, Y4, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define TANHGRAD64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS Y6, Y3; \
+	VFNMADD231PD Y2, Y2, Y3; \
+	VMULPD Y3, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SIGMOIDGRAD64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VSUBPD Y2, Y6, Y3; \
+	VMULPD Y1, Y3, Y3; \
+	VMULPD Y2, Y3, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define ADDSCALAR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VADDPD Y4, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MULSCALAR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMULPD Y4, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define DIVSCALAR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VDIVPD Y4, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MAXSCALAR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMAXPD Y4, Y1, Y2; \
+	VCMPPD $0x03, Y1, Y1, Y3; \
+	VBLENDVPD Y3, Y1, Y2, Y2; \
+	VMOVUPS Y2, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define MINSCALAR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMINPD Y4, Y1, Y2; \
+	VCMPPD $0x03, Y1, Y1, Y3; \
+	VBLENDVPD Y3, Y1, Y2, Y2; \
+	VMOVUPS Y2, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SCALARSUB64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VSUBPD Y1, Y4, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SCALARDIV64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VDIVPD Y1, Y4, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define FILL64_VECTOR(d) \
+	VMOVUPS Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define CLAMP64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMINPD Y1, Y3, Y0; \
+	VMAXPD Y0, Y2, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define LEAKY64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMULPD Y5, Y1, Y0; \
+	VCMPPD $0x1e, Y7, Y2, Y4; \
+	VBLENDVPD Y4, Y1, Y0, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define LAST_MASK64_4 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y6
+
+#define SELECTLESS64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	VMOVUPS Y3, Y0; \
+	VCMPPD $0x11, Y5, Y1, Y4; \
+	VBLENDVPD Y4, Y2, Y0, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SELECTGREATER64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	VMOVUPS Y3, Y0; \
+	VCMPPD $0x1e, Y5, Y1, Y4; \
+	VBLENDVPD Y4, Y2, Y0, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define ADD464_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	VMOVUPS d(R9)(R8*1), Y4; \
+	VADDPD Y2, Y1, Y1; \
+	VADDPD Y3, Y1, Y1; \
+	VADDPD Y4, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define AXPY64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VFMADD231PD Y1, Y2, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define AXPBY64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMULPD Y1, Y3, Y0; \
+	VFMADD231PD Y2, Y4, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
 // func neg32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·neg32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+64(SB), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	NEG32_VECTOR(0)
+	NEG32_VECTOR(32)
+	NEG32_VECTOR(64)
+	NEG32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -42,63 +617,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	NEG32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VXORPS     Y5, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func abs32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·abs32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+96(SB), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	ABS32_VECTOR(0)
+	ABS32_VECTOR(32)
+	ABS32_VECTOR(64)
+	ABS32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -107,62 +659,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	ABS32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VANDPS     Y5, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func square32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·square32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPS  Y1, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMULPS  Y1, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMULPS  Y1, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMULPS  Y1, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SQUARE32_VECTOR(0)
+	SQUARE32_VECTOR(32)
+	SQUARE32_VECTOR(64)
+	SQUARE32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -171,62 +700,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPS  Y1, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SQUARE32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VMULPS     Y1, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sqrt32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sqrt32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPS Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSQRTPS Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSQRTPS Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSQRTPS Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SQRT32_VECTOR(0)
+	SQRT32_VECTOR(32)
+	SQRT32_VECTOR(64)
+	SQRT32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -235,63 +741,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPS Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SQRT32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VSQRTPS    Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func reciprocal32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·reciprocal32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+128(SB), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPS  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPS  Y1, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPS  Y1, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPS  Y1, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	RECIPROCAL32_VECTOR(0)
+	RECIPROCAL32_VECTOR(32)
+	RECIPROCAL32_VECTOR(64)
+	RECIPROCAL32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -300,68 +783,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPS  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	RECIPROCAL32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VDIVPS     Y1, Y5, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rsqrt32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·rsqrt32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+128(SB), Y5
 	VBROADCASTSS vectors32<>+160(SB), Y6
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPS Y1, Y3
-	VDIVPS  Y3, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSQRTPS Y1, Y3
-	VDIVPS  Y3, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSQRTPS Y1, Y3
-	VDIVPS  Y3, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSQRTPS Y1, Y3
-	VDIVPS  Y3, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	RSQRT32_VECTOR(0)
+	RSQRT32_VECTOR(32)
+	RSQRT32_VECTOR(64)
+	RSQRT32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -370,64 +826,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPS Y1, Y3
-	VDIVPS  Y3, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	RSQRT32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VSQRTPS    Y1, Y3
 	VDIVPS     Y3, Y5, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func floor32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·floor32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPS $0x09, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPS $0x09, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPS $0x09, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPS $0x09, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000020, CX
-	JGE      block
+	FLOOR32_VECTOR(0)
+	FLOOR32_VECTOR(32)
+	FLOOR32_VECTOR(64)
+	FLOOR32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -436,62 +868,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPS $0x09, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	ADDQ     $0x00000020, R8
-	SUBQ     $0x00000008, CX
-	JGE      single
+	FLOOR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VROUNDPS   $0x09, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func ceil32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·ceil32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPS $0x0a, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPS $0x0a, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPS $0x0a, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPS $0x0a, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000020, CX
-	JGE      block
+	CEIL32_VECTOR(0)
+	CEIL32_VECTOR(32)
+	CEIL32_VECTOR(64)
+	CEIL32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -500,62 +909,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPS $0x0a, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	ADDQ     $0x00000020, R8
-	SUBQ     $0x00000008, CX
-	JGE      single
+	CEIL32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VROUNDPS   $0x0a, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rint32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·rint32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPS $0x08, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPS $0x08, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPS $0x08, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPS $0x08, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000020, CX
-	JGE      block
+	RINT32_VECTOR(0)
+	RINT32_VECTOR(32)
+	RINT32_VECTOR(64)
+	RINT32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -564,85 +950,42 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPS $0x08, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	ADDQ     $0x00000020, R8
-	SUBQ     $0x00000008, CX
-	JGE      single
+	RINT32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VROUNDPS   $0x08, Y1, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sign32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sign32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Y5
 	VBROADCASTSS vectors32<>+128(SB), Y6
 	VBROADCASTSS vectors32<>+192(SB), Y7
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPS    $0x1e, Y5, Y1, Y0
-	VBLENDVPS Y0, Y6, Y3, Y3
-	VCMPPS    $0x11, Y5, Y1, Y0
-	VBLENDVPS Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPS    $0x1e, Y5, Y1, Y0
-	VBLENDVPS Y0, Y6, Y3, Y3
-	VCMPPS    $0x11, Y5, Y1, Y0
-	VBLENDVPS Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPS    $0x1e, Y5, Y1, Y0
-	VBLENDVPS Y0, Y6, Y3, Y3
-	VCMPPS    $0x11, Y5, Y1, Y0
-	VBLENDVPS Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPS    $0x1e, Y5, Y1, Y0
-	VBLENDVPS Y0, Y6, Y3, Y3
-	VCMPPS    $0x11, Y5, Y1, Y0
-	VBLENDVPS Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	SIGN32_VECTOR(0)
+	SIGN32_VECTOR(32)
+	SIGN32_VECTOR(64)
+	SIGN32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -651,73 +994,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPS    $0x1e, Y5, Y1, Y0
-	VBLENDVPS Y0, Y6, Y3, Y3
-	VCMPPS    $0x11, Y5, Y1, Y0
-	VBLENDVPS Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	SIGN32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
-	VMOVUPS    Y1, Y3
-	VCMPPS     $0x1e, Y5, Y1, Y0
-	VBLENDVPS  Y0, Y6, Y3, Y3
-	VCMPPS     $0x11, Y5, Y1, Y0
-	VBLENDVPS  Y0, Y7, Y3, Y3
-	VMOVUPS    Y3, Y0
+	SIGN32
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func relu32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·relu32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMAXPS  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMAXPS  Y1, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMAXPS  Y1, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMAXPS  Y1, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	RELU32_VECTOR(0)
+	RELU32_VECTOR(32)
+	RELU32_VECTOR(64)
+	RELU32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -726,67 +1036,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMAXPS  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	RELU32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VMAXPS     Y1, Y5, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func add32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·add32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	ADD32_VECTOR(0)
+	ADD32_VECTOR(32)
+	ADD32_VECTOR(64)
+	ADD32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -795,69 +1078,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	ADD32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VADDPS     Y2, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sub32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sub32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SUB32_VECTOR(0)
+	SUB32_VECTOR(32)
+	SUB32_VECTOR(64)
+	SUB32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -866,69 +1121,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SUB32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VSUBPS     Y2, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mul32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·mul32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	MUL32_VECTOR(0)
+	MUL32_VECTOR(32)
+	MUL32_VECTOR(64)
+	MUL32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -937,69 +1164,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	MUL32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VMULPS     Y2, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func div32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·div32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	DIV32_VECTOR(0)
+	DIV32_VECTOR(32)
+	DIV32_VECTOR(64)
+	DIV32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1008,81 +1207,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	DIV32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VDIVPS     Y2, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func max32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·max32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMAXPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMAXPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMAXPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMAXPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	MAX32_VECTOR(0)
+	MAX32_VECTOR(32)
+	MAX32_VECTOR(64)
+	MAX32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1091,26 +1250,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMAXPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	MAX32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VMAXPS     Y2, Y1, Y3
@@ -1120,58 +1267,27 @@ last:
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func min32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·min32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMINPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMINPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMINPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMINPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	MIN32_VECTOR(0)
+	MIN32_VECTOR(32)
+	MIN32_VECTOR(64)
+	MIN32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1180,26 +1296,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMINPS    Y2, Y1, Y3
-	VCMPPS    $0x03, Y1, Y1, Y4
-	VBLENDVPS Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	MIN32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VMINPS     Y2, Y1, Y3
@@ -1209,50 +1313,27 @@ last:
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func squaredDifference32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·squaredDifference32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMULPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMULPS  Y0, Y0, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMULPS  Y0, Y0, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMULPS  Y0, Y0, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SQUAREDDIFFERENCE32_VECTOR(0)
+	SQUAREDDIFFERENCE32_VECTOR(32)
+	SQUAREDDIFFERENCE32_VECTOR(64)
+	SQUAREDDIFFERENCE32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1261,24 +1342,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMULPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SQUAREDDIFFERENCE32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VSUBPS     Y2, Y1, Y0
@@ -1286,56 +1357,29 @@ last:
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func reluGrad32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·reluGrad32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Y6
 	VBROADCASTSS vectors32<>+128(SB), Y7
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VCMPPS  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VCMPPS  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VCMPPS  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VCMPPS  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	RELUGRAD32_VECTOR(0)
+	RELUGRAD32_VECTOR(32)
+	RELUGRAD32_VECTOR(64)
+	RELUGRAD32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1344,25 +1388,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VCMPPS  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	RELUGRAD32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VCMPPS     $0x1e, Y6, Y2, Y3
@@ -1371,55 +1404,28 @@ last:
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func divNoNaN32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·divNoNaN32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Y6
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	DIVNONAN32_VECTOR(0)
+	DIVNONAN32_VECTOR(32)
+	DIVNONAN32_VECTOR(64)
+	DIVNONAN32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1428,25 +1434,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	DIVNONAN32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VDIVPS     Y2, Y1, Y3
@@ -1455,55 +1450,28 @@ last:
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulNoNaN32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·mulNoNaN32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Y6
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	MULNONAN32_VECTOR(0)
+	MULNONAN32_VECTOR(32)
+	MULNONAN32_VECTOR(64)
+	MULNONAN32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1512,25 +1480,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPS  Y2, Y1, Y3
-	VCMPPS  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	MULNONAN32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VMULPS     Y2, Y1, Y3
@@ -1539,55 +1496,28 @@ last:
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func tanhGrad32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·tanhGrad32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS vectors32<>+128(SB), Y6
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VMOVUPS      Y6, Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y3, Y1, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      32(DX)(R8*1), Y2
-	VMOVUPS      Y6, Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y3, Y1, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      64(SI)(R8*1), Y1
-	VMOVUPS      64(DX)(R8*1), Y2
-	VMOVUPS      Y6, Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y3, Y1, Y0
-	VMOVUPS      Y0, 64(DI)(R8*1)
-	VMOVUPS      96(SI)(R8*1), Y1
-	VMOVUPS      96(DX)(R8*1), Y2
-	VMOVUPS      Y6, Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y3, Y1, Y0
-	VMOVUPS      Y0, 96(DI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	TANHGRAD32_VECTOR(0)
+	TANHGRAD32_VECTOR(32)
+	TANHGRAD32_VECTOR(64)
+	TANHGRAD32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1596,25 +1526,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VMOVUPS      Y6, Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y3, Y1, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	TANHGRAD32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ         $0x00000008, CX
 	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS   (SI)(R8*1), Y5, Y1
 	VMASKMOVPS   (DX)(R8*1), Y5, Y2
 	VMOVUPS      Y6, Y3
@@ -1623,55 +1542,28 @@ last:
 	VMASKMOVPS   Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sigmoidGrad32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sigmoidGrad32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS vectors32<>+128(SB), Y6
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y2, Y6, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y2, Y3, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPS  Y2, Y6, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y2, Y3, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPS  Y2, Y6, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y2, Y3, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPS  Y2, Y6, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y2, Y3, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SIGMOIDGRAD32_VECTOR(0)
+	SIGMOIDGRAD32_VECTOR(32)
+	SIGMOIDGRAD32_VECTOR(64)
+	SIGMOIDGRAD32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1680,25 +1572,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y2, Y6, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y2, Y3, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SIGMOIDGRAD32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VSUBPS     Y2, Y6, Y3
@@ -1707,42 +1588,27 @@ last:
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addScalar32AVX2(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·addScalar32AVX2(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	ADDSCALAR32_VECTOR(0)
+	ADDSCALAR32_VECTOR(32)
+	ADDSCALAR32_VECTOR(64)
+	ADDSCALAR32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1751,63 +1617,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	ADDSCALAR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VADDPS     Y4, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulScalar32AVX2(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·mulScalar32AVX2(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMULPS  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMULPS  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMULPS  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	MULSCALAR32_VECTOR(0)
+	MULSCALAR32_VECTOR(32)
+	MULSCALAR32_VECTOR(64)
+	MULSCALAR32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1816,63 +1659,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	MULSCALAR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMULPS     Y4, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func divScalar32AVX2(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·divScalar32AVX2(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPS  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPS  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPS  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	DIVSCALAR32_VECTOR(0)
+	DIVSCALAR32_VECTOR(32)
+	DIVSCALAR32_VECTOR(64)
+	DIVSCALAR32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1881,75 +1701,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	DIVSCALAR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VDIVPS     Y4, Y1, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxScalar32AVX2(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·maxScalar32AVX2(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMAXPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMAXPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMAXPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMAXPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	MAXSCALAR32_VECTOR(0)
+	MAXSCALAR32_VECTOR(32)
+	MAXSCALAR32_VECTOR(64)
+	MAXSCALAR32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1958,25 +1743,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMAXPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	MAXSCALAR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMAXPS     Y4, Y1, Y2
 	VCMPPS     $0x03, Y1, Y1, Y3
@@ -1985,54 +1759,27 @@ last:
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minScalar32AVX2(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·minScalar32AVX2(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMINPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMINPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMINPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMINPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	MINSCALAR32_VECTOR(0)
+	MINSCALAR32_VECTOR(32)
+	MINSCALAR32_VECTOR(64)
+	MINSCALAR32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2041,25 +1788,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMINPS    Y4, Y1, Y2
-	VCMPPS    $0x03, Y1, Y1, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	MINSCALAR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMINPS     Y4, Y1, Y2
 	VCMPPS     $0x03, Y1, Y1, Y3
@@ -2068,42 +1804,27 @@ last:
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func scalarSub32AVX2(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·scalarSub32AVX2(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSUBPS  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSUBPS  Y1, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSUBPS  Y1, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSUBPS  Y1, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SCALARSUB32_VECTOR(0)
+	SCALARSUB32_VECTOR(32)
+	SCALARSUB32_VECTOR(64)
+	SCALARSUB32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2112,63 +1833,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VSUBPS  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SCALARSUB32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VSUBPS     Y1, Y4, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func scalarDiv32AVX2(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·scalarDiv32AVX2(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPS  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPS  Y1, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPS  Y1, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPS  Y1, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SCALARDIV32_VECTOR(0)
+	SCALARDIV32_VECTOR(32)
+	SCALARDIV32_VECTOR(64)
+	SCALARDIV32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2177,58 +1875,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPS  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SCALARDIV32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VDIVPS     Y1, Y4, Y0
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func fill32AVX2(dst *float32, n int, v float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·fill32AVX2(SB), NOSPLIT, $8-20
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS v+16(FP), Y1
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	FILL32_VECTOR(0)
+	FILL32_VECTOR(32)
+	FILL32_VECTOR(64)
+	FILL32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2237,11 +1916,9 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	FILL32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
@@ -2256,47 +1933,28 @@ last:
 	VMASKMOVPS Y0, Y2, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func clamp32AVX2(dst *float32, src *float32, n int, low float32, high float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·clamp32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS low+24(FP), Y2
 	VBROADCASTSS high+28(FP), Y3
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMINPS  Y1, Y3, Y0
-	VMAXPS  Y0, Y2, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMINPS  Y1, Y3, Y0
-	VMAXPS  Y0, Y2, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMINPS  Y1, Y3, Y0
-	VMAXPS  Y0, Y2, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMINPS  Y1, Y3, Y0
-	VMAXPS  Y0, Y2, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	CLAMP32_VECTOR(0)
+	CLAMP32_VECTOR(32)
+	CLAMP32_VECTOR(64)
+	CLAMP32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2305,79 +1963,43 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMINPS  Y1, Y3, Y0
-	VMAXPS  Y0, Y2, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	CLAMP32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y4
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y4, Y1
 	VMINPS     Y1, Y3, Y0
 	VMAXPS     Y0, Y2, Y0
 	VMASKMOVPS Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func leaky32AVX2(dst *float32, x *float32, by *float32, n int, alpha float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·leaky32AVX2(SB), NOSPLIT, $8-36
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         by+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS alpha+32(FP), Y5
 	VBROADCASTSS vectors32<>+32(SB), Y7
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMULPS    Y5, Y1, Y0
-	VCMPPS    $0x1e, Y7, Y2, Y4
-	VBLENDVPS Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMULPS    Y5, Y1, Y0
-	VCMPPS    $0x1e, Y7, Y2, Y4
-	VBLENDVPS Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMULPS    Y5, Y1, Y0
-	VCMPPS    $0x1e, Y7, Y2, Y4
-	VBLENDVPS Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMULPS    Y5, Y1, Y0
-	VCMPPS    $0x1e, Y7, Y2, Y4
-	VBLENDVPS Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	LEAKY32_VECTOR(0)
+	LEAKY32_VECTOR(32)
+	LEAKY32_VECTOR(64)
+	LEAKY32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2386,25 +2008,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMULPS    Y5, Y1, Y0
-	VCMPPS    $0x1e, Y7, Y2, Y4
-	VBLENDVPS Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	LEAKY32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y6
+	LAST_MASK32_4
 	VMASKMOVPS (SI)(R8*1), Y6, Y1
 	VMASKMOVPS (DX)(R8*1), Y6, Y2
 	VMULPS     Y5, Y1, Y0
@@ -2413,18 +2024,13 @@ last:
 	VMASKMOVPS Y0, Y6, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func selectLess32AVX2(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·selectLess32AVX2(SB), NOSPLIT, $8-44
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         a+16(FP), DX
@@ -2436,23 +2042,11 @@ TEXT ·selectLess32AVX2(SB), NOSPLIT, $8-44
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPS    $0x11, Y5, Y1, Y4
-	VBLENDVPS Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMOVUPS   32(BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPS    $0x11, Y5, Y1, Y4
-	VBLENDVPS Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	SELECTLESS32_VECTOR(0)
+	SELECTLESS32_VECTOR(32)
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -2461,26 +2055,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPS    $0x11, Y5, Y1, Y4
-	VBLENDVPS Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	SELECTLESS32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y6
+	LAST_MASK32_4
 	VMASKMOVPS (SI)(R8*1), Y6, Y1
 	VMASKMOVPS (DX)(R8*1), Y6, Y2
 	VMASKMOVPS (BX)(R8*1), Y6, Y3
@@ -2490,18 +2072,13 @@ last:
 	VMASKMOVPS Y0, Y6, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func selectGreater32AVX2(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·selectGreater32AVX2(SB), NOSPLIT, $8-44
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         a+16(FP), DX
@@ -2513,23 +2090,11 @@ TEXT ·selectGreater32AVX2(SB), NOSPLIT, $8-44
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPS    $0x1e, Y5, Y1, Y4
-	VBLENDVPS Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMOVUPS   32(BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPS    $0x1e, Y5, Y1, Y4
-	VBLENDVPS Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	SELECTGREATER32_VECTOR(0)
+	SELECTGREATER32_VECTOR(32)
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -2538,26 +2103,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPS    $0x1e, Y5, Y1, Y4
-	VBLENDVPS Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	SELECTGREATER32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y6
+	LAST_MASK32_4
 	VMASKMOVPS (SI)(R8*1), Y6, Y1
 	VMASKMOVPS (DX)(R8*1), Y6, Y2
 	VMASKMOVPS (BX)(R8*1), Y6, Y3
@@ -2567,48 +2120,29 @@ last:
 	VMASKMOVPS Y0, Y6, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func add432AVX2(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·add432AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    c+24(FP), BX
-	MOVQ    d+32(FP), R9
-	MOVQ    n+40(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), BX
+	MOVQ d+32(FP), R9
+	MOVQ n+40(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000010, CX
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMOVUPS (BX)(R8*1), Y3
-	VMOVUPS (R9)(R8*1), Y4
-	VADDPS  Y2, Y1, Y1
-	VADDPS  Y3, Y1, Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMOVUPS 32(BX)(R8*1), Y3
-	VMOVUPS 32(R9)(R8*1), Y4
-	VADDPS  Y2, Y1, Y1
-	VADDPS  Y3, Y1, Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	ADD432_VECTOR(0)
+	ADD432_VECTOR(32)
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -2617,27 +2151,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMOVUPS (BX)(R8*1), Y3
-	VMOVUPS (R9)(R8*1), Y4
-	VADDPS  Y2, Y1, Y1
-	VADDPS  Y3, Y1, Y1
-	VADDPS  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	ADD432_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y5, Y1
 	VMASKMOVPS (DX)(R8*1), Y5, Y2
 	VMASKMOVPS (BX)(R8*1), Y5, Y3
@@ -2648,46 +2169,27 @@ last:
 	VMASKMOVPS Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func axpy32AVX2(y *float32, x *float32, n int, a float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·axpy32AVX2(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS a+24(FP), Y2
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VFMADD231PS Y1, Y2, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     32(DI)(R8*1), Y0
-	VMOVUPS     32(SI)(R8*1), Y1
-	VFMADD231PS Y1, Y2, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Y0
-	VMOVUPS     64(SI)(R8*1), Y1
-	VFMADD231PS Y1, Y2, Y0
-	VMOVUPS     Y0, 64(DI)(R8*1)
-	VMOVUPS     96(DI)(R8*1), Y0
-	VMOVUPS     96(SI)(R8*1), Y1
-	VFMADD231PS Y1, Y2, Y0
-	VMOVUPS     Y0, 96(DI)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	AXPY32_VECTOR(0)
+	AXPY32_VECTOR(32)
+	AXPY32_VECTOR(64)
+	AXPY32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2696,13 +2198,9 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VFMADD231PS Y1, Y2, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	AXPY32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ        $0x00000008, CX
@@ -2719,52 +2217,29 @@ last:
 	VMASKMOVPS  Y0, Y3, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func axpby32AVX2(dst *float32, x *float32, y *float32, n int, a float32, b float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·axpby32AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         y+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS a+32(FP), Y3
 	VBROADCASTSS b+36(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMULPS      Y1, Y3, Y0
-	VFMADD231PS Y2, Y4, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     32(DX)(R8*1), Y2
-	VMULPS      Y1, Y3, Y0
-	VFMADD231PS Y2, Y4, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     64(SI)(R8*1), Y1
-	VMOVUPS     64(DX)(R8*1), Y2
-	VMULPS      Y1, Y3, Y0
-	VFMADD231PS Y2, Y4, Y0
-	VMOVUPS     Y0, 64(DI)(R8*1)
-	VMOVUPS     96(SI)(R8*1), Y1
-	VMOVUPS     96(DX)(R8*1), Y2
-	VMULPS      Y1, Y3, Y0
-	VFMADD231PS Y2, Y4, Y0
-	VMOVUPS     Y0, 96(DI)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	AXPBY32_VECTOR(0)
+	AXPBY32_VECTOR(32)
+	AXPBY32_VECTOR(64)
+	AXPBY32_VECTOR(96)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2773,24 +2248,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMULPS      Y1, Y3, Y0
-	VFMADD231PS Y2, Y4, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	AXPBY32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ        $0x00000008, CX
 	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y5
+	LAST_MASK32_2
 	VMASKMOVPS  (SI)(R8*1), Y5, Y1
 	VMASKMOVPS  (DX)(R8*1), Y5, Y2
 	VMULPS      Y1, Y3, Y0
@@ -2798,8 +2263,7 @@ last:
 	VMASKMOVPS  Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -2835,35 +2299,21 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $224
 // func neg64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·neg64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+64(SB), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	NEG64_VECTOR(0)
+	NEG64_VECTOR(32)
+	NEG64_VECTOR(64)
+	NEG64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -2872,63 +2322,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VXORPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	NEG64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VXORPS     Y5, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func abs64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·abs64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+96(SB), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	ABS64_VECTOR(0)
+	ABS64_VECTOR(32)
+	ABS64_VECTOR(64)
+	ABS64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -2937,62 +2364,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VANDPS  Y5, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	ABS64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VANDPS     Y5, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func square64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·square64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPD  Y1, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMULPD  Y1, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMULPD  Y1, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMULPD  Y1, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	SQUARE64_VECTOR(0)
+	SQUARE64_VECTOR(32)
+	SQUARE64_VECTOR(64)
+	SQUARE64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3001,62 +2405,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPD  Y1, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	SQUARE64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VMULPD     Y1, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sqrt64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sqrt64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPD Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSQRTPD Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSQRTPD Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSQRTPD Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	SQRT64_VECTOR(0)
+	SQRT64_VECTOR(32)
+	SQRT64_VECTOR(64)
+	SQRT64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3065,63 +2446,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPD Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	SQRT64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VSQRTPD    Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func reciprocal64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·reciprocal64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+128(SB), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPD  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPD  Y1, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPD  Y1, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPD  Y1, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	RECIPROCAL64_VECTOR(0)
+	RECIPROCAL64_VECTOR(32)
+	RECIPROCAL64_VECTOR(64)
+	RECIPROCAL64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3130,68 +2488,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPD  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	RECIPROCAL64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VDIVPD     Y1, Y5, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rsqrt64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·rsqrt64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+128(SB), Y5
 	VBROADCASTSD vectors64<>+160(SB), Y6
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPD Y1, Y3
-	VDIVPD  Y3, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSQRTPD Y1, Y3
-	VDIVPD  Y3, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSQRTPD Y1, Y3
-	VDIVPD  Y3, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSQRTPD Y1, Y3
-	VDIVPD  Y3, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	RSQRT64_VECTOR(0)
+	RSQRT64_VECTOR(32)
+	RSQRT64_VECTOR(64)
+	RSQRT64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3200,64 +2531,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VSQRTPD Y1, Y3
-	VDIVPD  Y3, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	RSQRT64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VSQRTPD    Y1, Y3
 	VDIVPD     Y3, Y5, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func floor64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·floor64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPD $0x09, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPD $0x09, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPD $0x09, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPD $0x09, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000010, CX
-	JGE      block
+	FLOOR64_VECTOR(0)
+	FLOOR64_VECTOR(32)
+	FLOOR64_VECTOR(64)
+	FLOOR64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3266,62 +2573,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPD $0x09, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	ADDQ     $0x00000020, R8
-	SUBQ     $0x00000004, CX
-	JGE      single
+	FLOOR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VROUNDPD   $0x09, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func ceil64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·ceil64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPD $0x0a, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPD $0x0a, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPD $0x0a, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPD $0x0a, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000010, CX
-	JGE      block
+	CEIL64_VECTOR(0)
+	CEIL64_VECTOR(32)
+	CEIL64_VECTOR(64)
+	CEIL64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3330,62 +2614,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPD $0x0a, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	ADDQ     $0x00000020, R8
-	SUBQ     $0x00000004, CX
-	JGE      single
+	CEIL64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VROUNDPD   $0x0a, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rint64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·rint64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPD $0x08, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	VMOVUPS  32(SI)(R8*1), Y1
-	VROUNDPD $0x08, Y1, Y0
-	VMOVUPS  Y0, 32(DI)(R8*1)
-	VMOVUPS  64(SI)(R8*1), Y1
-	VROUNDPD $0x08, Y1, Y0
-	VMOVUPS  Y0, 64(DI)(R8*1)
-	VMOVUPS  96(SI)(R8*1), Y1
-	VROUNDPD $0x08, Y1, Y0
-	VMOVUPS  Y0, 96(DI)(R8*1)
-	ADDQ     $0x00000080, R8
-	SUBQ     $0x00000010, CX
-	JGE      block
+	RINT64_VECTOR(0)
+	RINT64_VECTOR(32)
+	RINT64_VECTOR(64)
+	RINT64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3394,85 +2655,42 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS  (SI)(R8*1), Y1
-	VROUNDPD $0x08, Y1, Y0
-	VMOVUPS  Y0, (DI)(R8*1)
-	ADDQ     $0x00000020, R8
-	SUBQ     $0x00000004, CX
-	JGE      single
+	RINT64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VROUNDPD   $0x08, Y1, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sign64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sign64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Y5
 	VBROADCASTSD vectors64<>+128(SB), Y6
 	VBROADCASTSD vectors64<>+192(SB), Y7
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPD    $0x1e, Y5, Y1, Y0
-	VBLENDVPD Y0, Y6, Y3, Y3
-	VCMPPD    $0x11, Y5, Y1, Y0
-	VBLENDVPD Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPD    $0x1e, Y5, Y1, Y0
-	VBLENDVPD Y0, Y6, Y3, Y3
-	VCMPPD    $0x11, Y5, Y1, Y0
-	VBLENDVPD Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPD    $0x1e, Y5, Y1, Y0
-	VBLENDVPD Y0, Y6, Y3, Y3
-	VCMPPD    $0x11, Y5, Y1, Y0
-	VBLENDVPD Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPD    $0x1e, Y5, Y1, Y0
-	VBLENDVPD Y0, Y6, Y3, Y3
-	VCMPPD    $0x11, Y5, Y1, Y0
-	VBLENDVPD Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	SIGN64_VECTOR(0)
+	SIGN64_VECTOR(32)
+	SIGN64_VECTOR(64)
+	SIGN64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3481,73 +2699,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   Y1, Y3
-	VCMPPD    $0x1e, Y5, Y1, Y0
-	VBLENDVPD Y0, Y6, Y3, Y3
-	VCMPPD    $0x11, Y5, Y1, Y0
-	VBLENDVPD Y0, Y7, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
-	JGE       single
+	SIGN64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
-	VMOVUPS    Y1, Y3
-	VCMPPD     $0x1e, Y5, Y1, Y0
-	VBLENDVPD  Y0, Y6, Y3, Y3
-	VCMPPD     $0x11, Y5, Y1, Y0
-	VBLENDVPD  Y0, Y7, Y3, Y3
-	VMOVUPS    Y3, Y0
+	SIGN64
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func relu64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·relu64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMAXPD  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMAXPD  Y1, Y5, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMAXPD  Y1, Y5, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMAXPD  Y1, Y5, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	RELU64_VECTOR(0)
+	RELU64_VECTOR(32)
+	RELU64_VECTOR(64)
+	RELU64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3556,67 +2741,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMAXPD  Y1, Y5, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	RELU64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VMAXPD     Y1, Y5, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func add64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·add64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VADDPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VADDPD  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VADDPD  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VADDPD  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	ADD64_VECTOR(0)
+	ADD64_VECTOR(32)
+	ADD64_VECTOR(64)
+	ADD64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3625,69 +2783,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VADDPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	ADD64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VADDPD     Y2, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sub64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sub64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	SUB64_VECTOR(0)
+	SUB64_VECTOR(32)
+	SUB64_VECTOR(64)
+	SUB64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3696,69 +2826,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	SUB64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VSUBPD     Y2, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mul64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·mul64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	MUL64_VECTOR(0)
+	MUL64_VECTOR(32)
+	MUL64_VECTOR(64)
+	MUL64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3767,69 +2869,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	MUL64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VMULPD     Y2, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func div64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·div64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	DIV64_VECTOR(0)
+	DIV64_VECTOR(32)
+	DIV64_VECTOR(64)
+	DIV64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3838,81 +2912,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	DIV64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VDIVPD     Y2, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func max64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·max64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMAXPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMAXPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMAXPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMAXPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	MAX64_VECTOR(0)
+	MAX64_VECTOR(32)
+	MAX64_VECTOR(64)
+	MAX64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3921,26 +2955,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMAXPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
-	JGE       single
+	MAX64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VMAXPD     Y2, Y1, Y3
@@ -3950,58 +2972,27 @@ last:
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func min64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·min64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMINPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMINPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMINPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMINPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	MIN64_VECTOR(0)
+	MIN64_VECTOR(32)
+	MIN64_VECTOR(64)
+	MIN64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4010,26 +3001,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMINPD    Y2, Y1, Y3
-	VCMPPD    $0x03, Y1, Y1, Y4
-	VBLENDVPD Y4, Y1, Y3, Y3
-	VMOVUPS   Y3, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
-	JGE       single
+	MIN64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VMINPD     Y2, Y1, Y3
@@ -4039,50 +3018,27 @@ last:
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func squaredDifference64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·squaredDifference64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMULPD  Y0, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMULPD  Y0, Y0, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMULPD  Y0, Y0, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMULPD  Y0, Y0, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	SQUAREDDIFFERENCE64_VECTOR(0)
+	SQUAREDDIFFERENCE64_VECTOR(32)
+	SQUAREDDIFFERENCE64_VECTOR(64)
+	SQUAREDDIFFERENCE64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4091,24 +3047,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPD  Y2, Y1, Y0
-	VMULPD  Y0, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	SQUAREDDIFFERENCE64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VSUBPD     Y2, Y1, Y0
@@ -4116,56 +3062,29 @@ last:
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func reluGrad64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·reluGrad64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Y6
 	VBROADCASTSD vectors64<>+128(SB), Y7
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VCMPPD  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPD  Y1, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VCMPPD  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPD  Y1, Y0, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VCMPPD  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPD  Y1, Y0, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VCMPPD  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPD  Y1, Y0, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	RELUGRAD64_VECTOR(0)
+	RELUGRAD64_VECTOR(32)
+	RELUGRAD64_VECTOR(64)
+	RELUGRAD64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4174,25 +3093,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VCMPPD  $0x1e, Y6, Y2, Y3
-	VANDPS  Y7, Y3, Y0
-	VMULPD  Y1, Y0, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	RELUGRAD64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VCMPPD     $0x1e, Y6, Y2, Y3
@@ -4201,55 +3109,28 @@ last:
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func divNoNaN64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·divNoNaN64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Y6
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	DIVNONAN64_VECTOR(0)
+	DIVNONAN64_VECTOR(32)
+	DIVNONAN64_VECTOR(64)
+	DIVNONAN64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4258,25 +3139,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VDIVPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	DIVNONAN64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VDIVPD     Y2, Y1, Y3
@@ -4285,55 +3155,28 @@ last:
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulNoNaN64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·mulNoNaN64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Y6
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	MULNONAN64_VECTOR(0)
+	MULNONAN64_VECTOR(32)
+	MULNONAN64_VECTOR(64)
+	MULNONAN64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4342,25 +3185,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMULPD  Y2, Y1, Y3
-	VCMPPD  $0x04, Y6, Y2, Y4
-	VANDPS  Y3, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	MULNONAN64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VMULPD     Y2, Y1, Y3
@@ -4369,55 +3201,28 @@ last:
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func tanhGrad64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·tanhGrad64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD vectors64<>+128(SB), Y6
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VMOVUPS      Y6, Y3
-	VFNMADD231PD Y2, Y2, Y3
-	VMULPD       Y3, Y1, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      32(DX)(R8*1), Y2
-	VMOVUPS      Y6, Y3
-	VFNMADD231PD Y2, Y2, Y3
-	VMULPD       Y3, Y1, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      64(SI)(R8*1), Y1
-	VMOVUPS      64(DX)(R8*1), Y2
-	VMOVUPS      Y6, Y3
-	VFNMADD231PD Y2, Y2, Y3
-	VMULPD       Y3, Y1, Y0
-	VMOVUPS      Y0, 64(DI)(R8*1)
-	VMOVUPS      96(SI)(R8*1), Y1
-	VMOVUPS      96(DX)(R8*1), Y2
-	VMOVUPS      Y6, Y3
-	VFNMADD231PD Y2, Y2, Y3
-	VMULPD       Y3, Y1, Y0
-	VMOVUPS      Y0, 96(DI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	TANHGRAD64_VECTOR(0)
+	TANHGRAD64_VECTOR(32)
+	TANHGRAD64_VECTOR(64)
+	TANHGRAD64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4426,25 +3231,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VMOVUPS      Y6, Y3
-	VFNMADD231PD Y2, Y2, Y3
-	VMULPD       Y3, Y1, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	TANHGRAD64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ         $0x00000004, CX
 	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD   (SI)(R8*1), Y5, Y1
 	VMASKMOVPD   (DX)(R8*1), Y5, Y2
 	VMOVUPS      Y6, Y3
@@ -4453,55 +3247,28 @@ last:
 	VMASKMOVPD   Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sigmoidGrad64AVX2(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sigmoidGrad64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD vectors64<>+128(SB), Y6
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPD  Y2, Y6, Y3
-	VMULPD  Y1, Y3, Y3
-	VMULPD  Y2, Y3, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPD  Y2, Y6, Y3
-	VMULPD  Y1, Y3, Y3
-	VMULPD  Y2, Y3, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPD  Y2, Y6, Y3
-	VMULPD  Y1, Y3, Y3
-	VMULPD  Y2, Y3, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPD  Y2, Y6, Y3
-	VMULPD  Y1, Y3, Y3
-	VMULPD  Y2, Y3, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	SIGMOIDGRAD64_VECTOR(0)
+	SIGMOIDGRAD64_VECTOR(32)
+	SIGMOIDGRAD64_VECTOR(64)
+	SIGMOIDGRAD64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4510,25 +3277,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPD  Y2, Y6, Y3
-	VMULPD  Y1, Y3, Y3
-	VMULPD  Y2, Y3, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	SIGMOIDGRAD64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VSUBPD     Y2, Y6, Y3
@@ -4537,42 +3293,27 @@ last:
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addScalar64AVX2(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·addScalar64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	ADDSCALAR64_VECTOR(0)
+	ADDSCALAR64_VECTOR(32)
+	ADDSCALAR64_VECTOR(64)
+	ADDSCALAR64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4581,63 +3322,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	ADDSCALAR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VADDPD     Y4, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulScalar64AVX2(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·mulScalar64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMULPD  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMULPD  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMULPD  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	MULSCALAR64_VECTOR(0)
+	MULSCALAR64_VECTOR(32)
+	MULSCALAR64_VECTOR(64)
+	MULSCALAR64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4646,63 +3364,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMULPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	MULSCALAR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMULPD     Y4, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func divScalar64AVX2(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·divScalar64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPD  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPD  Y4, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPD  Y4, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	DIVSCALAR64_VECTOR(0)
+	DIVSCALAR64_VECTOR(32)
+	DIVSCALAR64_VECTOR(64)
+	DIVSCALAR64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4711,75 +3406,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	DIVSCALAR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VDIVPD     Y4, Y1, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxScalar64AVX2(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·maxScalar64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMAXPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMAXPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMAXPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMAXPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	MAXSCALAR64_VECTOR(0)
+	MAXSCALAR64_VECTOR(32)
+	MAXSCALAR64_VECTOR(64)
+	MAXSCALAR64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4788,25 +3448,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMAXPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
-	JGE       single
+	MAXSCALAR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMAXPD     Y4, Y1, Y2
 	VCMPPD     $0x03, Y1, Y1, Y3
@@ -4815,54 +3464,27 @@ last:
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minScalar64AVX2(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·minScalar64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMINPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMINPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMINPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMINPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	MINSCALAR64_VECTOR(0)
+	MINSCALAR64_VECTOR(32)
+	MINSCALAR64_VECTOR(64)
+	MINSCALAR64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4871,25 +3493,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMINPD    Y4, Y1, Y2
-	VCMPPD    $0x03, Y1, Y1, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
-	JGE       single
+	MINSCALAR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMINPD     Y4, Y1, Y2
 	VCMPPD     $0x03, Y1, Y1, Y3
@@ -4898,42 +3509,27 @@ last:
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func scalarSub64AVX2(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·scalarSub64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VSUBPD  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VSUBPD  Y1, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VSUBPD  Y1, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VSUBPD  Y1, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	SCALARSUB64_VECTOR(0)
+	SCALARSUB64_VECTOR(32)
+	SCALARSUB64_VECTOR(64)
+	SCALARSUB64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -4942,63 +3538,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VSUBPD  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	SCALARSUB64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VSUBPD     Y1, Y4, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func scalarDiv64AVX2(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·scalarDiv64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPD  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VDIVPD  Y1, Y4, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VDIVPD  Y1, Y4, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VDIVPD  Y1, Y4, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	SCALARDIV64_VECTOR(0)
+	SCALARDIV64_VECTOR(32)
+	SCALARDIV64_VECTOR(64)
+	SCALARDIV64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -5007,58 +3580,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VDIVPD  Y1, Y4, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	SCALARDIV64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VDIVPD     Y1, Y4, Y0
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func fill64AVX2(dst *float64, n int, v float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·fill64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         n+8(FP), CX
 	VBROADCASTSD v+16(FP), Y1
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	FILL64_VECTOR(0)
+	FILL64_VECTOR(32)
+	FILL64_VECTOR(64)
+	FILL64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -5067,11 +3621,9 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	FILL64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
@@ -5086,47 +3638,28 @@ last:
 	VMASKMOVPD Y0, Y2, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func clamp64AVX2(dst *float64, src *float64, n int, low float64, high float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·clamp64AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD low+24(FP), Y2
 	VBROADCASTSD high+32(FP), Y3
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMINPD  Y1, Y3, Y0
-	VMAXPD  Y0, Y2, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMINPD  Y1, Y3, Y0
-	VMAXPD  Y0, Y2, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMINPD  Y1, Y3, Y0
-	VMAXPD  Y0, Y2, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMINPD  Y1, Y3, Y0
-	VMAXPD  Y0, Y2, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	CLAMP64_VECTOR(0)
+	CLAMP64_VECTOR(32)
+	CLAMP64_VECTOR(64)
+	CLAMP64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -5135,79 +3668,43 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMINPD  Y1, Y3, Y0
-	VMAXPD  Y0, Y2, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	CLAMP64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y4
+	LAST_MASK64
 	VMASKMOVPD (SI)(R8*1), Y4, Y1
 	VMINPD     Y1, Y3, Y0
 	VMAXPD     Y0, Y2, Y0
 	VMASKMOVPD Y0, Y4, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func leaky64AVX2(dst *float64, x *float64, by *float64, n int, alpha float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·leaky64AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         by+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD alpha+32(FP), Y5
 	VBROADCASTSD vectors64<>+32(SB), Y7
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMULPD    Y5, Y1, Y0
-	VCMPPD    $0x1e, Y7, Y2, Y4
-	VBLENDVPD Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMULPD    Y5, Y1, Y0
-	VCMPPD    $0x1e, Y7, Y2, Y4
-	VBLENDVPD Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Y1
-	VMOVUPS   64(DX)(R8*1), Y2
-	VMULPD    Y5, Y1, Y0
-	VCMPPD    $0x1e, Y7, Y2, Y4
-	VBLENDVPD Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 64(DI)(R8*1)
-	VMOVUPS   96(SI)(R8*1), Y1
-	VMOVUPS   96(DX)(R8*1), Y2
-	VMULPD    Y5, Y1, Y0
-	VCMPPD    $0x1e, Y7, Y2, Y4
-	VBLENDVPD Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, 96(DI)(R8*1)
-	ADDQ      $0x00000080, R8
-	SUBQ      $0x00000010, CX
-	JGE       block
+	LEAKY64_VECTOR(0)
+	LEAKY64_VECTOR(32)
+	LEAKY64_VECTOR(64)
+	LEAKY64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -5216,25 +3713,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMULPD    Y5, Y1, Y0
-	VCMPPD    $0x1e, Y7, Y2, Y4
-	VBLENDVPD Y4, Y1, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
-	JGE       single
+	LEAKY64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y6
+	LAST_MASK64_4
 	VMASKMOVPD (SI)(R8*1), Y6, Y1
 	VMASKMOVPD (DX)(R8*1), Y6, Y2
 	VMULPD     Y5, Y1, Y0
@@ -5243,18 +3729,13 @@ last:
 	VMASKMOVPD Y0, Y6, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func selectLess64AVX2(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·selectLess64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         a+16(FP), DX
@@ -5266,23 +3747,11 @@ TEXT ·selectLess64AVX2(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPD    $0x11, Y5, Y1, Y4
-	VBLENDVPD Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMOVUPS   32(BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPD    $0x11, Y5, Y1, Y4
-	VBLENDVPD Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JGE       block
+	SELECTLESS64_VECTOR(0)
+	SELECTLESS64_VECTOR(32)
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000008, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -5291,26 +3760,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPD    $0x11, Y5, Y1, Y4
-	VBLENDVPD Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
-	JGE       single
+	SELECTLESS64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y6
+	LAST_MASK64_4
 	VMASKMOVPD (SI)(R8*1), Y6, Y1
 	VMASKMOVPD (DX)(R8*1), Y6, Y2
 	VMASKMOVPD (BX)(R8*1), Y6, Y3
@@ -5320,18 +3777,13 @@ last:
 	VMASKMOVPD Y0, Y6, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func selectGreater64AVX2(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
 // Requires: AVX, CMOV, SSE
 TEXT ·selectGreater64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         a+16(FP), DX
@@ -5343,23 +3795,11 @@ TEXT ·selectGreater64AVX2(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPD    $0x1e, Y5, Y1, Y4
-	VBLENDVPD Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y1
-	VMOVUPS   32(DX)(R8*1), Y2
-	VMOVUPS   32(BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPD    $0x1e, Y5, Y1, Y4
-	VBLENDVPD Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, 32(DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JGE       block
+	SELECTGREATER64_VECTOR(0)
+	SELECTGREATER64_VECTOR(32)
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000008, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -5368,26 +3808,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Y1
-	VMOVUPS   (DX)(R8*1), Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMOVUPS   Y3, Y0
-	VCMPPD    $0x1e, Y5, Y1, Y4
-	VBLENDVPD Y4, Y2, Y0, Y0
-	VMOVUPS   Y0, (DI)(R8*1)
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
-	JGE       single
+	SELECTGREATER64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y6
+	LAST_MASK64_4
 	VMASKMOVPD (SI)(R8*1), Y6, Y1
 	VMASKMOVPD (DX)(R8*1), Y6, Y2
 	VMASKMOVPD (BX)(R8*1), Y6, Y3
@@ -5397,48 +3825,29 @@ last:
 	VMASKMOVPD Y0, Y6, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func add464AVX2(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
 // Requires: AVX, CMOV, SSE
 TEXT ·add464AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    c+24(FP), BX
-	MOVQ    d+32(FP), R9
-	MOVQ    n+40(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), BX
+	MOVQ d+32(FP), R9
+	MOVQ n+40(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000008, CX
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMOVUPS (BX)(R8*1), Y3
-	VMOVUPS (R9)(R8*1), Y4
-	VADDPD  Y2, Y1, Y1
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VMOVUPS 32(BX)(R8*1), Y3
-	VMOVUPS 32(R9)(R8*1), Y4
-	VADDPD  Y2, Y1, Y1
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     block
+	ADD464_VECTOR(0)
+	ADD464_VECTOR(32)
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000008, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -5447,27 +3856,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VMOVUPS (BX)(R8*1), Y3
-	VMOVUPS (R9)(R8*1), Y4
-	VADDPD  Y2, Y1, Y1
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y4, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
-	JGE     single
+	ADD464_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y5, Y1
 	VMASKMOVPD (DX)(R8*1), Y5, Y2
 	VMASKMOVPD (BX)(R8*1), Y5, Y3
@@ -5478,46 +3874,27 @@ last:
 	VMASKMOVPD Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func axpy64AVX2(y *float64, x *float64, n int, a float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·axpy64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD a+24(FP), Y2
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VFMADD231PD Y1, Y2, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     32(DI)(R8*1), Y0
-	VMOVUPS     32(SI)(R8*1), Y1
-	VFMADD231PD Y1, Y2, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Y0
-	VMOVUPS     64(SI)(R8*1), Y1
-	VFMADD231PD Y1, Y2, Y0
-	VMOVUPS     Y0, 64(DI)(R8*1)
-	VMOVUPS     96(DI)(R8*1), Y0
-	VMOVUPS     96(SI)(R8*1), Y1
-	VFMADD231PD Y1, Y2, Y0
-	VMOVUPS     Y0, 96(DI)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
+	AXPY64_VECTOR(0)
+	AXPY64_VECTOR(32)
+	AXPY64_VECTOR(64)
+	AXPY64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -5526,13 +3903,9 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VFMADD231PD Y1, Y2, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JGE         single
+	AXPY64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ        $0x00000004, CX
@@ -5549,52 +3922,29 @@ last:
 	VMASKMOVPD  Y0, Y3, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func axpby64AVX2(dst *float64, x *float64, y *float64, n int, a float64, b float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·axpby64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         y+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD a+32(FP), Y3
 	VBROADCASTSD b+40(FP), Y4
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMULPD      Y1, Y3, Y0
-	VFMADD231PD Y2, Y4, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     32(DX)(R8*1), Y2
-	VMULPD      Y1, Y3, Y0
-	VFMADD231PD Y2, Y4, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     64(SI)(R8*1), Y1
-	VMOVUPS     64(DX)(R8*1), Y2
-	VMULPD      Y1, Y3, Y0
-	VFMADD231PD Y2, Y4, Y0
-	VMOVUPS     Y0, 64(DI)(R8*1)
-	VMOVUPS     96(SI)(R8*1), Y1
-	VMOVUPS     96(DX)(R8*1), Y2
-	VMULPD      Y1, Y3, Y0
-	VFMADD231PD Y2, Y4, Y0
-	VMOVUPS     Y0, 96(DI)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
+	AXPBY64_VECTOR(0)
+	AXPBY64_VECTOR(32)
+	AXPBY64_VECTOR(64)
+	AXPBY64_VECTOR(96)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -5603,24 +3953,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMULPD      Y1, Y3, Y0
-	VFMADD231PD Y2, Y4, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JGE         single
+	AXPBY64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ        $0x00000004, CX
 	JZ          done
-	MOVQ        $0x00000004, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y5
+	LAST_MASK64_2
 	VMASKMOVPD  (SI)(R8*1), Y5, Y1
 	VMASKMOVPD  (DX)(R8*1), Y5, Y2
 	VMULPD      Y1, Y3, Y0
@@ -5628,8 +3968,7 @@ last:
 	VMASKMOVPD  Y0, Y5, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

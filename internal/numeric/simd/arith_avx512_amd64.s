@@ -2,38 +2,610 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define START32_4 \
+	XORQ R8, R8; \
+	SUBQ $0x00000040, CX
+
+#define NEG32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VXORPS Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define NEXT32_4 \
+	ADDQ $0x00000100, R8; \
+	SUBQ $0x00000040, CX
+
+#define NEXT32_1 \
+	ADDQ $0x00000040, R8; \
+	SUBQ $0x00000010, CX
+
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define ABS32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VANDPS Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SQUARE32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMULPS Z1, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SQRT32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VSQRTPS Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define RECIPROCAL32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VDIVPS Z1, Z4, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define RSQRT32 \
+	VRSQRT14PS Z1, Z2; \
+	VMULPS Z2, Z1, Z3; \
+	VMOVUPS Z4, Z0; \
+	VFNMADD231PS Z2, Z3, Z0; \
+	VMULPS Z5, Z0, Z3; \
+	VMOVUPS Z2, Z0; \
+	VFMADD231PS Z3, Z2, Z0; \
+	VCMPPS $0x03, Z3, Z3, K2; \
+	VMOVAPS Z2, K2, Z0
+
+#define RSQRT32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	RSQRT32; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define FLOOR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VRNDSCALEPS $0x09, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define CEIL32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VRNDSCALEPS $0x0a, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define RINT32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VRNDSCALEPS $0x08, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SIGN32 \
+	VMOVUPS Z1, Z3; \
+	VCMPPS $0x1e, Z4, Z1, K2; \
+	VMOVAPS Z5, K2, Z3; \
+	VCMPPS $0x11, Z4, Z1, K2; \
+	VMOVAPS Z6, K2, Z3; \
+	VMOVUPS Z3, Z0
+
+#define SIGN32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	SIGN32; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define RELU32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMAXPS Z1, Z4, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define ADD32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VADDPS Z2, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SUB32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VSUBPS Z2, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MUL32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMULPS Z2, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define DIV32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VDIVPS Z2, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MAX32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMAXPS Z2, Z1, Z3; \
+	VCMPPS $0x03, Z1, Z1, K2; \
+	VMOVAPS Z1, K2, Z3; \
+	VMOVUPS Z3, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MIN32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMINPS Z2, Z1, Z3; \
+	VCMPPS $0x03, Z1, Z1, K2; \
+	VMOVAPS Z1, K2, Z3; \
+	VMOVUPS Z3, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SQUAREDDIFFERENCE32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VSUBPS Z2, Z1, Z0; \
+	VMULPS Z0, Z0, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define RELUGRAD32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VCMPPS $0x1e, Z5, Z2, K2; \
+	VMOVAPS.Z Z6, K2, Z0; \
+	VMULPS Z1, Z0, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define DIVNONAN32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VDIVPS Z2, Z1, Z3; \
+	VCMPPS $0x04, Z5, Z2, K2; \
+	VMOVAPS.Z Z3, K2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MULNONAN32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMULPS Z2, Z1, Z3; \
+	VCMPPS $0x04, Z5, Z2, K2; \
+	VMOVAPS.Z Z3, K2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define TANHGRAD32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS Z5, Z3; \
+	VFNMADD231PS Z2, Z2, Z3; \
+	VMULPS Z3, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SIGMOIDGRAD32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VSUBPS Z2, Z5, Z3; \
+	VMULPS Z1, Z3, Z3; \
+	VMULPS Z2, Z3, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define ADDSCALAR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VADDPS Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MULSCALAR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMULPS Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define DIVSCALAR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VDIVPS Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MAXSCALAR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMAXPS Z4, Z1, Z2; \
+	VCMPPS $0x03, Z1, Z1, K2; \
+	VMOVAPS Z1, K2, Z2; \
+	VMOVUPS Z2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MINSCALAR32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMINPS Z4, Z1, Z2; \
+	VCMPPS $0x03, Z1, Z1, K2; \
+	VMOVAPS Z1, K2, Z2; \
+	VMOVUPS Z2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SCALARSUB32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VSUBPS Z1, Z4, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SCALARDIV32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VDIVPS Z1, Z4, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define FILL32_VECTOR(d) \
+	VMOVUPS Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define CLAMP32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMINPS Z1, Z3, Z0; \
+	VMAXPS Z0, Z2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define LEAKY32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMULPS Z5, Z1, Z0; \
+	VCMPPS $0x1e, Z6, Z2, K2; \
+	VMOVAPS Z1, K2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SELECTLESS32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	VMOVUPS Z3, Z0; \
+	VCMPPS $0x11, Z5, Z1, K2; \
+	VMOVAPS Z2, K2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SELECTGREATER32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	VMOVUPS Z3, Z0; \
+	VCMPPS $0x1e, Z5, Z1, K2; \
+	VMOVAPS Z2, K2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define ADD432_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	VMOVUPS d(R9)(R8*1), Z4; \
+	VADDPS Z2, Z1, Z1; \
+	VADDPS Z3, Z1, Z1; \
+	VADDPS Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define AXPY32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VFMADD231PS Z1, Z2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define AXPBY32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMULPS Z1, Z3, Z0; \
+	VFMADD231PS Z2, Z4, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define START64_4 \
+	XORQ R8, R8; \
+	SUBQ $0x00000020, CX
+
+#define NEG64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VXORPS Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define NEXT64_4 \
+	ADDQ $0x00000100, R8; \
+	SUBQ $0x00000020, CX
+
+#define NEXT64_1 \
+	ADDQ $0x00000040, R8; \
+	SUBQ $0x00000008, CX
+
+#define LAST_MASK64 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define ABS64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VANDPS Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SQUARE64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMULPD Z1, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SQRT64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VSQRTPD Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define RECIPROCAL64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VDIVPD Z1, Z4, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define RSQRT64 \
+	VRSQRT14PD Z1, Z2; \
+	VMULPD Z2, Z1, Z3; \
+	VMOVUPS Z4, Z0; \
+	VFNMADD231PD Z2, Z3, Z0; \
+	VMULPD Z5, Z0, Z3; \
+	VMOVUPS Z2, Z0; \
+	VFMADD231PD Z3, Z2, Z0; \
+	VCMPPD $0x03, Z3, Z3, K2; \
+	VMOVAPD Z2, K2, Z0; \
+	VMOVUPS Z0, Z2; \
+	VMULPD Z2, Z1, Z3; \
+	VMOVUPS Z4, Z0; \
+	VFNMADD231PD Z2, Z3, Z0; \
+	VMULPD Z5, Z0, Z3; \
+	VMOVUPS Z2, Z0; \
+	VFMADD231PD Z3, Z2, Z0; \
+	VCMPPD $0x03, Z3, Z3, K2; \
+	VMOVAPD Z2, K2, Z0
+
+#define RSQRT64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	RSQRT64; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define FLOOR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VRNDSCALEPD $0x09, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define CEIL64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VRNDSCALEPD $0x0a, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define RINT64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VRNDSCALEPD $0x08, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SIGN64 \
+	VMOVUPS Z1, Z3; \
+	VCMPPD $0x1e, Z4, Z1, K2; \
+	VMOVAPD Z5, K2, Z3; \
+	VCMPPD $0x11, Z4, Z1, K2; \
+	VMOVAPD Z6, K2, Z3; \
+	VMOVUPS Z3, Z0
+
+#define SIGN64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	SIGN64; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define RELU64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMAXPD Z1, Z4, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define ADD64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VADDPD Z2, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SUB64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VSUBPD Z2, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MUL64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMULPD Z2, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define DIV64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VDIVPD Z2, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MAX64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMAXPD Z2, Z1, Z3; \
+	VCMPPD $0x03, Z1, Z1, K2; \
+	VMOVAPD Z1, K2, Z3; \
+	VMOVUPS Z3, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MIN64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMINPD Z2, Z1, Z3; \
+	VCMPPD $0x03, Z1, Z1, K2; \
+	VMOVAPD Z1, K2, Z3; \
+	VMOVUPS Z3, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SQUAREDDIFFERENCE64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VSUBPD Z2, Z1, Z0; \
+	VMULPD Z0, Z0, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define RELUGRAD64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VCMPPD $0x1e, Z5, Z2, K2; \
+	VMOVAPD.Z Z6, K2, Z0; \
+	VMULPD Z1, Z0, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define DIVNONAN64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VDIVPD Z2, Z1, Z3; \
+	VCMPPD $0x04, Z5, Z2, K2; \
+	VMOVAPD.Z Z3, K2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MULNONAN64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMULPD Z2, Z1, Z3; \
+	VCMPPD $0x04, Z5, Z2, K2; \
+	VMOVAPD.Z Z3, K2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define TANHGRAD64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS Z5, Z3; \
+	VFNMADD231PD Z2, Z2, Z3; \
+	VMULPD Z3, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SIGMOIDGRAD64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VSUBPD Z2, Z5, Z3; \
+	VMULPD Z1, Z3, Z3; \
+	VMULPD Z2, Z3, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define ADDSCALAR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VADDPD Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MULSCALAR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMULPD Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define DIVSCALAR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VDIVPD Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MAXSCALAR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMAXPD Z4, Z1, Z2; \
+	VCMPPD $0x03, Z1, Z1, K2; \
+	VMOVAPD Z1, K2, Z2; \
+	VMOVUPS Z2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define MINSCALAR64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMINPD Z4, Z1, Z2; \
+	VCMPPD $0x03, Z1, Z1, K2; \
+	VMOVAPD Z1, K2, Z2; \
+	VMOVUPS Z2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SCALARSUB64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VSUBPD Z1, Z4, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SCALARDIV64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VDIVPD Z1, Z4, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define FILL64_VECTOR(d) \
+	VMOVUPS Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define CLAMP64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMINPD Z1, Z3, Z0; \
+	VMAXPD Z0, Z2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define LEAKY64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMULPD Z5, Z1, Z0; \
+	VCMPPD $0x1e, Z6, Z2, K2; \
+	VMOVAPD Z1, K2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SELECTLESS64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	VMOVUPS Z3, Z0; \
+	VCMPPD $0x11, Z5, Z1, K2; \
+	VMOVAPD Z2, K2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define SELECTGREATER64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	VMOVUPS Z3, Z0; \
+	VCMPPD $0x1e, Z5, Z1, K2; \
+	VMOVAPD Z2, K2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define ADD464_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	VMOVUPS d(R9)(R8*1), Z4; \
+	VADDPD Z2, Z1, Z1; \
+	VADDPD Z3, Z1, Z1; \
+	VADDPD Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define AXPY64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VFMADD231PD Z1, Z2, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define AXPBY64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMULPD Z1, Z3, Z0; \
+	VFMADD231PD Z2, Z4, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
 // func neg32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·neg32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+64(SB), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	NEG32_VECTOR(0)
+	NEG32_VECTOR(64)
+	NEG32_VECTOR(128)
+	NEG32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -42,63 +614,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	NEG32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VXORPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func abs32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·abs32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+96(SB), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	ABS32_VECTOR(0)
+	ABS32_VECTOR(64)
+	ABS32_VECTOR(128)
+	ABS32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -107,62 +656,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	ABS32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VANDPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func square32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·square32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPS  Z1, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMULPS  Z1, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMULPS  Z1, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMULPS  Z1, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	SQUARE32_VECTOR(0)
+	SQUARE32_VECTOR(64)
+	SQUARE32_VECTOR(128)
+	SQUARE32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -171,62 +697,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPS  Z1, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	SQUARE32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMULPS    Z1, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sqrt32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sqrt32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VSQRTPS Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VSQRTPS Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VSQRTPS Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VSQRTPS Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	SQRT32_VECTOR(0)
+	SQRT32_VECTOR(64)
+	SQRT32_VECTOR(128)
+	SQRT32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -235,63 +738,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VSQRTPS Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	SQRT32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VSQRTPS   Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func reciprocal32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·reciprocal32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+128(SB), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	RECIPROCAL32_VECTOR(0)
+	RECIPROCAL32_VECTOR(64)
+	RECIPROCAL32_VECTOR(128)
+	RECIPROCAL32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -300,96 +780,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	RECIPROCAL32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VDIVPS    Z1, Z4, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rsqrt32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rsqrt32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+128(SB), Z4
 	VBROADCASTSS vectors32<>+160(SB), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Z1
-	VRSQRT14PS   Z1, Z2
-	VMULPS       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PS Z2, Z3, Z0
-	VMULPS       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PS  Z3, Z2, Z0
-	VCMPPS       $0x03, Z3, Z3, K2
-	VMOVAPS      Z2, K2, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      64(SI)(R8*1), Z1
-	VRSQRT14PS   Z1, Z2
-	VMULPS       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PS Z2, Z3, Z0
-	VMULPS       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PS  Z3, Z2, Z0
-	VCMPPS       $0x03, Z3, Z3, K2
-	VMOVAPS      Z2, K2, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      128(SI)(R8*1), Z1
-	VRSQRT14PS   Z1, Z2
-	VMULPS       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PS Z2, Z3, Z0
-	VMULPS       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PS  Z3, Z2, Z0
-	VCMPPS       $0x03, Z3, Z3, K2
-	VMOVAPS      Z2, K2, Z0
-	VMOVUPS      Z0, 128(DI)(R8*1)
-	VMOVUPS      192(SI)(R8*1), Z1
-	VRSQRT14PS   Z1, Z2
-	VMULPS       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PS Z2, Z3, Z0
-	VMULPS       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PS  Z3, Z2, Z0
-	VCMPPS       $0x03, Z3, Z3, K2
-	VMOVAPS      Z2, K2, Z0
-	VMOVUPS      Z0, 192(DI)(R8*1)
-	ADDQ         $0x00000100, R8
-	SUBQ         $0x00000040, CX
-	JGE          block
+	RSQRT32_VECTOR(0)
+	RSQRT32_VECTOR(64)
+	RSQRT32_VECTOR(128)
+	RSQRT32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -398,78 +823,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Z1
-	VRSQRT14PS   Z1, Z2
-	VMULPS       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PS Z2, Z3, Z0
-	VMULPS       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PS  Z3, Z2, Z0
-	VCMPPS       $0x03, Z3, Z3, K2
-	VMOVAPS      Z2, K2, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          single
+	RSQRT32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000010, CX
-	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPS.Z    (SI)(R8*1), K1, Z1
-	VRSQRT14PS   Z1, Z2
-	VMULPS       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PS Z2, Z3, Z0
-	VMULPS       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PS  Z3, Z2, Z0
-	VCMPPS       $0x03, Z3, Z3, K2
-	VMOVAPS      Z2, K2, Z0
-	VMOVUPS      Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000010, CX
+	JZ        done
+	LAST_MASK32
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	RSQRT32
+	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func floor32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·floor32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPS $0x09, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     64(SI)(R8*1), Z1
-	VRNDSCALEPS $0x09, Z1, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     128(SI)(R8*1), Z1
-	VRNDSCALEPS $0x09, Z1, Z0
-	VMOVUPS     Z0, 128(DI)(R8*1)
-	VMOVUPS     192(SI)(R8*1), Z1
-	VRNDSCALEPS $0x09, Z1, Z0
-	VMOVUPS     Z0, 192(DI)(R8*1)
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000040, CX
-	JGE         block
+	FLOOR32_VECTOR(0)
+	FLOOR32_VECTOR(64)
+	FLOOR32_VECTOR(128)
+	FLOOR32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -478,62 +864,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPS $0x09, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         single
+	FLOOR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ        $0x00000010, CX
 	JZ          done
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK32
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPS $0x09, Z1, Z0
 	VMOVUPS     Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func ceil32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·ceil32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPS $0x0a, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     64(SI)(R8*1), Z1
-	VRNDSCALEPS $0x0a, Z1, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     128(SI)(R8*1), Z1
-	VRNDSCALEPS $0x0a, Z1, Z0
-	VMOVUPS     Z0, 128(DI)(R8*1)
-	VMOVUPS     192(SI)(R8*1), Z1
-	VRNDSCALEPS $0x0a, Z1, Z0
-	VMOVUPS     Z0, 192(DI)(R8*1)
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000040, CX
-	JGE         block
+	CEIL32_VECTOR(0)
+	CEIL32_VECTOR(64)
+	CEIL32_VECTOR(128)
+	CEIL32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -542,62 +905,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPS $0x0a, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         single
+	CEIL32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ        $0x00000010, CX
 	JZ          done
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK32
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPS $0x0a, Z1, Z0
 	VMOVUPS     Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rint32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rint32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPS $0x08, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     64(SI)(R8*1), Z1
-	VRNDSCALEPS $0x08, Z1, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     128(SI)(R8*1), Z1
-	VRNDSCALEPS $0x08, Z1, Z0
-	VMOVUPS     Z0, 128(DI)(R8*1)
-	VMOVUPS     192(SI)(R8*1), Z1
-	VRNDSCALEPS $0x08, Z1, Z0
-	VMOVUPS     Z0, 192(DI)(R8*1)
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000040, CX
-	JGE         block
+	RINT32_VECTOR(0)
+	RINT32_VECTOR(64)
+	RINT32_VECTOR(128)
+	RINT32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -606,85 +946,42 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPS $0x08, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         single
+	RINT32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ        $0x00000010, CX
 	JZ          done
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK32
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPS $0x08, Z1, Z0
 	VMOVUPS     Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sign32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sign32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Z4
 	VBROADCASTSS vectors32<>+128(SB), Z5
 	VBROADCASTSS vectors32<>+192(SB), Z6
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPS  $0x1e, Z4, Z1, K2
-	VMOVAPS Z5, K2, Z3
-	VCMPPS  $0x11, Z4, Z1, K2
-	VMOVAPS Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPS  $0x1e, Z4, Z1, K2
-	VMOVAPS Z5, K2, Z3
-	VCMPPS  $0x11, Z4, Z1, K2
-	VMOVAPS Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPS  $0x1e, Z4, Z1, K2
-	VMOVAPS Z5, K2, Z3
-	VCMPPS  $0x11, Z4, Z1, K2
-	VMOVAPS Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPS  $0x1e, Z4, Z1, K2
-	VMOVAPS Z5, K2, Z3
-	VCMPPS  $0x11, Z4, Z1, K2
-	VMOVAPS Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	SIGN32_VECTOR(0)
+	SIGN32_VECTOR(64)
+	SIGN32_VECTOR(128)
+	SIGN32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -693,73 +990,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPS  $0x1e, Z4, Z1, K2
-	VMOVAPS Z5, K2, Z3
-	VCMPPS  $0x11, Z4, Z1, K2
-	VMOVAPS Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	SIGN32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
-	VMOVUPS   Z1, Z3
-	VCMPPS    $0x1e, Z4, Z1, K2
-	VMOVAPS   Z5, K2, Z3
-	VCMPPS    $0x11, Z4, Z1, K2
-	VMOVAPS   Z6, K2, Z3
-	VMOVUPS   Z3, Z0
+	SIGN32
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func relu32AVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·relu32AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMAXPS  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMAXPS  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMAXPS  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	RELU32_VECTOR(0)
+	RELU32_VECTOR(64)
+	RELU32_VECTOR(128)
+	RELU32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -768,67 +1032,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	RELU32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMAXPS    Z1, Z4, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func add32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·add32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VADDPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VADDPS  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VADDPS  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VADDPS  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	ADD32_VECTOR(0)
+	ADD32_VECTOR(64)
+	ADD32_VECTOR(128)
+	ADD32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -837,69 +1074,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VADDPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	ADD32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VADDPS    Z2, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sub32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sub32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	SUB32_VECTOR(0)
+	SUB32_VECTOR(64)
+	SUB32_VECTOR(128)
+	SUB32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -908,69 +1117,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	SUB32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VSUBPS    Z2, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mul32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mul32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMULPS  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMULPS  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMULPS  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	MUL32_VECTOR(0)
+	MUL32_VECTOR(64)
+	MUL32_VECTOR(128)
+	MUL32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -979,69 +1160,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	MUL32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VMULPS    Z2, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func div32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·div32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VDIVPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VDIVPS  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VDIVPS  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VDIVPS  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	DIV32_VECTOR(0)
+	DIV32_VECTOR(64)
+	DIV32_VECTOR(128)
+	DIV32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1050,81 +1203,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VDIVPS  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	DIV32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VDIVPS    Z2, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func max32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·max32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMAXPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMAXPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMAXPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMAXPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	MAX32_VECTOR(0)
+	MAX32_VECTOR(64)
+	MAX32_VECTOR(128)
+	MAX32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1133,26 +1246,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMAXPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	MAX32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VMAXPS    Z2, Z1, Z3
@@ -1162,58 +1263,27 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func min32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·min32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMINPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMINPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMINPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMINPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	MIN32_VECTOR(0)
+	MIN32_VECTOR(64)
+	MIN32_VECTOR(128)
+	MIN32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1222,26 +1292,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMINPS  Z2, Z1, Z3
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	MIN32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VMINPS    Z2, Z1, Z3
@@ -1251,50 +1309,27 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func squaredDifference32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·squaredDifference32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START32_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMULPS  Z0, Z0, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMULPS  Z0, Z0, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMULPS  Z0, Z0, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMULPS  Z0, Z0, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	SQUAREDDIFFERENCE32_VECTOR(0)
+	SQUAREDDIFFERENCE32_VECTOR(64)
+	SQUAREDDIFFERENCE32_VECTOR(128)
+	SQUAREDDIFFERENCE32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1303,24 +1338,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z2, Z1, Z0
-	VMULPS  Z0, Z0, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	SQUAREDDIFFERENCE32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VSUBPS    Z2, Z1, Z0
@@ -1328,56 +1353,29 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func reluGrad32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·reluGrad32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Z5
 	VBROADCASTSS vectors32<>+128(SB), Z6
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VCMPPS    $0x1e, Z5, Z2, K2
-	VMOVAPS.Z Z6, K2, Z0
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VCMPPS    $0x1e, Z5, Z2, K2
-	VMOVAPS.Z Z6, K2, Z0
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VCMPPS    $0x1e, Z5, Z2, K2
-	VMOVAPS.Z Z6, K2, Z0
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VCMPPS    $0x1e, Z5, Z2, K2
-	VMOVAPS.Z Z6, K2, Z0
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, CX
-	JGE       block
+	RELUGRAD32_VECTOR(0)
+	RELUGRAD32_VECTOR(64)
+	RELUGRAD32_VECTOR(128)
+	RELUGRAD32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1386,25 +1384,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VCMPPS    $0x1e, Z5, Z2, K2
-	VMOVAPS.Z Z6, K2, Z0
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JGE       single
+	RELUGRAD32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VCMPPS    $0x1e, Z5, Z2, K2
@@ -1413,55 +1400,28 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func divNoNaN32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·divNoNaN32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VDIVPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VDIVPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VDIVPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VDIVPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, CX
-	JGE       block
+	DIVNONAN32_VECTOR(0)
+	DIVNONAN32_VECTOR(64)
+	DIVNONAN32_VECTOR(128)
+	DIVNONAN32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1470,25 +1430,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VDIVPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JGE       single
+	DIVNONAN32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VDIVPS    Z2, Z1, Z3
@@ -1497,55 +1446,28 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulNoNaN32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulNoNaN32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS vectors32<>+32(SB), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, CX
-	JGE       block
+	MULNONAN32_VECTOR(0)
+	MULNONAN32_VECTOR(64)
+	MULNONAN32_VECTOR(128)
+	MULNONAN32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1554,25 +1476,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z3
-	VCMPPS    $0x04, Z5, Z2, K2
-	VMOVAPS.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000010, CX
-	JGE       single
+	MULNONAN32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VMULPS    Z2, Z1, Z3
@@ -1581,55 +1492,28 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func tanhGrad32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·tanhGrad32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS vectors32<>+128(SB), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      Z5, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z3, Z1, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VMOVUPS      Z5, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z3, Z1, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      128(SI)(R8*1), Z1
-	VMOVUPS      128(DX)(R8*1), Z2
-	VMOVUPS      Z5, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z3, Z1, Z0
-	VMOVUPS      Z0, 128(DI)(R8*1)
-	VMOVUPS      192(SI)(R8*1), Z1
-	VMOVUPS      192(DX)(R8*1), Z2
-	VMOVUPS      Z5, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z3, Z1, Z0
-	VMOVUPS      Z0, 192(DI)(R8*1)
-	ADDQ         $0x00000100, R8
-	SUBQ         $0x00000040, CX
-	JGE          block
+	TANHGRAD32_VECTOR(0)
+	TANHGRAD32_VECTOR(64)
+	TANHGRAD32_VECTOR(128)
+	TANHGRAD32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1638,25 +1522,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      Z5, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z3, Z1, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          single
+	TANHGRAD32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ         $0x00000010, CX
 	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK32
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS.Z    (DX)(R8*1), K1, Z2
 	VMOVUPS      Z5, Z3
@@ -1665,55 +1538,28 @@ last:
 	VMOVUPS      Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sigmoidGrad32AVX512(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sigmoidGrad32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS vectors32<>+128(SB), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z2, Z5, Z3
-	VMULPS  Z1, Z3, Z3
-	VMULPS  Z2, Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPS  Z2, Z5, Z3
-	VMULPS  Z1, Z3, Z3
-	VMULPS  Z2, Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPS  Z2, Z5, Z3
-	VMULPS  Z1, Z3, Z3
-	VMULPS  Z2, Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPS  Z2, Z5, Z3
-	VMULPS  Z1, Z3, Z3
-	VMULPS  Z2, Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	SIGMOIDGRAD32_VECTOR(0)
+	SIGMOIDGRAD32_VECTOR(64)
+	SIGMOIDGRAD32_VECTOR(128)
+	SIGMOIDGRAD32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1722,25 +1568,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z2, Z5, Z3
-	VMULPS  Z1, Z3, Z3
-	VMULPS  Z2, Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	SIGMOIDGRAD32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VSUBPS    Z2, Z5, Z3
@@ -1749,42 +1584,27 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addScalar32AVX512(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addScalar32AVX512(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	ADDSCALAR32_VECTOR(0)
+	ADDSCALAR32_VECTOR(64)
+	ADDSCALAR32_VECTOR(128)
+	ADDSCALAR32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1793,63 +1613,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	ADDSCALAR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VADDPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulScalar32AVX512(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulScalar32AVX512(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMULPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMULPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMULPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	MULSCALAR32_VECTOR(0)
+	MULSCALAR32_VECTOR(64)
+	MULSCALAR32_VECTOR(128)
+	MULSCALAR32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1858,63 +1655,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	MULSCALAR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMULPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func divScalar32AVX512(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·divScalar32AVX512(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	DIVSCALAR32_VECTOR(0)
+	DIVSCALAR32_VECTOR(64)
+	DIVSCALAR32_VECTOR(128)
+	DIVSCALAR32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -1923,75 +1697,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	DIVSCALAR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VDIVPS    Z4, Z1, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxScalar32AVX512(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxScalar32AVX512(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMAXPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMAXPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMAXPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	MAXSCALAR32_VECTOR(0)
+	MAXSCALAR32_VECTOR(64)
+	MAXSCALAR32_VECTOR(128)
+	MAXSCALAR32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -2000,25 +1739,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	MAXSCALAR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMAXPS    Z4, Z1, Z2
 	VCMPPS    $0x03, Z1, Z1, K2
@@ -2027,54 +1755,27 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minScalar32AVX512(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·minScalar32AVX512(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMINPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMINPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMINPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	MINSCALAR32_VECTOR(0)
+	MINSCALAR32_VECTOR(64)
+	MINSCALAR32_VECTOR(128)
+	MINSCALAR32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -2083,25 +1784,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPS  Z4, Z1, Z2
-	VCMPPS  $0x03, Z1, Z1, K2
-	VMOVAPS Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	MINSCALAR32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMINPS    Z4, Z1, Z2
 	VCMPPS    $0x03, Z1, Z1, K2
@@ -2110,42 +1800,27 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func scalarSub32AVX512(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·scalarSub32AVX512(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VSUBPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VSUBPS  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VSUBPS  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VSUBPS  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	SCALARSUB32_VECTOR(0)
+	SCALARSUB32_VECTOR(64)
+	SCALARSUB32_VECTOR(128)
+	SCALARSUB32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -2154,63 +1829,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VSUBPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	SCALARSUB32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VSUBPS    Z1, Z4, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func scalarDiv32AVX512(dst *float32, a *float32, n int, b float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·scalarDiv32AVX512(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	SCALARDIV32_VECTOR(0)
+	SCALARDIV32_VECTOR(64)
+	SCALARDIV32_VECTOR(128)
+	SCALARDIV32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -2219,58 +1871,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPS  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	SCALARDIV32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VDIVPS    Z1, Z4, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func fill32AVX512(dst *float32, n int, v float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·fill32AVX512(SB), NOSPLIT, $8-20
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS v+16(FP), Z1
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	FILL32_VECTOR(0)
+	FILL32_VECTOR(64)
+	FILL32_VECTOR(128)
+	FILL32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -2279,66 +1912,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	FILL32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ    $0x00000010, CX
 	JZ      done
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	LAST_MASK32
 	VMOVUPS Z1, Z0
 	VMOVUPS Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func clamp32AVX512(dst *float32, src *float32, n int, low float32, high float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·clamp32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS low+24(FP), Z2
 	VBROADCASTSS high+28(FP), Z3
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPS  Z1, Z3, Z0
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMINPS  Z1, Z3, Z0
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMINPS  Z1, Z3, Z0
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMINPS  Z1, Z3, Z0
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	CLAMP32_VECTOR(0)
+	CLAMP32_VECTOR(64)
+	CLAMP32_VECTOR(128)
+	CLAMP32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -2347,79 +1954,43 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPS  Z1, Z3, Z0
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	CLAMP32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMINPS    Z1, Z3, Z0
 	VMAXPS    Z0, Z2, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func leaky32AVX512(dst *float32, x *float32, by *float32, n int, alpha float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·leaky32AVX512(SB), NOSPLIT, $8-36
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         by+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS alpha+32(FP), Z5
 	VBROADCASTSS vectors32<>+32(SB), Z6
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPS  Z5, Z1, Z0
-	VCMPPS  $0x1e, Z6, Z2, K2
-	VMOVAPS Z1, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMULPS  Z5, Z1, Z0
-	VCMPPS  $0x1e, Z6, Z2, K2
-	VMOVAPS Z1, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMULPS  Z5, Z1, Z0
-	VCMPPS  $0x1e, Z6, Z2, K2
-	VMOVAPS Z1, K2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMULPS  Z5, Z1, Z0
-	VCMPPS  $0x1e, Z6, Z2, K2
-	VMOVAPS Z1, K2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	LEAKY32_VECTOR(0)
+	LEAKY32_VECTOR(64)
+	LEAKY32_VECTOR(128)
+	LEAKY32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -2428,25 +1999,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPS  Z5, Z1, Z0
-	VCMPPS  $0x1e, Z6, Z2, K2
-	VMOVAPS Z1, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	LEAKY32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VMULPS    Z5, Z1, Z0
@@ -2455,18 +2015,13 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func selectLess32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·selectLess32AVX512(SB), NOSPLIT, $8-44
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         a+16(FP), DX
@@ -2478,23 +2033,11 @@ TEXT ·selectLess32AVX512(SB), NOSPLIT, $8-44
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPS  $0x11, Z5, Z1, K2
-	VMOVAPS Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPS  $0x11, Z5, Z1, K2
-	VMOVAPS Z2, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SELECTLESS32_VECTOR(0)
+	SELECTLESS32_VECTOR(64)
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000020, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2503,26 +2046,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPS  $0x11, Z5, Z1, K2
-	VMOVAPS Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	SELECTLESS32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VMOVUPS.Z (BX)(R8*1), K1, Z3
@@ -2532,18 +2063,13 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func selectGreater32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·selectGreater32AVX512(SB), NOSPLIT, $8-44
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         a+16(FP), DX
@@ -2555,23 +2081,11 @@ TEXT ·selectGreater32AVX512(SB), NOSPLIT, $8-44
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPS  $0x1e, Z5, Z1, K2
-	VMOVAPS Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPS  $0x1e, Z5, Z1, K2
-	VMOVAPS Z2, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SELECTGREATER32_VECTOR(0)
+	SELECTGREATER32_VECTOR(64)
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000020, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2580,26 +2094,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPS  $0x1e, Z5, Z1, K2
-	VMOVAPS Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	SELECTGREATER32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VMOVUPS.Z (BX)(R8*1), K1, Z3
@@ -2609,48 +2111,29 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func add432AVX512(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·add432AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    c+24(FP), BX
-	MOVQ    d+32(FP), R9
-	MOVQ    n+40(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), BX
+	MOVQ d+32(FP), R9
+	MOVQ n+40(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS (R9)(R8*1), Z4
-	VADDPS  Z2, Z1, Z1
-	VADDPS  Z3, Z1, Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS 64(R9)(R8*1), Z4
-	VADDPS  Z2, Z1, Z1
-	VADDPS  Z3, Z1, Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	ADD432_VECTOR(0)
+	ADD432_VECTOR(64)
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000020, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2659,27 +2142,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS (R9)(R8*1), Z4
-	VADDPS  Z2, Z1, Z1
-	VADDPS  Z3, Z1, Z1
-	VADDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	ADD432_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VMOVUPS.Z (BX)(R8*1), K1, Z3
@@ -2690,46 +2160,27 @@ last:
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func axpy32AVX512(y *float32, x *float32, n int, a float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·axpy32AVX512(SB), NOSPLIT, $8-28
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSS a+24(FP), Z2
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VFMADD231PS Z1, Z2, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Z0
-	VMOVUPS     64(SI)(R8*1), Z1
-	VFMADD231PS Z1, Z2, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     128(DI)(R8*1), Z0
-	VMOVUPS     128(SI)(R8*1), Z1
-	VFMADD231PS Z1, Z2, Z0
-	VMOVUPS     Z0, 128(DI)(R8*1)
-	VMOVUPS     192(DI)(R8*1), Z0
-	VMOVUPS     192(SI)(R8*1), Z1
-	VFMADD231PS Z1, Z2, Z0
-	VMOVUPS     Z0, 192(DI)(R8*1)
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000040, CX
-	JGE         block
+	AXPY32_VECTOR(0)
+	AXPY32_VECTOR(64)
+	AXPY32_VECTOR(128)
+	AXPY32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -2738,75 +2189,43 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VFMADD231PS Z1, Z2, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         single
+	AXPY32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ        $0x00000010, CX
 	JZ          done
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK32
 	VMOVUPS.Z   (DI)(R8*1), K1, Z0
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
 	VFMADD231PS Z1, Z2, Z0
 	VMOVUPS     Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func axpby32AVX512(dst *float32, x *float32, y *float32, n int, a float32, b float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·axpby32AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         y+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSS a+32(FP), Z3
 	VBROADCASTSS b+36(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000040, CX
+	START32_4
 	JL           rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMULPS      Z1, Z3, Z0
-	VFMADD231PS Z2, Z4, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     64(SI)(R8*1), Z1
-	VMOVUPS     64(DX)(R8*1), Z2
-	VMULPS      Z1, Z3, Z0
-	VFMADD231PS Z2, Z4, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     128(SI)(R8*1), Z1
-	VMOVUPS     128(DX)(R8*1), Z2
-	VMULPS      Z1, Z3, Z0
-	VFMADD231PS Z2, Z4, Z0
-	VMOVUPS     Z0, 128(DI)(R8*1)
-	VMOVUPS     192(SI)(R8*1), Z1
-	VMOVUPS     192(DX)(R8*1), Z2
-	VMULPS      Z1, Z3, Z0
-	VFMADD231PS Z2, Z4, Z0
-	VMOVUPS     Z0, 192(DI)(R8*1)
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000040, CX
-	JGE         block
+	AXPBY32_VECTOR(0)
+	AXPBY32_VECTOR(64)
+	AXPBY32_VECTOR(128)
+	AXPBY32_VECTOR(192)
+	NEXT32_4
+	JGE block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -2815,24 +2234,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMULPS      Z1, Z3, Z0
-	VFMADD231PS Z2, Z4, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         single
+	AXPBY32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ        $0x00000010, CX
 	JZ          done
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK32
 	VMOVUPS.Z   (SI)(R8*1), K1, Z1
 	VMOVUPS.Z   (DX)(R8*1), K1, Z2
 	VMULPS      Z1, Z3, Z0
@@ -2840,8 +2249,7 @@ last:
 	VMOVUPS     Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -2877,35 +2285,21 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $224
 // func neg64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·neg64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+64(SB), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	NEG64_VECTOR(0)
+	NEG64_VECTOR(64)
+	NEG64_VECTOR(128)
+	NEG64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2914,63 +2308,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VXORPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	NEG64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VXORPS    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func abs64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·abs64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+96(SB), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	ABS64_VECTOR(0)
+	ABS64_VECTOR(64)
+	ABS64_VECTOR(128)
+	ABS64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -2979,62 +2350,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VANDPS  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	ABS64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VANDPS    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func square64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·square64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPD  Z1, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMULPD  Z1, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMULPD  Z1, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMULPD  Z1, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SQUARE64_VECTOR(0)
+	SQUARE64_VECTOR(64)
+	SQUARE64_VECTOR(128)
+	SQUARE64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3043,62 +2391,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPD  Z1, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SQUARE64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMULPD    Z1, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sqrt64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sqrt64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VSQRTPD Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VSQRTPD Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VSQRTPD Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VSQRTPD Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SQRT64_VECTOR(0)
+	SQRT64_VECTOR(64)
+	SQRT64_VECTOR(128)
+	SQRT64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3107,63 +2432,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VSQRTPD Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SQRT64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VSQRTPD   Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func reciprocal64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·reciprocal64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+128(SB), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	RECIPROCAL64_VECTOR(0)
+	RECIPROCAL64_VECTOR(64)
+	RECIPROCAL64_VECTOR(128)
+	RECIPROCAL64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3172,132 +2474,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	RECIPROCAL64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VDIVPD    Z1, Z4, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rsqrt64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rsqrt64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+128(SB), Z4
 	VBROADCASTSD vectors64<>+160(SB), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Z1
-	VRSQRT14PD   Z1, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      64(SI)(R8*1), Z1
-	VRSQRT14PD   Z1, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      128(SI)(R8*1), Z1
-	VRSQRT14PD   Z1, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, 128(DI)(R8*1)
-	VMOVUPS      192(SI)(R8*1), Z1
-	VRSQRT14PD   Z1, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, 192(DI)(R8*1)
-	ADDQ         $0x00000100, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	RSQRT64_VECTOR(0)
+	RSQRT64_VECTOR(64)
+	RSQRT64_VECTOR(128)
+	RSQRT64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3306,96 +2517,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Z1
-	VRSQRT14PD   Z1, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	RSQRT64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPD.Z    (SI)(R8*1), K1, Z1
-	VRSQRT14PD   Z1, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPS      Z0, Z2
-	VMULPD       Z2, Z1, Z3
-	VMOVUPS      Z4, Z0
-	VFNMADD231PD Z2, Z3, Z0
-	VMULPD       Z5, Z0, Z3
-	VMOVUPS      Z2, Z0
-	VFMADD231PD  Z3, Z2, Z0
-	VCMPPD       $0x03, Z3, Z3, K2
-	VMOVAPD      Z2, K2, Z0
-	VMOVUPD      Z0, K1, (DI)(R8*1)
+	ADDQ      $0x00000008, CX
+	JZ        done
+	LAST_MASK64
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	RSQRT64
+	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func floor64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·floor64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPD $0x09, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     64(SI)(R8*1), Z1
-	VRNDSCALEPD $0x09, Z1, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     128(SI)(R8*1), Z1
-	VRNDSCALEPD $0x09, Z1, Z0
-	VMOVUPS     Z0, 128(DI)(R8*1)
-	VMOVUPS     192(SI)(R8*1), Z1
-	VRNDSCALEPD $0x09, Z1, Z0
-	VMOVUPS     Z0, 192(DI)(R8*1)
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	FLOOR64_VECTOR(0)
+	FLOOR64_VECTOR(64)
+	FLOOR64_VECTOR(128)
+	FLOOR64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3404,62 +2558,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPD $0x09, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	FLOOR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ        $0x00000008, CX
 	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK64
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPD $0x09, Z1, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func ceil64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·ceil64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPD $0x0a, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     64(SI)(R8*1), Z1
-	VRNDSCALEPD $0x0a, Z1, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     128(SI)(R8*1), Z1
-	VRNDSCALEPD $0x0a, Z1, Z0
-	VMOVUPS     Z0, 128(DI)(R8*1)
-	VMOVUPS     192(SI)(R8*1), Z1
-	VRNDSCALEPD $0x0a, Z1, Z0
-	VMOVUPS     Z0, 192(DI)(R8*1)
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	CEIL64_VECTOR(0)
+	CEIL64_VECTOR(64)
+	CEIL64_VECTOR(128)
+	CEIL64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3468,62 +2599,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPD $0x0a, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	CEIL64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ        $0x00000008, CX
 	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK64
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPD $0x0a, Z1, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rint64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rint64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPD $0x08, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     64(SI)(R8*1), Z1
-	VRNDSCALEPD $0x08, Z1, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     128(SI)(R8*1), Z1
-	VRNDSCALEPD $0x08, Z1, Z0
-	VMOVUPS     Z0, 128(DI)(R8*1)
-	VMOVUPS     192(SI)(R8*1), Z1
-	VRNDSCALEPD $0x08, Z1, Z0
-	VMOVUPS     Z0, 192(DI)(R8*1)
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	RINT64_VECTOR(0)
+	RINT64_VECTOR(64)
+	RINT64_VECTOR(128)
+	RINT64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3532,85 +2640,42 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Z1
-	VRNDSCALEPD $0x08, Z1, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	RINT64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ        $0x00000008, CX
 	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK64
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VRNDSCALEPD $0x08, Z1, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sign64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sign64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Z4
 	VBROADCASTSD vectors64<>+128(SB), Z5
 	VBROADCASTSD vectors64<>+192(SB), Z6
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPD  $0x1e, Z4, Z1, K2
-	VMOVAPD Z5, K2, Z3
-	VCMPPD  $0x11, Z4, Z1, K2
-	VMOVAPD Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPD  $0x1e, Z4, Z1, K2
-	VMOVAPD Z5, K2, Z3
-	VCMPPD  $0x11, Z4, Z1, K2
-	VMOVAPD Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPD  $0x1e, Z4, Z1, K2
-	VMOVAPD Z5, K2, Z3
-	VCMPPD  $0x11, Z4, Z1, K2
-	VMOVAPD Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPD  $0x1e, Z4, Z1, K2
-	VMOVAPD Z5, K2, Z3
-	VCMPPD  $0x11, Z4, Z1, K2
-	VMOVAPD Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SIGN64_VECTOR(0)
+	SIGN64_VECTOR(64)
+	SIGN64_VECTOR(128)
+	SIGN64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3619,73 +2684,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS Z1, Z3
-	VCMPPD  $0x1e, Z4, Z1, K2
-	VMOVAPD Z5, K2, Z3
-	VCMPPD  $0x11, Z4, Z1, K2
-	VMOVAPD Z6, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SIGN64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
-	VMOVUPS   Z1, Z3
-	VCMPPD    $0x1e, Z4, Z1, K2
-	VMOVAPD   Z5, K2, Z3
-	VCMPPD    $0x11, Z4, Z1, K2
-	VMOVAPD   Z6, K2, Z3
-	VMOVUPS   Z3, Z0
+	SIGN64
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func relu64AVX512(dst *float64, src *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·relu64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMAXPD  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMAXPD  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMAXPD  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	RELU64_VECTOR(0)
+	RELU64_VECTOR(64)
+	RELU64_VECTOR(128)
+	RELU64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3694,67 +2726,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	RELU64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMAXPD    Z1, Z4, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func add64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·add64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VADDPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VADDPD  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VADDPD  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VADDPD  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	ADD64_VECTOR(0)
+	ADD64_VECTOR(64)
+	ADD64_VECTOR(128)
+	ADD64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3763,69 +2768,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VADDPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	ADD64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VADDPD    Z2, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sub64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sub64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SUB64_VECTOR(0)
+	SUB64_VECTOR(64)
+	SUB64_VECTOR(128)
+	SUB64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3834,69 +2811,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SUB64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VSUBPD    Z2, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mul64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mul64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMULPD  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMULPD  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMULPD  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	MUL64_VECTOR(0)
+	MUL64_VECTOR(64)
+	MUL64_VECTOR(128)
+	MUL64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3905,69 +2854,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	MUL64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VMULPD    Z2, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func div64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·div64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VDIVPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VDIVPD  Z2, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VDIVPD  Z2, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VDIVPD  Z2, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	DIV64_VECTOR(0)
+	DIV64_VECTOR(64)
+	DIV64_VECTOR(128)
+	DIV64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -3976,81 +2897,41 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VDIVPD  Z2, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	DIV64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VDIVPD    Z2, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func max64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·max64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMAXPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMAXPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMAXPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMAXPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	MAX64_VECTOR(0)
+	MAX64_VECTOR(64)
+	MAX64_VECTOR(128)
+	MAX64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4059,26 +2940,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMAXPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	MAX64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VMAXPD    Z2, Z1, Z3
@@ -4088,58 +2957,27 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func min64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·min64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMINPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMINPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMINPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMINPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	MIN64_VECTOR(0)
+	MIN64_VECTOR(64)
+	MIN64_VECTOR(128)
+	MIN64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4148,26 +2986,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMINPD  Z2, Z1, Z3
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z3
-	VMOVUPS Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	MIN64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VMINPD    Z2, Z1, Z3
@@ -4177,50 +3003,27 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func squaredDifference64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·squaredDifference64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	START64_4
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMULPD  Z0, Z0, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMULPD  Z0, Z0, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMULPD  Z0, Z0, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMULPD  Z0, Z0, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SQUAREDDIFFERENCE64_VECTOR(0)
+	SQUAREDDIFFERENCE64_VECTOR(64)
+	SQUAREDDIFFERENCE64_VECTOR(128)
+	SQUAREDDIFFERENCE64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4229,24 +3032,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPD  Z2, Z1, Z0
-	VMULPD  Z0, Z0, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SQUAREDDIFFERENCE64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VSUBPD    Z2, Z1, Z0
@@ -4254,56 +3047,29 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func reluGrad64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·reluGrad64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Z5
 	VBROADCASTSD vectors64<>+128(SB), Z6
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VCMPPD    $0x1e, Z5, Z2, K2
-	VMOVAPD.Z Z6, K2, Z0
-	VMULPD    Z1, Z0, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VCMPPD    $0x1e, Z5, Z2, K2
-	VMOVAPD.Z Z6, K2, Z0
-	VMULPD    Z1, Z0, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VCMPPD    $0x1e, Z5, Z2, K2
-	VMOVAPD.Z Z6, K2, Z0
-	VMULPD    Z1, Z0, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VCMPPD    $0x1e, Z5, Z2, K2
-	VMOVAPD.Z Z6, K2, Z0
-	VMULPD    Z1, Z0, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	RELUGRAD64_VECTOR(0)
+	RELUGRAD64_VECTOR(64)
+	RELUGRAD64_VECTOR(128)
+	RELUGRAD64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4312,25 +3078,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VCMPPD    $0x1e, Z5, Z2, K2
-	VMOVAPD.Z Z6, K2, Z0
-	VMULPD    Z1, Z0, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	RELUGRAD64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VCMPPD    $0x1e, Z5, Z2, K2
@@ -4339,55 +3094,28 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func divNoNaN64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·divNoNaN64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VDIVPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VDIVPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VDIVPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VDIVPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	DIVNONAN64_VECTOR(0)
+	DIVNONAN64_VECTOR(64)
+	DIVNONAN64_VECTOR(128)
+	DIVNONAN64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4396,25 +3124,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VDIVPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	DIVNONAN64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VDIVPD    Z2, Z1, Z3
@@ -4423,55 +3140,28 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulNoNaN64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulNoNaN64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD vectors64<>+32(SB), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VMULPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VMULPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 64(DI)(R8*1)
-	VMOVUPS   128(SI)(R8*1), Z1
-	VMOVUPS   128(DX)(R8*1), Z2
-	VMULPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 128(DI)(R8*1)
-	VMOVUPS   192(SI)(R8*1), Z1
-	VMOVUPS   192(DX)(R8*1), Z2
-	VMULPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, 192(DI)(R8*1)
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000020, CX
-	JGE       block
+	MULNONAN64_VECTOR(0)
+	MULNONAN64_VECTOR(64)
+	MULNONAN64_VECTOR(128)
+	MULNONAN64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4480,25 +3170,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VMULPD    Z2, Z1, Z3
-	VCMPPD    $0x04, Z5, Z2, K2
-	VMOVAPD.Z Z3, K2, Z0
-	VMOVUPS   Z0, (DI)(R8*1)
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x00000008, CX
-	JGE       single
+	MULNONAN64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VMULPD    Z2, Z1, Z3
@@ -4507,55 +3186,28 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func tanhGrad64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·tanhGrad64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD vectors64<>+128(SB), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      Z5, Z3
-	VFNMADD231PD Z2, Z2, Z3
-	VMULPD       Z3, Z1, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VMOVUPS      Z5, Z3
-	VFNMADD231PD Z2, Z2, Z3
-	VMULPD       Z3, Z1, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      128(SI)(R8*1), Z1
-	VMOVUPS      128(DX)(R8*1), Z2
-	VMOVUPS      Z5, Z3
-	VFNMADD231PD Z2, Z2, Z3
-	VMULPD       Z3, Z1, Z0
-	VMOVUPS      Z0, 128(DI)(R8*1)
-	VMOVUPS      192(SI)(R8*1), Z1
-	VMOVUPS      192(DX)(R8*1), Z2
-	VMOVUPS      Z5, Z3
-	VFNMADD231PD Z2, Z2, Z3
-	VMULPD       Z3, Z1, Z0
-	VMOVUPS      Z0, 192(DI)(R8*1)
-	ADDQ         $0x00000100, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	TANHGRAD64_VECTOR(0)
+	TANHGRAD64_VECTOR(64)
+	TANHGRAD64_VECTOR(128)
+	TANHGRAD64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4564,25 +3216,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      Z5, Z3
-	VFNMADD231PD Z2, Z2, Z3
-	VMULPD       Z3, Z1, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	TANHGRAD64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ         $0x00000008, CX
 	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK64
 	VMOVUPD.Z    (SI)(R8*1), K1, Z1
 	VMOVUPD.Z    (DX)(R8*1), K1, Z2
 	VMOVUPS      Z5, Z3
@@ -4591,55 +3232,28 @@ last:
 	VMOVUPD      Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sigmoidGrad64AVX512(dst *float64, a *float64, b *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sigmoidGrad64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD vectors64<>+128(SB), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPD  Z2, Z5, Z3
-	VMULPD  Z1, Z3, Z3
-	VMULPD  Z2, Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPD  Z2, Z5, Z3
-	VMULPD  Z1, Z3, Z3
-	VMULPD  Z2, Z3, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPD  Z2, Z5, Z3
-	VMULPD  Z1, Z3, Z3
-	VMULPD  Z2, Z3, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPD  Z2, Z5, Z3
-	VMULPD  Z1, Z3, Z3
-	VMULPD  Z2, Z3, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SIGMOIDGRAD64_VECTOR(0)
+	SIGMOIDGRAD64_VECTOR(64)
+	SIGMOIDGRAD64_VECTOR(128)
+	SIGMOIDGRAD64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4648,25 +3262,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPD  Z2, Z5, Z3
-	VMULPD  Z1, Z3, Z3
-	VMULPD  Z2, Z3, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SIGMOIDGRAD64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VSUBPD    Z2, Z5, Z3
@@ -4675,42 +3278,27 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addScalar64AVX512(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addScalar64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	ADDSCALAR64_VECTOR(0)
+	ADDSCALAR64_VECTOR(64)
+	ADDSCALAR64_VECTOR(128)
+	ADDSCALAR64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4719,63 +3307,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	ADDSCALAR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VADDPD    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulScalar64AVX512(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulScalar64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMULPD  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMULPD  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMULPD  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	MULSCALAR64_VECTOR(0)
+	MULSCALAR64_VECTOR(64)
+	MULSCALAR64_VECTOR(128)
+	MULSCALAR64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4784,63 +3349,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMULPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	MULSCALAR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMULPD    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func divScalar64AVX512(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·divScalar64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPD  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPD  Z4, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPD  Z4, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	DIVSCALAR64_VECTOR(0)
+	DIVSCALAR64_VECTOR(64)
+	DIVSCALAR64_VECTOR(128)
+	DIVSCALAR64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4849,75 +3391,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	DIVSCALAR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VDIVPD    Z4, Z1, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxScalar64AVX512(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxScalar64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMAXPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMAXPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMAXPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	MAXSCALAR64_VECTOR(0)
+	MAXSCALAR64_VECTOR(64)
+	MAXSCALAR64_VECTOR(128)
+	MAXSCALAR64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -4926,25 +3433,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMAXPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	MAXSCALAR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMAXPD    Z4, Z1, Z2
 	VCMPPD    $0x03, Z1, Z1, K2
@@ -4953,54 +3449,27 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minScalar64AVX512(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·minScalar64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMINPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMINPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMINPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	MINSCALAR64_VECTOR(0)
+	MINSCALAR64_VECTOR(64)
+	MINSCALAR64_VECTOR(128)
+	MINSCALAR64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -5009,25 +3478,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPD  Z4, Z1, Z2
-	VCMPPD  $0x03, Z1, Z1, K2
-	VMOVAPD Z1, K2, Z2
-	VMOVUPS Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	MINSCALAR64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMINPD    Z4, Z1, Z2
 	VCMPPD    $0x03, Z1, Z1, K2
@@ -5036,42 +3494,27 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func scalarSub64AVX512(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·scalarSub64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VSUBPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VSUBPD  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VSUBPD  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VSUBPD  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SCALARSUB64_VECTOR(0)
+	SCALARSUB64_VECTOR(64)
+	SCALARSUB64_VECTOR(128)
+	SCALARSUB64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -5080,63 +3523,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VSUBPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SCALARSUB64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VSUBPD    Z1, Z4, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func scalarDiv64AVX512(dst *float64, a *float64, n int, b float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·scalarDiv64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD b+24(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	SCALARDIV64_VECTOR(0)
+	SCALARDIV64_VECTOR(64)
+	SCALARDIV64_VECTOR(128)
+	SCALARDIV64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -5145,58 +3565,39 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VDIVPD  Z1, Z4, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SCALARDIV64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VDIVPD    Z1, Z4, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func fill64AVX512(dst *float64, n int, v float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·fill64AVX512(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         n+8(FP), CX
 	VBROADCASTSD v+16(FP), Z1
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	FILL64_VECTOR(0)
+	FILL64_VECTOR(64)
+	FILL64_VECTOR(128)
+	FILL64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -5205,66 +3606,40 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	FILL64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ    $0x00000008, CX
 	JZ      done
-	MOVQ    $0x00000008, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
+	LAST_MASK64
 	VMOVUPS Z1, Z0
 	VMOVUPD Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func clamp64AVX512(dst *float64, src *float64, n int, low float64, high float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·clamp64AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD low+24(FP), Z2
 	VBROADCASTSD high+32(FP), Z3
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPD  Z1, Z3, Z0
-	VMAXPD  Z0, Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMINPD  Z1, Z3, Z0
-	VMAXPD  Z0, Z2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMINPD  Z1, Z3, Z0
-	VMAXPD  Z0, Z2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMINPD  Z1, Z3, Z0
-	VMAXPD  Z0, Z2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	CLAMP64_VECTOR(0)
+	CLAMP64_VECTOR(64)
+	CLAMP64_VECTOR(128)
+	CLAMP64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -5273,79 +3648,43 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMINPD  Z1, Z3, Z0
-	VMAXPD  Z0, Z2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	CLAMP64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMINPD    Z1, Z3, Z0
 	VMAXPD    Z0, Z2, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func leaky64AVX512(dst *float64, x *float64, by *float64, n int, alpha float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·leaky64AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         by+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD alpha+32(FP), Z5
 	VBROADCASTSD vectors64<>+32(SB), Z6
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPD  Z5, Z1, Z0
-	VCMPPD  $0x1e, Z6, Z2, K2
-	VMOVAPD Z1, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMULPD  Z5, Z1, Z0
-	VCMPPD  $0x1e, Z6, Z2, K2
-	VMOVAPD Z1, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VMULPD  Z5, Z1, Z0
-	VCMPPD  $0x1e, Z6, Z2, K2
-	VMOVAPD Z1, K2, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VMULPD  Z5, Z1, Z0
-	VCMPPD  $0x1e, Z6, Z2, K2
-	VMOVAPD Z1, K2, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	LEAKY64_VECTOR(0)
+	LEAKY64_VECTOR(64)
+	LEAKY64_VECTOR(128)
+	LEAKY64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -5354,25 +3693,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMULPD  Z5, Z1, Z0
-	VCMPPD  $0x1e, Z6, Z2, K2
-	VMOVAPD Z1, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	LEAKY64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VMULPD    Z5, Z1, Z0
@@ -5381,18 +3709,13 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func selectLess64AVX512(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·selectLess64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         a+16(FP), DX
@@ -5404,23 +3727,11 @@ TEXT ·selectLess64AVX512(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPD  $0x11, Z5, Z1, K2
-	VMOVAPD Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPD  $0x11, Z5, Z1, K2
-	VMOVAPD Z2, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	SELECTLESS64_VECTOR(0)
+	SELECTLESS64_VECTOR(64)
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000010, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -5429,26 +3740,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPD  $0x11, Z5, Z1, K2
-	VMOVAPD Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SELECTLESS64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VMOVUPD.Z (BX)(R8*1), K1, Z3
@@ -5458,18 +3757,13 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func selectGreater64AVX512(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·selectGreater64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         a+16(FP), DX
@@ -5481,23 +3775,11 @@ TEXT ·selectGreater64AVX512(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPD  $0x1e, Z5, Z1, K2
-	VMOVAPD Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPD  $0x1e, Z5, Z1, K2
-	VMOVAPD Z2, K2, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	SELECTGREATER64_VECTOR(0)
+	SELECTGREATER64_VECTOR(64)
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000010, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -5506,26 +3788,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS Z3, Z0
-	VCMPPD  $0x1e, Z5, Z1, K2
-	VMOVAPD Z2, K2, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	SELECTGREATER64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VMOVUPD.Z (BX)(R8*1), K1, Z3
@@ -5535,48 +3805,29 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func add464AVX512(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·add464AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    c+24(FP), BX
-	MOVQ    d+32(FP), R9
-	MOVQ    n+40(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), BX
+	MOVQ d+32(FP), R9
+	MOVQ n+40(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000010, CX
+	JL   rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS (R9)(R8*1), Z4
-	VADDPD  Z2, Z1, Z1
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VMOVUPS 64(BX)(R8*1), Z3
-	VMOVUPS 64(R9)(R8*1), Z4
-	VADDPD  Z2, Z1, Z1
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JGE     block
+	ADD464_VECTOR(0)
+	ADD464_VECTOR(64)
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000010, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -5585,27 +3836,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VMOVUPS (BX)(R8*1), Z3
-	VMOVUPS (R9)(R8*1), Z4
-	VADDPD  Z2, Z1, Z1
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z4, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	ADD464_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z1
 	VMOVUPD.Z (DX)(R8*1), K1, Z2
 	VMOVUPD.Z (BX)(R8*1), K1, Z3
@@ -5616,46 +3854,27 @@ last:
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func axpy64AVX512(y *float64, x *float64, n int, a float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·axpy64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD a+24(FP), Z2
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VFMADD231PD Z1, Z2, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Z0
-	VMOVUPS     64(SI)(R8*1), Z1
-	VFMADD231PD Z1, Z2, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     128(DI)(R8*1), Z0
-	VMOVUPS     128(SI)(R8*1), Z1
-	VFMADD231PD Z1, Z2, Z0
-	VMOVUPS     Z0, 128(DI)(R8*1)
-	VMOVUPS     192(DI)(R8*1), Z0
-	VMOVUPS     192(SI)(R8*1), Z1
-	VFMADD231PD Z1, Z2, Z0
-	VMOVUPS     Z0, 192(DI)(R8*1)
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	AXPY64_VECTOR(0)
+	AXPY64_VECTOR(64)
+	AXPY64_VECTOR(128)
+	AXPY64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -5664,75 +3883,43 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VFMADD231PD Z1, Z2, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	AXPY64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ        $0x00000008, CX
 	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK64
 	VMOVUPD.Z   (DI)(R8*1), K1, Z0
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VFMADD231PD Z1, Z2, Z0
 	VMOVUPD     Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func axpby64AVX512(dst *float64, x *float64, y *float64, n int, a float64, b float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·axpby64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         y+16(FP), DX
 	MOVQ         n+24(FP), CX
 	VBROADCASTSD a+32(FP), Z3
 	VBROADCASTSD b+40(FP), Z4
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START64_4
 	JL           rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMULPD      Z1, Z3, Z0
-	VFMADD231PD Z2, Z4, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     64(SI)(R8*1), Z1
-	VMOVUPS     64(DX)(R8*1), Z2
-	VMULPD      Z1, Z3, Z0
-	VFMADD231PD Z2, Z4, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     128(SI)(R8*1), Z1
-	VMOVUPS     128(DX)(R8*1), Z2
-	VMULPD      Z1, Z3, Z0
-	VFMADD231PD Z2, Z4, Z0
-	VMOVUPS     Z0, 128(DI)(R8*1)
-	VMOVUPS     192(SI)(R8*1), Z1
-	VMOVUPS     192(DX)(R8*1), Z2
-	VMULPD      Z1, Z3, Z0
-	VFMADD231PD Z2, Z4, Z0
-	VMOVUPS     Z0, 192(DI)(R8*1)
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000020, CX
-	JGE         block
+	AXPBY64_VECTOR(0)
+	AXPBY64_VECTOR(64)
+	AXPBY64_VECTOR(128)
+	AXPBY64_VECTOR(192)
+	NEXT64_4
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -5741,24 +3928,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMULPD      Z1, Z3, Z0
-	VFMADD231PD Z2, Z4, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	AXPBY64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ        $0x00000008, CX
 	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK64
 	VMOVUPD.Z   (SI)(R8*1), K1, Z1
 	VMOVUPD.Z   (DX)(R8*1), K1, Z2
 	VMULPD      Z1, Z3, Z0
@@ -5766,8 +3943,7 @@ last:
 	VMOVUPD     Z0, K1, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

@@ -2,19 +2,42 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y15
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define LAST_MASK64 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y15
+
 // func sumColumns32AVX2(acc *float32, x *float32, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sumColumns32AVX2(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000020
@@ -171,12 +194,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y15
+	LAST_MASK32
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+32(SB), Y8
@@ -247,23 +265,18 @@ endOf1:
 	JMP        narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxColumns32AVX2(acc *float32, x *float32, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·maxColumns32AVX2(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000020
@@ -534,12 +547,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y15
+	LAST_MASK32
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+64(SB), Y8
@@ -661,23 +669,18 @@ endOf1:
 	JMP        narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minColumns32AVX2(acc *float32, x *float32, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·minColumns32AVX2(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000020
@@ -948,12 +951,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y15
+	LAST_MASK32
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+96(SB), Y8
@@ -1075,24 +1073,19 @@ endOf1:
 	JMP        narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addRow32AVX2(dst *float32, x *float32, v *float32, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·addRow32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    v+16(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    dst+0(FP), R12
-	MOVQ    stride+24(FP), DX
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ v+16(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ dst+0(FP), R12
+	MOVQ stride+24(FP), DX
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), CX
 
 wide4:
 	CMPQ    CX, $0x00000020
@@ -1155,12 +1148,7 @@ rest2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y15
+	LAST_MASK32
 	VMASKMOVPS (DI), Y15, Y0
 	XORQ       R10, R10
 	MOVQ       BX, R11
@@ -1179,24 +1167,19 @@ row1:
 	JMP        narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulRow32AVX2(dst *float32, x *float32, v *float32, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·mulRow32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    v+16(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    dst+0(FP), R12
-	MOVQ    stride+24(FP), DX
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ v+16(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ dst+0(FP), R12
+	MOVQ stride+24(FP), DX
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), CX
 
 wide4:
 	CMPQ    CX, $0x00000020
@@ -1259,12 +1242,7 @@ rest2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y15
+	LAST_MASK32
 	VMASKMOVPS (DI), Y15, Y0
 	XORQ       R10, R10
 	MOVQ       BX, R11
@@ -1283,24 +1261,19 @@ row1:
 	JMP        narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func subColumns32AVX2(dst *float32, x *float32, a *float32, b *float32, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·subColumns32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    a+16(FP), DX
-	MOVQ    b+24(FP), BX
-	MOVQ    rows+32(FP), R9
-	MOVQ    cols+40(FP), R10
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ rows+32(FP), R9
+	MOVQ cols+40(FP), R10
 
 row:
 	VBROADCASTSS (DX), Y1
@@ -1361,14 +1334,13 @@ last:
 	VMASKMOVPS Y0, Y3, (DI)(R8*1)
 
 done:
-	LEAQ    (SI)(R10*4), SI
-	LEAQ    (DI)(R10*4), DI
-	ADDQ    $0x00000004, DX
-	ADDQ    $0x00000004, BX
-	DECQ    R9
-	JNZ     row
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (SI)(R10*4), SI
+	LEAQ (DI)(R10*4), DI
+	ADDQ $0x00000004, DX
+	ADDQ $0x00000004, BX
+	DECQ R9
+	JNZ  row
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -1392,16 +1364,12 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $128
 // func sumColumns64AVX2(acc *float64, x *float64, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sumColumns64AVX2(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000010
@@ -1558,12 +1526,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y15
+	LAST_MASK64
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+32(SB), Y8
@@ -1634,23 +1597,18 @@ endOf1:
 	JMP        narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxColumns64AVX2(acc *float64, x *float64, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·maxColumns64AVX2(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000010
@@ -1921,12 +1879,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y15
+	LAST_MASK64
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+64(SB), Y8
@@ -2048,23 +2001,18 @@ endOf1:
 	JMP        narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minColumns64AVX2(acc *float64, x *float64, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·minColumns64AVX2(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000010
@@ -2335,12 +2283,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y15
+	LAST_MASK64
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+96(SB), Y8
@@ -2462,24 +2405,19 @@ endOf1:
 	JMP        narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addRow64AVX2(dst *float64, x *float64, v *float64, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·addRow64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    v+16(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    dst+0(FP), R12
-	MOVQ    stride+24(FP), DX
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ v+16(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ dst+0(FP), R12
+	MOVQ stride+24(FP), DX
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), CX
 
 wide4:
 	CMPQ    CX, $0x00000010
@@ -2542,12 +2480,7 @@ rest2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y15
+	LAST_MASK64
 	VMASKMOVPD (DI), Y15, Y0
 	XORQ       R10, R10
 	MOVQ       BX, R11
@@ -2566,24 +2499,19 @@ row1:
 	JMP        narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulRow64AVX2(dst *float64, x *float64, v *float64, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·mulRow64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    v+16(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    dst+0(FP), R12
-	MOVQ    stride+24(FP), DX
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ v+16(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ dst+0(FP), R12
+	MOVQ stride+24(FP), DX
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), CX
 
 wide4:
 	CMPQ    CX, $0x00000010
@@ -2646,12 +2574,7 @@ rest2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y15
+	LAST_MASK64
 	VMASKMOVPD (DI), Y15, Y0
 	XORQ       R10, R10
 	MOVQ       BX, R11
@@ -2670,24 +2593,19 @@ row1:
 	JMP        narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func subColumns64AVX2(dst *float64, x *float64, a *float64, b *float64, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·subColumns64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    a+16(FP), DX
-	MOVQ    b+24(FP), BX
-	MOVQ    rows+32(FP), R9
-	MOVQ    cols+40(FP), R10
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ rows+32(FP), R9
+	MOVQ cols+40(FP), R10
 
 row:
 	VBROADCASTSD (DX), Y1
@@ -2748,14 +2666,13 @@ last:
 	VMASKMOVPD Y0, Y3, (DI)(R8*1)
 
 done:
-	LEAQ    (SI)(R10*8), SI
-	LEAQ    (DI)(R10*8), DI
-	ADDQ    $0x00000008, DX
-	ADDQ    $0x00000008, BX
-	DECQ    R9
-	JNZ     row
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (SI)(R10*8), SI
+	LEAQ (DI)(R10*8), DI
+	ADDQ $0x00000008, DX
+	ADDQ $0x00000008, BX
+	DECQ R9
+	JNZ  row
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

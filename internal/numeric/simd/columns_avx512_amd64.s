@@ -2,19 +2,42 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define LAST_MASK64 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
 // func sumColumns32AVX512(acc *float32, x *float32, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sumColumns32AVX512(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000040
@@ -171,12 +194,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK32
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+32(SB), Z8
@@ -247,23 +265,18 @@ endOf1:
 	JMP       narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxColumns32AVX512(acc *float32, x *float32, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxColumns32AVX512(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000040
@@ -534,12 +547,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK32
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+64(SB), Z8
@@ -661,23 +669,18 @@ endOf1:
 	JMP       narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minColumns32AVX512(acc *float32, x *float32, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·minColumns32AVX512(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000040
@@ -948,12 +951,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK32
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+96(SB), Z8
@@ -1075,24 +1073,19 @@ endOf1:
 	JMP       narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addRow32AVX512(dst *float32, x *float32, v *float32, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addRow32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    v+16(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    dst+0(FP), R12
-	MOVQ    stride+24(FP), DX
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ v+16(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ dst+0(FP), R12
+	MOVQ stride+24(FP), DX
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), CX
 
 wide4:
 	CMPQ    CX, $0x00000040
@@ -1155,12 +1148,7 @@ rest2:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (DI), K1, Z0
 	XORQ      R10, R10
 	MOVQ      BX, R11
@@ -1179,24 +1167,19 @@ row1:
 	JMP       narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulRow32AVX512(dst *float32, x *float32, v *float32, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulRow32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    v+16(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    dst+0(FP), R12
-	MOVQ    stride+24(FP), DX
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ v+16(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ dst+0(FP), R12
+	MOVQ stride+24(FP), DX
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), CX
 
 wide4:
 	CMPQ    CX, $0x00000040
@@ -1259,12 +1242,7 @@ rest2:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (DI), K1, Z0
 	XORQ      R10, R10
 	MOVQ      BX, R11
@@ -1283,24 +1261,19 @@ row1:
 	JMP       narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func subColumns32AVX512(dst *float32, x *float32, a *float32, b *float32, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·subColumns32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    a+16(FP), DX
-	MOVQ    b+24(FP), BX
-	MOVQ    rows+32(FP), R9
-	MOVQ    cols+40(FP), R10
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ rows+32(FP), R9
+	MOVQ cols+40(FP), R10
 
 row:
 	VBROADCASTSS (DX), Z1
@@ -1349,26 +1322,20 @@ single:
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z0
 	VSUBPS    Z1, Z0, Z0
 	VSUBPS    Z2, Z0, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LEAQ    (SI)(R10*4), SI
-	LEAQ    (DI)(R10*4), DI
-	ADDQ    $0x00000004, DX
-	ADDQ    $0x00000004, BX
-	DECQ    R9
-	JNZ     row
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (SI)(R10*4), SI
+	LEAQ (DI)(R10*4), DI
+	ADDQ $0x00000004, DX
+	ADDQ $0x00000004, BX
+	DECQ R9
+	JNZ  row
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -1392,16 +1359,12 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $128
 // func sumColumns64AVX512(acc *float64, x *float64, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·sumColumns64AVX512(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000020
@@ -1558,12 +1521,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK64
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+32(SB), Z8
@@ -1634,23 +1592,18 @@ endOf1:
 	JMP       narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxColumns64AVX512(acc *float64, x *float64, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxColumns64AVX512(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000020
@@ -1921,12 +1874,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK64
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+64(SB), Z8
@@ -2048,23 +1996,18 @@ endOf1:
 	JMP       narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minColumns64AVX512(acc *float64, x *float64, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·minColumns64AVX512(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    acc+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    cols+32(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ acc+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ cols+32(FP), CX
 
 wide4:
 	CMPQ         CX, $0x00000020
@@ -2335,12 +2278,7 @@ rest2:
 narrow:
 	TESTQ        CX, CX
 	JLE          done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK64
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+96(SB), Z8
@@ -2462,24 +2400,19 @@ endOf1:
 	JMP       narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addRow64AVX512(dst *float64, x *float64, v *float64, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addRow64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    v+16(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    dst+0(FP), R12
-	MOVQ    stride+24(FP), DX
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ v+16(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ dst+0(FP), R12
+	MOVQ stride+24(FP), DX
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), CX
 
 wide4:
 	CMPQ    CX, $0x00000020
@@ -2542,12 +2475,7 @@ rest2:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (DI), K1, Z0
 	XORQ      R10, R10
 	MOVQ      BX, R11
@@ -2566,24 +2494,19 @@ row1:
 	JMP       narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulRow64AVX512(dst *float64, x *float64, v *float64, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulRow64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    v+16(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    dst+0(FP), R12
-	MOVQ    stride+24(FP), DX
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), CX
+	DENORMALS_ARE_ZERO
+	MOVQ v+16(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ dst+0(FP), R12
+	MOVQ stride+24(FP), DX
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), CX
 
 wide4:
 	CMPQ    CX, $0x00000020
@@ -2646,12 +2569,7 @@ rest2:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (DI), K1, Z0
 	XORQ      R10, R10
 	MOVQ      BX, R11
@@ -2670,24 +2588,19 @@ row1:
 	JMP       narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func subColumns64AVX512(dst *float64, x *float64, a *float64, b *float64, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·subColumns64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    a+16(FP), DX
-	MOVQ    b+24(FP), BX
-	MOVQ    rows+32(FP), R9
-	MOVQ    cols+40(FP), R10
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ rows+32(FP), R9
+	MOVQ cols+40(FP), R10
 
 row:
 	VBROADCASTSD (DX), Z1
@@ -2736,26 +2649,20 @@ single:
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z0
 	VSUBPD    Z1, Z0, Z0
 	VSUBPD    Z2, Z0, Z0
 	VMOVUPD   Z0, K1, (DI)(R8*1)
 
 done:
-	LEAQ    (SI)(R10*8), SI
-	LEAQ    (DI)(R10*8), DI
-	ADDQ    $0x00000008, DX
-	ADDQ    $0x00000008, BX
-	DECQ    R9
-	JNZ     row
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (SI)(R10*8), SI
+	LEAQ (DI)(R10*8), DI
+	ADDQ $0x00000008, DX
+	ADDQ $0x00000008, BX
+	DECQ R9
+	JNZ  row
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

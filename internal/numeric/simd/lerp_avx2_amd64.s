@@ -2,14 +2,25 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LERP32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VSUBPS Y1, Y2, Y3; \
+	VMULPS Y4, Y3, Y3; \
+	VADDPS Y3, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
 // func lerp32AVX2(dst *float32, a *float32, b *float32, n int, share float32)
 // Requires: AVX, CMOV, SSE
 TEXT ·lerp32AVX2(SB), NOSPLIT, $8-36
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
@@ -20,33 +31,13 @@ TEXT ·lerp32AVX2(SB), NOSPLIT, $8-36
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y1, Y2, Y3
-	VMULPS  Y4, Y3, Y3
-	VADDPS  Y3, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	VMOVUPS 32(SI)(R8*1), Y1
-	VMOVUPS 32(DX)(R8*1), Y2
-	VSUBPS  Y1, Y2, Y3
-	VMULPS  Y4, Y3, Y3
-	VADDPS  Y3, Y1, Y0
-	VMOVUPS Y0, 32(DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Y1
-	VMOVUPS 64(DX)(R8*1), Y2
-	VSUBPS  Y1, Y2, Y3
-	VMULPS  Y4, Y3, Y3
-	VADDPS  Y3, Y1, Y0
-	VMOVUPS Y0, 64(DI)(R8*1)
-	VMOVUPS 96(SI)(R8*1), Y1
-	VMOVUPS 96(DX)(R8*1), Y2
-	VSUBPS  Y1, Y2, Y3
-	VMULPS  Y4, Y3, Y3
-	VADDPS  Y3, Y1, Y0
-	VMOVUPS Y0, 96(DI)(R8*1)
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JGE     block
+	LERP32_VECTOR(0)
+	LERP32_VECTOR(32)
+	LERP32_VECTOR(64)
+	LERP32_VECTOR(96)
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000020, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -55,15 +46,10 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Y1
-	VMOVUPS (DX)(R8*1), Y2
-	VSUBPS  Y1, Y2, Y3
-	VMULPS  Y4, Y3, Y3
-	VADDPS  Y3, Y1, Y0
-	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
-	JGE     single
+	LERP32_VECTOR(0)
+	ADDQ $0x00000020, R8
+	SUBQ $0x00000008, CX
+	JGE  single
 
 last:
 	ADDQ       $0x00000008, CX
@@ -89,11 +75,7 @@ done:
 // func lerpPixels32AVX2(dst *float32, src *float32, places *byte, n int, channels int)
 // Requires: AVX, CMOV, SSE
 TEXT ·lerpPixels32AVX2(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ    dst+0(FP), DI
 	MOVQ    src+8(FP), SI
 	MOVQ    places+16(FP), R9

@@ -2,14 +2,33 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LERP32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VSUBPS Z1, Z2, Z3; \
+	VMULPS Z4, Z3, Z3; \
+	VADDPS Z3, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
 // func lerp32AVX512(dst *float32, a *float32, b *float32, n int, share float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·lerp32AVX512(SB), NOSPLIT, $8-36
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
@@ -20,33 +39,13 @@ TEXT ·lerp32AVX512(SB), NOSPLIT, $8-36
 	JL           rest
 
 block:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z1, Z2, Z3
-	VMULPS  Z4, Z3, Z3
-	VADDPS  Z3, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	VMOVUPS 64(SI)(R8*1), Z1
-	VMOVUPS 64(DX)(R8*1), Z2
-	VSUBPS  Z1, Z2, Z3
-	VMULPS  Z4, Z3, Z3
-	VADDPS  Z3, Z1, Z0
-	VMOVUPS Z0, 64(DI)(R8*1)
-	VMOVUPS 128(SI)(R8*1), Z1
-	VMOVUPS 128(DX)(R8*1), Z2
-	VSUBPS  Z1, Z2, Z3
-	VMULPS  Z4, Z3, Z3
-	VADDPS  Z3, Z1, Z0
-	VMOVUPS Z0, 128(DI)(R8*1)
-	VMOVUPS 192(SI)(R8*1), Z1
-	VMOVUPS 192(DX)(R8*1), Z2
-	VSUBPS  Z1, Z2, Z3
-	VMULPS  Z4, Z3, Z3
-	VADDPS  Z3, Z1, Z0
-	VMOVUPS Z0, 192(DI)(R8*1)
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
-	JGE     block
+	LERP32_VECTOR(0)
+	LERP32_VECTOR(64)
+	LERP32_VECTOR(128)
+	LERP32_VECTOR(192)
+	ADDQ $0x00000100, R8
+	SUBQ $0x00000040, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000040, CX
@@ -55,25 +54,15 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS (SI)(R8*1), Z1
-	VMOVUPS (DX)(R8*1), Z2
-	VSUBPS  Z1, Z2, Z3
-	VMULPS  Z4, Z3, Z3
-	VADDPS  Z3, Z1, Z0
-	VMOVUPS Z0, (DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
-	JGE     single
+	LERP32_VECTOR(0)
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, CX
+	JGE  single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z1
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VSUBPS    Z1, Z2, Z3
@@ -89,11 +78,7 @@ done:
 // func lerpPixels32AVX512(dst *float32, src *float32, places *byte, n int, channels int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·lerpPixels32AVX512(SB), NOSPLIT, $8-40
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ    dst+0(FP), DI
 	MOVQ    src+8(FP), SI
 	MOVQ    places+16(FP), R9
@@ -176,12 +161,7 @@ single:
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (R10)(R8*1), K1, Z0
 	VMOVUPS.Z (R11)(R8*1), K1, Z1
 	VSUBPS    Z0, Z1, Z3

@@ -2,19 +2,42 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y6
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define LAST_MASK64 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y6
+
 // func addRows32AVX2(y *float32, x *float32, stride int, coef *float32, fours int, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·addRows32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    coef+24(FP), BX
-	MOVQ    fours+32(FP), R11
+	DENORMALS_ARE_ZERO
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ coef+24(FP), BX
+	MOVQ fours+32(FP), R11
 
 four:
 	VBROADCASTSS (BX), Y0
@@ -66,12 +89,7 @@ single:
 last:
 	ADDQ        $0x00000008, CX
 	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y6
+	LAST_MASK32
 	VMASKMOVPS  (DI)(R8*1), Y6, Y4
 	VMASKMOVPS  (SI)(R8*1), Y6, Y5
 	VFMADD231PS Y5, Y0, Y4
@@ -84,27 +102,22 @@ last:
 	VMASKMOVPS  Y4, Y6, (DI)(R8*1)
 
 done:
-	LEAQ    (R12)(DX*1), SI
-	ADDQ    $0x00000010, BX
-	DECQ    R11
-	JNZ     four
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (R12)(DX*1), SI
+	ADDQ $0x00000010, BX
+	DECQ R11
+	JNZ  four
+	RESTORE_MODE
 	RET
 
 // func dotRows32AVX2(dst *float32, x *float32, stride int, y *float32, fours int, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·dotRows32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    y+24(FP), BX
-	MOVQ    fours+32(FP), R11
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ y+24(FP), BX
+	MOVQ fours+32(FP), R11
 
 four:
 	LEAQ   (SI)(DX*1), R9
@@ -210,28 +223,23 @@ done:
 	ADDQ         $0x00000010, DI
 	DECQ         R11
 	JNZ          four
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addListed32AVX2(y *float32, x *float32, list *int64, stride int, coef *float32, rows int, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·addListed32AVX2(SB), NOSPLIT, $8-56
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    list+16(FP), DX
-	MOVQ    stride+24(FP), BX
-	MOVQ    coef+32(FP), R9
-	MOVQ    rows+40(FP), R10
-	MOVQ    n+48(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ list+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ coef+32(FP), R9
+	MOVQ rows+40(FP), R10
+	MOVQ n+48(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
 
 block:
 	VMOVUPS (DI)(R8*1), Y0
@@ -269,12 +277,7 @@ rest:
 	JZ   done
 
 single:
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y6
+	LAST_MASK32
 	VMASKMOVPS (DI)(R8*1), Y6, Y0
 	MOVQ       DX, R11
 	MOVQ       R9, R12
@@ -298,8 +301,7 @@ singleRow:
 	JG           single
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -315,16 +317,12 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 // func addRows64AVX2(y *float64, x *float64, stride int, coef *float64, fours int, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·addRows64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    coef+24(FP), BX
-	MOVQ    fours+32(FP), R11
+	DENORMALS_ARE_ZERO
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ coef+24(FP), BX
+	MOVQ fours+32(FP), R11
 
 four:
 	VBROADCASTSD (BX), Y0
@@ -376,12 +374,7 @@ single:
 last:
 	ADDQ        $0x00000004, CX
 	JZ          done
-	MOVQ        $0x00000004, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y6
+	LAST_MASK64
 	VMASKMOVPD  (DI)(R8*1), Y6, Y4
 	VMASKMOVPD  (SI)(R8*1), Y6, Y5
 	VFMADD231PD Y5, Y0, Y4
@@ -394,27 +387,22 @@ last:
 	VMASKMOVPD  Y4, Y6, (DI)(R8*1)
 
 done:
-	LEAQ    (R12)(DX*1), SI
-	ADDQ    $0x00000020, BX
-	DECQ    R11
-	JNZ     four
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (R12)(DX*1), SI
+	ADDQ $0x00000020, BX
+	DECQ R11
+	JNZ  four
+	RESTORE_MODE
 	RET
 
 // func dotRows64AVX2(dst *float64, x *float64, stride int, y *float64, fours int, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·dotRows64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    y+24(FP), BX
-	MOVQ    fours+32(FP), R11
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ y+24(FP), BX
+	MOVQ fours+32(FP), R11
 
 four:
 	LEAQ   (SI)(DX*1), R9
@@ -512,28 +500,23 @@ done:
 	ADDQ         $0x00000020, DI
 	DECQ         R11
 	JNZ          four
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addListed64AVX2(y *float64, x *float64, list *int64, stride int, coef *float64, rows int, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·addListed64AVX2(SB), NOSPLIT, $8-56
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    list+16(FP), DX
-	MOVQ    stride+24(FP), BX
-	MOVQ    coef+32(FP), R9
-	MOVQ    rows+40(FP), R10
-	MOVQ    n+48(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ list+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ coef+32(FP), R9
+	MOVQ rows+40(FP), R10
+	MOVQ n+48(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000010, CX
+	JL   rest
 
 block:
 	VMOVUPS (DI)(R8*1), Y0
@@ -571,12 +554,7 @@ rest:
 	JZ   done
 
 single:
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y6
+	LAST_MASK64
 	VMASKMOVPD (DI)(R8*1), Y6, Y0
 	MOVQ       DX, R11
 	MOVQ       R9, R12
@@ -600,8 +578,7 @@ singleRow:
 	JG           single
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

@@ -2,19 +2,42 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define LAST_MASK64 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
 // func addRows32AVX512(y *float32, x *float32, stride int, coef *float32, fours int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addRows32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    coef+24(FP), BX
-	MOVQ    fours+32(FP), R11
+	DENORMALS_ARE_ZERO
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ coef+24(FP), BX
+	MOVQ fours+32(FP), R11
 
 four:
 	VBROADCASTSS (BX), Z0
@@ -66,12 +89,7 @@ single:
 last:
 	ADDQ        $0x00000010, CX
 	JZ          done
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK32
 	VMOVUPS.Z   (DI)(R8*1), K1, Z4
 	VMOVUPS.Z   (SI)(R8*1), K1, Z5
 	VFMADD231PS Z5, Z0, Z4
@@ -84,27 +102,22 @@ last:
 	VMOVUPS     Z4, K1, (DI)(R8*1)
 
 done:
-	LEAQ    (R12)(DX*1), SI
-	ADDQ    $0x00000010, BX
-	DECQ    R11
-	JNZ     four
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (R12)(DX*1), SI
+	ADDQ $0x00000010, BX
+	DECQ R11
+	JNZ  four
+	RESTORE_MODE
 	RET
 
 // func dotRows32AVX512(dst *float32, x *float32, stride int, y *float32, fours int, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·dotRows32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    y+24(FP), BX
-	MOVQ    fours+32(FP), R11
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ y+24(FP), BX
+	MOVQ fours+32(FP), R11
 
 four:
 	LEAQ   (SI)(DX*1), R9
@@ -157,12 +170,7 @@ single:
 last:
 	ADDQ        $0x00000010, CX
 	JZ          done
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK32
 	VMOVUPS.Z   (BX)(R8*1), K1, Z8
 	VMOVUPS.Z   (SI)(R8*1), K1, Z9
 	VFMADD231PS Z9, Z8, Z0
@@ -218,28 +226,23 @@ done:
 	ADDQ          $0x00000010, DI
 	DECQ          R11
 	JNZ           four
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addListed32AVX512(y *float32, x *float32, list *int64, stride int, coef *float32, rows int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addListed32AVX512(SB), NOSPLIT, $8-56
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    list+16(FP), DX
-	MOVQ    stride+24(FP), BX
-	MOVQ    coef+32(FP), R9
-	MOVQ    rows+40(FP), R10
-	MOVQ    n+48(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ list+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ coef+32(FP), R9
+	MOVQ rows+40(FP), R10
+	MOVQ n+48(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000040, CX
+	JL   rest
 
 block:
 	VMOVUPS (DI)(R8*1), Z0
@@ -277,12 +280,7 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (DI)(R8*1), K1, Z0
 	MOVQ      DX, R11
 	MOVQ      R9, R12
@@ -306,8 +304,7 @@ singleRow:
 	JG           single
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -323,16 +320,12 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 // func addRows64AVX512(y *float64, x *float64, stride int, coef *float64, fours int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addRows64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    coef+24(FP), BX
-	MOVQ    fours+32(FP), R11
+	DENORMALS_ARE_ZERO
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ coef+24(FP), BX
+	MOVQ fours+32(FP), R11
 
 four:
 	VBROADCASTSD (BX), Z0
@@ -384,12 +377,7 @@ single:
 last:
 	ADDQ        $0x00000008, CX
 	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK64
 	VMOVUPD.Z   (DI)(R8*1), K1, Z4
 	VMOVUPD.Z   (SI)(R8*1), K1, Z5
 	VFMADD231PD Z5, Z0, Z4
@@ -402,27 +390,22 @@ last:
 	VMOVUPD     Z4, K1, (DI)(R8*1)
 
 done:
-	LEAQ    (R12)(DX*1), SI
-	ADDQ    $0x00000020, BX
-	DECQ    R11
-	JNZ     four
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (R12)(DX*1), SI
+	ADDQ $0x00000020, BX
+	DECQ R11
+	JNZ  four
+	RESTORE_MODE
 	RET
 
 // func dotRows64AVX512(dst *float64, x *float64, stride int, y *float64, fours int, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·dotRows64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    stride+16(FP), DX
-	MOVQ    y+24(FP), BX
-	MOVQ    fours+32(FP), R11
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ y+24(FP), BX
+	MOVQ fours+32(FP), R11
 
 four:
 	LEAQ   (SI)(DX*1), R9
@@ -475,12 +458,7 @@ single:
 last:
 	ADDQ        $0x00000008, CX
 	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK64
 	VMOVUPD.Z   (BX)(R8*1), K1, Z8
 	VMOVUPD.Z   (SI)(R8*1), K1, Z9
 	VFMADD231PD Z9, Z8, Z0
@@ -528,28 +506,23 @@ done:
 	ADDQ          $0x00000020, DI
 	DECQ          R11
 	JNZ           four
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func addListed64AVX512(y *float64, x *float64, list *int64, stride int, coef *float64, rows int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·addListed64AVX512(SB), NOSPLIT, $8-56
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    list+16(FP), DX
-	MOVQ    stride+24(FP), BX
-	MOVQ    coef+32(FP), R9
-	MOVQ    rows+40(FP), R10
-	MOVQ    n+48(FP), CX
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ list+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ coef+32(FP), R9
+	MOVQ rows+40(FP), R10
+	MOVQ n+48(FP), CX
+	XORQ R8, R8
+	SUBQ $0x00000020, CX
+	JL   rest
 
 block:
 	VMOVUPS (DI)(R8*1), Z0
@@ -587,12 +560,7 @@ rest:
 	JZ   done
 
 single:
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (DI)(R8*1), K1, Z0
 	MOVQ      DX, R11
 	MOVQ      R9, R12
@@ -616,8 +584,7 @@ singleRow:
 	JG           single
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

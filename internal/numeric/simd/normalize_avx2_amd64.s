@@ -2,18 +2,33 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y15
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
 // func moments32AVX2(x *float32, sum *float32, squares *float32, shift *float32, stride int, rows int, cols int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·moments32AVX2(SB), NOSPLIT, $8-56
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    x+0(FP), SI
-	MOVQ    stride+32(FP), DX
-	MOVQ    cols+48(FP), CX
-	XORQ    R8, R8
+	DENORMALS_ARE_ZERO
+	MOVQ x+0(FP), SI
+	MOVQ stride+32(FP), DX
+	MOVQ cols+48(FP), CX
+	XORQ R8, R8
 
 wide:
 	CMPQ    CX, $0x00000010
@@ -64,12 +79,7 @@ row2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y15
+	LAST_MASK32
 	MOVQ       shift+24(FP), AX
 	VMASKMOVPS (AX)(R8*1), Y15, Y3
 	VXORPS     Y1, Y1, Y1
@@ -98,23 +108,18 @@ row1:
 	JMP         narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func products32AVX2(y *float32, x *float32, sum *float32, products *float32, shift *float32, stride int, rows int, cols int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·products32AVX2(SB), NOSPLIT, $8-64
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    y+0(FP), SI
-	MOVQ    x+8(FP), BX
-	MOVQ    stride+40(FP), DX
-	MOVQ    cols+56(FP), CX
-	XORQ    R8, R8
+	DENORMALS_ARE_ZERO
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), BX
+	MOVQ stride+40(FP), DX
+	MOVQ cols+56(FP), CX
+	XORQ R8, R8
 
 wide:
 	CMPQ    CX, $0x00000010
@@ -167,12 +172,7 @@ row2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y15
+	LAST_MASK32
 	MOVQ       shift+32(FP), AX
 	VMASKMOVPS (AX)(R8*1), Y15, Y4
 	VXORPS     Y2, Y2, Y2
@@ -202,23 +202,18 @@ row1:
 	JMP         narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func normalize32AVX2(dst *float32, x *float32, shift *float32, factor *float32, offset *float32, stride int, rows int, cols int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·normalize32AVX2(SB), NOSPLIT, $8-64
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), SI
-	MOVQ    x+8(FP), BX
-	MOVQ    stride+40(FP), DX
-	MOVQ    cols+56(FP), CX
-	XORQ    R8, R8
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), SI
+	MOVQ x+8(FP), BX
+	MOVQ stride+40(FP), DX
+	MOVQ cols+56(FP), CX
+	XORQ R8, R8
 
 wide:
 	CMPQ    CX, $0x00000010
@@ -257,12 +252,7 @@ row2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y15
+	LAST_MASK32
 	MOVQ       shift+16(FP), AX
 	VMASKMOVPS (AX)(R8*1), Y15, Y1
 	MOVQ       factor+24(FP), AX
@@ -285,24 +275,19 @@ row1:
 	JMP         narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func normalizeGrad32AVX2(dst *float32, y *float32, x *float32, shift *float32, factor *float32, slope *float32, level *float32, stride int, rows int, cols int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·normalizeGrad32AVX2(SB), NOSPLIT, $8-80
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), SI
-	MOVQ    y+8(FP), BX
-	MOVQ    x+16(FP), R9
-	MOVQ    stride+56(FP), DX
-	MOVQ    cols+72(FP), CX
-	XORQ    R8, R8
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), SI
+	MOVQ y+8(FP), BX
+	MOVQ x+16(FP), R9
+	MOVQ stride+56(FP), DX
+	MOVQ cols+72(FP), CX
+	XORQ R8, R8
 
 wide:
 	CMPQ    CX, $0x00000010
@@ -349,12 +334,7 @@ row2:
 narrow:
 	TESTQ      CX, CX
 	JLE        done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y15
+	LAST_MASK32
 	MOVQ       shift+24(FP), AX
 	VMASKMOVPS (AX)(R8*1), Y15, Y2
 	MOVQ       factor+32(FP), AX
@@ -381,23 +361,18 @@ row1:
 	JMP         narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulRows32AVX2(dst *float32, a *float32, b *float32, stride int, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·mulRows32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), BX
-	MOVQ    rows+32(FP), DX
-	MOVQ    cols+40(FP), R9
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), R9
 
 row:
 	MOVQ R9, CX
@@ -456,24 +431,19 @@ last:
 	VMASKMOVPS Y0, Y2, (DI)(R8*1)
 
 done:
-	LEAQ    (SI)(R9*4), SI
-	LEAQ    (BX)(R9*4), BX
-	MOVQ    stride+24(FP), AX
-	ADDQ    AX, DI
-	DECQ    DX
-	JNZ     row
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (SI)(R9*4), SI
+	LEAQ (BX)(R9*4), BX
+	MOVQ stride+24(FP), AX
+	ADDQ AX, DI
+	DECQ DX
+	JNZ  row
+	RESTORE_MODE
 	RET
 
 // func windowSums32AVX2(dst *float32, x *float32, stride int, rows int, cols int, n int, scale float32, bias float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·windowSums32AVX2(SB), NOSPLIT, $8-56
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         rows+24(FP), DX
@@ -546,12 +516,11 @@ sum1:
 	JMP         narrow
 
 next:
-	MOVQ    stride+16(FP), AX
-	ADDQ    AX, SI
-	DECQ    DX
-	JNZ     row
-	LDMXCSR (SP)
-	VZEROUPPER
+	MOVQ stride+16(FP), AX
+	ADDQ AX, SI
+	DECQ DX
+	JNZ  row
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff

@@ -2,18 +2,33 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
 // func moments32AVX512(x *float32, sum *float32, squares *float32, shift *float32, stride int, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·moments32AVX512(SB), NOSPLIT, $8-56
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    x+0(FP), SI
-	MOVQ    stride+32(FP), DX
-	MOVQ    cols+48(FP), CX
-	XORQ    R8, R8
+	DENORMALS_ARE_ZERO
+	MOVQ x+0(FP), SI
+	MOVQ stride+32(FP), DX
+	MOVQ cols+48(FP), CX
+	XORQ R8, R8
 
 wide:
 	CMPQ    CX, $0x00000040
@@ -96,12 +111,7 @@ row4:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	MOVQ      shift+24(FP), AX
 	VMOVUPS.Z (AX)(R8*1), K1, Z3
 	VXORPS    Z1, Z1, Z1
@@ -130,23 +140,18 @@ row1:
 	JMP         narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func products32AVX512(y *float32, x *float32, sum *float32, products *float32, shift *float32, stride int, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·products32AVX512(SB), NOSPLIT, $8-64
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    y+0(FP), SI
-	MOVQ    x+8(FP), BX
-	MOVQ    stride+40(FP), DX
-	MOVQ    cols+56(FP), CX
-	XORQ    R8, R8
+	DENORMALS_ARE_ZERO
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), BX
+	MOVQ stride+40(FP), DX
+	MOVQ cols+56(FP), CX
+	XORQ R8, R8
 
 wide:
 	CMPQ    CX, $0x00000040
@@ -233,12 +238,7 @@ row4:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	MOVQ      shift+32(FP), AX
 	VMOVUPS.Z (AX)(R8*1), K1, Z4
 	VXORPS    Z2, Z2, Z2
@@ -268,23 +268,18 @@ row1:
 	JMP         narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func normalize32AVX512(dst *float32, x *float32, shift *float32, factor *float32, offset *float32, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·normalize32AVX512(SB), NOSPLIT, $8-64
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), SI
-	MOVQ    x+8(FP), BX
-	MOVQ    stride+40(FP), DX
-	MOVQ    cols+56(FP), CX
-	XORQ    R8, R8
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), SI
+	MOVQ x+8(FP), BX
+	MOVQ stride+40(FP), DX
+	MOVQ cols+56(FP), CX
+	XORQ R8, R8
 
 wide:
 	CMPQ    CX, $0x00000040
@@ -343,12 +338,7 @@ row4:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	MOVQ      shift+16(FP), AX
 	VMOVUPS.Z (AX)(R8*1), K1, Z1
 	MOVQ      factor+24(FP), AX
@@ -371,24 +361,19 @@ row1:
 	JMP         narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func normalizeGrad32AVX512(dst *float32, y *float32, x *float32, shift *float32, factor *float32, slope *float32, level *float32, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·normalizeGrad32AVX512(SB), NOSPLIT, $8-80
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), SI
-	MOVQ    y+8(FP), BX
-	MOVQ    x+16(FP), R9
-	MOVQ    stride+56(FP), DX
-	MOVQ    cols+72(FP), CX
-	XORQ    R8, R8
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), SI
+	MOVQ y+8(FP), BX
+	MOVQ x+16(FP), R9
+	MOVQ stride+56(FP), DX
+	MOVQ cols+72(FP), CX
+	XORQ R8, R8
 
 wide:
 	CMPQ    CX, $0x00000040
@@ -463,12 +448,7 @@ row4:
 narrow:
 	TESTQ     CX, CX
 	JLE       done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	MOVQ      shift+24(FP), AX
 	VMOVUPS.Z (AX)(R8*1), K1, Z2
 	MOVQ      factor+32(FP), AX
@@ -495,23 +475,18 @@ row1:
 	JMP         narrow
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func mulRows32AVX512(dst *float32, a *float32, b *float32, stride int, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·mulRows32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), BX
-	MOVQ    rows+32(FP), DX
-	MOVQ    cols+40(FP), R9
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), BX
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), R9
 
 row:
 	MOVQ R9, CX
@@ -558,36 +533,26 @@ single:
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z0
 	VMOVUPS.Z (BX)(R8*1), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (DI)(R8*1)
 
 done:
-	LEAQ    (SI)(R9*4), SI
-	LEAQ    (BX)(R9*4), BX
-	MOVQ    stride+24(FP), AX
-	ADDQ    AX, DI
-	DECQ    DX
-	JNZ     row
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (SI)(R9*4), SI
+	LEAQ (BX)(R9*4), BX
+	MOVQ stride+24(FP), AX
+	ADDQ AX, DI
+	DECQ DX
+	JNZ  row
+	RESTORE_MODE
 	RET
 
 // func windowSums32AVX512(dst *float32, x *float32, stride int, rows int, cols int, n int, scale float32, bias float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·windowSums32AVX512(SB), NOSPLIT, $8-56
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         rows+24(FP), DX
@@ -631,17 +596,12 @@ sum4:
 	JMP         wide
 
 narrow:
-	TESTQ   CX, CX
-	JZ      next
-	MOVQ    $0x00000010, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX
-	MOVQ    $-1, R13
-	BZHIQ   AX, R13, AX
-	KMOVW   AX, K1
-	VXORPS  Z0, Z0, Z0
-	MOVQ    R10, R11
-	MOVQ    R9, R12
+	TESTQ  CX, CX
+	JZ     next
+	LAST_MASK32
+	VXORPS Z0, Z0, Z0
+	MOVQ   R10, R11
+	MOVQ   R9, R12
 
 sum1:
 	VMOVUPS.Z   (R11), K1, Z6
@@ -660,12 +620,11 @@ sum1:
 	JMP         narrow
 
 next:
-	MOVQ    stride+16(FP), AX
-	ADDQ    AX, SI
-	DECQ    DX
-	JNZ     row
-	LDMXCSR (SP)
-	VZEROUPPER
+	MOVQ stride+16(FP), AX
+	ADDQ AX, SI
+	DECQ DX
+	JNZ  row
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff

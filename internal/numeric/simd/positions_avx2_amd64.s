@@ -2,6 +2,14 @@
 
 #include "textflag.h"
 
+#define LAST_MASK32 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y2
+
 // func firstEqual32AVX2(at *int64, x *float32, values *float32, rows int, cols int)
 // Requires: AVX, BMI, BMI2, CMOV
 TEXT ·firstEqual32AVX2(SB), NOSPLIT, $0-40
@@ -31,12 +39,7 @@ vector:
 last:
 	TESTQ      CX, CX
 	JZ         none
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y2
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y2, Y0
 	VCMPPS     $0x00, Y1, Y0, Y0
 	VMOVMSKPS  Y0, AX
@@ -92,12 +95,7 @@ vector:
 last:
 	TESTQ      CX, CX
 	JZ         none
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y2
+	LAST_MASK32
 	VMASKMOVPS (SI)(R8*1), Y2, Y0
 	VPCMPEQD   Y1, Y0, Y0
 	VMOVMSKPS  Y0, AX

@@ -2,6 +2,14 @@
 
 #include "textflag.h"
 
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
 // func firstEqual32AVX512(at *int64, x *float32, values *float32, rows int, cols int)
 // Requires: AVX, AVX512F, BMI, BMI2, CMOV
 TEXT ·firstEqual32AVX512(SB), NOSPLIT, $0-40
@@ -31,12 +39,7 @@ vector:
 last:
 	TESTQ     CX, CX
 	JZ        none
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z0
 	VCMPPS    $0x00, Z1, Z0, K2
 	KMOVW     K2, AX
@@ -92,12 +95,7 @@ vector:
 last:
 	TESTQ     CX, CX
 	JZ        none
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z0
 	VPCMPEQD  Z1, Z0, K2
 	KMOVW     K2, AX

@@ -2,28 +2,82 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define START32_8 \
+	XORQ R8, R8; \
+	SUBQ $0x00000040, CX
+
+#define NEXT32_8 \
+	ADDQ $0x00000100, R8; \
+	SUBQ $0x00000040, CX
+
+#define NEXT32_1 \
+	ADDQ $0x00000020, R8; \
+	SUBQ $0x00000008, CX
+
+#define START32_1 \
+	XORQ R8, R8; \
+	SUBQ $0x00000008, CX
+
+#define LAST_MASK32_2 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y12
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define START64_8 \
+	XORQ R8, R8; \
+	SUBQ $0x00000020, CX
+
+#define NEXT64_8 \
+	ADDQ $0x00000100, R8; \
+	SUBQ $0x00000020, CX
+
+#define NEXT64_1 \
+	ADDQ $0x00000020, R8; \
+	SUBQ $0x00000004, CX
+
+#define START64_1 \
+	XORQ R8, R8; \
+	SUBQ $0x00000004, CX
+
+#define LAST_MASK64_2 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y12
+
 // func dot32AVX2(a *float32, b *float32, n int) float32
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·dot32AVX2(SB), NOSPLIT, $8-28
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    a+0(FP), DI
-	MOVQ    b+8(FP), SI
-	MOVQ    n+16(FP), CX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ   a+0(FP), DI
+	MOVQ   b+8(FP), SI
+	MOVQ   n+16(FP), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	START32_8
+	JL     rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Y8
@@ -50,8 +104,7 @@ block:
 	VMOVUPS     224(DI)(R8*1), Y8
 	VMOVUPS     224(SI)(R8*1), Y9
 	VFMADD231PS Y9, Y8, Y7
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000040, CX
+	NEXT32_8
 	JGE         block
 
 rest:
@@ -64,8 +117,7 @@ single:
 	VMOVUPS     (DI)(R8*1), Y8
 	VMOVUPS     (SI)(R8*1), Y9
 	VFMADD231PS Y9, Y8, Y0
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
+	NEXT32_1
 	JGE         single
 
 last:
@@ -103,11 +155,7 @@ done:
 // func sumIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
 // Requires: AVX, AVX2, CMOV, SSE
 TEXT ·sumIntRows32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -120,26 +168,19 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START32_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Y9
 	VPADDD  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ       $0x00000008, CX
 	JZ         doneShort
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VPADDD     Y9, Y0, Y0
 
@@ -155,8 +196,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START32_8
 	JL      rest
 
 block:
@@ -176,8 +216,7 @@ block:
 	VPADDD  Y9, Y6, Y6
 	VMOVUPS 224(SI)(R8*1), Y9
 	VPADDD  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -189,19 +228,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Y9
 	VPADDD  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VPADDD     Y9, Y0, Y0
 
@@ -226,18 +259,13 @@ across:
 	LEAQ         (SI)(BX*4), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
 // Requires: AVX, AVX2, CMOV, SSE
 TEXT ·maxIntRows32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -250,26 +278,19 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START32_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Y9
 	VPMAXSD Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ       $0x00000008, CX
 	JZ         doneShort
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VPMAXSD    Y9, Y0, Y0
@@ -286,8 +307,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START32_8
 	JL      rest
 
 block:
@@ -307,8 +327,7 @@ block:
 	VPMAXSD Y9, Y6, Y6
 	VMOVUPS 224(SI)(R8*1), Y9
 	VPMAXSD Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -320,19 +339,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Y9
 	VPMAXSD Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VPMAXSD    Y9, Y0, Y0
@@ -358,18 +371,13 @@ across:
 	LEAQ         (SI)(BX*4), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
 // Requires: AVX, AVX2, CMOV, SSE
 TEXT ·minIntRows32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -382,26 +390,19 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START32_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Y9
 	VPMINSD Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ       $0x00000008, CX
 	JZ         doneShort
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VPMINSD    Y9, Y0, Y0
@@ -418,8 +419,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START32_8
 	JL      rest
 
 block:
@@ -439,8 +439,7 @@ block:
 	VPMINSD Y9, Y6, Y6
 	VMOVUPS 224(SI)(R8*1), Y9
 	VPMINSD Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -452,19 +451,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Y9
 	VPMINSD Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VPMINSD    Y9, Y0, Y0
@@ -490,18 +483,13 @@ across:
 	LEAQ         (SI)(BX*4), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sumRows32AVX2(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sumRows32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -514,26 +502,19 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START32_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Y9
 	VADDPS  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ       $0x00000008, CX
 	JZ         doneShort
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VADDPS     Y9, Y0, Y0
 
@@ -549,8 +530,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START32_8
 	JL      rest
 
 block:
@@ -570,8 +550,7 @@ block:
 	VADDPS  Y9, Y6, Y6
 	VMOVUPS 224(SI)(R8*1), Y9
 	VADDPS  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -583,19 +562,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Y9
 	VADDPS  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VADDPS     Y9, Y0, Y0
 
@@ -620,18 +593,13 @@ across:
 	LEAQ         (SI)(BX*4), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func prodRows32AVX2(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·prodRows32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -644,26 +612,19 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START32_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Y9
 	VMULPS  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ       $0x00000008, CX
 	JZ         doneShort
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VMULPS     Y9, Y0, Y0
@@ -680,8 +641,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START32_8
 	JL      rest
 
 block:
@@ -701,8 +661,7 @@ block:
 	VMULPS  Y9, Y6, Y6
 	VMOVUPS 224(SI)(R8*1), Y9
 	VMULPS  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000040, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -714,19 +673,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Y9
 	VMULPS  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VMULPS     Y9, Y0, Y0
@@ -752,18 +705,13 @@ across:
 	LEAQ         (SI)(BX*4), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxRows32AVX2(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·maxRows32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -776,8 +724,7 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START32_1
 	JL      restShort
 
 blockShort:
@@ -785,19 +732,13 @@ blockShort:
 	VMAXPS    Y9, Y0, Y0
 	VCMPPS    $0x03, Y9, Y9, Y10
 	VBLENDVPS Y10, Y9, Y8, Y8
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
+	NEXT32_1
 	JGE       blockShort
 
 restShort:
 	ADDQ       $0x00000008, CX
 	JZ         doneShort
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VMAXPS     Y9, Y0, Y0
@@ -816,8 +757,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START32_8
 	JL      rest
 
 block:
@@ -853,8 +793,7 @@ block:
 	VMAXPS    Y9, Y7, Y7
 	VCMPPS    $0x03, Y9, Y9, Y10
 	VBLENDVPS Y10, Y9, Y8, Y8
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, CX
+	NEXT32_8
 	JGE       block
 
 rest:
@@ -868,19 +807,13 @@ single:
 	VMAXPS    Y9, Y0, Y0
 	VCMPPS    $0x03, Y9, Y9, Y10
 	VBLENDVPS Y10, Y9, Y8, Y8
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
+	NEXT32_1
 	JGE       single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VMAXPS     Y9, Y0, Y0
@@ -915,18 +848,13 @@ across:
 	LEAQ         (SI)(BX*4), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minRows32AVX2(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·minRows32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -939,8 +867,7 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START32_1
 	JL      restShort
 
 blockShort:
@@ -948,19 +875,13 @@ blockShort:
 	VMINPS    Y9, Y0, Y0
 	VCMPPS    $0x03, Y9, Y9, Y10
 	VBLENDVPS Y10, Y9, Y8, Y8
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
+	NEXT32_1
 	JGE       blockShort
 
 restShort:
 	ADDQ       $0x00000008, CX
 	JZ         doneShort
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VMINPS     Y9, Y0, Y0
@@ -979,8 +900,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START32_8
 	JL      rest
 
 block:
@@ -1016,8 +936,7 @@ block:
 	VMINPS    Y9, Y7, Y7
 	VCMPPS    $0x03, Y9, Y9, Y10
 	VBLENDVPS Y10, Y9, Y8, Y8
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, CX
+	NEXT32_8
 	JGE       block
 
 rest:
@@ -1031,19 +950,13 @@ single:
 	VMINPS    Y9, Y0, Y0
 	VCMPPS    $0x03, Y9, Y9, Y10
 	VBLENDVPS Y10, Y9, Y8, Y8
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000008, CX
+	NEXT32_1
 	JGE       single
 
 last:
 	ADDQ       $0x00000008, CX
 	JZ         done
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y12
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y12, Y9
 	VBLENDVPS  Y12, Y9, Y11, Y9
 	VMINPS     Y9, Y0, Y0
@@ -1078,8 +991,7 @@ across:
 	LEAQ         (SI)(BX*4), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -1115,25 +1027,20 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $224
 // func dot64AVX2(a *float64, b *float64, n int) float64
 // Requires: AVX, CMOV, FMA3, SSE, SSE2
 TEXT ·dot64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    a+0(FP), DI
-	MOVQ    b+8(FP), SI
-	MOVQ    n+16(FP), CX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ   a+0(FP), DI
+	MOVQ   b+8(FP), SI
+	MOVQ   n+16(FP), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	START64_8
+	JL     rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Y8
@@ -1160,8 +1067,7 @@ block:
 	VMOVUPS     224(DI)(R8*1), Y8
 	VMOVUPS     224(SI)(R8*1), Y9
 	VFMADD231PD Y9, Y8, Y7
-	ADDQ        $0x00000100, R8
-	SUBQ        $0x00000020, CX
+	NEXT64_8
 	JGE         block
 
 rest:
@@ -1174,8 +1080,7 @@ single:
 	VMOVUPS     (DI)(R8*1), Y8
 	VMOVUPS     (SI)(R8*1), Y9
 	VFMADD231PD Y9, Y8, Y0
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
+	NEXT64_1
 	JGE         single
 
 last:
@@ -1211,11 +1116,7 @@ done:
 // func sumIntRows64AVX2(dst *int64, a *int64, rows int, cols int)
 // Requires: AVX, AVX2, CMOV, SSE
 TEXT ·sumIntRows64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1228,26 +1129,19 @@ row:
 	CMPQ    CX, $0x00000020
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000004, CX
+	START64_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Y9
 	VPADDQ  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
+	NEXT64_1
 	JGE     blockShort
 
 restShort:
 	ADDQ       $0x00000004, CX
 	JZ         doneShort
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y12
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VPADDQ     Y9, Y0, Y0
 
@@ -1263,8 +1157,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
+	START64_8
 	JL      rest
 
 block:
@@ -1284,8 +1177,7 @@ block:
 	VPADDQ  Y9, Y6, Y6
 	VMOVUPS 224(SI)(R8*1), Y9
 	VPADDQ  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
+	NEXT64_8
 	JGE     block
 
 rest:
@@ -1297,19 +1189,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Y9
 	VPADDQ  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
+	NEXT64_1
 	JGE     single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y12
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VPADDQ     Y9, Y0, Y0
 
@@ -1332,18 +1218,13 @@ across:
 	LEAQ         (SI)(BX*8), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sumRows64AVX2(dst *float64, a *float64, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·sumRows64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1356,26 +1237,19 @@ row:
 	CMPQ    CX, $0x00000020
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000004, CX
+	START64_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Y9
 	VADDPD  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
+	NEXT64_1
 	JGE     blockShort
 
 restShort:
 	ADDQ       $0x00000004, CX
 	JZ         doneShort
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y12
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VADDPD     Y9, Y0, Y0
 
@@ -1391,8 +1265,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
+	START64_8
 	JL      rest
 
 block:
@@ -1412,8 +1285,7 @@ block:
 	VADDPD  Y9, Y6, Y6
 	VMOVUPS 224(SI)(R8*1), Y9
 	VADDPD  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
+	NEXT64_8
 	JGE     block
 
 rest:
@@ -1425,19 +1297,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Y9
 	VADDPD  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
+	NEXT64_1
 	JGE     single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y12
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VADDPD     Y9, Y0, Y0
 
@@ -1460,18 +1326,13 @@ across:
 	LEAQ         (SI)(BX*8), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func prodRows64AVX2(dst *float64, a *float64, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·prodRows64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1484,26 +1345,19 @@ row:
 	CMPQ    CX, $0x00000020
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000004, CX
+	START64_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Y9
 	VMULPD  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
+	NEXT64_1
 	JGE     blockShort
 
 restShort:
 	ADDQ       $0x00000004, CX
 	JZ         doneShort
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y12
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VBLENDVPD  Y12, Y9, Y11, Y9
 	VMULPD     Y9, Y0, Y0
@@ -1520,8 +1374,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
+	START64_8
 	JL      rest
 
 block:
@@ -1541,8 +1394,7 @@ block:
 	VMULPD  Y9, Y6, Y6
 	VMOVUPS 224(SI)(R8*1), Y9
 	VMULPD  Y9, Y7, Y7
-	ADDQ    $0x00000100, R8
-	SUBQ    $0x00000020, CX
+	NEXT64_8
 	JGE     block
 
 rest:
@@ -1554,19 +1406,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Y9
 	VMULPD  Y9, Y0, Y0
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
+	NEXT64_1
 	JGE     single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y12
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VBLENDVPD  Y12, Y9, Y11, Y9
 	VMULPD     Y9, Y0, Y0
@@ -1590,18 +1436,13 @@ across:
 	LEAQ         (SI)(BX*8), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxRows64AVX2(dst *float64, a *float64, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·maxRows64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1614,8 +1455,7 @@ row:
 	CMPQ    CX, $0x00000020
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000004, CX
+	START64_1
 	JL      restShort
 
 blockShort:
@@ -1623,19 +1463,13 @@ blockShort:
 	VMAXPD    Y9, Y0, Y0
 	VCMPPD    $0x03, Y9, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
+	NEXT64_1
 	JGE       blockShort
 
 restShort:
 	ADDQ       $0x00000004, CX
 	JZ         doneShort
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y12
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VBLENDVPD  Y12, Y9, Y11, Y9
 	VMAXPD     Y9, Y0, Y0
@@ -1654,8 +1488,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
+	START64_8
 	JL      rest
 
 block:
@@ -1691,8 +1524,7 @@ block:
 	VMAXPD    Y9, Y7, Y7
 	VCMPPD    $0x03, Y9, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000020, CX
+	NEXT64_8
 	JGE       block
 
 rest:
@@ -1706,19 +1538,13 @@ single:
 	VMAXPD    Y9, Y0, Y0
 	VCMPPD    $0x03, Y9, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
+	NEXT64_1
 	JGE       single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y12
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VBLENDVPD  Y12, Y9, Y11, Y9
 	VMAXPD     Y9, Y0, Y0
@@ -1749,18 +1575,13 @@ across:
 	LEAQ         (SI)(BX*8), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minRows64AVX2(dst *float64, a *float64, rows int, cols int)
 // Requires: AVX, CMOV, SSE
 TEXT ·minRows64AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1773,8 +1594,7 @@ row:
 	CMPQ    CX, $0x00000020
 	JGE     long
 	VMOVUPS Y11, Y0
-	XORQ    R8, R8
-	SUBQ    $0x00000004, CX
+	START64_1
 	JL      restShort
 
 blockShort:
@@ -1782,19 +1602,13 @@ blockShort:
 	VMINPD    Y9, Y0, Y0
 	VCMPPD    $0x03, Y9, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
+	NEXT64_1
 	JGE       blockShort
 
 restShort:
 	ADDQ       $0x00000004, CX
 	JZ         doneShort
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y12
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VBLENDVPD  Y12, Y9, Y11, Y9
 	VMINPD     Y9, Y0, Y0
@@ -1813,8 +1627,7 @@ long:
 	VMOVUPS Y11, Y5
 	VMOVUPS Y11, Y6
 	VMOVUPS Y11, Y7
-	XORQ    R8, R8
-	SUBQ    $0x00000020, CX
+	START64_8
 	JL      rest
 
 block:
@@ -1850,8 +1663,7 @@ block:
 	VMINPD    Y9, Y7, Y7
 	VCMPPD    $0x03, Y9, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000020, CX
+	NEXT64_8
 	JGE       block
 
 rest:
@@ -1865,19 +1677,13 @@ single:
 	VMINPD    Y9, Y0, Y0
 	VCMPPD    $0x03, Y9, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	ADDQ      $0x00000020, R8
-	SUBQ      $0x00000004, CX
+	NEXT64_1
 	JGE       single
 
 last:
 	ADDQ       $0x00000004, CX
 	JZ         done
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y12
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y12, Y9
 	VBLENDVPD  Y12, Y9, Y11, Y9
 	VMINPD     Y9, Y0, Y0
@@ -1908,8 +1714,7 @@ across:
 	LEAQ         (SI)(BX*8), SI
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

@@ -2,28 +2,82 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define START32_8 \
+	XORQ R8, R8; \
+	SUBQ $0x00000080, CX
+
+#define NEXT32_8 \
+	ADDQ $0x00000200, R8; \
+	SUBQ $0x00000080, CX
+
+#define NEXT32_1 \
+	ADDQ $0x00000040, R8; \
+	SUBQ $0x00000010, CX
+
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define START32_1 \
+	XORQ R8, R8; \
+	SUBQ $0x00000010, CX
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define START64_8 \
+	XORQ R8, R8; \
+	SUBQ $0x00000040, CX
+
+#define NEXT64_8 \
+	ADDQ $0x00000200, R8; \
+	SUBQ $0x00000040, CX
+
+#define NEXT64_1 \
+	ADDQ $0x00000040, R8; \
+	SUBQ $0x00000008, CX
+
+#define LAST_MASK64 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define START64_1 \
+	XORQ R8, R8; \
+	SUBQ $0x00000008, CX
+
 // func dot32AVX512(a *float32, b *float32, n int) float32
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·dot32AVX512(SB), NOSPLIT, $8-28
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    a+0(FP), DI
-	MOVQ    b+8(FP), SI
-	MOVQ    n+16(FP), CX
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000080, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ   a+0(FP), DI
+	MOVQ   b+8(FP), SI
+	MOVQ   n+16(FP), CX
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	START32_8
+	JL     rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Z8
@@ -50,8 +104,7 @@ block:
 	VMOVUPS     448(DI)(R8*1), Z8
 	VMOVUPS     448(SI)(R8*1), Z9
 	VFMADD231PS Z9, Z8, Z7
-	ADDQ        $0x00000200, R8
-	SUBQ        $0x00000080, CX
+	NEXT32_8
 	JGE         block
 
 rest:
@@ -64,19 +117,13 @@ single:
 	VMOVUPS     (DI)(R8*1), Z8
 	VMOVUPS     (SI)(R8*1), Z9
 	VFMADD231PS Z9, Z8, Z0
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
+	NEXT32_1
 	JGE         single
 
 last:
 	ADDQ        $0x00000010, CX
 	JZ          done
-	MOVQ        $0x00000010, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK32
 	VMOVUPS.Z   (DI)(R8*1), K1, Z8
 	VMOVUPS.Z   (SI)(R8*1), K1, Z9
 	VFMADD231PS Z9, Z8, Z0
@@ -105,11 +152,7 @@ done:
 // func sumIntRows32AVX512(dst *int32, a *int32, rows int, cols int)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·sumIntRows32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -122,26 +165,19 @@ row:
 	CMPQ    CX, $0x00000080
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
+	START32_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Z9
 	VPADDD  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000010, CX
 	JZ        doneShort
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VPADDD    Z9, Z0, Z0
 
@@ -157,8 +193,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000080, CX
+	START32_8
 	JL      rest
 
 block:
@@ -178,8 +213,7 @@ block:
 	VPADDD  Z9, Z6, Z6
 	VMOVUPS 448(SI)(R8*1), Z9
 	VPADDD  Z9, Z7, Z7
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000080, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -191,19 +225,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Z9
 	VPADDD  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VPADDD    Z9, Z0, Z0
 
@@ -230,18 +258,13 @@ across:
 	LEAQ          (SI)(BX*4), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxIntRows32AVX512(dst *int32, a *int32, rows int, cols int)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxIntRows32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -254,26 +277,19 @@ row:
 	CMPQ    CX, $0x00000080
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
+	START32_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Z9
 	VPMAXSD Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000010, CX
 	JZ        doneShort
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VBLENDMPS Z9, Z11, K1, Z9
 	VPMAXSD   Z9, Z0, Z0
@@ -290,8 +306,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000080, CX
+	START32_8
 	JL      rest
 
 block:
@@ -311,8 +326,7 @@ block:
 	VPMAXSD Z9, Z6, Z6
 	VMOVUPS 448(SI)(R8*1), Z9
 	VPMAXSD Z9, Z7, Z7
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000080, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -324,19 +338,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Z9
 	VPMAXSD Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VBLENDMPS Z9, Z11, K1, Z9
 	VPMAXSD   Z9, Z0, Z0
@@ -364,18 +372,13 @@ across:
 	LEAQ          (SI)(BX*4), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minIntRows32AVX512(dst *int32, a *int32, rows int, cols int)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·minIntRows32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -388,26 +391,19 @@ row:
 	CMPQ    CX, $0x00000080
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
+	START32_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Z9
 	VPMINSD Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000010, CX
 	JZ        doneShort
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VBLENDMPS Z9, Z11, K1, Z9
 	VPMINSD   Z9, Z0, Z0
@@ -424,8 +420,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000080, CX
+	START32_8
 	JL      rest
 
 block:
@@ -445,8 +440,7 @@ block:
 	VPMINSD Z9, Z6, Z6
 	VMOVUPS 448(SI)(R8*1), Z9
 	VPMINSD Z9, Z7, Z7
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000080, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -458,19 +452,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Z9
 	VPMINSD Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VBLENDMPS Z9, Z11, K1, Z9
 	VPMINSD   Z9, Z0, Z0
@@ -498,18 +486,13 @@ across:
 	LEAQ          (SI)(BX*4), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sumRows32AVX512(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·sumRows32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -522,26 +505,19 @@ row:
 	CMPQ    CX, $0x00000080
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
+	START32_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Z9
 	VADDPS  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000010, CX
 	JZ        doneShort
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VADDPS    Z9, Z0, Z0
 
@@ -557,8 +533,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000080, CX
+	START32_8
 	JL      rest
 
 block:
@@ -578,8 +553,7 @@ block:
 	VADDPS  Z9, Z6, Z6
 	VMOVUPS 448(SI)(R8*1), Z9
 	VADDPS  Z9, Z7, Z7
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000080, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -591,19 +565,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Z9
 	VADDPS  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VADDPS    Z9, Z0, Z0
 
@@ -630,18 +598,13 @@ across:
 	LEAQ          (SI)(BX*4), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func prodRows32AVX512(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·prodRows32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -654,26 +617,19 @@ row:
 	CMPQ    CX, $0x00000080
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
+	START32_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Z9
 	VMULPS  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000010, CX
 	JZ        doneShort
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VBLENDMPS Z9, Z11, K1, Z9
 	VMULPS    Z9, Z0, Z0
@@ -690,8 +646,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000080, CX
+	START32_8
 	JL      rest
 
 block:
@@ -711,8 +666,7 @@ block:
 	VMULPS  Z9, Z6, Z6
 	VMOVUPS 448(SI)(R8*1), Z9
 	VMULPS  Z9, Z7, Z7
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000080, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -724,19 +678,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Z9
 	VMULPS  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VBLENDMPS Z9, Z11, K1, Z9
 	VMULPS    Z9, Z0, Z0
@@ -764,18 +712,13 @@ across:
 	LEAQ          (SI)(BX*4), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxRows32AVX512(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxRows32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -788,8 +731,7 @@ row:
 	CMPQ    CX, $0x00000080
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
+	START32_1
 	JL      restShort
 
 blockShort:
@@ -797,19 +739,13 @@ blockShort:
 	VMAXPS  Z9, Z0, Z0
 	VCMPPS  $0x03, Z9, Z9, K2
 	VMOVAPS Z9, K2, Z8
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000010, CX
 	JZ        doneShort
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VBLENDMPS Z9, Z11, K1, Z9
 	VMAXPS    Z9, Z0, Z0
@@ -828,8 +764,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000080, CX
+	START32_8
 	JL      rest
 
 block:
@@ -865,8 +800,7 @@ block:
 	VMAXPS  Z9, Z7, Z7
 	VCMPPS  $0x03, Z9, Z9, K2
 	VMOVAPS Z9, K2, Z8
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000080, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -880,19 +814,13 @@ single:
 	VMAXPS  Z9, Z0, Z0
 	VCMPPS  $0x03, Z9, Z9, K2
 	VMOVAPS Z9, K2, Z8
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VBLENDMPS Z9, Z11, K1, Z9
 	VMAXPS    Z9, Z0, Z0
@@ -931,18 +859,13 @@ across:
 	LEAQ          (SI)(BX*4), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minRows32AVX512(dst *float32, a *float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·minRows32AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -955,8 +878,7 @@ row:
 	CMPQ    CX, $0x00000080
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000010, CX
+	START32_1
 	JL      restShort
 
 blockShort:
@@ -964,19 +886,13 @@ blockShort:
 	VMINPS  Z9, Z0, Z0
 	VCMPPS  $0x03, Z9, Z9, K2
 	VMOVAPS Z9, K2, Z8
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000010, CX
 	JZ        doneShort
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VBLENDMPS Z9, Z11, K1, Z9
 	VMINPS    Z9, Z0, Z0
@@ -995,8 +911,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000080, CX
+	START32_8
 	JL      rest
 
 block:
@@ -1032,8 +947,7 @@ block:
 	VMINPS  Z9, Z7, Z7
 	VCMPPS  $0x03, Z9, Z9, K2
 	VMOVAPS Z9, K2, Z8
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000080, CX
+	NEXT32_8
 	JGE     block
 
 rest:
@@ -1047,19 +961,13 @@ single:
 	VMINPS  Z9, Z0, Z0
 	VCMPPS  $0x03, Z9, Z9, K2
 	VMOVAPS Z9, K2, Z8
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, CX
+	NEXT32_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z9
 	VBLENDMPS Z9, Z11, K1, Z9
 	VMINPS    Z9, Z0, Z0
@@ -1098,8 +1006,7 @@ across:
 	LEAQ          (SI)(BX*4), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -1135,25 +1042,20 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $224
 // func dot64AVX512(a *float64, b *float64, n int) float64
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE, SSE2
 TEXT ·dot64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    a+0(FP), DI
-	MOVQ    b+8(FP), SI
-	MOVQ    n+16(FP), CX
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
-	JL      rest
+	DENORMALS_ARE_ZERO
+	MOVQ   a+0(FP), DI
+	MOVQ   b+8(FP), SI
+	MOVQ   n+16(FP), CX
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	START64_8
+	JL     rest
 
 block:
 	VMOVUPS     (DI)(R8*1), Z8
@@ -1180,8 +1082,7 @@ block:
 	VMOVUPS     448(DI)(R8*1), Z8
 	VMOVUPS     448(SI)(R8*1), Z9
 	VFMADD231PD Z9, Z8, Z7
-	ADDQ        $0x00000200, R8
-	SUBQ        $0x00000040, CX
+	NEXT64_8
 	JGE         block
 
 rest:
@@ -1194,19 +1095,13 @@ single:
 	VMOVUPS     (DI)(R8*1), Z8
 	VMOVUPS     (SI)(R8*1), Z9
 	VFMADD231PD Z9, Z8, Z0
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
+	NEXT64_1
 	JGE         single
 
 last:
 	ADDQ        $0x00000008, CX
 	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
+	LAST_MASK64
 	VMOVUPD.Z   (DI)(R8*1), K1, Z8
 	VMOVUPD.Z   (SI)(R8*1), K1, Z9
 	VFMADD231PD Z9, Z8, Z0
@@ -1233,11 +1128,7 @@ done:
 // func sumIntRows64AVX512(dst *int64, a *int64, rows int, cols int)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·sumIntRows64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1250,26 +1141,19 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START64_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Z9
 	VPADDQ  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000008, CX
 	JZ        doneShort
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z9
 	VPADDQ    Z9, Z0, Z0
 
@@ -1285,8 +1169,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START64_8
 	JL      rest
 
 block:
@@ -1306,8 +1189,7 @@ block:
 	VPADDQ  Z9, Z6, Z6
 	VMOVUPS 448(SI)(R8*1), Z9
 	VPADDQ  Z9, Z7, Z7
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000040, CX
+	NEXT64_8
 	JGE     block
 
 rest:
@@ -1319,19 +1201,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Z9
 	VPADDQ  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z9
 	VPADDQ    Z9, Z0, Z0
 
@@ -1356,18 +1232,13 @@ across:
 	LEAQ          (SI)(BX*8), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sumRows64AVX512(dst *float64, a *float64, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·sumRows64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1380,26 +1251,19 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START64_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Z9
 	VADDPD  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000008, CX
 	JZ        doneShort
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z9
 	VADDPD    Z9, Z0, Z0
 
@@ -1415,8 +1279,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START64_8
 	JL      rest
 
 block:
@@ -1436,8 +1299,7 @@ block:
 	VADDPD  Z9, Z6, Z6
 	VMOVUPS 448(SI)(R8*1), Z9
 	VADDPD  Z9, Z7, Z7
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000040, CX
+	NEXT64_8
 	JGE     block
 
 rest:
@@ -1449,19 +1311,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Z9
 	VADDPD  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z9
 	VADDPD    Z9, Z0, Z0
 
@@ -1486,18 +1342,13 @@ across:
 	LEAQ          (SI)(BX*8), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func prodRows64AVX512(dst *float64, a *float64, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·prodRows64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1510,26 +1361,19 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START64_1
 	JL      restShort
 
 blockShort:
 	VMOVUPS (SI)(R8*1), Z9
 	VMULPD  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000008, CX
 	JZ        doneShort
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z9
 	VBLENDMPD Z9, Z11, K1, Z9
 	VMULPD    Z9, Z0, Z0
@@ -1546,8 +1390,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START64_8
 	JL      rest
 
 block:
@@ -1567,8 +1410,7 @@ block:
 	VMULPD  Z9, Z6, Z6
 	VMOVUPS 448(SI)(R8*1), Z9
 	VMULPD  Z9, Z7, Z7
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000040, CX
+	NEXT64_8
 	JGE     block
 
 rest:
@@ -1580,19 +1422,13 @@ rest:
 single:
 	VMOVUPS (SI)(R8*1), Z9
 	VMULPD  Z9, Z0, Z0
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z9
 	VBLENDMPD Z9, Z11, K1, Z9
 	VMULPD    Z9, Z0, Z0
@@ -1618,18 +1454,13 @@ across:
 	LEAQ          (SI)(BX*8), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func maxRows64AVX512(dst *float64, a *float64, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·maxRows64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1642,8 +1473,7 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START64_1
 	JL      restShort
 
 blockShort:
@@ -1651,19 +1481,13 @@ blockShort:
 	VMAXPD  Z9, Z0, Z0
 	VCMPPD  $0x03, Z9, Z9, K2
 	VMOVAPD Z9, K2, Z8
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000008, CX
 	JZ        doneShort
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z9
 	VBLENDMPD Z9, Z11, K1, Z9
 	VMAXPD    Z9, Z0, Z0
@@ -1682,8 +1506,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START64_8
 	JL      rest
 
 block:
@@ -1719,8 +1542,7 @@ block:
 	VMAXPD  Z9, Z7, Z7
 	VCMPPD  $0x03, Z9, Z9, K2
 	VMOVAPD Z9, K2, Z8
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000040, CX
+	NEXT64_8
 	JGE     block
 
 rest:
@@ -1734,19 +1556,13 @@ single:
 	VMAXPD  Z9, Z0, Z0
 	VCMPPD  $0x03, Z9, Z9, K2
 	VMOVAPD Z9, K2, Z8
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z9
 	VBLENDMPD Z9, Z11, K1, Z9
 	VMAXPD    Z9, Z0, Z0
@@ -1781,18 +1597,13 @@ across:
 	LEAQ          (SI)(BX*8), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func minRows64AVX512(dst *float64, a *float64, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·minRows64AVX512(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1805,8 +1616,7 @@ row:
 	CMPQ    CX, $0x00000040
 	JGE     long
 	VMOVUPS Z11, Z0
-	XORQ    R8, R8
-	SUBQ    $0x00000008, CX
+	START64_1
 	JL      restShort
 
 blockShort:
@@ -1814,19 +1624,13 @@ blockShort:
 	VMINPD  Z9, Z0, Z0
 	VCMPPD  $0x03, Z9, Z9, K2
 	VMOVAPD Z9, K2, Z8
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_1
 	JGE     blockShort
 
 restShort:
 	ADDQ      $0x00000008, CX
 	JZ        doneShort
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z9
 	VBLENDMPD Z9, Z11, K1, Z9
 	VMINPD    Z9, Z0, Z0
@@ -1845,8 +1649,7 @@ long:
 	VMOVUPS Z11, Z5
 	VMOVUPS Z11, Z6
 	VMOVUPS Z11, Z7
-	XORQ    R8, R8
-	SUBQ    $0x00000040, CX
+	START64_8
 	JL      rest
 
 block:
@@ -1882,8 +1685,7 @@ block:
 	VMINPD  Z9, Z7, Z7
 	VCMPPD  $0x03, Z9, Z9, K2
 	VMOVAPD Z9, K2, Z8
-	ADDQ    $0x00000200, R8
-	SUBQ    $0x00000040, CX
+	NEXT64_8
 	JGE     block
 
 rest:
@@ -1897,19 +1699,13 @@ single:
 	VMINPD  Z9, Z0, Z0
 	VCMPPD  $0x03, Z9, Z9, K2
 	VMOVAPD Z9, K2, Z8
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_1
 	JGE     single
 
 last:
 	ADDQ      $0x00000008, CX
 	JZ        done
-	MOVQ      $0x00000008, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK64
 	VMOVUPD.Z (SI)(R8*1), K1, Z9
 	VBLENDMPD Z9, Z11, K1, Z9
 	VMINPD    Z9, Z0, Z0
@@ -1944,8 +1740,7 @@ across:
 	LEAQ          (SI)(BX*8), SI
 	DECQ          DX
 	JNZ           row
-	LDMXCSR       (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

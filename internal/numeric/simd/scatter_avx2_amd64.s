@@ -2,6 +2,13 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
 // func scatterRows32AVX2(dst *float32, src *float32, list *int64, rows int, words int)
 // Requires: AVX, CMOV, MMX+
 TEXT ·scatterRows32AVX2(SB), NOSPLIT, $0-40
@@ -79,17 +86,13 @@ done:
 // func addListedRows32AVX2(dst *float32, src *float32, to *int64, from *int64, rows int, cols int)
 // Requires: AVX, CMOV, MMX+, SSE
 TEXT ·addListedRows32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    to+16(FP), DX
-	MOVQ    from+24(FP), R15
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), R9
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ to+16(FP), DX
+	MOVQ from+24(FP), R15
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), R9
 
 row:
 	MOVQ  64(DX), R11
@@ -195,17 +198,13 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 // func addListedRows64AVX2(dst *float64, src *float64, to *int64, from *int64, rows int, cols int)
 // Requires: AVX, CMOV, MMX+, SSE
 TEXT ·addListedRows64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    to+16(FP), DX
-	MOVQ    from+24(FP), R15
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), R9
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ to+16(FP), DX
+	MOVQ from+24(FP), R15
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), R9
 
 row:
 	MOVQ  64(DX), R11

@@ -2,6 +2,21 @@
 
 #include "textflag.h"
 
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
 // func scatterRows32AVX512(dst *float32, src *float32, list *int64, rows int, words int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·scatterRows32AVX512(SB), NOSPLIT, $0-40
@@ -59,12 +74,7 @@ single:
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (SI)(R8*1), K1, Z0
 	VMOVUPS   Z0, K1, (R10)(R8*1)
 
@@ -79,17 +89,13 @@ done:
 // func addListedRows32AVX512(dst *float32, src *float32, to *int64, from *int64, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·addListedRows32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    to+16(FP), DX
-	MOVQ    from+24(FP), R15
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), R9
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ to+16(FP), DX
+	MOVQ from+24(FP), R15
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), R9
 
 row:
 	MOVQ  64(DX), R11
@@ -162,12 +168,7 @@ single:
 last:
 	ADDQ      $0x00000010, CX
 	JZ        done
-	MOVQ      $0x00000010, AX
-	CMPQ      CX, AX
-	CMOVQLT   CX, AX
-	MOVQ      $-1, R13
-	BZHIQ     AX, R13, AX
-	KMOVW     AX, K1
+	LAST_MASK32
 	VMOVUPS.Z (R10)(R8*1), K1, Z0
 	VMOVUPS.Z (R11)(R8*1), K1, Z4
 	VADDPS    Z4, Z0, Z0
@@ -195,17 +196,13 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $64
 // func addListedRows64AVX512(dst *float64, src *float64, to *int64, from *int64, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+, SSE
 TEXT ·addListedRows64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR (SP)
-	MOVL    (SP), AX
-	ORL     $0x00008040, AX
-	MOVL    AX, 4(SP)
-	LDMXCSR 4(SP)
-	MOVQ    dst+0(FP), DI
-	MOVQ    src+8(FP), SI
-	MOVQ    to+16(FP), DX
-	MOVQ    from+24(FP), R15
-	MOVQ    rows+32(FP), BX
-	MOVQ    cols+40(FP), R9
+	DENORMALS_ARE_ZERO
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ to+16(FP), DX
+	MOVQ from+24(FP), R15
+	MOVQ rows+32(FP), BX
+	MOVQ cols+40(FP), R9
 
 row:
 	MOVQ  64(DX), R11

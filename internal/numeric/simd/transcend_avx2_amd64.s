@@ -2,14 +2,817 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define START32_2 \
+	XORQ R8, R8; \
+	SUBQ $0x00000010, CX
+
+#define EXP32 \
+	VMOVUPS Y1, Y0; \
+	VMOVUPS Y0, Y4; \
+	VMULPS Y9, Y0, Y2; \
+	VROUNDPS $0x08, Y2, Y2; \
+	VFNMADD231PS Y10, Y2, Y0; \
+	VFNMADD231PS Y11, Y2, Y0; \
+	VMOVUPS Y12, Y3; \
+	VFMADD213PS Y13, Y0, Y3; \
+	VFMADD213PS Y14, Y0, Y3; \
+	VFMADD213PS Y15, Y0, Y3; \
+	VFMADD213PS vectors32<>+288(SB), Y0, Y3; \
+	VMULPS Y0, Y3, Y3; \
+	VFMADD213PS Y0, Y0, Y3; \
+	VADDPS vectors32<>+320(SB), Y3, Y3; \
+	VCVTPS2DQ Y2, Y2; \
+	VPSLLD $0x17, Y2, Y2; \
+	VPADDD Y2, Y3, Y0; \
+	VMOVUPS vectors32<>+384(SB), Y3; \
+	VCMPPS $0x1e, vectors32<>+352(SB), Y4, Y2; \
+	VBLENDVPS Y2, Y3, Y0, Y0; \
+	VXORPS Y3, Y3, Y3; \
+	VCMPPS $0x11, vectors32<>+416(SB), Y4, Y2; \
+	VBLENDVPS Y2, Y3, Y0, Y0
+
+#define EXP32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	EXP32; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define NEXT32_2 \
+	ADDQ $0x00000040, R8; \
+	SUBQ $0x00000010, CX
+
+#define NEXT32_1 \
+	ADDQ $0x00000020, R8; \
+	SUBQ $0x00000008, CX
+
+#define LAST_MASK32 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y8
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define LOG32 \
+	VMOVUPS Y1, Y0; \
+	VPSUBD Y9, Y0, Y2; \
+	VPSRAD $0x17, Y2, Y2; \
+	VPSLLD $0x17, Y2, Y3; \
+	VPSUBD Y3, Y0, Y3; \
+	VSUBPS Y10, Y3, Y3; \
+	VCVTDQ2PS Y2, Y2; \
+	VMOVUPS Y14, Y4; \
+	VFMADD213PS Y15, Y3, Y4; \
+	VFMADD213PS vectors32<>+576(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+608(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+640(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+672(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+704(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+736(SB), Y3, Y4; \
+	VMULPS Y3, Y3, Y5; \
+	VMULPS Y3, Y4, Y4; \
+	VMULPS Y5, Y4, Y4; \
+	VFMADD231PS Y12, Y2, Y4; \
+	VFNMADD231PS Y13, Y5, Y4; \
+	VADDPS Y4, Y3, Y3; \
+	VFMADD231PS Y11, Y2, Y3; \
+	VMOVUPS vectors32<>+768(SB), Y4; \
+	VCMPPS $0x11, vectors32<>+32(SB), Y0, Y5; \
+	VBLENDVPS Y5, Y4, Y3, Y3; \
+	VMOVUPS vectors32<>+800(SB), Y4; \
+	VCMPPS $0x00, vectors32<>+32(SB), Y0, Y5; \
+	VBLENDVPS Y5, Y4, Y3, Y3; \
+	VCMPPS $0x15, vectors32<>+384(SB), Y0, Y5; \
+	VBLENDVPS Y5, Y0, Y3, Y3; \
+	VMOVUPS Y3, Y0
+
+#define LOG32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	LOG32; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define TANH32 \
+	VMOVUPS Y1, Y0; \
+	VANDPS vectors32<>+896(SB), Y0, Y4; \
+	VMOVUPS vectors32<>+928(SB), Y2; \
+	VMINPS Y4, Y2, Y4; \
+	VMOVUPS vectors32<>+960(SB), Y2; \
+	VFMADD231PS Y10, Y4, Y2; \
+	VPSLLD $0x17, Y2, Y5; \
+	VPADDD vectors32<>+320(SB), Y5, Y5; \
+	VSUBPS vectors32<>+960(SB), Y2, Y2; \
+	VADDPS Y4, Y4, Y4; \
+	VFNMADD231PS Y9, Y2, Y4; \
+	VMOVUPS Y11, Y3; \
+	VFMADD213PS Y12, Y4, Y3; \
+	VFMADD213PS Y13, Y4, Y3; \
+	VFMADD213PS Y14, Y4, Y3; \
+	VFMADD213PS Y15, Y4, Y3; \
+	VMULPS Y4, Y3, Y3; \
+	VFMADD213PS Y4, Y4, Y3; \
+	VSUBPS vectors32<>+320(SB), Y5, Y4; \
+	VFMADD213PS Y4, Y5, Y3; \
+	VADDPS vectors32<>+992(SB), Y3, Y4; \
+	VDIVPS Y4, Y3, Y3; \
+	VANDPS vectors32<>+1024(SB), Y0, Y0; \
+	VORPS Y3, Y0, Y0
+
+#define TANH32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	TANH32; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SIGMOID32 \
+	VMOVUPS Y1, Y0; \
+	VXORPS vectors32<>+1024(SB), Y0, Y0; \
+	VMOVUPS Y0, Y4; \
+	VMULPS Y9, Y0, Y2; \
+	VROUNDPS $0x08, Y2, Y2; \
+	VFNMADD231PS Y10, Y2, Y0; \
+	VFNMADD231PS Y11, Y2, Y0; \
+	VMOVUPS Y12, Y3; \
+	VFMADD213PS Y13, Y0, Y3; \
+	VFMADD213PS Y14, Y0, Y3; \
+	VFMADD213PS Y15, Y0, Y3; \
+	VFMADD213PS vectors32<>+288(SB), Y0, Y3; \
+	VMULPS Y0, Y3, Y3; \
+	VFMADD213PS Y0, Y0, Y3; \
+	VADDPS vectors32<>+320(SB), Y3, Y3; \
+	VCVTPS2DQ Y2, Y2; \
+	VPSLLD $0x17, Y2, Y2; \
+	VPADDD Y2, Y3, Y0; \
+	VMOVUPS vectors32<>+384(SB), Y3; \
+	VCMPPS $0x1e, vectors32<>+352(SB), Y4, Y2; \
+	VBLENDVPS Y2, Y3, Y0, Y0; \
+	VXORPS Y3, Y3, Y3; \
+	VCMPPS $0x11, vectors32<>+416(SB), Y4, Y2; \
+	VBLENDVPS Y2, Y3, Y0, Y0; \
+	VADDPS vectors32<>+320(SB), Y0, Y0; \
+	VMOVUPS vectors32<>+320(SB), Y2; \
+	VDIVPS Y0, Y2, Y0
+
+#define SIGMOID32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	SIGMOID32; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define LOG1P32 \
+	VMOVUPS Y1, Y0; \
+	VADDPS Y10, Y0, Y6; \
+	VSUBPS Y10, Y6, Y7; \
+	VDIVPS Y7, Y0, Y7; \
+	VPSUBD Y9, Y6, Y2; \
+	VPSRAD $0x17, Y2, Y2; \
+	VPSLLD $0x17, Y2, Y3; \
+	VPSUBD Y3, Y6, Y3; \
+	VSUBPS Y10, Y3, Y3; \
+	VCVTDQ2PS Y2, Y2; \
+	VMOVUPS Y14, Y4; \
+	VFMADD213PS Y15, Y3, Y4; \
+	VFMADD213PS vectors32<>+576(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+608(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+640(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+672(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+704(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+736(SB), Y3, Y4; \
+	VMULPS Y3, Y3, Y5; \
+	VMULPS Y3, Y4, Y4; \
+	VMULPS Y5, Y4, Y4; \
+	VFMADD231PS Y12, Y2, Y4; \
+	VFNMADD231PS Y13, Y5, Y4; \
+	VADDPS Y4, Y3, Y3; \
+	VFMADD231PS Y11, Y2, Y3; \
+	VMOVUPS vectors32<>+768(SB), Y4; \
+	VCMPPS $0x11, vectors32<>+32(SB), Y6, Y5; \
+	VBLENDVPS Y5, Y4, Y3, Y3; \
+	VMOVUPS vectors32<>+800(SB), Y4; \
+	VCMPPS $0x00, vectors32<>+32(SB), Y6, Y5; \
+	VBLENDVPS Y5, Y4, Y3, Y3; \
+	VCMPPS $0x15, vectors32<>+384(SB), Y6, Y5; \
+	VBLENDVPS Y5, Y6, Y3, Y3; \
+	VMOVUPS Y3, Y6; \
+	VMULPS Y6, Y7, Y7; \
+	VCMPPS $0x00, vectors32<>+32(SB), Y6, Y2; \
+	VBLENDVPS Y2, Y0, Y7, Y7; \
+	VCMPPS $0x00, vectors32<>+384(SB), Y0, Y2; \
+	VBLENDVPS Y2, Y0, Y7, Y7; \
+	VMOVUPS Y7, Y0
+
+#define LOG1P32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	LOG1P32; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define EXPM132 \
+	VMOVUPS Y1, Y0; \
+	VMOVUPS vectors32<>+1056(SB), Y3; \
+	VMINPS Y0, Y3, Y0; \
+	VMOVUPS vectors32<>+1088(SB), Y3; \
+	VMAXPS Y0, Y3, Y0; \
+	VMULPS Y9, Y0, Y2; \
+	VROUNDPS $0x08, Y2, Y2; \
+	VFNMADD231PS Y10, Y2, Y0; \
+	VFNMADD231PS Y11, Y2, Y0; \
+	VMOVUPS Y12, Y3; \
+	VFMADD213PS Y13, Y0, Y3; \
+	VFMADD213PS Y14, Y0, Y3; \
+	VFMADD213PS Y15, Y0, Y3; \
+	VFMADD213PS vectors32<>+288(SB), Y0, Y3; \
+	VMULPS Y0, Y3, Y3; \
+	VFMADD213PS Y0, Y0, Y3; \
+	VCVTPS2DQ Y2, Y2; \
+	VPSLLD $0x17, Y2, Y2; \
+	VPADDD vectors32<>+480(SB), Y2, Y4; \
+	VSUBPS vectors32<>+480(SB), Y4, Y0; \
+	VFMADD231PS Y4, Y3, Y0; \
+	VADDPS Y0, Y0, Y0; \
+	VCMPPS $0x00, vectors32<>+480(SB), Y4, Y2; \
+	VBLENDVPS Y2, Y3, Y0, Y0
+
+#define EXPM132_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	EXPM132; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SIN32 \
+	VMOVUPS Y1, Y0; \
+	VMULPS Y9, Y0, Y2; \
+	VROUNDPS $0x08, Y2, Y2; \
+	VFNMADD231PS Y10, Y2, Y0; \
+	VFNMADD231PS Y11, Y2, Y0; \
+	VFNMADD231PS Y12, Y2, Y0; \
+	VCVTPS2DQ Y2, Y2; \
+	VMULPS Y0, Y0, Y3; \
+	VMOVUPS Y15, Y4; \
+	VFMADD213PS vectors32<>+1280(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+1312(SB), Y3, Y4; \
+	VMULPS Y3, Y4, Y4; \
+	VFMADD213PS Y0, Y0, Y4; \
+	VMOVUPS vectors32<>+1344(SB), Y5; \
+	VFMADD213PS vectors32<>+1376(SB), Y3, Y5; \
+	VFMADD213PS vectors32<>+1408(SB), Y3, Y5; \
+	VMULPS Y3, Y5, Y5; \
+	VSUBPS Y13, Y5, Y5; \
+	VFMADD213PS Y14, Y3, Y5; \
+	VPSLLD $0x1f, Y2, Y0; \
+	VBLENDVPS Y0, Y5, Y4, Y4; \
+	VPSRLD $0x01, Y2, Y2; \
+	VPSLLD $0x1f, Y2, Y2; \
+	VXORPS Y2, Y4, Y0
+
+#define SIN32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	SIN32; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define COS32 \
+	VMOVUPS Y1, Y0; \
+	VMULPS Y9, Y0, Y2; \
+	VROUNDPS $0x08, Y2, Y2; \
+	VFNMADD231PS Y10, Y2, Y0; \
+	VFNMADD231PS Y11, Y2, Y0; \
+	VFNMADD231PS Y12, Y2, Y0; \
+	VCVTPS2DQ Y2, Y2; \
+	VPADDD vectors32<>+1440(SB), Y2, Y2; \
+	VMULPS Y0, Y0, Y3; \
+	VMOVUPS Y15, Y4; \
+	VFMADD213PS vectors32<>+1280(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+1312(SB), Y3, Y4; \
+	VMULPS Y3, Y4, Y4; \
+	VFMADD213PS Y0, Y0, Y4; \
+	VMOVUPS vectors32<>+1344(SB), Y5; \
+	VFMADD213PS vectors32<>+1376(SB), Y3, Y5; \
+	VFMADD213PS vectors32<>+1408(SB), Y3, Y5; \
+	VMULPS Y3, Y5, Y5; \
+	VSUBPS Y13, Y5, Y5; \
+	VFMADD213PS Y14, Y3, Y5; \
+	VPSLLD $0x1f, Y2, Y0; \
+	VBLENDVPS Y0, Y5, Y4, Y4; \
+	VPSRLD $0x01, Y2, Y2; \
+	VPSLLD $0x1f, Y2, Y2; \
+	VXORPS Y2, Y4, Y0
+
+#define COS32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	COS32; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define LAST_MASK32_2 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y6
+
+#define ERF32 \
+	VMOVUPS Y1, Y0; \
+	VANDPS Y9, Y0, Y2; \
+	VMINPS Y2, Y11, Y2; \
+	VMULPS Y2, Y2, Y3; \
+	VMOVUPS Y12, Y4; \
+	VFMADD213PS Y13, Y3, Y4; \
+	VFMADD213PS Y14, Y3, Y4; \
+	VFMADD213PS Y15, Y3, Y4; \
+	VFMADD213PS vectors32<>+1632(SB), Y3, Y4; \
+	VFMADD213PS vectors32<>+1664(SB), Y3, Y4; \
+	VMOVUPS vectors32<>+1696(SB), Y5; \
+	VFMADD213PS vectors32<>+1728(SB), Y3, Y5; \
+	VFMADD213PS vectors32<>+1760(SB), Y3, Y5; \
+	VFMADD213PS vectors32<>+1792(SB), Y3, Y5; \
+	VFMADD213PS vectors32<>+1824(SB), Y3, Y5; \
+	VFMADD213PS vectors32<>+320(SB), Y3, Y5; \
+	VMULPS Y2, Y4, Y4; \
+	VDIVPS Y5, Y4, Y4; \
+	VMOVUPS vectors32<>+320(SB), Y5; \
+	VMINPS Y4, Y5, Y4; \
+	VANDPS Y10, Y0, Y0; \
+	VORPS Y4, Y0, Y0
+
+#define ERF32_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	ERF32; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define POW32 \
+	VANDPS vectors32<>+896(SB), Y1, Y3; \
+	VMOVUPS vectors32<>+448(SB), Y4; \
+	VPSUBD Y4, Y3, Y4; \
+	VPSRAD $0x17, Y4, Y4; \
+	VPSLLD $0x17, Y4, Y5; \
+	VPSUBD Y5, Y3, Y5; \
+	VSUBPS Y12, Y5, Y5; \
+	VCVTDQ2PS Y4, Y4; \
+	VCMPPS $0x00, Y13, Y3, Y7; \
+	VBLENDVPS Y7, Y15, Y4, Y4; \
+	VCMPPS $0x15, Y14, Y3, Y6; \
+	VBLENDVPS Y6, Y3, Y4, Y4; \
+	VCVTPS2PD X5, Y6; \
+	VCVTPS2PD X4, Y9; \
+	VMOVUPS vectors32<>+1856(SB), Y7; \
+	VFMADD213PD vectors32<>+1888(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+1920(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+1952(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+1984(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2016(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2048(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2080(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2112(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2144(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2176(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2208(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2240(SB), Y6, Y7; \
+	VFMADD213PD Y9, Y6, Y7; \
+	VCVTPS2PD X2, Y9; \
+	VMULPD Y9, Y7, Y6; \
+	VMOVUPS vectors32<>+2272(SB), Y8; \
+	VMINPD Y6, Y8, Y6; \
+	VMOVUPS vectors32<>+2304(SB), Y8; \
+	VMAXPD Y6, Y8, Y6; \
+	VROUNDPD $0x08, Y6, Y8; \
+	VSUBPD Y8, Y6, Y6; \
+	VMOVUPS vectors32<>+2336(SB), Y7; \
+	VFMADD213PD vectors32<>+2368(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2400(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2432(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2464(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2496(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2528(SB), Y6, Y7; \
+	VMOVUPS vectors32<>+2560(SB), Y9; \
+	VFMADD213PD Y9, Y6, Y7; \
+	VADDPD vectors32<>+2592(SB), Y8, Y8; \
+	VPSLLQ $0x34, Y8, Y8; \
+	VPADDQ Y8, Y7, Y7; \
+	VCVTPD2PSY Y7, X0; \
+	VEXTRACTF128 $0x01, Y5, X6; \
+	VCVTPS2PD X6, Y6; \
+	VEXTRACTF128 $0x01, Y4, X9; \
+	VCVTPS2PD X9, Y9; \
+	VMOVUPS vectors32<>+1856(SB), Y7; \
+	VFMADD213PD vectors32<>+1888(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+1920(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+1952(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+1984(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2016(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2048(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2080(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2112(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2144(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2176(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2208(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2240(SB), Y6, Y7; \
+	VFMADD213PD Y9, Y6, Y7; \
+	VEXTRACTF128 $0x01, Y2, X9; \
+	VCVTPS2PD X9, Y9; \
+	VMULPD Y9, Y7, Y6; \
+	VMOVUPS vectors32<>+2272(SB), Y8; \
+	VMINPD Y6, Y8, Y6; \
+	VMOVUPS vectors32<>+2304(SB), Y8; \
+	VMAXPD Y6, Y8, Y6; \
+	VROUNDPD $0x08, Y6, Y8; \
+	VSUBPD Y8, Y6, Y6; \
+	VMOVUPS vectors32<>+2336(SB), Y7; \
+	VFMADD213PD vectors32<>+2368(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2400(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2432(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2464(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2496(SB), Y6, Y7; \
+	VFMADD213PD vectors32<>+2528(SB), Y6, Y7; \
+	VMOVUPS vectors32<>+2560(SB), Y9; \
+	VFMADD213PD Y9, Y6, Y7; \
+	VADDPD vectors32<>+2592(SB), Y8, Y8; \
+	VPSLLQ $0x34, Y8, Y8; \
+	VPADDQ Y8, Y7, Y7; \
+	VCVTPD2PSY Y7, X7; \
+	VINSERTF128 $0x01, X7, Y0, Y0; \
+	VCMPPS $0x00, Y12, Y3, Y4; \
+	VBLENDVPS Y4, Y12, Y0, Y0; \
+	VCMPPS $0x00, Y13, Y2, Y4; \
+	VBLENDVPS Y4, Y12, Y0, Y0; \
+	VROUNDPS $0x08, Y2, Y4; \
+	VMOVUPS Y0, Y6; \
+	VMOVUPS vectors32<>+768(SB), Y7; \
+	VCMPPS $0x11, Y13, Y1, Y8; \
+	VBLENDVPS Y8, Y7, Y6, Y6; \
+	VCMPPS $0x00, Y15, Y1, Y8; \
+	VBLENDVPS Y8, Y0, Y6, Y6; \
+	VCMPPS $0x00, Y2, Y4, Y8; \
+	VBLENDVPS Y8, Y0, Y6, Y6; \
+	VMOVUPS Y6, Y0; \
+	VMULPS vectors32<>+480(SB), Y2, Y5; \
+	VROUNDPS $0x08, Y5, Y7; \
+	VANDPS vectors32<>+1024(SB), Y1, Y6; \
+	VCMPPS $0x00, Y5, Y7, Y8; \
+	VBLENDVPS Y8, Y13, Y6, Y6; \
+	VCMPPS $0x04, Y2, Y4, Y8; \
+	VBLENDVPS Y8, Y13, Y6, Y6; \
+	VXORPS Y6, Y0, Y0
+
+#define START64_2 \
+	XORQ R8, R8; \
+	SUBQ $0x00000008, CX
+
+#define EXP64 \
+	VMOVUPS Y1, Y0; \
+	VMOVUPS Y0, Y4; \
+	VMULPD Y11, Y0, Y2; \
+	VROUNDPD $0x08, Y2, Y2; \
+	VFNMADD231PD Y12, Y2, Y0; \
+	VFNMADD231PD Y13, Y2, Y0; \
+	VMOVUPS Y14, Y3; \
+	VFMADD213PD Y15, Y0, Y3; \
+	VFMADD213PD vectors64<>+224(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+256(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+288(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+320(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+352(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+384(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+416(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+448(SB), Y0, Y3; \
+	VMULPD Y0, Y3, Y3; \
+	VFMADD213PD Y0, Y0, Y3; \
+	VADDPD vectors64<>+480(SB), Y3, Y3; \
+	VADDPD vectors64<>+512(SB), Y2, Y2; \
+	VPSLLQ $0x34, Y2, Y2; \
+	VPADDQ Y2, Y3, Y0; \
+	VMOVUPS vectors64<>+576(SB), Y3; \
+	VCMPPD $0x1e, vectors64<>+544(SB), Y4, Y2; \
+	VBLENDVPD Y2, Y3, Y0, Y0; \
+	VXORPS Y3, Y3, Y3; \
+	VCMPPD $0x11, vectors64<>+608(SB), Y4, Y2; \
+	VBLENDVPD Y2, Y3, Y0, Y0; \
+	VCMPPD $0x03, Y4, Y4, Y2; \
+	VBLENDVPD Y2, Y4, Y0, Y0
+
+#define EXP64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	EXP64; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define NEXT64_2 \
+	ADDQ $0x00000040, R8; \
+	SUBQ $0x00000008, CX
+
+#define NEXT64_1 \
+	ADDQ $0x00000020, R8; \
+	SUBQ $0x00000004, CX
+
+#define LAST_MASK64 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y10
+
+#define LOG64 \
+	VMOVUPS Y1, Y0; \
+	VMOVUPS vectors64<>+704(SB), Y2; \
+	VPADDQ Y2, Y0, Y2; \
+	VANDPS vectors64<>+736(SB), Y2, Y3; \
+	VPSUBQ Y3, Y0, Y3; \
+	VPADDQ Y11, Y3, Y3; \
+	VPSRLQ $0x34, Y2, Y2; \
+	VORPS vectors64<>+768(SB), Y2, Y2; \
+	VSUBPD vectors64<>+800(SB), Y2, Y2; \
+	VSUBPD Y11, Y3, Y3; \
+	VADDPD vectors64<>+832(SB), Y3, Y8; \
+	VDIVPD Y8, Y3, Y8; \
+	VMULPD Y8, Y8, Y5; \
+	VMOVUPS Y15, Y4; \
+	VFMADD213PD vectors64<>+864(SB), Y5, Y4; \
+	VFMADD213PD vectors64<>+896(SB), Y5, Y4; \
+	VFMADD213PD vectors64<>+928(SB), Y5, Y4; \
+	VFMADD213PD vectors64<>+960(SB), Y5, Y4; \
+	VFMADD213PD vectors64<>+992(SB), Y5, Y4; \
+	VFMADD213PD vectors64<>+1024(SB), Y5, Y4; \
+	VMULPD Y14, Y3, Y9; \
+	VMULPD Y3, Y9, Y9; \
+	VFMADD213PD Y9, Y5, Y4; \
+	VMULPD Y8, Y4, Y4; \
+	VFMADD231PD Y13, Y2, Y4; \
+	VSUBPD Y4, Y9, Y4; \
+	VSUBPD Y4, Y3, Y3; \
+	VFMADD231PD Y12, Y2, Y3; \
+	VMOVUPS vectors64<>+1056(SB), Y4; \
+	VCMPPD $0x11, vectors64<>+32(SB), Y0, Y5; \
+	VBLENDVPD Y5, Y4, Y3, Y3; \
+	VMOVUPS vectors64<>+736(SB), Y4; \
+	VCMPPD $0x00, vectors64<>+32(SB), Y0, Y5; \
+	VBLENDVPD Y5, Y4, Y3, Y3; \
+	VCMPPD $0x15, vectors64<>+576(SB), Y0, Y5; \
+	VBLENDVPD Y5, Y0, Y3, Y3; \
+	VMOVUPS Y3, Y0
+
+#define LOG64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	LOG64; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define TANH64 \
+	VMOVUPS Y1, Y0; \
+	VANDPS vectors64<>+1120(SB), Y0, Y4; \
+	VMOVUPS vectors64<>+1152(SB), Y2; \
+	VMINPD Y4, Y2, Y4; \
+	VMOVUPS vectors64<>+512(SB), Y2; \
+	VFMADD231PD Y13, Y4, Y2; \
+	VPSLLQ $0x34, Y2, Y5; \
+	VPADDQ vectors64<>+480(SB), Y5, Y5; \
+	VSUBPD vectors64<>+512(SB), Y2, Y2; \
+	VADDPD Y4, Y4, Y4; \
+	VFNMADD231PD Y11, Y2, Y4; \
+	VFNMADD231PD Y12, Y2, Y4; \
+	VMOVUPS Y14, Y3; \
+	VFMADD213PD Y15, Y4, Y3; \
+	VFMADD213PD vectors64<>+224(SB), Y4, Y3; \
+	VFMADD213PD vectors64<>+256(SB), Y4, Y3; \
+	VFMADD213PD vectors64<>+288(SB), Y4, Y3; \
+	VFMADD213PD vectors64<>+320(SB), Y4, Y3; \
+	VFMADD213PD vectors64<>+352(SB), Y4, Y3; \
+	VFMADD213PD vectors64<>+384(SB), Y4, Y3; \
+	VFMADD213PD vectors64<>+416(SB), Y4, Y3; \
+	VFMADD213PD vectors64<>+448(SB), Y4, Y3; \
+	VMULPD Y4, Y3, Y3; \
+	VFMADD213PD Y4, Y4, Y3; \
+	VSUBPD vectors64<>+480(SB), Y5, Y4; \
+	VFMADD213PD Y4, Y5, Y3; \
+	VADDPD vectors64<>+832(SB), Y3, Y4; \
+	VDIVPD Y4, Y3, Y3; \
+	VANDPS vectors64<>+1184(SB), Y0, Y0; \
+	VORPS Y3, Y0, Y0
+
+#define TANH64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	TANH64; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SIGMOID64 \
+	VMOVUPS Y1, Y0; \
+	VXORPS vectors64<>+1184(SB), Y0, Y0; \
+	VMOVUPS Y0, Y4; \
+	VMULPD Y11, Y0, Y2; \
+	VROUNDPD $0x08, Y2, Y2; \
+	VFNMADD231PD Y12, Y2, Y0; \
+	VFNMADD231PD Y13, Y2, Y0; \
+	VMOVUPS Y14, Y3; \
+	VFMADD213PD Y15, Y0, Y3; \
+	VFMADD213PD vectors64<>+224(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+256(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+288(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+320(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+352(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+384(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+416(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+448(SB), Y0, Y3; \
+	VMULPD Y0, Y3, Y3; \
+	VFMADD213PD Y0, Y0, Y3; \
+	VADDPD vectors64<>+480(SB), Y3, Y3; \
+	VADDPD vectors64<>+512(SB), Y2, Y2; \
+	VPSLLQ $0x34, Y2, Y2; \
+	VPADDQ Y2, Y3, Y0; \
+	VMOVUPS vectors64<>+576(SB), Y3; \
+	VCMPPD $0x1e, vectors64<>+544(SB), Y4, Y2; \
+	VBLENDVPD Y2, Y3, Y0, Y0; \
+	VXORPS Y3, Y3, Y3; \
+	VCMPPD $0x11, vectors64<>+608(SB), Y4, Y2; \
+	VBLENDVPD Y2, Y3, Y0, Y0; \
+	VCMPPD $0x03, Y4, Y4, Y2; \
+	VBLENDVPD Y2, Y4, Y0, Y0; \
+	VADDPD vectors64<>+480(SB), Y0, Y0; \
+	VMOVUPS vectors64<>+480(SB), Y2; \
+	VDIVPD Y0, Y2, Y0
+
+#define SIGMOID64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	SIGMOID64; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define LOG1P64 \
+	VMOVUPS Y1, Y0; \
+	VADDPD Y11, Y0, Y6; \
+	VSUBPD Y11, Y6, Y7; \
+	VDIVPD Y7, Y0, Y7; \
+	VMOVUPS vectors64<>+704(SB), Y2; \
+	VPADDQ Y2, Y6, Y2; \
+	VANDPS vectors64<>+736(SB), Y2, Y3; \
+	VPSUBQ Y3, Y6, Y3; \
+	VPADDQ Y11, Y3, Y3; \
+	VPSRLQ $0x34, Y2, Y2; \
+	VORPS vectors64<>+768(SB), Y2, Y2; \
+	VSUBPD vectors64<>+800(SB), Y2, Y2; \
+	VSUBPD Y11, Y3, Y3; \
+	VADDPD vectors64<>+832(SB), Y3, Y8; \
+	VDIVPD Y8, Y3, Y8; \
+	VMULPD Y8, Y8, Y5; \
+	VMOVUPS Y15, Y4; \
+	VFMADD213PD vectors64<>+864(SB), Y5, Y4; \
+	VFMADD213PD vectors64<>+896(SB), Y5, Y4; \
+	VFMADD213PD vectors64<>+928(SB), Y5, Y4; \
+	VFMADD213PD vectors64<>+960(SB), Y5, Y4; \
+	VFMADD213PD vectors64<>+992(SB), Y5, Y4; \
+	VFMADD213PD vectors64<>+1024(SB), Y5, Y4; \
+	VMULPD Y14, Y3, Y9; \
+	VMULPD Y3, Y9, Y9; \
+	VFMADD213PD Y9, Y5, Y4; \
+	VMULPD Y8, Y4, Y4; \
+	VFMADD231PD Y13, Y2, Y4; \
+	VSUBPD Y4, Y9, Y4; \
+	VSUBPD Y4, Y3, Y3; \
+	VFMADD231PD Y12, Y2, Y3; \
+	VMOVUPS vectors64<>+1056(SB), Y4; \
+	VCMPPD $0x11, vectors64<>+32(SB), Y6, Y5; \
+	VBLENDVPD Y5, Y4, Y3, Y3; \
+	VMOVUPS vectors64<>+736(SB), Y4; \
+	VCMPPD $0x00, vectors64<>+32(SB), Y6, Y5; \
+	VBLENDVPD Y5, Y4, Y3, Y3; \
+	VCMPPD $0x15, vectors64<>+576(SB), Y6, Y5; \
+	VBLENDVPD Y5, Y6, Y3, Y3; \
+	VMOVUPS Y3, Y6; \
+	VMULPD Y6, Y7, Y7; \
+	VCMPPD $0x00, vectors64<>+32(SB), Y6, Y2; \
+	VBLENDVPD Y2, Y0, Y7, Y7; \
+	VCMPPD $0x00, vectors64<>+576(SB), Y0, Y2; \
+	VBLENDVPD Y2, Y0, Y7, Y7; \
+	VMOVUPS Y7, Y0
+
+#define LOG1P64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	LOG1P64; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define EXPM164 \
+	VMOVUPS Y1, Y0; \
+	VMOVUPS vectors64<>+1216(SB), Y3; \
+	VMINPD Y0, Y3, Y0; \
+	VMOVUPS vectors64<>+1248(SB), Y3; \
+	VMAXPD Y0, Y3, Y0; \
+	VMULPD Y11, Y0, Y2; \
+	VROUNDPD $0x08, Y2, Y2; \
+	VFNMADD231PD Y12, Y2, Y0; \
+	VFNMADD231PD Y13, Y2, Y0; \
+	VMOVUPS Y14, Y3; \
+	VFMADD213PD Y15, Y0, Y3; \
+	VFMADD213PD vectors64<>+224(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+256(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+288(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+320(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+352(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+384(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+416(SB), Y0, Y3; \
+	VFMADD213PD vectors64<>+448(SB), Y0, Y3; \
+	VMULPD Y0, Y3, Y3; \
+	VFMADD213PD Y0, Y0, Y3; \
+	VADDPD vectors64<>+512(SB), Y2, Y2; \
+	VPSLLQ $0x34, Y2, Y2; \
+	VPADDQ vectors64<>+640(SB), Y2, Y4; \
+	VSUBPD vectors64<>+640(SB), Y4, Y0; \
+	VFMADD231PD Y4, Y3, Y0; \
+	VADDPD Y0, Y0, Y0; \
+	VCMPPD $0x00, vectors64<>+640(SB), Y4, Y2; \
+	VBLENDVPD Y2, Y3, Y0, Y0
+
+#define EXPM164_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	EXPM164; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define SIN64 \
+	VMOVUPS Y1, Y0; \
+	VMULPD Y11, Y0, Y2; \
+	VROUNDPD $0x08, Y2, Y2; \
+	VFNMADD231PD Y12, Y2, Y0; \
+	VFNMADD231PD Y13, Y2, Y0; \
+	VFNMADD231PD Y14, Y2, Y0; \
+	VADDPD vectors64<>+512(SB), Y2, Y2; \
+	VMULPD Y0, Y0, Y3; \
+	VMOVUPS vectors64<>+1408(SB), Y4; \
+	VFMADD213PD vectors64<>+1440(SB), Y3, Y4; \
+	VFMADD213PD vectors64<>+1472(SB), Y3, Y4; \
+	VFMADD213PD vectors64<>+1504(SB), Y3, Y4; \
+	VFMADD213PD vectors64<>+1536(SB), Y3, Y4; \
+	VFMADD213PD vectors64<>+1568(SB), Y3, Y4; \
+	VMULPD Y3, Y4, Y4; \
+	VFMADD213PD Y0, Y0, Y4; \
+	VMOVUPS vectors64<>+1600(SB), Y5; \
+	VFMADD213PD vectors64<>+1632(SB), Y3, Y5; \
+	VFMADD213PD vectors64<>+1664(SB), Y3, Y5; \
+	VFMADD213PD vectors64<>+1696(SB), Y3, Y5; \
+	VFMADD213PD vectors64<>+1728(SB), Y3, Y5; \
+	VFMADD213PD vectors64<>+1760(SB), Y3, Y5; \
+	VMULPD Y3, Y5, Y5; \
+	VSUBPD Y15, Y5, Y5; \
+	VFMADD213PD vectors64<>+480(SB), Y3, Y5; \
+	VPSLLQ $0x3f, Y2, Y0; \
+	VBLENDVPD Y0, Y5, Y4, Y4; \
+	VPSRLQ $0x01, Y2, Y2; \
+	VPSLLQ $0x3f, Y2, Y2; \
+	VXORPS Y2, Y4, Y0
+
+#define SIN64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	SIN64; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define COS64 \
+	VMOVUPS Y1, Y0; \
+	VMULPD Y11, Y0, Y2; \
+	VROUNDPD $0x08, Y2, Y2; \
+	VFNMADD231PD Y12, Y2, Y0; \
+	VFNMADD231PD Y13, Y2, Y0; \
+	VFNMADD231PD Y14, Y2, Y0; \
+	VADDPD vectors64<>+512(SB), Y2, Y2; \
+	VPADDQ vectors64<>+1792(SB), Y2, Y2; \
+	VMULPD Y0, Y0, Y3; \
+	VMOVUPS vectors64<>+1408(SB), Y4; \
+	VFMADD213PD vectors64<>+1440(SB), Y3, Y4; \
+	VFMADD213PD vectors64<>+1472(SB), Y3, Y4; \
+	VFMADD213PD vectors64<>+1504(SB), Y3, Y4; \
+	VFMADD213PD vectors64<>+1536(SB), Y3, Y4; \
+	VFMADD213PD vectors64<>+1568(SB), Y3, Y4; \
+	VMULPD Y3, Y4, Y4; \
+	VFMADD213PD Y0, Y0, Y4; \
+	VMOVUPS vectors64<>+1600(SB), Y5; \
+	VFMADD213PD vectors64<>+1632(SB), Y3, Y5; \
+	VFMADD213PD vectors64<>+1664(SB), Y3, Y5; \
+	VFMADD213PD vectors64<>+1696(SB), Y3, Y5; \
+	VFMADD213PD vectors64<>+1728(SB), Y3, Y5; \
+	VFMADD213PD vectors64<>+1760(SB), Y3, Y5; \
+	VMULPD Y3, Y5, Y5; \
+	VSUBPD Y15, Y5, Y5; \
+	VFMADD213PD vectors64<>+480(SB), Y3, Y5; \
+	VPSLLQ $0x3f, Y2, Y0; \
+	VBLENDVPD Y0, Y5, Y4, Y4; \
+	VPSRLQ $0x01, Y2, Y2; \
+	VPSLLQ $0x3f, Y2, Y2; \
+	VXORPS Y2, Y4, Y0
+
+#define COS64_VECTOR(d) \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	COS64; \
+	VMOVUPS Y0, d(DI)(R8*1)
+
+#define LAST_MASK64_2 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y6
+
 // func exp32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·exp32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -20,64 +823,14 @@ TEXT ·exp32AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSS vectors32<>+192(SB), Y13
 	VBROADCASTSS vectors32<>+224(SB), Y14
 	VBROADCASTSS vectors32<>+256(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      Y0, Y4
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       vectors32<>+320(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y2, Y3, Y0
-	VMOVUPS      vectors32<>+384(SB), Y3
-	VCMPPS       $0x1e, vectors32<>+352(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      Y0, Y4
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       vectors32<>+320(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y2, Y3, Y0
-	VMOVUPS      vectors32<>+384(SB), Y3
-	VCMPPS       $0x1e, vectors32<>+352(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	EXP32_VECTOR(0)
+	EXP32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -86,83 +839,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      Y0, Y4
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       vectors32<>+320(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y2, Y3, Y0
-	VMOVUPS      vectors32<>+384(SB), Y3
-	VCMPPS       $0x1e, vectors32<>+352(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	EXP32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y8
-	VMASKMOVPS   (SI)(R8*1), Y8, Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      Y0, Y4
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       vectors32<>+320(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y2, Y3, Y0
-	VMOVUPS      vectors32<>+384(SB), Y3
-	VCMPPS       $0x1e, vectors32<>+352(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32
+	VMASKMOVPS (SI)(R8*1), Y8, Y1
+	EXP32
+	VMASKMOVPS Y0, Y8, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func log32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·log32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -173,80 +869,14 @@ TEXT ·log32AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSS vectors32<>+480(SB), Y13
 	VBROADCASTSS vectors32<>+512(SB), Y14
 	VBROADCASTSS vectors32<>+544(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VPSUBD       Y9, Y0, Y2
-	VPSRAD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPSUBD       Y3, Y0, Y3
-	VSUBPS       Y10, Y3, Y3
-	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y14, Y4
-	VFMADD213PS  Y15, Y3, Y4
-	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y12, Y2, Y4
-	VFNMADD231PS Y13, Y5, Y4
-	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y11, Y2, Y3
-	VMOVUPS      vectors32<>+768(SB), Y4
-	VCMPPS       $0x11, vectors32<>+32(SB), Y0, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VMOVUPS      vectors32<>+800(SB), Y4
-	VCMPPS       $0x00, vectors32<>+32(SB), Y0, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VCMPPS       $0x15, vectors32<>+384(SB), Y0, Y5
-	VBLENDVPS    Y5, Y0, Y3, Y3
-	VMOVUPS      Y3, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VPSUBD       Y9, Y0, Y2
-	VPSRAD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPSUBD       Y3, Y0, Y3
-	VSUBPS       Y10, Y3, Y3
-	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y14, Y4
-	VFMADD213PS  Y15, Y3, Y4
-	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y12, Y2, Y4
-	VFNMADD231PS Y13, Y5, Y4
-	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y11, Y2, Y3
-	VMOVUPS      vectors32<>+768(SB), Y4
-	VCMPPS       $0x11, vectors32<>+32(SB), Y0, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VMOVUPS      vectors32<>+800(SB), Y4
-	VCMPPS       $0x00, vectors32<>+32(SB), Y0, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VCMPPS       $0x15, vectors32<>+384(SB), Y0, Y5
-	VBLENDVPS    Y5, Y0, Y3, Y3
-	VMOVUPS      Y3, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	LOG32_VECTOR(0)
+	LOG32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -255,99 +885,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VPSUBD       Y9, Y0, Y2
-	VPSRAD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPSUBD       Y3, Y0, Y3
-	VSUBPS       Y10, Y3, Y3
-	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y14, Y4
-	VFMADD213PS  Y15, Y3, Y4
-	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y12, Y2, Y4
-	VFNMADD231PS Y13, Y5, Y4
-	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y11, Y2, Y3
-	VMOVUPS      vectors32<>+768(SB), Y4
-	VCMPPS       $0x11, vectors32<>+32(SB), Y0, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VMOVUPS      vectors32<>+800(SB), Y4
-	VCMPPS       $0x00, vectors32<>+32(SB), Y0, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VCMPPS       $0x15, vectors32<>+384(SB), Y0, Y5
-	VBLENDVPS    Y5, Y0, Y3, Y3
-	VMOVUPS      Y3, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	LOG32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y8
-	VMASKMOVPS   (SI)(R8*1), Y8, Y1
-	VMOVUPS      Y1, Y0
-	VPSUBD       Y9, Y0, Y2
-	VPSRAD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPSUBD       Y3, Y0, Y3
-	VSUBPS       Y10, Y3, Y3
-	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y14, Y4
-	VFMADD213PS  Y15, Y3, Y4
-	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y12, Y2, Y4
-	VFNMADD231PS Y13, Y5, Y4
-	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y11, Y2, Y3
-	VMOVUPS      vectors32<>+768(SB), Y4
-	VCMPPS       $0x11, vectors32<>+32(SB), Y0, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VMOVUPS      vectors32<>+800(SB), Y4
-	VCMPPS       $0x00, vectors32<>+32(SB), Y0, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VCMPPS       $0x15, vectors32<>+384(SB), Y0, Y5
-	VBLENDVPS    Y5, Y0, Y3, Y3
-	VMOVUPS      Y3, Y0
-	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32
+	VMASKMOVPS (SI)(R8*1), Y8, Y1
+	LOG32
+	VMASKMOVPS Y0, Y8, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func tanh32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·tanh32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -363,113 +920,13 @@ TEXT ·tanh32AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors32<>+896(SB), Y0, Y4
-	VMOVUPS      vectors32<>+928(SB), Y2
-	VMINPS       Y4, Y2, Y4
-	VMOVUPS      vectors32<>+960(SB), Y2
-	VFMADD231PS  Y10, Y4, Y2
-	VPSLLD       $0x17, Y2, Y5
-	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       vectors32<>+960(SB), Y2, Y2
-	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y9, Y2, Y4
-	VMOVUPS      Y11, Y3
-	VFMADD213PS  Y12, Y4, Y3
-	VFMADD213PS  Y13, Y4, Y3
-	VFMADD213PS  Y14, Y4, Y3
-	VFMADD213PS  Y15, Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VSUBPS       vectors32<>+320(SB), Y5, Y4
-	VFMADD213PS  Y4, Y5, Y3
-	VADDPS       vectors32<>+992(SB), Y3, Y4
-	VDIVPS       Y4, Y3, Y3
-	VANDPS       vectors32<>+1024(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors32<>+896(SB), Y0, Y4
-	VMOVUPS      vectors32<>+928(SB), Y2
-	VMINPS       Y4, Y2, Y4
-	VMOVUPS      vectors32<>+960(SB), Y2
-	VFMADD231PS  Y10, Y4, Y2
-	VPSLLD       $0x17, Y2, Y5
-	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       vectors32<>+960(SB), Y2, Y2
-	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y9, Y2, Y4
-	VMOVUPS      Y11, Y3
-	VFMADD213PS  Y12, Y4, Y3
-	VFMADD213PS  Y13, Y4, Y3
-	VFMADD213PS  Y14, Y4, Y3
-	VFMADD213PS  Y15, Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VSUBPS       vectors32<>+320(SB), Y5, Y4
-	VFMADD213PS  Y4, Y5, Y3
-	VADDPS       vectors32<>+992(SB), Y3, Y4
-	VDIVPS       Y4, Y3, Y3
-	VANDPS       vectors32<>+1024(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      64(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors32<>+896(SB), Y0, Y4
-	VMOVUPS      vectors32<>+928(SB), Y2
-	VMINPS       Y4, Y2, Y4
-	VMOVUPS      vectors32<>+960(SB), Y2
-	VFMADD231PS  Y10, Y4, Y2
-	VPSLLD       $0x17, Y2, Y5
-	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       vectors32<>+960(SB), Y2, Y2
-	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y9, Y2, Y4
-	VMOVUPS      Y11, Y3
-	VFMADD213PS  Y12, Y4, Y3
-	VFMADD213PS  Y13, Y4, Y3
-	VFMADD213PS  Y14, Y4, Y3
-	VFMADD213PS  Y15, Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VSUBPS       vectors32<>+320(SB), Y5, Y4
-	VFMADD213PS  Y4, Y5, Y3
-	VADDPS       vectors32<>+992(SB), Y3, Y4
-	VDIVPS       Y4, Y3, Y3
-	VANDPS       vectors32<>+1024(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMOVUPS      Y0, 64(DI)(R8*1)
-	VMOVUPS      96(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors32<>+896(SB), Y0, Y4
-	VMOVUPS      vectors32<>+928(SB), Y2
-	VMINPS       Y4, Y2, Y4
-	VMOVUPS      vectors32<>+960(SB), Y2
-	VFMADD231PS  Y10, Y4, Y2
-	VPSLLD       $0x17, Y2, Y5
-	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       vectors32<>+960(SB), Y2, Y2
-	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y9, Y2, Y4
-	VMOVUPS      Y11, Y3
-	VFMADD213PS  Y12, Y4, Y3
-	VFMADD213PS  Y13, Y4, Y3
-	VFMADD213PS  Y14, Y4, Y3
-	VFMADD213PS  Y15, Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VSUBPS       vectors32<>+320(SB), Y5, Y4
-	VFMADD213PS  Y4, Y5, Y3
-	VADDPS       vectors32<>+992(SB), Y3, Y4
-	VDIVPS       Y4, Y3, Y3
-	VANDPS       vectors32<>+1024(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMOVUPS      Y0, 96(DI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	TANH32_VECTOR(0)
+	TANH32_VECTOR(32)
+	TANH32_VECTOR(64)
+	TANH32_VECTOR(96)
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000020, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -478,85 +935,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors32<>+896(SB), Y0, Y4
-	VMOVUPS      vectors32<>+928(SB), Y2
-	VMINPS       Y4, Y2, Y4
-	VMOVUPS      vectors32<>+960(SB), Y2
-	VFMADD231PS  Y10, Y4, Y2
-	VPSLLD       $0x17, Y2, Y5
-	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       vectors32<>+960(SB), Y2, Y2
-	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y9, Y2, Y4
-	VMOVUPS      Y11, Y3
-	VFMADD213PS  Y12, Y4, Y3
-	VFMADD213PS  Y13, Y4, Y3
-	VFMADD213PS  Y14, Y4, Y3
-	VFMADD213PS  Y15, Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VSUBPS       vectors32<>+320(SB), Y5, Y4
-	VFMADD213PS  Y4, Y5, Y3
-	VADDPS       vectors32<>+992(SB), Y3, Y4
-	VDIVPS       Y4, Y3, Y3
-	VANDPS       vectors32<>+1024(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	TANH32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y8
-	VMASKMOVPS   (SI)(R8*1), Y8, Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors32<>+896(SB), Y0, Y4
-	VMOVUPS      vectors32<>+928(SB), Y2
-	VMINPS       Y4, Y2, Y4
-	VMOVUPS      vectors32<>+960(SB), Y2
-	VFMADD231PS  Y10, Y4, Y2
-	VPSLLD       $0x17, Y2, Y5
-	VPADDD       vectors32<>+320(SB), Y5, Y5
-	VSUBPS       vectors32<>+960(SB), Y2, Y2
-	VADDPS       Y4, Y4, Y4
-	VFNMADD231PS Y9, Y2, Y4
-	VMOVUPS      Y11, Y3
-	VFMADD213PS  Y12, Y4, Y3
-	VFMADD213PS  Y13, Y4, Y3
-	VFMADD213PS  Y14, Y4, Y3
-	VFMADD213PS  Y15, Y4, Y3
-	VMULPS       Y4, Y3, Y3
-	VFMADD213PS  Y4, Y4, Y3
-	VSUBPS       vectors32<>+320(SB), Y5, Y4
-	VFMADD213PS  Y4, Y5, Y3
-	VADDPS       vectors32<>+992(SB), Y3, Y4
-	VDIVPS       Y4, Y3, Y3
-	VANDPS       vectors32<>+1024(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32
+	VMASKMOVPS (SI)(R8*1), Y8, Y1
+	TANH32
+	VMASKMOVPS Y0, Y8, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sigmoid32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·sigmoid32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -567,72 +965,14 @@ TEXT ·sigmoid32AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSS vectors32<>+192(SB), Y13
 	VBROADCASTSS vectors32<>+224(SB), Y14
 	VBROADCASTSS vectors32<>+256(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VXORPS       vectors32<>+1024(SB), Y0, Y0
-	VMOVUPS      Y0, Y4
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       vectors32<>+320(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y2, Y3, Y0
-	VMOVUPS      vectors32<>+384(SB), Y3
-	VCMPPS       $0x1e, vectors32<>+352(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VADDPS       vectors32<>+320(SB), Y0, Y0
-	VMOVUPS      vectors32<>+320(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VXORPS       vectors32<>+1024(SB), Y0, Y0
-	VMOVUPS      Y0, Y4
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       vectors32<>+320(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y2, Y3, Y0
-	VMOVUPS      vectors32<>+384(SB), Y3
-	VCMPPS       $0x1e, vectors32<>+352(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VADDPS       vectors32<>+320(SB), Y0, Y0
-	VMOVUPS      vectors32<>+320(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	SIGMOID32_VECTOR(0)
+	SIGMOID32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -641,91 +981,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VXORPS       vectors32<>+1024(SB), Y0, Y0
-	VMOVUPS      Y0, Y4
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       vectors32<>+320(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y2, Y3, Y0
-	VMOVUPS      vectors32<>+384(SB), Y3
-	VCMPPS       $0x1e, vectors32<>+352(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VADDPS       vectors32<>+320(SB), Y0, Y0
-	VMOVUPS      vectors32<>+320(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	SIGMOID32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y8
-	VMASKMOVPS   (SI)(R8*1), Y8, Y1
-	VMOVUPS      Y1, Y0
-	VXORPS       vectors32<>+1024(SB), Y0, Y0
-	VMOVUPS      Y0, Y4
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VADDPS       vectors32<>+320(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y2, Y3, Y0
-	VMOVUPS      vectors32<>+384(SB), Y3
-	VCMPPS       $0x1e, vectors32<>+352(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPS       $0x11, vectors32<>+416(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VADDPS       vectors32<>+320(SB), Y0, Y0
-	VMOVUPS      vectors32<>+320(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32
+	VMASKMOVPS (SI)(R8*1), Y8, Y1
+	SIGMOID32
+	VMASKMOVPS Y0, Y8, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func log1p32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·log1p32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -736,98 +1011,14 @@ TEXT ·log1p32AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSS vectors32<>+480(SB), Y13
 	VBROADCASTSS vectors32<>+512(SB), Y14
 	VBROADCASTSS vectors32<>+544(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VADDPS       Y10, Y0, Y6
-	VSUBPS       Y10, Y6, Y7
-	VDIVPS       Y7, Y0, Y7
-	VPSUBD       Y9, Y6, Y2
-	VPSRAD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPSUBD       Y3, Y6, Y3
-	VSUBPS       Y10, Y3, Y3
-	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y14, Y4
-	VFMADD213PS  Y15, Y3, Y4
-	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y12, Y2, Y4
-	VFNMADD231PS Y13, Y5, Y4
-	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y11, Y2, Y3
-	VMOVUPS      vectors32<>+768(SB), Y4
-	VCMPPS       $0x11, vectors32<>+32(SB), Y6, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VMOVUPS      vectors32<>+800(SB), Y4
-	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VCMPPS       $0x15, vectors32<>+384(SB), Y6, Y5
-	VBLENDVPS    Y5, Y6, Y3, Y3
-	VMOVUPS      Y3, Y6
-	VMULPS       Y6, Y7, Y7
-	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y2
-	VBLENDVPS    Y2, Y0, Y7, Y7
-	VCMPPS       $0x00, vectors32<>+384(SB), Y0, Y2
-	VBLENDVPS    Y2, Y0, Y7, Y7
-	VMOVUPS      Y7, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VADDPS       Y10, Y0, Y6
-	VSUBPS       Y10, Y6, Y7
-	VDIVPS       Y7, Y0, Y7
-	VPSUBD       Y9, Y6, Y2
-	VPSRAD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPSUBD       Y3, Y6, Y3
-	VSUBPS       Y10, Y3, Y3
-	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y14, Y4
-	VFMADD213PS  Y15, Y3, Y4
-	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y12, Y2, Y4
-	VFNMADD231PS Y13, Y5, Y4
-	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y11, Y2, Y3
-	VMOVUPS      vectors32<>+768(SB), Y4
-	VCMPPS       $0x11, vectors32<>+32(SB), Y6, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VMOVUPS      vectors32<>+800(SB), Y4
-	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VCMPPS       $0x15, vectors32<>+384(SB), Y6, Y5
-	VBLENDVPS    Y5, Y6, Y3, Y3
-	VMOVUPS      Y3, Y6
-	VMULPS       Y6, Y7, Y7
-	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y2
-	VBLENDVPS    Y2, Y0, Y7, Y7
-	VCMPPS       $0x00, vectors32<>+384(SB), Y0, Y2
-	VBLENDVPS    Y2, Y0, Y7, Y7
-	VMOVUPS      Y7, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	LOG1P32_VECTOR(0)
+	LOG1P32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -836,117 +1027,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VADDPS       Y10, Y0, Y6
-	VSUBPS       Y10, Y6, Y7
-	VDIVPS       Y7, Y0, Y7
-	VPSUBD       Y9, Y6, Y2
-	VPSRAD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPSUBD       Y3, Y6, Y3
-	VSUBPS       Y10, Y3, Y3
-	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y14, Y4
-	VFMADD213PS  Y15, Y3, Y4
-	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y12, Y2, Y4
-	VFNMADD231PS Y13, Y5, Y4
-	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y11, Y2, Y3
-	VMOVUPS      vectors32<>+768(SB), Y4
-	VCMPPS       $0x11, vectors32<>+32(SB), Y6, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VMOVUPS      vectors32<>+800(SB), Y4
-	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VCMPPS       $0x15, vectors32<>+384(SB), Y6, Y5
-	VBLENDVPS    Y5, Y6, Y3, Y3
-	VMOVUPS      Y3, Y6
-	VMULPS       Y6, Y7, Y7
-	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y2
-	VBLENDVPS    Y2, Y0, Y7, Y7
-	VCMPPS       $0x00, vectors32<>+384(SB), Y0, Y2
-	VBLENDVPS    Y2, Y0, Y7, Y7
-	VMOVUPS      Y7, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	LOG1P32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y8
-	VMASKMOVPS   (SI)(R8*1), Y8, Y1
-	VMOVUPS      Y1, Y0
-	VADDPS       Y10, Y0, Y6
-	VSUBPS       Y10, Y6, Y7
-	VDIVPS       Y7, Y0, Y7
-	VPSUBD       Y9, Y6, Y2
-	VPSRAD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPSUBD       Y3, Y6, Y3
-	VSUBPS       Y10, Y3, Y3
-	VCVTDQ2PS    Y2, Y2
-	VMOVUPS      Y14, Y4
-	VFMADD213PS  Y15, Y3, Y4
-	VFMADD213PS  vectors32<>+576(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+608(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+640(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+672(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+704(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+736(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  Y12, Y2, Y4
-	VFNMADD231PS Y13, Y5, Y4
-	VADDPS       Y4, Y3, Y3
-	VFMADD231PS  Y11, Y2, Y3
-	VMOVUPS      vectors32<>+768(SB), Y4
-	VCMPPS       $0x11, vectors32<>+32(SB), Y6, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VMOVUPS      vectors32<>+800(SB), Y4
-	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y5
-	VBLENDVPS    Y5, Y4, Y3, Y3
-	VCMPPS       $0x15, vectors32<>+384(SB), Y6, Y5
-	VBLENDVPS    Y5, Y6, Y3, Y3
-	VMOVUPS      Y3, Y6
-	VMULPS       Y6, Y7, Y7
-	VCMPPS       $0x00, vectors32<>+32(SB), Y6, Y2
-	VBLENDVPS    Y2, Y0, Y7, Y7
-	VCMPPS       $0x00, vectors32<>+384(SB), Y0, Y2
-	VBLENDVPS    Y2, Y0, Y7, Y7
-	VMOVUPS      Y7, Y0
-	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32
+	VMASKMOVPS (SI)(R8*1), Y8, Y1
+	LOG1P32
+	VMASKMOVPS Y0, Y8, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func expm132AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·expm132AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -957,66 +1057,14 @@ TEXT ·expm132AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSS vectors32<>+192(SB), Y13
 	VBROADCASTSS vectors32<>+224(SB), Y14
 	VBROADCASTSS vectors32<>+256(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors32<>+1056(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMOVUPS      vectors32<>+1088(SB), Y3
-	VMAXPS       Y0, Y3, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       vectors32<>+480(SB), Y2, Y4
-	VSUBPS       vectors32<>+480(SB), Y4, Y0
-	VFMADD231PS  Y4, Y3, Y0
-	VADDPS       Y0, Y0, Y0
-	VCMPPS       $0x00, vectors32<>+480(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors32<>+1056(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMOVUPS      vectors32<>+1088(SB), Y3
-	VMAXPS       Y0, Y3, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       vectors32<>+480(SB), Y2, Y4
-	VSUBPS       vectors32<>+480(SB), Y4, Y0
-	VFMADD231PS  Y4, Y3, Y0
-	VADDPS       Y0, Y0, Y0
-	VCMPPS       $0x00, vectors32<>+480(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	EXPM132_VECTOR(0)
+	EXPM132_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -1025,85 +1073,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors32<>+1056(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMOVUPS      vectors32<>+1088(SB), Y3
-	VMAXPS       Y0, Y3, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       vectors32<>+480(SB), Y2, Y4
-	VSUBPS       vectors32<>+480(SB), Y4, Y0
-	VFMADD231PS  Y4, Y3, Y0
-	VADDPS       Y0, Y0, Y0
-	VCMPPS       $0x00, vectors32<>+480(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	EXPM132_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y8
-	VMASKMOVPS   (SI)(R8*1), Y8, Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors32<>+1056(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMOVUPS      vectors32<>+1088(SB), Y3
-	VMAXPS       Y0, Y3, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VMOVUPS      Y12, Y3
-	VFMADD213PS  Y13, Y0, Y3
-	VFMADD213PS  Y14, Y0, Y3
-	VFMADD213PS  Y15, Y0, Y3
-	VFMADD213PS  vectors32<>+288(SB), Y0, Y3
-	VMULPS       Y0, Y3, Y3
-	VFMADD213PS  Y0, Y0, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       vectors32<>+480(SB), Y2, Y4
-	VSUBPS       vectors32<>+480(SB), Y4, Y0
-	VFMADD231PS  Y4, Y3, Y0
-	VADDPS       Y0, Y0, Y0
-	VCMPPS       $0x00, vectors32<>+480(SB), Y4, Y2
-	VBLENDVPS    Y2, Y3, Y0, Y0
-	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32
+	VMASKMOVPS (SI)(R8*1), Y8, Y1
+	EXPM132
+	VMASKMOVPS Y0, Y8, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sin32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·sin32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -1114,66 +1103,14 @@ TEXT ·sin32AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSS vectors32<>+480(SB), Y13
 	VBROADCASTSS vectors32<>+320(SB), Y14
 	VBROADCASTSS vectors32<>+1248(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VFNMADD231PS Y12, Y2, Y0
-	VCVTPS2DQ    Y2, Y2
-	VMULPS       Y0, Y0, Y3
-	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1344(SB), Y5
-	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
-	VMULPS       Y3, Y5, Y5
-	VSUBPS       Y13, Y5, Y5
-	VFMADD213PS  Y14, Y3, Y5
-	VPSLLD       $0x1f, Y2, Y0
-	VBLENDVPS    Y0, Y5, Y4, Y4
-	VPSRLD       $0x01, Y2, Y2
-	VPSLLD       $0x1f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VFNMADD231PS Y12, Y2, Y0
-	VCVTPS2DQ    Y2, Y2
-	VMULPS       Y0, Y0, Y3
-	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1344(SB), Y5
-	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
-	VMULPS       Y3, Y5, Y5
-	VSUBPS       Y13, Y5, Y5
-	VFMADD213PS  Y14, Y3, Y5
-	VPSLLD       $0x1f, Y2, Y0
-	VBLENDVPS    Y0, Y5, Y4, Y4
-	VPSRLD       $0x01, Y2, Y2
-	VPSLLD       $0x1f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	SIN32_VECTOR(0)
+	SIN32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -1182,85 +1119,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VFNMADD231PS Y12, Y2, Y0
-	VCVTPS2DQ    Y2, Y2
-	VMULPS       Y0, Y0, Y3
-	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1344(SB), Y5
-	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
-	VMULPS       Y3, Y5, Y5
-	VSUBPS       Y13, Y5, Y5
-	VFMADD213PS  Y14, Y3, Y5
-	VPSLLD       $0x1f, Y2, Y0
-	VBLENDVPS    Y0, Y5, Y4, Y4
-	VPSRLD       $0x01, Y2, Y2
-	VPSLLD       $0x1f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	SIN32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y8
-	VMASKMOVPS   (SI)(R8*1), Y8, Y1
-	VMOVUPS      Y1, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VFNMADD231PS Y12, Y2, Y0
-	VCVTPS2DQ    Y2, Y2
-	VMULPS       Y0, Y0, Y3
-	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1344(SB), Y5
-	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
-	VMULPS       Y3, Y5, Y5
-	VSUBPS       Y13, Y5, Y5
-	VFMADD213PS  Y14, Y3, Y5
-	VPSLLD       $0x1f, Y2, Y0
-	VBLENDVPS    Y0, Y5, Y4, Y4
-	VPSRLD       $0x01, Y2, Y2
-	VPSLLD       $0x1f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32
+	VMASKMOVPS (SI)(R8*1), Y8, Y1
+	SIN32
+	VMASKMOVPS Y0, Y8, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func cos32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·cos32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -1271,68 +1149,14 @@ TEXT ·cos32AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSS vectors32<>+480(SB), Y13
 	VBROADCASTSS vectors32<>+320(SB), Y14
 	VBROADCASTSS vectors32<>+1248(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VFNMADD231PS Y12, Y2, Y0
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       vectors32<>+1440(SB), Y2, Y2
-	VMULPS       Y0, Y0, Y3
-	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1344(SB), Y5
-	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
-	VMULPS       Y3, Y5, Y5
-	VSUBPS       Y13, Y5, Y5
-	VFMADD213PS  Y14, Y3, Y5
-	VPSLLD       $0x1f, Y2, Y0
-	VBLENDVPS    Y0, Y5, Y4, Y4
-	VPSRLD       $0x01, Y2, Y2
-	VPSLLD       $0x1f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VFNMADD231PS Y12, Y2, Y0
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       vectors32<>+1440(SB), Y2, Y2
-	VMULPS       Y0, Y0, Y3
-	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1344(SB), Y5
-	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
-	VMULPS       Y3, Y5, Y5
-	VSUBPS       Y13, Y5, Y5
-	VFMADD213PS  Y14, Y3, Y5
-	VPSLLD       $0x1f, Y2, Y0
-	VBLENDVPS    Y0, Y5, Y4, Y4
-	VPSRLD       $0x01, Y2, Y2
-	VPSLLD       $0x1f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	COS32_VECTOR(0)
+	COS32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -1341,87 +1165,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VFNMADD231PS Y12, Y2, Y0
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       vectors32<>+1440(SB), Y2, Y2
-	VMULPS       Y0, Y0, Y3
-	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1344(SB), Y5
-	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
-	VMULPS       Y3, Y5, Y5
-	VSUBPS       Y13, Y5, Y5
-	VFMADD213PS  Y14, Y3, Y5
-	VPSLLD       $0x1f, Y2, Y0
-	VBLENDVPS    Y0, Y5, Y4, Y4
-	VPSRLD       $0x01, Y2, Y2
-	VPSLLD       $0x1f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	COS32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y8
-	VMASKMOVPS   (SI)(R8*1), Y8, Y1
-	VMOVUPS      Y1, Y0
-	VMULPS       Y9, Y0, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS Y10, Y2, Y0
-	VFNMADD231PS Y11, Y2, Y0
-	VFNMADD231PS Y12, Y2, Y0
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       vectors32<>+1440(SB), Y2, Y2
-	VMULPS       Y0, Y0, Y3
-	VMOVUPS      Y15, Y4
-	VFMADD213PS  vectors32<>+1280(SB), Y3, Y4
-	VFMADD213PS  vectors32<>+1312(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VMOVUPS      vectors32<>+1344(SB), Y5
-	VFMADD213PS  vectors32<>+1376(SB), Y3, Y5
-	VFMADD213PS  vectors32<>+1408(SB), Y3, Y5
-	VMULPS       Y3, Y5, Y5
-	VSUBPS       Y13, Y5, Y5
-	VFMADD213PS  Y14, Y3, Y5
-	VPSLLD       $0x1f, Y2, Y0
-	VBLENDVPS    Y0, Y5, Y4, Y4
-	VPSRLD       $0x01, Y2, Y2
-	VPSLLD       $0x1f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMASKMOVPS   Y0, Y8, (DI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32
+	VMASKMOVPS (SI)(R8*1), Y8, Y1
+	COS32
+	VMASKMOVPS Y0, Y8, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func softmaxRows32AVX2(dst *float32, src *float32, rows int, cols int, largest *float32, sum *float32)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·softmaxRows32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -1465,19 +1228,13 @@ restMax:
 
 singleMax:
 	VMAXPS (SI)(R8*1), Y0, Y0
-	ADDQ   $0x00000020, R8
-	SUBQ   $0x00000008, CX
+	NEXT32_1
 	JGE    singleMax
 
 lastMax:
 	ADDQ       $0x00000008, CX
 	JZ         doneMax
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y6
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y6, Y4
 	VBLENDVPS  Y6, Y4, Y5, Y4
 	VMAXPS     Y4, Y0, Y0
@@ -1496,8 +1253,7 @@ doneMax:
 	VBROADCASTSS X0, Y1
 	VXORPS       Y0, Y0, Y0
 	MOVQ         BX, CX
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           restExp
 
 blockExp:
@@ -1553,8 +1309,7 @@ blockExp:
 	VBLENDVPS    Y3, Y4, Y2, Y2
 	VMOVUPS      Y2, 32(DI)(R8*1)
 	VADDPS       Y2, Y0, Y0
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
+	NEXT32_2
 	JGE          blockExp
 
 restExp:
@@ -1590,19 +1345,13 @@ singleExp:
 	VBLENDVPS    Y3, Y4, Y2, Y2
 	VMOVUPS      Y2, (DI)(R8*1)
 	VADDPS       Y2, Y0, Y0
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
+	NEXT32_1
 	JGE          singleExp
 
 lastExp:
 	ADDQ         $0x00000008, CX
 	JZ           doneExp
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y6
+	LAST_MASK32_2
 	VMASKMOVPS   (SI)(R8*1), Y6, Y2
 	VSUBPS       Y1, Y2, Y2
 	VMOVUPS      Y2, Y5
@@ -1674,42 +1423,31 @@ singleScale:
 	VMOVUPS (DI)(R8*1), Y2
 	VMULPS  Y1, Y2, Y2
 	VMOVUPS Y2, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, CX
+	NEXT32_1
 	JGE     singleScale
 
 lastScale:
 	ADDQ       $0x00000008, CX
 	JZ         doneScale
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y6
+	LAST_MASK32_2
 	VMASKMOVPS (DI)(R8*1), Y6, Y2
 	VMULPS     Y1, Y2, Y2
 	VMASKMOVPS Y2, Y6, (DI)(R8*1)
 
 doneScale:
-	LEAQ    (SI)(BX*4), SI
-	LEAQ    (DI)(BX*4), DI
-	ADDQ    $0x00000004, R9
-	ADDQ    $0x00000004, R10
-	DECQ    DX
-	JNZ     row
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (SI)(BX*4), SI
+	LEAQ (DI)(BX*4), DI
+	ADDQ $0x00000004, R9
+	ADDQ $0x00000004, R10
+	DECQ DX
+	JNZ  row
+	RESTORE_MODE
 	RET
 
 // func expSumRows32AVX2(src *float32, rows int, cols int, largest *float32, sum *float32)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·expSumRows32AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         src+0(FP), SI
 	MOVQ         rows+8(FP), DX
 	MOVQ         cols+16(FP), BX
@@ -1752,19 +1490,13 @@ restMax:
 
 singleMax:
 	VMAXPS (SI)(R8*1), Y0, Y0
-	ADDQ   $0x00000020, R8
-	SUBQ   $0x00000008, CX
+	NEXT32_1
 	JGE    singleMax
 
 lastMax:
 	ADDQ       $0x00000008, CX
 	JZ         doneMax
-	MOVQ       $0x00000008, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors32<>+32(SB), R13
-	VMOVUPS    (R13)(AX*4), Y6
+	LAST_MASK32_2
 	VMASKMOVPS (SI)(R8*1), Y6, Y4
 	VBLENDVPS  Y6, Y4, Y5, Y4
 	VMAXPS     Y4, Y0, Y0
@@ -1783,8 +1515,7 @@ doneMax:
 	VBROADCASTSS X0, Y1
 	VXORPS       Y0, Y0, Y0
 	MOVQ         BX, CX
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           restExp
 
 blockExp:
@@ -1838,8 +1569,7 @@ blockExp:
 	VCMPPS       $0x11, vectors32<>+416(SB), Y5, Y3
 	VBLENDVPS    Y3, Y4, Y2, Y2
 	VADDPS       Y2, Y0, Y0
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
+	NEXT32_2
 	JGE          blockExp
 
 restExp:
@@ -1874,19 +1604,13 @@ singleExp:
 	VCMPPS       $0x11, vectors32<>+416(SB), Y5, Y3
 	VBLENDVPS    Y3, Y4, Y2, Y2
 	VADDPS       Y2, Y0, Y0
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
+	NEXT32_1
 	JGE          singleExp
 
 lastExp:
 	ADDQ         $0x00000008, CX
 	JZ           doneExp
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y6
+	LAST_MASK32_2
 	VMASKMOVPS   (SI)(R8*1), Y6, Y2
 	VSUBPS       Y1, Y2, Y2
 	VMOVUPS      Y2, Y5
@@ -1927,18 +1651,13 @@ doneExp:
 	ADDQ         $0x00000004, R10
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func erf32AVX2(dst *float32, src *float32, n int)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·erf32AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -1949,62 +1668,14 @@ TEXT ·erf32AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSS vectors32<>+1536(SB), Y13
 	VBROADCASTSS vectors32<>+1568(SB), Y14
 	VBROADCASTSS vectors32<>+1600(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VANDPS      Y9, Y0, Y2
-	VMINPS      Y2, Y11, Y2
-	VMULPS      Y2, Y2, Y3
-	VMOVUPS     Y12, Y4
-	VFMADD213PS Y13, Y3, Y4
-	VFMADD213PS Y14, Y3, Y4
-	VFMADD213PS Y15, Y3, Y4
-	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
-	VFMADD213PS vectors32<>+1664(SB), Y3, Y4
-	VMOVUPS     vectors32<>+1696(SB), Y5
-	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1824(SB), Y3, Y5
-	VFMADD213PS vectors32<>+320(SB), Y3, Y5
-	VMULPS      Y2, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VMOVUPS     vectors32<>+320(SB), Y5
-	VMINPS      Y4, Y5, Y4
-	VANDPS      Y10, Y0, Y0
-	VORPS       Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VANDPS      Y9, Y0, Y2
-	VMINPS      Y2, Y11, Y2
-	VMULPS      Y2, Y2, Y3
-	VMOVUPS     Y12, Y4
-	VFMADD213PS Y13, Y3, Y4
-	VFMADD213PS Y14, Y3, Y4
-	VFMADD213PS Y15, Y3, Y4
-	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
-	VFMADD213PS vectors32<>+1664(SB), Y3, Y4
-	VMOVUPS     vectors32<>+1696(SB), Y5
-	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1824(SB), Y3, Y5
-	VFMADD213PS vectors32<>+320(SB), Y3, Y5
-	VMULPS      Y2, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VMOVUPS     vectors32<>+320(SB), Y5
-	VMINPS      Y4, Y5, Y4
-	VANDPS      Y10, Y0, Y0
-	VORPS       Y4, Y0, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
+	ERF32_VECTOR(0)
+	ERF32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -2013,81 +1684,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VANDPS      Y9, Y0, Y2
-	VMINPS      Y2, Y11, Y2
-	VMULPS      Y2, Y2, Y3
-	VMOVUPS     Y12, Y4
-	VFMADD213PS Y13, Y3, Y4
-	VFMADD213PS Y14, Y3, Y4
-	VFMADD213PS Y15, Y3, Y4
-	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
-	VFMADD213PS vectors32<>+1664(SB), Y3, Y4
-	VMOVUPS     vectors32<>+1696(SB), Y5
-	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1824(SB), Y3, Y5
-	VFMADD213PS vectors32<>+320(SB), Y3, Y5
-	VMULPS      Y2, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VMOVUPS     vectors32<>+320(SB), Y5
-	VMINPS      Y4, Y5, Y4
-	VANDPS      Y10, Y0, Y0
-	VORPS       Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	ERF32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ        $0x00000008, CX
-	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y8
-	VMASKMOVPS  (SI)(R8*1), Y8, Y1
-	VMOVUPS     Y1, Y0
-	VANDPS      Y9, Y0, Y2
-	VMINPS      Y2, Y11, Y2
-	VMULPS      Y2, Y2, Y3
-	VMOVUPS     Y12, Y4
-	VFMADD213PS Y13, Y3, Y4
-	VFMADD213PS Y14, Y3, Y4
-	VFMADD213PS Y15, Y3, Y4
-	VFMADD213PS vectors32<>+1632(SB), Y3, Y4
-	VFMADD213PS vectors32<>+1664(SB), Y3, Y4
-	VMOVUPS     vectors32<>+1696(SB), Y5
-	VFMADD213PS vectors32<>+1728(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1760(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1792(SB), Y3, Y5
-	VFMADD213PS vectors32<>+1824(SB), Y3, Y5
-	VFMADD213PS vectors32<>+320(SB), Y3, Y5
-	VMULPS      Y2, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VMOVUPS     vectors32<>+320(SB), Y5
-	VMINPS      Y4, Y5, Y4
-	VANDPS      Y10, Y0, Y0
-	VORPS       Y4, Y0, Y0
-	VMASKMOVPS  Y0, Y8, (DI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32
+	VMASKMOVPS (SI)(R8*1), Y8, Y1
+	ERF32
+	VMASKMOVPS Y0, Y8, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func pow32AVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·pow32AVX2(SB), NOSPLIT, $8-32
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         b+16(FP), DX
@@ -2101,253 +1717,29 @@ TEXT ·pow32AVX2(SB), NOSPLIT, $8-32
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VANDPS       vectors32<>+896(SB), Y1, Y3
-	VMOVUPS      vectors32<>+448(SB), Y4
-	VPSUBD       Y4, Y3, Y4
-	VPSRAD       $0x17, Y4, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPSUBD       Y5, Y3, Y5
-	VSUBPS       Y12, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VCMPPS       $0x00, Y13, Y3, Y7
-	VBLENDVPS    Y7, Y15, Y4, Y4
-	VCMPPS       $0x15, Y14, Y3, Y6
-	VBLENDVPS    Y6, Y3, Y4, Y4
-	VCVTPS2PD    X5, Y6
-	VCVTPS2PD    X4, Y9
-	VMOVUPS      vectors32<>+1856(SB), Y7
-	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1984(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2016(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2048(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2080(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2112(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2240(SB), Y6, Y7
-	VFMADD213PD  Y9, Y6, Y7
-	VCVTPS2PD    X2, Y9
-	VMULPD       Y9, Y7, Y6
-	VMOVUPS      vectors32<>+2272(SB), Y8
-	VMINPD       Y6, Y8, Y6
-	VMOVUPS      vectors32<>+2304(SB), Y8
-	VMAXPD       Y6, Y8, Y6
-	VROUNDPD     $0x08, Y6, Y8
-	VSUBPD       Y8, Y6, Y6
-	VMOVUPS      vectors32<>+2336(SB), Y7
-	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2528(SB), Y6, Y7
-	VMOVUPS      vectors32<>+2560(SB), Y9
-	VFMADD213PD  Y9, Y6, Y7
-	VADDPD       vectors32<>+2592(SB), Y8, Y8
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y8, Y7, Y7
-	VCVTPD2PSY   Y7, X0
-	VEXTRACTF128 $0x01, Y5, X6
-	VCVTPS2PD    X6, Y6
-	VEXTRACTF128 $0x01, Y4, X9
-	VCVTPS2PD    X9, Y9
-	VMOVUPS      vectors32<>+1856(SB), Y7
-	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1984(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2016(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2048(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2080(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2112(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2240(SB), Y6, Y7
-	VFMADD213PD  Y9, Y6, Y7
-	VEXTRACTF128 $0x01, Y2, X9
-	VCVTPS2PD    X9, Y9
-	VMULPD       Y9, Y7, Y6
-	VMOVUPS      vectors32<>+2272(SB), Y8
-	VMINPD       Y6, Y8, Y6
-	VMOVUPS      vectors32<>+2304(SB), Y8
-	VMAXPD       Y6, Y8, Y6
-	VROUNDPD     $0x08, Y6, Y8
-	VSUBPD       Y8, Y6, Y6
-	VMOVUPS      vectors32<>+2336(SB), Y7
-	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2528(SB), Y6, Y7
-	VMOVUPS      vectors32<>+2560(SB), Y9
-	VFMADD213PD  Y9, Y6, Y7
-	VADDPD       vectors32<>+2592(SB), Y8, Y8
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y8, Y7, Y7
-	VCVTPD2PSY   Y7, X7
-	VINSERTF128  $0x01, X7, Y0, Y0
-	VCMPPS       $0x00, Y12, Y3, Y4
-	VBLENDVPS    Y4, Y12, Y0, Y0
-	VCMPPS       $0x00, Y13, Y2, Y4
-	VBLENDVPS    Y4, Y12, Y0, Y0
-	VROUNDPS     $0x08, Y2, Y4
-	VMOVUPS      Y0, Y6
-	VMOVUPS      vectors32<>+768(SB), Y7
-	VCMPPS       $0x11, Y13, Y1, Y8
-	VBLENDVPS    Y8, Y7, Y6, Y6
-	VCMPPS       $0x00, Y15, Y1, Y8
-	VBLENDVPS    Y8, Y0, Y6, Y6
-	VCMPPS       $0x00, Y2, Y4, Y8
-	VBLENDVPS    Y8, Y0, Y6, Y6
-	VMOVUPS      Y6, Y0
-	VMULPS       vectors32<>+480(SB), Y2, Y5
-	VROUNDPS     $0x08, Y5, Y7
-	VANDPS       vectors32<>+1024(SB), Y1, Y6
-	VCMPPS       $0x00, Y5, Y7, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VCMPPS       $0x04, Y2, Y4, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VXORPS       Y6, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS (DX)(R8*1), Y2
+	POW32
+	VMOVUPS Y0, (DI)(R8*1)
+	NEXT32_1
+	JGE     block
 
 rest:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y11
-	VMASKMOVPS   (SI)(R8*1), Y11, Y1
-	VMASKMOVPS   (DX)(R8*1), Y11, Y2
-	VANDPS       vectors32<>+896(SB), Y1, Y3
-	VMOVUPS      vectors32<>+448(SB), Y4
-	VPSUBD       Y4, Y3, Y4
-	VPSRAD       $0x17, Y4, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPSUBD       Y5, Y3, Y5
-	VSUBPS       Y12, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VCMPPS       $0x00, Y13, Y3, Y7
-	VBLENDVPS    Y7, Y15, Y4, Y4
-	VCMPPS       $0x15, Y14, Y3, Y6
-	VBLENDVPS    Y6, Y3, Y4, Y4
-	VCVTPS2PD    X5, Y6
-	VCVTPS2PD    X4, Y9
-	VMOVUPS      vectors32<>+1856(SB), Y7
-	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1984(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2016(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2048(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2080(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2112(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2240(SB), Y6, Y7
-	VFMADD213PD  Y9, Y6, Y7
-	VCVTPS2PD    X2, Y9
-	VMULPD       Y9, Y7, Y6
-	VMOVUPS      vectors32<>+2272(SB), Y8
-	VMINPD       Y6, Y8, Y6
-	VMOVUPS      vectors32<>+2304(SB), Y8
-	VMAXPD       Y6, Y8, Y6
-	VROUNDPD     $0x08, Y6, Y8
-	VSUBPD       Y8, Y6, Y6
-	VMOVUPS      vectors32<>+2336(SB), Y7
-	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2528(SB), Y6, Y7
-	VMOVUPS      vectors32<>+2560(SB), Y9
-	VFMADD213PD  Y9, Y6, Y7
-	VADDPD       vectors32<>+2592(SB), Y8, Y8
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y8, Y7, Y7
-	VCVTPD2PSY   Y7, X0
-	VEXTRACTF128 $0x01, Y5, X6
-	VCVTPS2PD    X6, Y6
-	VEXTRACTF128 $0x01, Y4, X9
-	VCVTPS2PD    X9, Y9
-	VMOVUPS      vectors32<>+1856(SB), Y7
-	VFMADD213PD  vectors32<>+1888(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1920(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1952(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+1984(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2016(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2048(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2080(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2112(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2144(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2176(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2208(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2240(SB), Y6, Y7
-	VFMADD213PD  Y9, Y6, Y7
-	VEXTRACTF128 $0x01, Y2, X9
-	VCVTPS2PD    X9, Y9
-	VMULPD       Y9, Y7, Y6
-	VMOVUPS      vectors32<>+2272(SB), Y8
-	VMINPD       Y6, Y8, Y6
-	VMOVUPS      vectors32<>+2304(SB), Y8
-	VMAXPD       Y6, Y8, Y6
-	VROUNDPD     $0x08, Y6, Y8
-	VSUBPD       Y8, Y6, Y6
-	VMOVUPS      vectors32<>+2336(SB), Y7
-	VFMADD213PD  vectors32<>+2368(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2400(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2432(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2464(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2496(SB), Y6, Y7
-	VFMADD213PD  vectors32<>+2528(SB), Y6, Y7
-	VMOVUPS      vectors32<>+2560(SB), Y9
-	VFMADD213PD  Y9, Y6, Y7
-	VADDPD       vectors32<>+2592(SB), Y8, Y8
-	VPSLLQ       $0x34, Y8, Y8
-	VPADDQ       Y8, Y7, Y7
-	VCVTPD2PSY   Y7, X7
-	VINSERTF128  $0x01, X7, Y0, Y0
-	VCMPPS       $0x00, Y12, Y3, Y4
-	VBLENDVPS    Y4, Y12, Y0, Y0
-	VCMPPS       $0x00, Y13, Y2, Y4
-	VBLENDVPS    Y4, Y12, Y0, Y0
-	VROUNDPS     $0x08, Y2, Y4
-	VMOVUPS      Y0, Y6
-	VMOVUPS      vectors32<>+768(SB), Y7
-	VCMPPS       $0x11, Y13, Y1, Y8
-	VBLENDVPS    Y8, Y7, Y6, Y6
-	VCMPPS       $0x00, Y15, Y1, Y8
-	VBLENDVPS    Y8, Y0, Y6, Y6
-	VCMPPS       $0x00, Y2, Y4, Y8
-	VBLENDVPS    Y8, Y0, Y6, Y6
-	VMOVUPS      Y6, Y0
-	VMULPS       vectors32<>+480(SB), Y2, Y5
-	VROUNDPS     $0x08, Y5, Y7
-	VANDPS       vectors32<>+1024(SB), Y1, Y6
-	VCMPPS       $0x00, Y5, Y7, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VCMPPS       $0x04, Y2, Y4, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VXORPS       Y6, Y0, Y0
-	VMASKMOVPS   Y0, Y11, (DI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y11
+	VMASKMOVPS (SI)(R8*1), Y11, Y1
+	VMASKMOVPS (DX)(R8*1), Y11, Y2
+	POW32
+	VMASKMOVPS Y0, Y11, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -2683,11 +2075,7 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $2624
 // func exp64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·exp64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -2696,78 +2084,14 @@ TEXT ·exp64AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+128(SB), Y13
 	VBROADCASTSD vectors64<>+160(SB), Y14
 	VBROADCASTSD vectors64<>+192(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      Y0, Y4
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+480(SB), Y3, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       Y2, Y3, Y0
-	VMOVUPS      vectors64<>+576(SB), Y3
-	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VCMPPD       $0x03, Y4, Y4, Y2
-	VBLENDVPD    Y2, Y4, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      Y0, Y4
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+480(SB), Y3, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       Y2, Y3, Y0
-	VMOVUPS      vectors64<>+576(SB), Y3
-	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VCMPPD       $0x03, Y4, Y4, Y2
-	VBLENDVPD    Y2, Y4, Y0, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	EXP64_VECTOR(0)
+	EXP64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -2776,97 +2100,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      Y0, Y4
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+480(SB), Y3, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       Y2, Y3, Y0
-	VMOVUPS      vectors64<>+576(SB), Y3
-	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VCMPPD       $0x03, Y4, Y4, Y2
-	VBLENDVPD    Y2, Y4, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	EXP64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000004, CX
-	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y10
-	VMASKMOVPD   (SI)(R8*1), Y10, Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      Y0, Y4
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+480(SB), Y3, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       Y2, Y3, Y0
-	VMOVUPS      vectors64<>+576(SB), Y3
-	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VCMPPD       $0x03, Y4, Y4, Y2
-	VBLENDVPD    Y2, Y4, Y0, Y0
-	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64
+	VMASKMOVPD (SI)(R8*1), Y10, Y1
+	EXP64
+	VMASKMOVPD Y0, Y10, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func log64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·log64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -2875,92 +2128,14 @@ TEXT ·log64AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+128(SB), Y13
 	VBROADCASTSD vectors64<>+640(SB), Y14
 	VBROADCASTSD vectors64<>+672(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VMOVUPS     vectors64<>+704(SB), Y2
-	VPADDQ      Y2, Y0, Y2
-	VANDPS      vectors64<>+736(SB), Y2, Y3
-	VPSUBQ      Y3, Y0, Y3
-	VPADDQ      Y11, Y3, Y3
-	VPSRLQ      $0x34, Y2, Y2
-	VORPS       vectors64<>+768(SB), Y2, Y2
-	VSUBPD      vectors64<>+800(SB), Y2, Y2
-	VSUBPD      Y11, Y3, Y3
-	VADDPD      vectors64<>+832(SB), Y3, Y8
-	VDIVPD      Y8, Y3, Y8
-	VMULPD      Y8, Y8, Y5
-	VMOVUPS     Y15, Y4
-	VFMADD213PD vectors64<>+864(SB), Y5, Y4
-	VFMADD213PD vectors64<>+896(SB), Y5, Y4
-	VFMADD213PD vectors64<>+928(SB), Y5, Y4
-	VFMADD213PD vectors64<>+960(SB), Y5, Y4
-	VFMADD213PD vectors64<>+992(SB), Y5, Y4
-	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
-	VMULPD      Y14, Y3, Y9
-	VMULPD      Y3, Y9, Y9
-	VFMADD213PD Y9, Y5, Y4
-	VMULPD      Y8, Y4, Y4
-	VFMADD231PD Y13, Y2, Y4
-	VSUBPD      Y4, Y9, Y4
-	VSUBPD      Y4, Y3, Y3
-	VFMADD231PD Y12, Y2, Y3
-	VMOVUPS     vectors64<>+1056(SB), Y4
-	VCMPPD      $0x11, vectors64<>+32(SB), Y0, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VMOVUPS     vectors64<>+736(SB), Y4
-	VCMPPD      $0x00, vectors64<>+32(SB), Y0, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VCMPPD      $0x15, vectors64<>+576(SB), Y0, Y5
-	VBLENDVPD   Y5, Y0, Y3, Y3
-	VMOVUPS     Y3, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VMOVUPS     vectors64<>+704(SB), Y2
-	VPADDQ      Y2, Y0, Y2
-	VANDPS      vectors64<>+736(SB), Y2, Y3
-	VPSUBQ      Y3, Y0, Y3
-	VPADDQ      Y11, Y3, Y3
-	VPSRLQ      $0x34, Y2, Y2
-	VORPS       vectors64<>+768(SB), Y2, Y2
-	VSUBPD      vectors64<>+800(SB), Y2, Y2
-	VSUBPD      Y11, Y3, Y3
-	VADDPD      vectors64<>+832(SB), Y3, Y8
-	VDIVPD      Y8, Y3, Y8
-	VMULPD      Y8, Y8, Y5
-	VMOVUPS     Y15, Y4
-	VFMADD213PD vectors64<>+864(SB), Y5, Y4
-	VFMADD213PD vectors64<>+896(SB), Y5, Y4
-	VFMADD213PD vectors64<>+928(SB), Y5, Y4
-	VFMADD213PD vectors64<>+960(SB), Y5, Y4
-	VFMADD213PD vectors64<>+992(SB), Y5, Y4
-	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
-	VMULPD      Y14, Y3, Y9
-	VMULPD      Y3, Y9, Y9
-	VFMADD213PD Y9, Y5, Y4
-	VMULPD      Y8, Y4, Y4
-	VFMADD231PD Y13, Y2, Y4
-	VSUBPD      Y4, Y9, Y4
-	VSUBPD      Y4, Y3, Y3
-	VFMADD231PD Y12, Y2, Y3
-	VMOVUPS     vectors64<>+1056(SB), Y4
-	VCMPPD      $0x11, vectors64<>+32(SB), Y0, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VMOVUPS     vectors64<>+736(SB), Y4
-	VCMPPD      $0x00, vectors64<>+32(SB), Y0, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VCMPPD      $0x15, vectors64<>+576(SB), Y0, Y5
-	VBLENDVPD   Y5, Y0, Y3, Y3
-	VMOVUPS     Y3, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         block
+	LOG64_VECTOR(0)
+	LOG64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -2969,111 +2144,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VMOVUPS     vectors64<>+704(SB), Y2
-	VPADDQ      Y2, Y0, Y2
-	VANDPS      vectors64<>+736(SB), Y2, Y3
-	VPSUBQ      Y3, Y0, Y3
-	VPADDQ      Y11, Y3, Y3
-	VPSRLQ      $0x34, Y2, Y2
-	VORPS       vectors64<>+768(SB), Y2, Y2
-	VSUBPD      vectors64<>+800(SB), Y2, Y2
-	VSUBPD      Y11, Y3, Y3
-	VADDPD      vectors64<>+832(SB), Y3, Y8
-	VDIVPD      Y8, Y3, Y8
-	VMULPD      Y8, Y8, Y5
-	VMOVUPS     Y15, Y4
-	VFMADD213PD vectors64<>+864(SB), Y5, Y4
-	VFMADD213PD vectors64<>+896(SB), Y5, Y4
-	VFMADD213PD vectors64<>+928(SB), Y5, Y4
-	VFMADD213PD vectors64<>+960(SB), Y5, Y4
-	VFMADD213PD vectors64<>+992(SB), Y5, Y4
-	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
-	VMULPD      Y14, Y3, Y9
-	VMULPD      Y3, Y9, Y9
-	VFMADD213PD Y9, Y5, Y4
-	VMULPD      Y8, Y4, Y4
-	VFMADD231PD Y13, Y2, Y4
-	VSUBPD      Y4, Y9, Y4
-	VSUBPD      Y4, Y3, Y3
-	VFMADD231PD Y12, Y2, Y3
-	VMOVUPS     vectors64<>+1056(SB), Y4
-	VCMPPD      $0x11, vectors64<>+32(SB), Y0, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VMOVUPS     vectors64<>+736(SB), Y4
-	VCMPPD      $0x00, vectors64<>+32(SB), Y0, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VCMPPD      $0x15, vectors64<>+576(SB), Y0, Y5
-	VBLENDVPD   Y5, Y0, Y3, Y3
-	VMOVUPS     Y3, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JGE         single
+	LOG64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ        $0x00000004, CX
-	JZ          done
-	MOVQ        $0x00000004, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y10
-	VMASKMOVPD  (SI)(R8*1), Y10, Y1
-	VMOVUPS     Y1, Y0
-	VMOVUPS     vectors64<>+704(SB), Y2
-	VPADDQ      Y2, Y0, Y2
-	VANDPS      vectors64<>+736(SB), Y2, Y3
-	VPSUBQ      Y3, Y0, Y3
-	VPADDQ      Y11, Y3, Y3
-	VPSRLQ      $0x34, Y2, Y2
-	VORPS       vectors64<>+768(SB), Y2, Y2
-	VSUBPD      vectors64<>+800(SB), Y2, Y2
-	VSUBPD      Y11, Y3, Y3
-	VADDPD      vectors64<>+832(SB), Y3, Y8
-	VDIVPD      Y8, Y3, Y8
-	VMULPD      Y8, Y8, Y5
-	VMOVUPS     Y15, Y4
-	VFMADD213PD vectors64<>+864(SB), Y5, Y4
-	VFMADD213PD vectors64<>+896(SB), Y5, Y4
-	VFMADD213PD vectors64<>+928(SB), Y5, Y4
-	VFMADD213PD vectors64<>+960(SB), Y5, Y4
-	VFMADD213PD vectors64<>+992(SB), Y5, Y4
-	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
-	VMULPD      Y14, Y3, Y9
-	VMULPD      Y3, Y9, Y9
-	VFMADD213PD Y9, Y5, Y4
-	VMULPD      Y8, Y4, Y4
-	VFMADD231PD Y13, Y2, Y4
-	VSUBPD      Y4, Y9, Y4
-	VSUBPD      Y4, Y3, Y3
-	VFMADD231PD Y12, Y2, Y3
-	VMOVUPS     vectors64<>+1056(SB), Y4
-	VCMPPD      $0x11, vectors64<>+32(SB), Y0, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VMOVUPS     vectors64<>+736(SB), Y4
-	VCMPPD      $0x00, vectors64<>+32(SB), Y0, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VCMPPD      $0x15, vectors64<>+576(SB), Y0, Y5
-	VBLENDVPD   Y5, Y0, Y3, Y3
-	VMOVUPS     Y3, Y0
-	VMASKMOVPD  Y0, Y10, (DI)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64
+	VMASKMOVPD (SI)(R8*1), Y10, Y1
+	LOG64
+	VMASKMOVPD Y0, Y10, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func tanh64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·tanh64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -3087,137 +2177,13 @@ TEXT ·tanh64AVX2(SB), NOSPLIT, $8-24
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors64<>+1120(SB), Y0, Y4
-	VMOVUPS      vectors64<>+1152(SB), Y2
-	VMINPD       Y4, Y2, Y4
-	VMOVUPS      vectors64<>+512(SB), Y2
-	VFMADD231PD  Y13, Y4, Y2
-	VPSLLQ       $0x34, Y2, Y5
-	VPADDQ       vectors64<>+480(SB), Y5, Y5
-	VSUBPD       vectors64<>+512(SB), Y2, Y2
-	VADDPD       Y4, Y4, Y4
-	VFNMADD231PD Y11, Y2, Y4
-	VFNMADD231PD Y12, Y2, Y4
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y4, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
-	VMULPD       Y4, Y3, Y3
-	VFMADD213PD  Y4, Y4, Y3
-	VSUBPD       vectors64<>+480(SB), Y5, Y4
-	VFMADD213PD  Y4, Y5, Y3
-	VADDPD       vectors64<>+832(SB), Y3, Y4
-	VDIVPD       Y4, Y3, Y3
-	VANDPS       vectors64<>+1184(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors64<>+1120(SB), Y0, Y4
-	VMOVUPS      vectors64<>+1152(SB), Y2
-	VMINPD       Y4, Y2, Y4
-	VMOVUPS      vectors64<>+512(SB), Y2
-	VFMADD231PD  Y13, Y4, Y2
-	VPSLLQ       $0x34, Y2, Y5
-	VPADDQ       vectors64<>+480(SB), Y5, Y5
-	VSUBPD       vectors64<>+512(SB), Y2, Y2
-	VADDPD       Y4, Y4, Y4
-	VFNMADD231PD Y11, Y2, Y4
-	VFNMADD231PD Y12, Y2, Y4
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y4, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
-	VMULPD       Y4, Y3, Y3
-	VFMADD213PD  Y4, Y4, Y3
-	VSUBPD       vectors64<>+480(SB), Y5, Y4
-	VFMADD213PD  Y4, Y5, Y3
-	VADDPD       vectors64<>+832(SB), Y3, Y4
-	VDIVPD       Y4, Y3, Y3
-	VANDPS       vectors64<>+1184(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      64(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors64<>+1120(SB), Y0, Y4
-	VMOVUPS      vectors64<>+1152(SB), Y2
-	VMINPD       Y4, Y2, Y4
-	VMOVUPS      vectors64<>+512(SB), Y2
-	VFMADD231PD  Y13, Y4, Y2
-	VPSLLQ       $0x34, Y2, Y5
-	VPADDQ       vectors64<>+480(SB), Y5, Y5
-	VSUBPD       vectors64<>+512(SB), Y2, Y2
-	VADDPD       Y4, Y4, Y4
-	VFNMADD231PD Y11, Y2, Y4
-	VFNMADD231PD Y12, Y2, Y4
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y4, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
-	VMULPD       Y4, Y3, Y3
-	VFMADD213PD  Y4, Y4, Y3
-	VSUBPD       vectors64<>+480(SB), Y5, Y4
-	VFMADD213PD  Y4, Y5, Y3
-	VADDPD       vectors64<>+832(SB), Y3, Y4
-	VDIVPD       Y4, Y3, Y3
-	VANDPS       vectors64<>+1184(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMOVUPS      Y0, 64(DI)(R8*1)
-	VMOVUPS      96(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors64<>+1120(SB), Y0, Y4
-	VMOVUPS      vectors64<>+1152(SB), Y2
-	VMINPD       Y4, Y2, Y4
-	VMOVUPS      vectors64<>+512(SB), Y2
-	VFMADD231PD  Y13, Y4, Y2
-	VPSLLQ       $0x34, Y2, Y5
-	VPADDQ       vectors64<>+480(SB), Y5, Y5
-	VSUBPD       vectors64<>+512(SB), Y2, Y2
-	VADDPD       Y4, Y4, Y4
-	VFNMADD231PD Y11, Y2, Y4
-	VFNMADD231PD Y12, Y2, Y4
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y4, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
-	VMULPD       Y4, Y3, Y3
-	VFMADD213PD  Y4, Y4, Y3
-	VSUBPD       vectors64<>+480(SB), Y5, Y4
-	VFMADD213PD  Y4, Y5, Y3
-	VADDPD       vectors64<>+832(SB), Y3, Y4
-	VDIVPD       Y4, Y3, Y3
-	VANDPS       vectors64<>+1184(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMOVUPS      Y0, 96(DI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	TANH64_VECTOR(0)
+	TANH64_VECTOR(32)
+	TANH64_VECTOR(64)
+	TANH64_VECTOR(96)
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000010, CX
+	JGE  block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -3226,97 +2192,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors64<>+1120(SB), Y0, Y4
-	VMOVUPS      vectors64<>+1152(SB), Y2
-	VMINPD       Y4, Y2, Y4
-	VMOVUPS      vectors64<>+512(SB), Y2
-	VFMADD231PD  Y13, Y4, Y2
-	VPSLLQ       $0x34, Y2, Y5
-	VPADDQ       vectors64<>+480(SB), Y5, Y5
-	VSUBPD       vectors64<>+512(SB), Y2, Y2
-	VADDPD       Y4, Y4, Y4
-	VFNMADD231PD Y11, Y2, Y4
-	VFNMADD231PD Y12, Y2, Y4
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y4, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
-	VMULPD       Y4, Y3, Y3
-	VFMADD213PD  Y4, Y4, Y3
-	VSUBPD       vectors64<>+480(SB), Y5, Y4
-	VFMADD213PD  Y4, Y5, Y3
-	VADDPD       vectors64<>+832(SB), Y3, Y4
-	VDIVPD       Y4, Y3, Y3
-	VANDPS       vectors64<>+1184(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	TANH64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000004, CX
-	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y10
-	VMASKMOVPD   (SI)(R8*1), Y10, Y1
-	VMOVUPS      Y1, Y0
-	VANDPS       vectors64<>+1120(SB), Y0, Y4
-	VMOVUPS      vectors64<>+1152(SB), Y2
-	VMINPD       Y4, Y2, Y4
-	VMOVUPS      vectors64<>+512(SB), Y2
-	VFMADD231PD  Y13, Y4, Y2
-	VPSLLQ       $0x34, Y2, Y5
-	VPADDQ       vectors64<>+480(SB), Y5, Y5
-	VSUBPD       vectors64<>+512(SB), Y2, Y2
-	VADDPD       Y4, Y4, Y4
-	VFNMADD231PD Y11, Y2, Y4
-	VFNMADD231PD Y12, Y2, Y4
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y4, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y4, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y4, Y3
-	VMULPD       Y4, Y3, Y3
-	VFMADD213PD  Y4, Y4, Y3
-	VSUBPD       vectors64<>+480(SB), Y5, Y4
-	VFMADD213PD  Y4, Y5, Y3
-	VADDPD       vectors64<>+832(SB), Y3, Y4
-	VDIVPD       Y4, Y3, Y3
-	VANDPS       vectors64<>+1184(SB), Y0, Y0
-	VORPS        Y3, Y0, Y0
-	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64
+	VMASKMOVPD (SI)(R8*1), Y10, Y1
+	TANH64
+	VMASKMOVPD Y0, Y10, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sigmoid64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·sigmoid64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -3325,86 +2220,14 @@ TEXT ·sigmoid64AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+128(SB), Y13
 	VBROADCASTSD vectors64<>+160(SB), Y14
 	VBROADCASTSD vectors64<>+192(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VXORPS       vectors64<>+1184(SB), Y0, Y0
-	VMOVUPS      Y0, Y4
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+480(SB), Y3, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       Y2, Y3, Y0
-	VMOVUPS      vectors64<>+576(SB), Y3
-	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VCMPPD       $0x03, Y4, Y4, Y2
-	VBLENDVPD    Y2, Y4, Y0, Y0
-	VADDPD       vectors64<>+480(SB), Y0, Y0
-	VMOVUPS      vectors64<>+480(SB), Y2
-	VDIVPD       Y0, Y2, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VXORPS       vectors64<>+1184(SB), Y0, Y0
-	VMOVUPS      Y0, Y4
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+480(SB), Y3, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       Y2, Y3, Y0
-	VMOVUPS      vectors64<>+576(SB), Y3
-	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VCMPPD       $0x03, Y4, Y4, Y2
-	VBLENDVPD    Y2, Y4, Y0, Y0
-	VADDPD       vectors64<>+480(SB), Y0, Y0
-	VMOVUPS      vectors64<>+480(SB), Y2
-	VDIVPD       Y0, Y2, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	SIGMOID64_VECTOR(0)
+	SIGMOID64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -3413,105 +2236,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VXORPS       vectors64<>+1184(SB), Y0, Y0
-	VMOVUPS      Y0, Y4
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+480(SB), Y3, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       Y2, Y3, Y0
-	VMOVUPS      vectors64<>+576(SB), Y3
-	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VCMPPD       $0x03, Y4, Y4, Y2
-	VBLENDVPD    Y2, Y4, Y0, Y0
-	VADDPD       vectors64<>+480(SB), Y0, Y0
-	VMOVUPS      vectors64<>+480(SB), Y2
-	VDIVPD       Y0, Y2, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	SIGMOID64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000004, CX
-	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y10
-	VMASKMOVPD   (SI)(R8*1), Y10, Y1
-	VMOVUPS      Y1, Y0
-	VXORPS       vectors64<>+1184(SB), Y0, Y0
-	VMOVUPS      Y0, Y4
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+480(SB), Y3, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       Y2, Y3, Y0
-	VMOVUPS      vectors64<>+576(SB), Y3
-	VCMPPD       $0x1e, vectors64<>+544(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	VCMPPD       $0x11, vectors64<>+608(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VCMPPD       $0x03, Y4, Y4, Y2
-	VBLENDVPD    Y2, Y4, Y0, Y0
-	VADDPD       vectors64<>+480(SB), Y0, Y0
-	VMOVUPS      vectors64<>+480(SB), Y2
-	VDIVPD       Y0, Y2, Y0
-	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64
+	VMASKMOVPD (SI)(R8*1), Y10, Y1
+	SIGMOID64
+	VMASKMOVPD Y0, Y10, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func log1p64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·log1p64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -3520,110 +2264,14 @@ TEXT ·log1p64AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+128(SB), Y13
 	VBROADCASTSD vectors64<>+640(SB), Y14
 	VBROADCASTSD vectors64<>+672(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VADDPD      Y11, Y0, Y6
-	VSUBPD      Y11, Y6, Y7
-	VDIVPD      Y7, Y0, Y7
-	VMOVUPS     vectors64<>+704(SB), Y2
-	VPADDQ      Y2, Y6, Y2
-	VANDPS      vectors64<>+736(SB), Y2, Y3
-	VPSUBQ      Y3, Y6, Y3
-	VPADDQ      Y11, Y3, Y3
-	VPSRLQ      $0x34, Y2, Y2
-	VORPS       vectors64<>+768(SB), Y2, Y2
-	VSUBPD      vectors64<>+800(SB), Y2, Y2
-	VSUBPD      Y11, Y3, Y3
-	VADDPD      vectors64<>+832(SB), Y3, Y8
-	VDIVPD      Y8, Y3, Y8
-	VMULPD      Y8, Y8, Y5
-	VMOVUPS     Y15, Y4
-	VFMADD213PD vectors64<>+864(SB), Y5, Y4
-	VFMADD213PD vectors64<>+896(SB), Y5, Y4
-	VFMADD213PD vectors64<>+928(SB), Y5, Y4
-	VFMADD213PD vectors64<>+960(SB), Y5, Y4
-	VFMADD213PD vectors64<>+992(SB), Y5, Y4
-	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
-	VMULPD      Y14, Y3, Y9
-	VMULPD      Y3, Y9, Y9
-	VFMADD213PD Y9, Y5, Y4
-	VMULPD      Y8, Y4, Y4
-	VFMADD231PD Y13, Y2, Y4
-	VSUBPD      Y4, Y9, Y4
-	VSUBPD      Y4, Y3, Y3
-	VFMADD231PD Y12, Y2, Y3
-	VMOVUPS     vectors64<>+1056(SB), Y4
-	VCMPPD      $0x11, vectors64<>+32(SB), Y6, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VMOVUPS     vectors64<>+736(SB), Y4
-	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VCMPPD      $0x15, vectors64<>+576(SB), Y6, Y5
-	VBLENDVPD   Y5, Y6, Y3, Y3
-	VMOVUPS     Y3, Y6
-	VMULPD      Y6, Y7, Y7
-	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y2
-	VBLENDVPD   Y2, Y0, Y7, Y7
-	VCMPPD      $0x00, vectors64<>+576(SB), Y0, Y2
-	VBLENDVPD   Y2, Y0, Y7, Y7
-	VMOVUPS     Y7, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VADDPD      Y11, Y0, Y6
-	VSUBPD      Y11, Y6, Y7
-	VDIVPD      Y7, Y0, Y7
-	VMOVUPS     vectors64<>+704(SB), Y2
-	VPADDQ      Y2, Y6, Y2
-	VANDPS      vectors64<>+736(SB), Y2, Y3
-	VPSUBQ      Y3, Y6, Y3
-	VPADDQ      Y11, Y3, Y3
-	VPSRLQ      $0x34, Y2, Y2
-	VORPS       vectors64<>+768(SB), Y2, Y2
-	VSUBPD      vectors64<>+800(SB), Y2, Y2
-	VSUBPD      Y11, Y3, Y3
-	VADDPD      vectors64<>+832(SB), Y3, Y8
-	VDIVPD      Y8, Y3, Y8
-	VMULPD      Y8, Y8, Y5
-	VMOVUPS     Y15, Y4
-	VFMADD213PD vectors64<>+864(SB), Y5, Y4
-	VFMADD213PD vectors64<>+896(SB), Y5, Y4
-	VFMADD213PD vectors64<>+928(SB), Y5, Y4
-	VFMADD213PD vectors64<>+960(SB), Y5, Y4
-	VFMADD213PD vectors64<>+992(SB), Y5, Y4
-	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
-	VMULPD      Y14, Y3, Y9
-	VMULPD      Y3, Y9, Y9
-	VFMADD213PD Y9, Y5, Y4
-	VMULPD      Y8, Y4, Y4
-	VFMADD231PD Y13, Y2, Y4
-	VSUBPD      Y4, Y9, Y4
-	VSUBPD      Y4, Y3, Y3
-	VFMADD231PD Y12, Y2, Y3
-	VMOVUPS     vectors64<>+1056(SB), Y4
-	VCMPPD      $0x11, vectors64<>+32(SB), Y6, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VMOVUPS     vectors64<>+736(SB), Y4
-	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VCMPPD      $0x15, vectors64<>+576(SB), Y6, Y5
-	VBLENDVPD   Y5, Y6, Y3, Y3
-	VMOVUPS     Y3, Y6
-	VMULPD      Y6, Y7, Y7
-	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y2
-	VBLENDVPD   Y2, Y0, Y7, Y7
-	VCMPPD      $0x00, vectors64<>+576(SB), Y0, Y2
-	VBLENDVPD   Y2, Y0, Y7, Y7
-	VMOVUPS     Y7, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         block
+	LOG1P64_VECTOR(0)
+	LOG1P64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -3632,129 +2280,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     Y1, Y0
-	VADDPD      Y11, Y0, Y6
-	VSUBPD      Y11, Y6, Y7
-	VDIVPD      Y7, Y0, Y7
-	VMOVUPS     vectors64<>+704(SB), Y2
-	VPADDQ      Y2, Y6, Y2
-	VANDPS      vectors64<>+736(SB), Y2, Y3
-	VPSUBQ      Y3, Y6, Y3
-	VPADDQ      Y11, Y3, Y3
-	VPSRLQ      $0x34, Y2, Y2
-	VORPS       vectors64<>+768(SB), Y2, Y2
-	VSUBPD      vectors64<>+800(SB), Y2, Y2
-	VSUBPD      Y11, Y3, Y3
-	VADDPD      vectors64<>+832(SB), Y3, Y8
-	VDIVPD      Y8, Y3, Y8
-	VMULPD      Y8, Y8, Y5
-	VMOVUPS     Y15, Y4
-	VFMADD213PD vectors64<>+864(SB), Y5, Y4
-	VFMADD213PD vectors64<>+896(SB), Y5, Y4
-	VFMADD213PD vectors64<>+928(SB), Y5, Y4
-	VFMADD213PD vectors64<>+960(SB), Y5, Y4
-	VFMADD213PD vectors64<>+992(SB), Y5, Y4
-	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
-	VMULPD      Y14, Y3, Y9
-	VMULPD      Y3, Y9, Y9
-	VFMADD213PD Y9, Y5, Y4
-	VMULPD      Y8, Y4, Y4
-	VFMADD231PD Y13, Y2, Y4
-	VSUBPD      Y4, Y9, Y4
-	VSUBPD      Y4, Y3, Y3
-	VFMADD231PD Y12, Y2, Y3
-	VMOVUPS     vectors64<>+1056(SB), Y4
-	VCMPPD      $0x11, vectors64<>+32(SB), Y6, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VMOVUPS     vectors64<>+736(SB), Y4
-	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VCMPPD      $0x15, vectors64<>+576(SB), Y6, Y5
-	VBLENDVPD   Y5, Y6, Y3, Y3
-	VMOVUPS     Y3, Y6
-	VMULPD      Y6, Y7, Y7
-	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y2
-	VBLENDVPD   Y2, Y0, Y7, Y7
-	VCMPPD      $0x00, vectors64<>+576(SB), Y0, Y2
-	VBLENDVPD   Y2, Y0, Y7, Y7
-	VMOVUPS     Y7, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JGE         single
+	LOG1P64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ        $0x00000004, CX
-	JZ          done
-	MOVQ        $0x00000004, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y10
-	VMASKMOVPD  (SI)(R8*1), Y10, Y1
-	VMOVUPS     Y1, Y0
-	VADDPD      Y11, Y0, Y6
-	VSUBPD      Y11, Y6, Y7
-	VDIVPD      Y7, Y0, Y7
-	VMOVUPS     vectors64<>+704(SB), Y2
-	VPADDQ      Y2, Y6, Y2
-	VANDPS      vectors64<>+736(SB), Y2, Y3
-	VPSUBQ      Y3, Y6, Y3
-	VPADDQ      Y11, Y3, Y3
-	VPSRLQ      $0x34, Y2, Y2
-	VORPS       vectors64<>+768(SB), Y2, Y2
-	VSUBPD      vectors64<>+800(SB), Y2, Y2
-	VSUBPD      Y11, Y3, Y3
-	VADDPD      vectors64<>+832(SB), Y3, Y8
-	VDIVPD      Y8, Y3, Y8
-	VMULPD      Y8, Y8, Y5
-	VMOVUPS     Y15, Y4
-	VFMADD213PD vectors64<>+864(SB), Y5, Y4
-	VFMADD213PD vectors64<>+896(SB), Y5, Y4
-	VFMADD213PD vectors64<>+928(SB), Y5, Y4
-	VFMADD213PD vectors64<>+960(SB), Y5, Y4
-	VFMADD213PD vectors64<>+992(SB), Y5, Y4
-	VFMADD213PD vectors64<>+1024(SB), Y5, Y4
-	VMULPD      Y14, Y3, Y9
-	VMULPD      Y3, Y9, Y9
-	VFMADD213PD Y9, Y5, Y4
-	VMULPD      Y8, Y4, Y4
-	VFMADD231PD Y13, Y2, Y4
-	VSUBPD      Y4, Y9, Y4
-	VSUBPD      Y4, Y3, Y3
-	VFMADD231PD Y12, Y2, Y3
-	VMOVUPS     vectors64<>+1056(SB), Y4
-	VCMPPD      $0x11, vectors64<>+32(SB), Y6, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VMOVUPS     vectors64<>+736(SB), Y4
-	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y5
-	VBLENDVPD   Y5, Y4, Y3, Y3
-	VCMPPD      $0x15, vectors64<>+576(SB), Y6, Y5
-	VBLENDVPD   Y5, Y6, Y3, Y3
-	VMOVUPS     Y3, Y6
-	VMULPD      Y6, Y7, Y7
-	VCMPPD      $0x00, vectors64<>+32(SB), Y6, Y2
-	VBLENDVPD   Y2, Y0, Y7, Y7
-	VCMPPD      $0x00, vectors64<>+576(SB), Y0, Y2
-	VBLENDVPD   Y2, Y0, Y7, Y7
-	VMOVUPS     Y7, Y0
-	VMASKMOVPD  Y0, Y10, (DI)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64
+	VMASKMOVPD (SI)(R8*1), Y10, Y1
+	LOG1P64
+	VMASKMOVPD Y0, Y10, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func expm164AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·expm164AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -3763,76 +2308,14 @@ TEXT ·expm164AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+128(SB), Y13
 	VBROADCASTSD vectors64<>+160(SB), Y14
 	VBROADCASTSD vectors64<>+192(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors64<>+1216(SB), Y3
-	VMINPD       Y0, Y3, Y0
-	VMOVUPS      vectors64<>+1248(SB), Y3
-	VMAXPD       Y0, Y3, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       vectors64<>+640(SB), Y2, Y4
-	VSUBPD       vectors64<>+640(SB), Y4, Y0
-	VFMADD231PD  Y4, Y3, Y0
-	VADDPD       Y0, Y0, Y0
-	VCMPPD       $0x00, vectors64<>+640(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors64<>+1216(SB), Y3
-	VMINPD       Y0, Y3, Y0
-	VMOVUPS      vectors64<>+1248(SB), Y3
-	VMAXPD       Y0, Y3, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       vectors64<>+640(SB), Y2, Y4
-	VSUBPD       vectors64<>+640(SB), Y4, Y0
-	VFMADD231PD  Y4, Y3, Y0
-	VADDPD       Y0, Y0, Y0
-	VCMPPD       $0x00, vectors64<>+640(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	EXPM164_VECTOR(0)
+	EXPM164_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -3841,95 +2324,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors64<>+1216(SB), Y3
-	VMINPD       Y0, Y3, Y0
-	VMOVUPS      vectors64<>+1248(SB), Y3
-	VMAXPD       Y0, Y3, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       vectors64<>+640(SB), Y2, Y4
-	VSUBPD       vectors64<>+640(SB), Y4, Y0
-	VFMADD231PD  Y4, Y3, Y0
-	VADDPD       Y0, Y0, Y0
-	VCMPPD       $0x00, vectors64<>+640(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	EXPM164_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000004, CX
-	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y10
-	VMASKMOVPD   (SI)(R8*1), Y10, Y1
-	VMOVUPS      Y1, Y0
-	VMOVUPS      vectors64<>+1216(SB), Y3
-	VMINPD       Y0, Y3, Y0
-	VMOVUPS      vectors64<>+1248(SB), Y3
-	VMAXPD       Y0, Y3, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VMOVUPS      Y14, Y3
-	VFMADD213PD  Y15, Y0, Y3
-	VFMADD213PD  vectors64<>+224(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+256(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+288(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+320(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+352(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+384(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+416(SB), Y0, Y3
-	VFMADD213PD  vectors64<>+448(SB), Y0, Y3
-	VMULPD       Y0, Y3, Y3
-	VFMADD213PD  Y0, Y0, Y3
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPSLLQ       $0x34, Y2, Y2
-	VPADDQ       vectors64<>+640(SB), Y2, Y4
-	VSUBPD       vectors64<>+640(SB), Y4, Y0
-	VFMADD231PD  Y4, Y3, Y0
-	VADDPD       Y0, Y0, Y0
-	VCMPPD       $0x00, vectors64<>+640(SB), Y4, Y2
-	VBLENDVPD    Y2, Y3, Y0, Y0
-	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64
+	VMASKMOVPD (SI)(R8*1), Y10, Y1
+	EXPM164
+	VMASKMOVPD Y0, Y10, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func sin64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·sin64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -3938,78 +2352,14 @@ TEXT ·sin64AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+1344(SB), Y13
 	VBROADCASTSD vectors64<>+1376(SB), Y14
 	VBROADCASTSD vectors64<>+640(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VFNMADD231PD Y14, Y2, Y0
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VMULPD       Y0, Y0, Y3
-	VMOVUPS      vectors64<>+1408(SB), Y4
-	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
-	VMULPD       Y3, Y4, Y4
-	VFMADD213PD  Y0, Y0, Y4
-	VMOVUPS      vectors64<>+1600(SB), Y5
-	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
-	VMULPD       Y3, Y5, Y5
-	VSUBPD       Y15, Y5, Y5
-	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
-	VPSLLQ       $0x3f, Y2, Y0
-	VBLENDVPD    Y0, Y5, Y4, Y4
-	VPSRLQ       $0x01, Y2, Y2
-	VPSLLQ       $0x3f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VFNMADD231PD Y14, Y2, Y0
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VMULPD       Y0, Y0, Y3
-	VMOVUPS      vectors64<>+1408(SB), Y4
-	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
-	VMULPD       Y3, Y4, Y4
-	VFMADD213PD  Y0, Y0, Y4
-	VMOVUPS      vectors64<>+1600(SB), Y5
-	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
-	VMULPD       Y3, Y5, Y5
-	VSUBPD       Y15, Y5, Y5
-	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
-	VPSLLQ       $0x3f, Y2, Y0
-	VBLENDVPD    Y0, Y5, Y4, Y4
-	VPSRLQ       $0x01, Y2, Y2
-	VPSLLQ       $0x3f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	SIN64_VECTOR(0)
+	SIN64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -4018,97 +2368,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VFNMADD231PD Y14, Y2, Y0
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VMULPD       Y0, Y0, Y3
-	VMOVUPS      vectors64<>+1408(SB), Y4
-	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
-	VMULPD       Y3, Y4, Y4
-	VFMADD213PD  Y0, Y0, Y4
-	VMOVUPS      vectors64<>+1600(SB), Y5
-	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
-	VMULPD       Y3, Y5, Y5
-	VSUBPD       Y15, Y5, Y5
-	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
-	VPSLLQ       $0x3f, Y2, Y0
-	VBLENDVPD    Y0, Y5, Y4, Y4
-	VPSRLQ       $0x01, Y2, Y2
-	VPSLLQ       $0x3f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	SIN64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000004, CX
-	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y10
-	VMASKMOVPD   (SI)(R8*1), Y10, Y1
-	VMOVUPS      Y1, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VFNMADD231PD Y14, Y2, Y0
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VMULPD       Y0, Y0, Y3
-	VMOVUPS      vectors64<>+1408(SB), Y4
-	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
-	VMULPD       Y3, Y4, Y4
-	VFMADD213PD  Y0, Y0, Y4
-	VMOVUPS      vectors64<>+1600(SB), Y5
-	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
-	VMULPD       Y3, Y5, Y5
-	VSUBPD       Y15, Y5, Y5
-	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
-	VPSLLQ       $0x3f, Y2, Y0
-	VBLENDVPD    Y0, Y5, Y4, Y4
-	VPSRLQ       $0x01, Y2, Y2
-	VPSLLQ       $0x3f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64
+	VMASKMOVPD (SI)(R8*1), Y10, Y1
+	SIN64
+	VMASKMOVPD Y0, Y10, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func cos64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·cos64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -4117,80 +2396,14 @@ TEXT ·cos64AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+1344(SB), Y13
 	VBROADCASTSD vectors64<>+1376(SB), Y14
 	VBROADCASTSD vectors64<>+640(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VFNMADD231PD Y14, Y2, Y0
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPADDQ       vectors64<>+1792(SB), Y2, Y2
-	VMULPD       Y0, Y0, Y3
-	VMOVUPS      vectors64<>+1408(SB), Y4
-	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
-	VMULPD       Y3, Y4, Y4
-	VFMADD213PD  Y0, Y0, Y4
-	VMOVUPS      vectors64<>+1600(SB), Y5
-	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
-	VMULPD       Y3, Y5, Y5
-	VSUBPD       Y15, Y5, Y5
-	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
-	VPSLLQ       $0x3f, Y2, Y0
-	VBLENDVPD    Y0, Y5, Y4, Y4
-	VPSRLQ       $0x01, Y2, Y2
-	VPSLLQ       $0x3f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VFNMADD231PD Y14, Y2, Y0
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPADDQ       vectors64<>+1792(SB), Y2, Y2
-	VMULPD       Y0, Y0, Y3
-	VMOVUPS      vectors64<>+1408(SB), Y4
-	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
-	VMULPD       Y3, Y4, Y4
-	VFMADD213PD  Y0, Y0, Y4
-	VMOVUPS      vectors64<>+1600(SB), Y5
-	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
-	VMULPD       Y3, Y5, Y5
-	VSUBPD       Y15, Y5, Y5
-	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
-	VPSLLQ       $0x3f, Y2, Y0
-	VBLENDVPD    Y0, Y5, Y4, Y4
-	VPSRLQ       $0x01, Y2, Y2
-	VPSLLQ       $0x3f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	COS64_VECTOR(0)
+	COS64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -4199,99 +2412,26 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      Y1, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VFNMADD231PD Y14, Y2, Y0
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPADDQ       vectors64<>+1792(SB), Y2, Y2
-	VMULPD       Y0, Y0, Y3
-	VMOVUPS      vectors64<>+1408(SB), Y4
-	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
-	VMULPD       Y3, Y4, Y4
-	VFMADD213PD  Y0, Y0, Y4
-	VMOVUPS      vectors64<>+1600(SB), Y5
-	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
-	VMULPD       Y3, Y5, Y5
-	VSUBPD       Y15, Y5, Y5
-	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
-	VPSLLQ       $0x3f, Y2, Y0
-	VBLENDVPD    Y0, Y5, Y4, Y4
-	VPSRLQ       $0x01, Y2, Y2
-	VPSLLQ       $0x3f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	COS64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000004, CX
-	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y10
-	VMASKMOVPD   (SI)(R8*1), Y10, Y1
-	VMOVUPS      Y1, Y0
-	VMULPD       Y11, Y0, Y2
-	VROUNDPD     $0x08, Y2, Y2
-	VFNMADD231PD Y12, Y2, Y0
-	VFNMADD231PD Y13, Y2, Y0
-	VFNMADD231PD Y14, Y2, Y0
-	VADDPD       vectors64<>+512(SB), Y2, Y2
-	VPADDQ       vectors64<>+1792(SB), Y2, Y2
-	VMULPD       Y0, Y0, Y3
-	VMOVUPS      vectors64<>+1408(SB), Y4
-	VFMADD213PD  vectors64<>+1440(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1472(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1504(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1536(SB), Y3, Y4
-	VFMADD213PD  vectors64<>+1568(SB), Y3, Y4
-	VMULPD       Y3, Y4, Y4
-	VFMADD213PD  Y0, Y0, Y4
-	VMOVUPS      vectors64<>+1600(SB), Y5
-	VFMADD213PD  vectors64<>+1632(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1664(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1696(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1728(SB), Y3, Y5
-	VFMADD213PD  vectors64<>+1760(SB), Y3, Y5
-	VMULPD       Y3, Y5, Y5
-	VSUBPD       Y15, Y5, Y5
-	VFMADD213PD  vectors64<>+480(SB), Y3, Y5
-	VPSLLQ       $0x3f, Y2, Y0
-	VBLENDVPD    Y0, Y5, Y4, Y4
-	VPSRLQ       $0x01, Y2, Y2
-	VPSLLQ       $0x3f, Y2, Y2
-	VXORPS       Y2, Y4, Y0
-	VMASKMOVPD   Y0, Y10, (DI)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64
+	VMASKMOVPD (SI)(R8*1), Y10, Y1
+	COS64
+	VMASKMOVPD Y0, Y10, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func softmaxRows64AVX2(dst *float64, src *float64, rows int, cols int, largest *float64, sum *float64)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·softmaxRows64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         rows+16(FP), DX
@@ -4335,19 +2475,13 @@ restMax:
 
 singleMax:
 	VMAXPD (SI)(R8*1), Y0, Y0
-	ADDQ   $0x00000020, R8
-	SUBQ   $0x00000004, CX
+	NEXT64_1
 	JGE    singleMax
 
 lastMax:
 	ADDQ       $0x00000004, CX
 	JZ         doneMax
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y6
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y6, Y4
 	VBLENDVPD  Y6, Y4, Y5, Y4
 	VMAXPD     Y4, Y0, Y0
@@ -4364,8 +2498,7 @@ doneMax:
 	VBROADCASTSD X0, Y1
 	VXORPS       Y0, Y0, Y0
 	MOVQ         BX, CX
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           restExp
 
 blockExp:
@@ -4435,8 +2568,7 @@ blockExp:
 	VBLENDVPD    Y3, Y5, Y2, Y2
 	VMOVUPS      Y2, 32(DI)(R8*1)
 	VADDPD       Y2, Y0, Y0
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
+	NEXT64_2
 	JGE          blockExp
 
 restExp:
@@ -4479,19 +2611,13 @@ singleExp:
 	VBLENDVPD    Y3, Y5, Y2, Y2
 	VMOVUPS      Y2, (DI)(R8*1)
 	VADDPD       Y2, Y0, Y0
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
+	NEXT64_1
 	JGE          singleExp
 
 lastExp:
 	ADDQ         $0x00000004, CX
 	JZ           doneExp
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y6
+	LAST_MASK64_2
 	VMASKMOVPD   (SI)(R8*1), Y6, Y2
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPS      Y2, Y5
@@ -4568,42 +2694,31 @@ singleScale:
 	VMOVUPS (DI)(R8*1), Y2
 	VMULPD  Y1, Y2, Y2
 	VMOVUPS Y2, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
+	NEXT64_1
 	JGE     singleScale
 
 lastScale:
 	ADDQ       $0x00000004, CX
 	JZ         doneScale
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y6
+	LAST_MASK64_2
 	VMASKMOVPD (DI)(R8*1), Y6, Y2
 	VMULPD     Y1, Y2, Y2
 	VMASKMOVPD Y2, Y6, (DI)(R8*1)
 
 doneScale:
-	LEAQ    (SI)(BX*8), SI
-	LEAQ    (DI)(BX*8), DI
-	ADDQ    $0x00000008, R9
-	ADDQ    $0x00000008, R10
-	DECQ    DX
-	JNZ     row
-	LDMXCSR (SP)
-	VZEROUPPER
+	LEAQ (SI)(BX*8), SI
+	LEAQ (DI)(BX*8), DI
+	ADDQ $0x00000008, R9
+	ADDQ $0x00000008, R10
+	DECQ DX
+	JNZ  row
+	RESTORE_MODE
 	RET
 
 // func expSumRows64AVX2(src *float64, rows int, cols int, largest *float64, sum *float64)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·expSumRows64AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         src+0(FP), SI
 	MOVQ         rows+8(FP), DX
 	MOVQ         cols+16(FP), BX
@@ -4646,19 +2761,13 @@ restMax:
 
 singleMax:
 	VMAXPD (SI)(R8*1), Y0, Y0
-	ADDQ   $0x00000020, R8
-	SUBQ   $0x00000004, CX
+	NEXT64_1
 	JGE    singleMax
 
 lastMax:
 	ADDQ       $0x00000004, CX
 	JZ         doneMax
-	MOVQ       $0x00000004, AX
-	CMPQ       CX, AX
-	CMOVQLT    CX, AX
-	NEGQ       AX
-	LEAQ       vectors64<>+32(SB), R13
-	VMOVUPS    (R13)(AX*8), Y6
+	LAST_MASK64_2
 	VMASKMOVPD (SI)(R8*1), Y6, Y4
 	VBLENDVPD  Y6, Y4, Y5, Y4
 	VMAXPD     Y4, Y0, Y0
@@ -4675,8 +2784,7 @@ doneMax:
 	VBROADCASTSD X0, Y1
 	VXORPS       Y0, Y0, Y0
 	MOVQ         BX, CX
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           restExp
 
 blockExp:
@@ -4744,8 +2852,7 @@ blockExp:
 	VCMPPD       $0x03, Y5, Y5, Y3
 	VBLENDVPD    Y3, Y5, Y2, Y2
 	VADDPD       Y2, Y0, Y0
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
+	NEXT64_2
 	JGE          blockExp
 
 restExp:
@@ -4787,19 +2894,13 @@ singleExp:
 	VCMPPD       $0x03, Y5, Y5, Y3
 	VBLENDVPD    Y3, Y5, Y2, Y2
 	VADDPD       Y2, Y0, Y0
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
+	NEXT64_1
 	JGE          singleExp
 
 lastExp:
 	ADDQ         $0x00000004, CX
 	JZ           doneExp
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y6
+	LAST_MASK64_2
 	VMASKMOVPD   (SI)(R8*1), Y6, Y2
 	VSUBPD       Y1, Y2, Y2
 	VMOVUPS      Y2, Y5
@@ -4845,18 +2946,13 @@ doneExp:
 	ADDQ         $0x00000008, R10
 	DECQ         DX
 	JNZ          row
-	LDMXCSR      (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func erf64AVX2(dst *float64, src *float64, n int)
 // Requires: AVX, AVX2, CMOV, FMA3, SSE
 TEXT ·erf64AVX2(SB), NOSPLIT, $8-24
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), CX
@@ -4865,8 +2961,7 @@ TEXT ·erf64AVX2(SB), NOSPLIT, $8-24
 	VBROADCASTSD vectors64<>+128(SB), Y13
 	VBROADCASTSD vectors64<>+160(SB), Y14
 	VBROADCASTSD vectors64<>+192(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
@@ -5038,8 +3133,7 @@ near2:
 	VANDPS  vectors64<>+1184(SB), Y0, Y0
 	VORPS   Y6, Y0, Y0
 	VMOVUPS Y0, 32(DI)(R8*1)
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000008, CX
+	NEXT64_2
 	JGE     block
 
 rest:
@@ -5133,19 +3227,13 @@ near3:
 	VANDPS  vectors64<>+1184(SB), Y0, Y0
 	VORPS   Y6, Y0, Y0
 	VMOVUPS Y0, (DI)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000004, CX
+	NEXT64_1
 	JGE     single
 
 last:
 	ADDQ         $0x00000004, CX
 	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y10
+	LAST_MASK64
 	VMASKMOVPD   (SI)(R8*1), Y10, Y1
 	VMOVUPS      Y1, Y0
 	VANDPS       vectors64<>+1120(SB), Y0, Y5
@@ -5232,8 +3320,7 @@ near4:
 	VMASKMOVPD Y0, Y10, (DI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

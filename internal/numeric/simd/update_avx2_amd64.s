@@ -2,14 +2,447 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define START32_2 \
+	XORQ R8, R8; \
+	SUBQ $0x00000010, CX
+
+#define MOMENTUM32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VFMADD213PS Y2, Y5, Y1; \
+	VFNMADD231PS Y4, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1)
+
+#define NEXT32_2 \
+	ADDQ $0x00000040, R8; \
+	SUBQ $0x00000010, CX
+
+#define NEXT32_1 \
+	ADDQ $0x00000020, R8; \
+	SUBQ $0x00000008, CX
+
+#define LAST_MASK32 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y6
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define ADAM32 \
+	VSUBPS Y1, Y3, Y4; \
+	VFMADD231PS Y8, Y4, Y1; \
+	VMULPS Y3, Y3, Y4; \
+	VSUBPS Y2, Y4, Y4; \
+	VFMADD231PS Y9, Y4, Y2; \
+	VSQRTPS Y2, Y5; \
+	VADDPS Y10, Y5, Y5; \
+	VMULPS Y7, Y1, Y4; \
+	VDIVPS Y5, Y4, Y4; \
+	VSUBPS Y4, Y0, Y0
+
+#define ADAM32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	ADAM32; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1); \
+	VMOVUPS Y2, d(DX)(R8*1)
+
+#define LAST_MASK32_2 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y11
+
+#define MOMENTUMNESTEROV32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VFMADD213PS Y2, Y5, Y1; \
+	VMULPS Y5, Y1, Y3; \
+	VADDPS Y2, Y3, Y3; \
+	VFNMADD231PS Y4, Y3, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1)
+
+#define ADAMNESTEROV32 \
+	VSUBPS Y1, Y3, Y4; \
+	VFMADD231PS Y8, Y4, Y1; \
+	VMULPS Y3, Y3, Y4; \
+	VSUBPS Y2, Y4, Y4; \
+	VFMADD231PS Y9, Y4, Y2; \
+	VSQRTPS Y2, Y5; \
+	VADDPS Y10, Y5, Y5; \
+	VSUBPS Y1, Y3, Y4; \
+	VFMADD213PS Y1, Y8, Y4; \
+	VMULPS Y7, Y4, Y4; \
+	VDIVPS Y5, Y4, Y4; \
+	VSUBPS Y4, Y0, Y0
+
+#define ADAMNESTEROV32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	ADAMNESTEROV32; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1); \
+	VMOVUPS Y2, d(DX)(R8*1)
+
+#define RMSPROP32 \
+	VMULPS Y3, Y3, Y4; \
+	VSUBPS Y1, Y4, Y4; \
+	VFMADD231PS Y9, Y4, Y1; \
+	VADDPS Y11, Y1, Y5; \
+	VSQRTPS Y5, Y7; \
+	VDIVPS Y7, Y13, Y4; \
+	VMULPS Y8, Y3, Y3; \
+	VMULPS Y3, Y4, Y4; \
+	VFMADD213PS Y4, Y10, Y2; \
+	VSUBPS Y2, Y0, Y0
+
+#define RMSPROP32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	RMSPROP32; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1); \
+	VMOVUPS Y2, d(DX)(R8*1)
+
+#define RMSPROPCENTERED32 \
+	VMULPS Y4, Y4, Y5; \
+	VSUBPS Y1, Y5, Y5; \
+	VFMADD231PS Y10, Y5, Y1; \
+	VADDPS Y12, Y1, Y6; \
+	VSUBPS Y3, Y4, Y5; \
+	VFMADD231PS Y10, Y5, Y3; \
+	VFNMADD231PS Y3, Y3, Y6; \
+	VSQRTPS Y6, Y8; \
+	VDIVPS Y8, Y14, Y5; \
+	VMULPS Y9, Y4, Y4; \
+	VMULPS Y4, Y5, Y5; \
+	VFMADD213PS Y5, Y11, Y2; \
+	VSUBPS Y2, Y0, Y0
+
+#define RMSPROPCENTERED32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	VMOVUPS d(R9)(R8*1), Y4; \
+	RMSPROPCENTERED32; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1); \
+	VMOVUPS Y2, d(DX)(R8*1); \
+	VMOVUPS Y3, d(BX)(R8*1)
+
+#define LAST_MASK32_4 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y13
+
+#define FTRL32 \
+	VSQRTPS Y1, Y5; \
+	VFMADD231PS Y3, Y3, Y1; \
+	VSQRTPS Y1, Y4; \
+	VSUBPS Y5, Y4, Y5; \
+	VMULPS Y9, Y5, Y5; \
+	VFMADD231PS Y0, Y12, Y3; \
+	VFMADD231PS Y8, Y3, Y2; \
+	VFNMADD231PS Y0, Y5, Y2; \
+	VFMADD213PS Y11, Y9, Y4; \
+	VANDPS Y14, Y2, Y7; \
+	VXORPS Y10, Y7, Y7; \
+	VSUBPS Y2, Y7, Y7; \
+	VDIVPS Y4, Y7, Y7; \
+	VCMPPS $0x04, Y15, Y2, Y6; \
+	VANDPS Y7, Y6, Y7; \
+	VXORPS Y14, Y2, Y5; \
+	VMAXPS Y2, Y5, Y5; \
+	VCMPPS $0x1e, Y10, Y5, Y6; \
+	VANDPS Y7, Y6, Y0
+
+#define ADAGRAD32 \
+	VANDPS Y8, Y2, Y3; \
+	VFMADD231PS Y3, Y3, Y1; \
+	VMULPS Y6, Y2, Y2; \
+	VSQRTPS Y1, Y4; \
+	VADDPS Y7, Y4, Y4; \
+	VDIVPS Y4, Y2, Y2; \
+	VSUBPS Y2, Y0, Y0
+
+#define ADAGRAD32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	ADAGRAD32; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1)
+
+#define LAST_MASK32_5 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors32<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*4), Y9
+
+#define ADAGRADROOT32 \
+	VANDPS Y8, Y2, Y3; \
+	VFMADD231PS Y3, Y3, Y1; \
+	VMULPS Y6, Y2, Y2; \
+	VSQRTPS Y1, Y5; \
+	VDIVPS Y5, Y10, Y4; \
+	VFNMADD231PS Y4, Y2, Y0
+
+#define ADAGRADROOT32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	ADAGRADROOT32; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1)
+
+#define START64_2 \
+	XORQ R8, R8; \
+	SUBQ $0x00000008, CX
+
+#define MOMENTUM64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VFMADD213PD Y2, Y5, Y1; \
+	VFNMADD231PD Y4, Y1, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1)
+
+#define NEXT64_2 \
+	ADDQ $0x00000040, R8; \
+	SUBQ $0x00000008, CX
+
+#define NEXT64_1 \
+	ADDQ $0x00000020, R8; \
+	SUBQ $0x00000004, CX
+
+#define LAST_MASK64 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y6
+
+#define ADAM64 \
+	VSUBPD Y1, Y3, Y4; \
+	VFMADD231PD Y8, Y4, Y1; \
+	VMULPD Y3, Y3, Y4; \
+	VSUBPD Y2, Y4, Y4; \
+	VFMADD231PD Y9, Y4, Y2; \
+	VSQRTPD Y2, Y5; \
+	VADDPD Y10, Y5, Y5; \
+	VMULPD Y7, Y1, Y4; \
+	VDIVPD Y5, Y4, Y4; \
+	VSUBPD Y4, Y0, Y0
+
+#define ADAM64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	ADAM64; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1); \
+	VMOVUPS Y2, d(DX)(R8*1)
+
+#define LAST_MASK64_2 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y11
+
+#define MOMENTUMNESTEROV64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VFMADD213PD Y2, Y5, Y1; \
+	VMULPD Y5, Y1, Y3; \
+	VADDPD Y2, Y3, Y3; \
+	VFNMADD231PD Y4, Y3, Y0; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1)
+
+#define ADAMNESTEROV64 \
+	VSUBPD Y1, Y3, Y4; \
+	VFMADD231PD Y8, Y4, Y1; \
+	VMULPD Y3, Y3, Y4; \
+	VSUBPD Y2, Y4, Y4; \
+	VFMADD231PD Y9, Y4, Y2; \
+	VSQRTPD Y2, Y5; \
+	VADDPD Y10, Y5, Y5; \
+	VSUBPD Y1, Y3, Y4; \
+	VFMADD213PD Y1, Y8, Y4; \
+	VMULPD Y7, Y4, Y4; \
+	VDIVPD Y5, Y4, Y4; \
+	VSUBPD Y4, Y0, Y0
+
+#define ADAMNESTEROV64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	ADAMNESTEROV64; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1); \
+	VMOVUPS Y2, d(DX)(R8*1)
+
+#define RMSPROP64 \
+	VMULPD Y3, Y3, Y4; \
+	VSUBPD Y1, Y4, Y4; \
+	VFMADD231PD Y9, Y4, Y1; \
+	VADDPD Y11, Y1, Y5; \
+	VSQRTPD Y5, Y7; \
+	VDIVPD Y7, Y13, Y4; \
+	VMULPD Y8, Y3, Y3; \
+	VMULPD Y3, Y4, Y4; \
+	VFMADD213PD Y4, Y10, Y2; \
+	VSUBPD Y2, Y0, Y0
+
+#define RMSPROP64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	RMSPROP64; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1); \
+	VMOVUPS Y2, d(DX)(R8*1)
+
+#define RMSPROPCENTERED64 \
+	VMULPD Y4, Y4, Y5; \
+	VSUBPD Y1, Y5, Y5; \
+	VFMADD231PD Y10, Y5, Y1; \
+	VADDPD Y12, Y1, Y6; \
+	VSUBPD Y3, Y4, Y5; \
+	VFMADD231PD Y10, Y5, Y3; \
+	VFNMADD231PD Y3, Y3, Y6; \
+	VSQRTPD Y6, Y8; \
+	VDIVPD Y8, Y14, Y5; \
+	VMULPD Y9, Y4, Y4; \
+	VMULPD Y4, Y5, Y5; \
+	VFMADD213PD Y5, Y11, Y2; \
+	VSUBPD Y2, Y0, Y0
+
+#define RMSPROPCENTERED64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	VMOVUPS d(BX)(R8*1), Y3; \
+	VMOVUPS d(R9)(R8*1), Y4; \
+	RMSPROPCENTERED64; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1); \
+	VMOVUPS Y2, d(DX)(R8*1); \
+	VMOVUPS Y3, d(BX)(R8*1)
+
+#define LAST_MASK64_4 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y13
+
+#define FTRL64 \
+	VSQRTPD Y1, Y5; \
+	VFMADD231PD Y3, Y3, Y1; \
+	VSQRTPD Y1, Y4; \
+	VSUBPD Y5, Y4, Y5; \
+	VMULPD Y9, Y5, Y5; \
+	VFMADD231PD Y0, Y12, Y3; \
+	VFMADD231PD Y8, Y3, Y2; \
+	VFNMADD231PD Y0, Y5, Y2; \
+	VFMADD213PD Y11, Y9, Y4; \
+	VANDPS Y14, Y2, Y7; \
+	VXORPS Y10, Y7, Y7; \
+	VSUBPD Y2, Y7, Y7; \
+	VDIVPD Y4, Y7, Y7; \
+	VCMPPD $0x04, Y15, Y2, Y6; \
+	VANDPS Y7, Y6, Y7; \
+	VXORPS Y14, Y2, Y5; \
+	VMAXPD Y2, Y5, Y5; \
+	VCMPPD $0x1e, Y10, Y5, Y6; \
+	VANDPS Y7, Y6, Y0
+
+#define ADAGRAD64 \
+	VANDPS Y8, Y2, Y3; \
+	VFMADD231PD Y3, Y3, Y1; \
+	VMULPD Y6, Y2, Y2; \
+	VSQRTPD Y1, Y4; \
+	VADDPD Y7, Y4, Y4; \
+	VDIVPD Y4, Y2, Y2; \
+	VSUBPD Y2, Y0, Y0
+
+#define ADAGRAD64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	ADAGRAD64; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1)
+
+#define LAST_MASK64_5 \
+	MOVQ $0x00000004, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	NEGQ AX; \
+	LEAQ vectors64<>+32(SB), R13; \
+	VMOVUPS (R13)(AX*8), Y9
+
+#define ADAGRADROOT64 \
+	VANDPS Y8, Y2, Y3; \
+	VFMADD231PD Y3, Y3, Y1; \
+	VMULPD Y6, Y2, Y2; \
+	VSQRTPD Y1, Y5; \
+	VDIVPD Y5, Y10, Y4; \
+	VFNMADD231PD Y4, Y2, Y0
+
+#define ADAGRADROOT64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Y0; \
+	VMOVUPS d(SI)(R8*1), Y1; \
+	VMOVUPS d(DX)(R8*1), Y2; \
+	ADAGRADROOT64; \
+	VMOVUPS Y0, d(DI)(R8*1); \
+	VMOVUPS Y1, d(SI)(R8*1)
+
 // func momentum32AVX2(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·momentum32AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -17,28 +450,14 @@ TEXT ·momentum32AVX2(SB), NOSPLIT, $8-40
 	MOVQ         p+32(FP), R11
 	VBROADCASTSS (R11), Y4
 	VBROADCASTSS 4(R11), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VFMADD213PS  Y2, Y5, Y1
-	VFNMADD231PS Y4, Y1, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      32(DI)(R8*1), Y0
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      32(DX)(R8*1), Y2
-	VFMADD213PS  Y2, Y5, Y1
-	VFNMADD231PS Y4, Y1, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      Y1, 32(SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	MOMENTUM32_VECTOR(0)
+	MOMENTUM32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -47,26 +466,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VFMADD213PS  Y2, Y5, Y1
-	VFNMADD231PS Y4, Y1, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	MOMENTUM32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ         $0x00000008, CX
 	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y6
+	LAST_MASK32
 	VMASKMOVPS   (DI)(R8*1), Y6, Y0
 	VMASKMOVPS   (SI)(R8*1), Y6, Y1
 	VMASKMOVPS   (DX)(R8*1), Y6, Y2
@@ -76,18 +483,13 @@ last:
 	VMASKMOVPS   Y1, Y6, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adam32AVX2(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adam32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         m+8(FP), SI
 	MOVQ         v+16(FP), DX
@@ -98,48 +500,14 @@ TEXT ·adam32AVX2(SB), NOSPLIT, $8-48
 	VBROADCASTSS 4(R11), Y8
 	VBROADCASTSS 8(R11), Y9
 	VBROADCASTSS 12(R11), Y10
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y8, Y4, Y1
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y9, Y4, Y2
-	VSQRTPS     Y2, Y5
-	VADDPS      Y10, Y5, Y5
-	VMULPS      Y7, Y1, Y4
-	VDIVPS      Y5, Y4, Y4
-	VSUBPS      Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	VMOVUPS     32(DI)(R8*1), Y0
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     32(DX)(R8*1), Y2
-	VMOVUPS     32(BX)(R8*1), Y3
-	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y8, Y4, Y1
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y9, Y4, Y2
-	VSQRTPS     Y2, Y5
-	VADDPS      Y10, Y5, Y5
-	VMULPS      Y7, Y1, Y4
-	VDIVPS      Y5, Y4, Y4
-	VSUBPS      Y4, Y0, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     Y1, 32(SI)(R8*1)
-	VMOVUPS     Y2, 32(DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
+	ADAM32_VECTOR(0)
+	ADAM32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -148,67 +516,31 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y8, Y4, Y1
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y9, Y4, Y2
-	VSQRTPS     Y2, Y5
-	VADDPS      Y10, Y5, Y5
-	VMULPS      Y7, Y1, Y4
-	VDIVPS      Y5, Y4, Y4
-	VSUBPS      Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	ADAM32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ        $0x00000008, CX
-	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y11
-	VMASKMOVPS  (DI)(R8*1), Y11, Y0
-	VMASKMOVPS  (SI)(R8*1), Y11, Y1
-	VMASKMOVPS  (DX)(R8*1), Y11, Y2
-	VMASKMOVPS  (BX)(R8*1), Y11, Y3
-	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y8, Y4, Y1
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y9, Y4, Y2
-	VSQRTPS     Y2, Y5
-	VADDPS      Y10, Y5, Y5
-	VMULPS      Y7, Y1, Y4
-	VDIVPS      Y5, Y4, Y4
-	VSUBPS      Y4, Y0, Y0
-	VMASKMOVPS  Y0, Y11, (DI)(R8*1)
-	VMASKMOVPS  Y1, Y11, (SI)(R8*1)
-	VMASKMOVPS  Y2, Y11, (DX)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32_2
+	VMASKMOVPS (DI)(R8*1), Y11, Y0
+	VMASKMOVPS (SI)(R8*1), Y11, Y1
+	VMASKMOVPS (DX)(R8*1), Y11, Y2
+	VMASKMOVPS (BX)(R8*1), Y11, Y3
+	ADAM32
+	VMASKMOVPS Y0, Y11, (DI)(R8*1)
+	VMASKMOVPS Y1, Y11, (SI)(R8*1)
+	VMASKMOVPS Y2, Y11, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func momentumNesterov32AVX2(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·momentumNesterov32AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -216,32 +548,14 @@ TEXT ·momentumNesterov32AVX2(SB), NOSPLIT, $8-40
 	MOVQ         p+32(FP), R11
 	VBROADCASTSS (R11), Y4
 	VBROADCASTSS 4(R11), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VFMADD213PS  Y2, Y5, Y1
-	VMULPS       Y5, Y1, Y3
-	VADDPS       Y2, Y3, Y3
-	VFNMADD231PS Y4, Y3, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      32(DI)(R8*1), Y0
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      32(DX)(R8*1), Y2
-	VFMADD213PS  Y2, Y5, Y1
-	VMULPS       Y5, Y1, Y3
-	VADDPS       Y2, Y3, Y3
-	VFNMADD231PS Y4, Y3, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      Y1, 32(SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	MOMENTUMNESTEROV32_VECTOR(0)
+	MOMENTUMNESTEROV32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -250,28 +564,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VFMADD213PS  Y2, Y5, Y1
-	VMULPS       Y5, Y1, Y3
-	VADDPS       Y2, Y3, Y3
-	VFNMADD231PS Y4, Y3, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	MOMENTUMNESTEROV32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ         $0x00000008, CX
 	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y6
+	LAST_MASK32
 	VMASKMOVPS   (DI)(R8*1), Y6, Y0
 	VMASKMOVPS   (SI)(R8*1), Y6, Y1
 	VMASKMOVPS   (DX)(R8*1), Y6, Y2
@@ -283,18 +583,13 @@ last:
 	VMASKMOVPS   Y1, Y6, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adamNesterov32AVX2(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adamNesterov32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         m+8(FP), SI
 	MOVQ         v+16(FP), DX
@@ -305,52 +600,14 @@ TEXT ·adamNesterov32AVX2(SB), NOSPLIT, $8-48
 	VBROADCASTSS 4(R11), Y8
 	VBROADCASTSS 8(R11), Y9
 	VBROADCASTSS 12(R11), Y10
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y8, Y4, Y1
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y9, Y4, Y2
-	VSQRTPS     Y2, Y5
-	VADDPS      Y10, Y5, Y5
-	VSUBPS      Y1, Y3, Y4
-	VFMADD213PS Y1, Y8, Y4
-	VMULPS      Y7, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VSUBPS      Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	VMOVUPS     32(DI)(R8*1), Y0
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     32(DX)(R8*1), Y2
-	VMOVUPS     32(BX)(R8*1), Y3
-	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y8, Y4, Y1
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y9, Y4, Y2
-	VSQRTPS     Y2, Y5
-	VADDPS      Y10, Y5, Y5
-	VSUBPS      Y1, Y3, Y4
-	VFMADD213PS Y1, Y8, Y4
-	VMULPS      Y7, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VSUBPS      Y4, Y0, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     Y1, 32(SI)(R8*1)
-	VMOVUPS     Y2, 32(DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
+	ADAMNESTEROV32_VECTOR(0)
+	ADAMNESTEROV32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -359,71 +616,31 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y8, Y4, Y1
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y9, Y4, Y2
-	VSQRTPS     Y2, Y5
-	VADDPS      Y10, Y5, Y5
-	VSUBPS      Y1, Y3, Y4
-	VFMADD213PS Y1, Y8, Y4
-	VMULPS      Y7, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VSUBPS      Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	ADAMNESTEROV32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ        $0x00000008, CX
-	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y11
-	VMASKMOVPS  (DI)(R8*1), Y11, Y0
-	VMASKMOVPS  (SI)(R8*1), Y11, Y1
-	VMASKMOVPS  (DX)(R8*1), Y11, Y2
-	VMASKMOVPS  (BX)(R8*1), Y11, Y3
-	VSUBPS      Y1, Y3, Y4
-	VFMADD231PS Y8, Y4, Y1
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y2, Y4, Y4
-	VFMADD231PS Y9, Y4, Y2
-	VSQRTPS     Y2, Y5
-	VADDPS      Y10, Y5, Y5
-	VSUBPS      Y1, Y3, Y4
-	VFMADD213PS Y1, Y8, Y4
-	VMULPS      Y7, Y4, Y4
-	VDIVPS      Y5, Y4, Y4
-	VSUBPS      Y4, Y0, Y0
-	VMASKMOVPS  Y0, Y11, (DI)(R8*1)
-	VMASKMOVPS  Y1, Y11, (SI)(R8*1)
-	VMASKMOVPS  Y2, Y11, (DX)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32_2
+	VMASKMOVPS (DI)(R8*1), Y11, Y0
+	VMASKMOVPS (SI)(R8*1), Y11, Y1
+	VMASKMOVPS (DX)(R8*1), Y11, Y2
+	VMASKMOVPS (BX)(R8*1), Y11, Y3
+	ADAMNESTEROV32
+	VMASKMOVPS Y0, Y11, (DI)(R8*1)
+	VMASKMOVPS Y1, Y11, (SI)(R8*1)
+	VMASKMOVPS Y2, Y11, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rmsProp32AVX2(w *float32, ms *float32, mom *float32, grad *float32, n int, p *[4]float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·rmsProp32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         ms+8(FP), SI
 	MOVQ         mom+16(FP), DX
@@ -436,48 +653,14 @@ TEXT ·rmsProp32AVX2(SB), NOSPLIT, $8-48
 	VBROADCASTSS 12(R11), Y11
 	VBROADCASTSS vectors32<>+64(SB), Y13
 	VBROADCASTSS vectors32<>+96(SB), Y14
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y1, Y4, Y4
-	VFMADD231PS Y9, Y4, Y1
-	VADDPS      Y11, Y1, Y5
-	VSQRTPS     Y5, Y7
-	VDIVPS      Y7, Y13, Y4
-	VMULPS      Y8, Y3, Y3
-	VMULPS      Y3, Y4, Y4
-	VFMADD213PS Y4, Y10, Y2
-	VSUBPS      Y2, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	VMOVUPS     32(DI)(R8*1), Y0
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     32(DX)(R8*1), Y2
-	VMOVUPS     32(BX)(R8*1), Y3
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y1, Y4, Y4
-	VFMADD231PS Y9, Y4, Y1
-	VADDPS      Y11, Y1, Y5
-	VSQRTPS     Y5, Y7
-	VDIVPS      Y7, Y13, Y4
-	VMULPS      Y8, Y3, Y3
-	VMULPS      Y3, Y4, Y4
-	VFMADD213PS Y4, Y10, Y2
-	VSUBPS      Y2, Y0, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     Y1, 32(SI)(R8*1)
-	VMOVUPS     Y2, 32(DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
+	RMSPROP32_VECTOR(0)
+	RMSPROP32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -486,67 +669,36 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y1, Y4, Y4
-	VFMADD231PS Y9, Y4, Y1
-	VADDPS      Y11, Y1, Y5
-	VSQRTPS     Y5, Y7
-	VDIVPS      Y7, Y13, Y4
-	VMULPS      Y8, Y3, Y3
-	VMULPS      Y3, Y4, Y4
-	VFMADD213PS Y4, Y10, Y2
-	VSUBPS      Y2, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	RMSPROP32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ        $0x00000008, CX
-	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y12
-	VMASKMOVPS  (DI)(R8*1), Y12, Y0
-	VMASKMOVPS  (SI)(R8*1), Y12, Y1
-	VMASKMOVPS  (DX)(R8*1), Y12, Y2
-	VMASKMOVPS  (BX)(R8*1), Y12, Y3
-	VMULPS      Y3, Y3, Y4
-	VSUBPS      Y1, Y4, Y4
-	VFMADD231PS Y9, Y4, Y1
-	VADDPS      Y11, Y1, Y5
-	VSQRTPS     Y5, Y7
-	VDIVPS      Y7, Y13, Y4
-	VMULPS      Y8, Y3, Y3
-	VMULPS      Y3, Y4, Y4
-	VFMADD213PS Y4, Y10, Y2
-	VSUBPS      Y2, Y0, Y0
-	VMASKMOVPS  Y0, Y12, (DI)(R8*1)
-	VMASKMOVPS  Y1, Y12, (SI)(R8*1)
-	VMASKMOVPS  Y2, Y12, (DX)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	MOVQ       $0x00000008, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors32<>+32(SB), R13
+	VMOVUPS    (R13)(AX*4), Y12
+	VMASKMOVPS (DI)(R8*1), Y12, Y0
+	VMASKMOVPS (SI)(R8*1), Y12, Y1
+	VMASKMOVPS (DX)(R8*1), Y12, Y2
+	VMASKMOVPS (BX)(R8*1), Y12, Y3
+	RMSPROP32
+	VMASKMOVPS Y0, Y12, (DI)(R8*1)
+	VMASKMOVPS Y1, Y12, (SI)(R8*1)
+	VMASKMOVPS Y2, Y12, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rmsPropCentered32AVX2(w *float32, ms *float32, mom *float32, mg *float32, grad *float32, n int, p *[4]float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·rmsPropCentered32AVX2(SB), NOSPLIT, $8-56
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         ms+8(FP), SI
 	MOVQ         mom+16(FP), DX
@@ -560,58 +712,14 @@ TEXT ·rmsPropCentered32AVX2(SB), NOSPLIT, $8-56
 	VBROADCASTSS 12(R11), Y12
 	VBROADCASTSS vectors32<>+64(SB), Y14
 	VBROADCASTSS vectors32<>+96(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VMOVUPS      (BX)(R8*1), Y3
-	VMOVUPS      (R9)(R8*1), Y4
-	VMULPS       Y4, Y4, Y5
-	VSUBPS       Y1, Y5, Y5
-	VFMADD231PS  Y10, Y5, Y1
-	VADDPS       Y12, Y1, Y6
-	VSUBPS       Y3, Y4, Y5
-	VFMADD231PS  Y10, Y5, Y3
-	VFNMADD231PS Y3, Y3, Y6
-	VSQRTPS      Y6, Y8
-	VDIVPS       Y8, Y14, Y5
-	VMULPS       Y9, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VFMADD213PS  Y5, Y11, Y2
-	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      Y2, (DX)(R8*1)
-	VMOVUPS      Y3, (BX)(R8*1)
-	VMOVUPS      32(DI)(R8*1), Y0
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      32(DX)(R8*1), Y2
-	VMOVUPS      32(BX)(R8*1), Y3
-	VMOVUPS      32(R9)(R8*1), Y4
-	VMULPS       Y4, Y4, Y5
-	VSUBPS       Y1, Y5, Y5
-	VFMADD231PS  Y10, Y5, Y1
-	VADDPS       Y12, Y1, Y6
-	VSUBPS       Y3, Y4, Y5
-	VFMADD231PS  Y10, Y5, Y3
-	VFNMADD231PS Y3, Y3, Y6
-	VSQRTPS      Y6, Y8
-	VDIVPS       Y8, Y14, Y5
-	VMULPS       Y9, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VFMADD213PS  Y5, Y11, Y2
-	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      Y1, 32(SI)(R8*1)
-	VMOVUPS      Y2, 32(DX)(R8*1)
-	VMOVUPS      Y3, 32(BX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	RMSPROPCENTERED32_VECTOR(0)
+	RMSPROPCENTERED32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -620,77 +728,33 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VMOVUPS      (BX)(R8*1), Y3
-	VMOVUPS      (R9)(R8*1), Y4
-	VMULPS       Y4, Y4, Y5
-	VSUBPS       Y1, Y5, Y5
-	VFMADD231PS  Y10, Y5, Y1
-	VADDPS       Y12, Y1, Y6
-	VSUBPS       Y3, Y4, Y5
-	VFMADD231PS  Y10, Y5, Y3
-	VFNMADD231PS Y3, Y3, Y6
-	VSQRTPS      Y6, Y8
-	VDIVPS       Y8, Y14, Y5
-	VMULPS       Y9, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VFMADD213PS  Y5, Y11, Y2
-	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      Y2, (DX)(R8*1)
-	VMOVUPS      Y3, (BX)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	RMSPROPCENTERED32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y13
-	VMASKMOVPS   (DI)(R8*1), Y13, Y0
-	VMASKMOVPS   (SI)(R8*1), Y13, Y1
-	VMASKMOVPS   (DX)(R8*1), Y13, Y2
-	VMASKMOVPS   (BX)(R8*1), Y13, Y3
-	VMASKMOVPS   (R9)(R8*1), Y13, Y4
-	VMULPS       Y4, Y4, Y5
-	VSUBPS       Y1, Y5, Y5
-	VFMADD231PS  Y10, Y5, Y1
-	VADDPS       Y12, Y1, Y6
-	VSUBPS       Y3, Y4, Y5
-	VFMADD231PS  Y10, Y5, Y3
-	VFNMADD231PS Y3, Y3, Y6
-	VSQRTPS      Y6, Y8
-	VDIVPS       Y8, Y14, Y5
-	VMULPS       Y9, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VFMADD213PS  Y5, Y11, Y2
-	VSUBPS       Y2, Y0, Y0
-	VMASKMOVPS   Y0, Y13, (DI)(R8*1)
-	VMASKMOVPS   Y1, Y13, (SI)(R8*1)
-	VMASKMOVPS   Y2, Y13, (DX)(R8*1)
-	VMASKMOVPS   Y3, Y13, (BX)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32_4
+	VMASKMOVPS (DI)(R8*1), Y13, Y0
+	VMASKMOVPS (SI)(R8*1), Y13, Y1
+	VMASKMOVPS (DX)(R8*1), Y13, Y2
+	VMASKMOVPS (BX)(R8*1), Y13, Y3
+	VMASKMOVPS (R9)(R8*1), Y13, Y4
+	RMSPROPCENTERED32
+	VMASKMOVPS Y0, Y13, (DI)(R8*1)
+	VMASKMOVPS Y1, Y13, (SI)(R8*1)
+	VMASKMOVPS Y2, Y13, (DX)(R8*1)
+	VMASKMOVPS Y3, Y13, (BX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func ftrl32AVX2(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·ftrl32AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         linear+16(FP), DX
@@ -709,85 +773,38 @@ TEXT ·ftrl32AVX2(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VMOVUPS      (BX)(R8*1), Y3
-	VSQRTPS      Y1, Y5
-	VFMADD231PS  Y3, Y3, Y1
-	VSQRTPS      Y1, Y4
-	VSUBPS       Y5, Y4, Y5
-	VMULPS       Y9, Y5, Y5
-	VFMADD231PS  Y0, Y12, Y3
-	VFMADD231PS  Y8, Y3, Y2
-	VFNMADD231PS Y0, Y5, Y2
-	VFMADD213PS  Y11, Y9, Y4
-	VANDPS       Y14, Y2, Y7
-	VXORPS       Y10, Y7, Y7
-	VSUBPS       Y2, Y7, Y7
-	VDIVPS       Y4, Y7, Y7
-	VCMPPS       $0x04, Y15, Y2, Y6
-	VANDPS       Y7, Y6, Y7
-	VXORPS       Y14, Y2, Y5
-	VMAXPS       Y2, Y5, Y5
-	VCMPPS       $0x1e, Y10, Y5, Y6
-	VANDPS       Y7, Y6, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      Y2, (DX)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	VMOVUPS (DI)(R8*1), Y0
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS (DX)(R8*1), Y2
+	VMOVUPS (BX)(R8*1), Y3
+	FTRL32
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS Y1, (SI)(R8*1)
+	VMOVUPS Y2, (DX)(R8*1)
+	NEXT32_1
+	JGE     block
 
 rest:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y13
-	VMASKMOVPS   (DI)(R8*1), Y13, Y0
-	VMASKMOVPS   (SI)(R8*1), Y13, Y1
-	VMASKMOVPS   (DX)(R8*1), Y13, Y2
-	VMASKMOVPS   (BX)(R8*1), Y13, Y3
-	VSQRTPS      Y1, Y5
-	VFMADD231PS  Y3, Y3, Y1
-	VSQRTPS      Y1, Y4
-	VSUBPS       Y5, Y4, Y5
-	VMULPS       Y9, Y5, Y5
-	VFMADD231PS  Y0, Y12, Y3
-	VFMADD231PS  Y8, Y3, Y2
-	VFNMADD231PS Y0, Y5, Y2
-	VFMADD213PS  Y11, Y9, Y4
-	VANDPS       Y14, Y2, Y7
-	VXORPS       Y10, Y7, Y7
-	VSUBPS       Y2, Y7, Y7
-	VDIVPS       Y4, Y7, Y7
-	VCMPPS       $0x04, Y15, Y2, Y6
-	VANDPS       Y7, Y6, Y7
-	VXORPS       Y14, Y2, Y5
-	VMAXPS       Y2, Y5, Y5
-	VCMPPS       $0x1e, Y10, Y5, Y6
-	VANDPS       Y7, Y6, Y0
-	VMASKMOVPS   Y0, Y13, (DI)(R8*1)
-	VMASKMOVPS   Y1, Y13, (SI)(R8*1)
-	VMASKMOVPS   Y2, Y13, (DX)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32_4
+	VMASKMOVPS (DI)(R8*1), Y13, Y0
+	VMASKMOVPS (SI)(R8*1), Y13, Y1
+	VMASKMOVPS (DX)(R8*1), Y13, Y2
+	VMASKMOVPS (BX)(R8*1), Y13, Y3
+	FTRL32
+	VMASKMOVPS Y0, Y13, (DI)(R8*1)
+	VMASKMOVPS Y1, Y13, (SI)(R8*1)
+	VMASKMOVPS Y2, Y13, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adagrad32AVX2(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adagrad32AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -798,38 +815,14 @@ TEXT ·adagrad32AVX2(SB), NOSPLIT, $8-40
 	VBROADCASTSS 8(R11), Y8
 	VBROADCASTSS vectors32<>+64(SB), Y10
 	VBROADCASTSS vectors32<>+96(SB), Y11
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VANDPS      Y8, Y2, Y3
-	VFMADD231PS Y3, Y3, Y1
-	VMULPS      Y6, Y2, Y2
-	VSQRTPS     Y1, Y4
-	VADDPS      Y7, Y4, Y4
-	VDIVPS      Y4, Y2, Y2
-	VSUBPS      Y2, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     32(DI)(R8*1), Y0
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     32(DX)(R8*1), Y2
-	VANDPS      Y8, Y2, Y3
-	VFMADD231PS Y3, Y3, Y1
-	VMULPS      Y6, Y2, Y2
-	VSQRTPS     Y1, Y4
-	VADDPS      Y7, Y4, Y4
-	VDIVPS      Y4, Y2, Y2
-	VSUBPS      Y2, Y0, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     Y1, 32(SI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
+	ADAGRAD32_VECTOR(0)
+	ADAGRAD32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -838,57 +831,29 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VANDPS      Y8, Y2, Y3
-	VFMADD231PS Y3, Y3, Y1
-	VMULPS      Y6, Y2, Y2
-	VSQRTPS     Y1, Y4
-	VADDPS      Y7, Y4, Y4
-	VDIVPS      Y4, Y2, Y2
-	VSUBPS      Y2, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	ADAGRAD32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ        $0x00000008, CX
-	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors32<>+32(SB), R13
-	VMOVUPS     (R13)(AX*4), Y9
-	VMASKMOVPS  (DI)(R8*1), Y9, Y0
-	VMASKMOVPS  (SI)(R8*1), Y9, Y1
-	VMASKMOVPS  (DX)(R8*1), Y9, Y2
-	VANDPS      Y8, Y2, Y3
-	VFMADD231PS Y3, Y3, Y1
-	VMULPS      Y6, Y2, Y2
-	VSQRTPS     Y1, Y4
-	VADDPS      Y7, Y4, Y4
-	VDIVPS      Y4, Y2, Y2
-	VSUBPS      Y2, Y0, Y0
-	VMASKMOVPS  Y0, Y9, (DI)(R8*1)
-	VMASKMOVPS  Y1, Y9, (SI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32_5
+	VMASKMOVPS (DI)(R8*1), Y9, Y0
+	VMASKMOVPS (SI)(R8*1), Y9, Y1
+	VMASKMOVPS (DX)(R8*1), Y9, Y2
+	ADAGRAD32
+	VMASKMOVPS Y0, Y9, (DI)(R8*1)
+	VMASKMOVPS Y1, Y9, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adagradRoot32AVX2(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adagradRoot32AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -899,36 +864,14 @@ TEXT ·adagradRoot32AVX2(SB), NOSPLIT, $8-40
 	VBROADCASTSS 8(R11), Y8
 	VBROADCASTSS vectors32<>+64(SB), Y10
 	VBROADCASTSS vectors32<>+96(SB), Y11
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VANDPS       Y8, Y2, Y3
-	VFMADD231PS  Y3, Y3, Y1
-	VMULPS       Y6, Y2, Y2
-	VSQRTPS      Y1, Y5
-	VDIVPS       Y5, Y10, Y4
-	VFNMADD231PS Y4, Y2, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      32(DI)(R8*1), Y0
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      32(DX)(R8*1), Y2
-	VANDPS       Y8, Y2, Y3
-	VFMADD231PS  Y3, Y3, Y1
-	VMULPS       Y6, Y2, Y2
-	VSQRTPS      Y1, Y5
-	VDIVPS       Y5, Y10, Y4
-	VFNMADD231PS Y4, Y2, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      Y1, 32(SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	ADAGRADROOT32_VECTOR(0)
+	ADAGRADROOT32_VECTOR(32)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -937,45 +880,23 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VANDPS       Y8, Y2, Y3
-	VFMADD231PS  Y3, Y3, Y1
-	VMULPS       Y6, Y2, Y2
-	VSQRTPS      Y1, Y5
-	VDIVPS       Y5, Y10, Y4
-	VFNMADD231PS Y4, Y2, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	ADAGRADROOT32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors32<>+32(SB), R13
-	VMOVUPS      (R13)(AX*4), Y9
-	VMASKMOVPS   (DI)(R8*1), Y9, Y0
-	VMASKMOVPS   (SI)(R8*1), Y9, Y1
-	VMASKMOVPS   (DX)(R8*1), Y9, Y2
-	VANDPS       Y8, Y2, Y3
-	VFMADD231PS  Y3, Y3, Y1
-	VMULPS       Y6, Y2, Y2
-	VSQRTPS      Y1, Y5
-	VDIVPS       Y5, Y10, Y4
-	VFNMADD231PS Y4, Y2, Y0
-	VMASKMOVPS   Y0, Y9, (DI)(R8*1)
-	VMASKMOVPS   Y1, Y9, (SI)(R8*1)
+	ADDQ       $0x00000008, CX
+	JZ         done
+	LAST_MASK32_5
+	VMASKMOVPS (DI)(R8*1), Y9, Y0
+	VMASKMOVPS (SI)(R8*1), Y9, Y1
+	VMASKMOVPS (DX)(R8*1), Y9, Y2
+	ADAGRADROOT32
+	VMASKMOVPS Y0, Y9, (DI)(R8*1)
+	VMASKMOVPS Y1, Y9, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -1003,11 +924,7 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 // func momentum64AVX2(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·momentum64AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -1015,28 +932,14 @@ TEXT ·momentum64AVX2(SB), NOSPLIT, $8-40
 	MOVQ         p+32(FP), R11
 	VBROADCASTSD (R11), Y4
 	VBROADCASTSD 8(R11), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VFMADD213PD  Y2, Y5, Y1
-	VFNMADD231PD Y4, Y1, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      32(DI)(R8*1), Y0
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      32(DX)(R8*1), Y2
-	VFMADD213PD  Y2, Y5, Y1
-	VFNMADD231PD Y4, Y1, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      Y1, 32(SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	MOMENTUM64_VECTOR(0)
+	MOMENTUM64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -1045,26 +948,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VFMADD213PD  Y2, Y5, Y1
-	VFNMADD231PD Y4, Y1, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	MOMENTUM64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ         $0x00000004, CX
 	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y6
+	LAST_MASK64
 	VMASKMOVPD   (DI)(R8*1), Y6, Y0
 	VMASKMOVPD   (SI)(R8*1), Y6, Y1
 	VMASKMOVPD   (DX)(R8*1), Y6, Y2
@@ -1074,18 +965,13 @@ last:
 	VMASKMOVPD   Y1, Y6, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adam64AVX2(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adam64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         m+8(FP), SI
 	MOVQ         v+16(FP), DX
@@ -1096,48 +982,14 @@ TEXT ·adam64AVX2(SB), NOSPLIT, $8-48
 	VBROADCASTSD 8(R11), Y8
 	VBROADCASTSD 16(R11), Y9
 	VBROADCASTSD 24(R11), Y10
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y8, Y4, Y1
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y9, Y4, Y2
-	VSQRTPD     Y2, Y5
-	VADDPD      Y10, Y5, Y5
-	VMULPD      Y7, Y1, Y4
-	VDIVPD      Y5, Y4, Y4
-	VSUBPD      Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	VMOVUPS     32(DI)(R8*1), Y0
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     32(DX)(R8*1), Y2
-	VMOVUPS     32(BX)(R8*1), Y3
-	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y8, Y4, Y1
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y9, Y4, Y2
-	VSQRTPD     Y2, Y5
-	VADDPD      Y10, Y5, Y5
-	VMULPD      Y7, Y1, Y4
-	VDIVPD      Y5, Y4, Y4
-	VSUBPD      Y4, Y0, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     Y1, 32(SI)(R8*1)
-	VMOVUPS     Y2, 32(DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         block
+	ADAM64_VECTOR(0)
+	ADAM64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -1146,67 +998,31 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y8, Y4, Y1
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y9, Y4, Y2
-	VSQRTPD     Y2, Y5
-	VADDPD      Y10, Y5, Y5
-	VMULPD      Y7, Y1, Y4
-	VDIVPD      Y5, Y4, Y4
-	VSUBPD      Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JGE         single
+	ADAM64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ        $0x00000004, CX
-	JZ          done
-	MOVQ        $0x00000004, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y11
-	VMASKMOVPD  (DI)(R8*1), Y11, Y0
-	VMASKMOVPD  (SI)(R8*1), Y11, Y1
-	VMASKMOVPD  (DX)(R8*1), Y11, Y2
-	VMASKMOVPD  (BX)(R8*1), Y11, Y3
-	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y8, Y4, Y1
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y9, Y4, Y2
-	VSQRTPD     Y2, Y5
-	VADDPD      Y10, Y5, Y5
-	VMULPD      Y7, Y1, Y4
-	VDIVPD      Y5, Y4, Y4
-	VSUBPD      Y4, Y0, Y0
-	VMASKMOVPD  Y0, Y11, (DI)(R8*1)
-	VMASKMOVPD  Y1, Y11, (SI)(R8*1)
-	VMASKMOVPD  Y2, Y11, (DX)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64_2
+	VMASKMOVPD (DI)(R8*1), Y11, Y0
+	VMASKMOVPD (SI)(R8*1), Y11, Y1
+	VMASKMOVPD (DX)(R8*1), Y11, Y2
+	VMASKMOVPD (BX)(R8*1), Y11, Y3
+	ADAM64
+	VMASKMOVPD Y0, Y11, (DI)(R8*1)
+	VMASKMOVPD Y1, Y11, (SI)(R8*1)
+	VMASKMOVPD Y2, Y11, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func momentumNesterov64AVX2(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·momentumNesterov64AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -1214,32 +1030,14 @@ TEXT ·momentumNesterov64AVX2(SB), NOSPLIT, $8-40
 	MOVQ         p+32(FP), R11
 	VBROADCASTSD (R11), Y4
 	VBROADCASTSD 8(R11), Y5
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VFMADD213PD  Y2, Y5, Y1
-	VMULPD       Y5, Y1, Y3
-	VADDPD       Y2, Y3, Y3
-	VFNMADD231PD Y4, Y3, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      32(DI)(R8*1), Y0
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      32(DX)(R8*1), Y2
-	VFMADD213PD  Y2, Y5, Y1
-	VMULPD       Y5, Y1, Y3
-	VADDPD       Y2, Y3, Y3
-	VFNMADD231PD Y4, Y3, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      Y1, 32(SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	MOMENTUMNESTEROV64_VECTOR(0)
+	MOMENTUMNESTEROV64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -1248,28 +1046,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VFMADD213PD  Y2, Y5, Y1
-	VMULPD       Y5, Y1, Y3
-	VADDPD       Y2, Y3, Y3
-	VFNMADD231PD Y4, Y3, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	MOMENTUMNESTEROV64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ         $0x00000004, CX
 	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y6
+	LAST_MASK64
 	VMASKMOVPD   (DI)(R8*1), Y6, Y0
 	VMASKMOVPD   (SI)(R8*1), Y6, Y1
 	VMASKMOVPD   (DX)(R8*1), Y6, Y2
@@ -1281,18 +1065,13 @@ last:
 	VMASKMOVPD   Y1, Y6, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adamNesterov64AVX2(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adamNesterov64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         m+8(FP), SI
 	MOVQ         v+16(FP), DX
@@ -1303,52 +1082,14 @@ TEXT ·adamNesterov64AVX2(SB), NOSPLIT, $8-48
 	VBROADCASTSD 8(R11), Y8
 	VBROADCASTSD 16(R11), Y9
 	VBROADCASTSD 24(R11), Y10
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y8, Y4, Y1
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y9, Y4, Y2
-	VSQRTPD     Y2, Y5
-	VADDPD      Y10, Y5, Y5
-	VSUBPD      Y1, Y3, Y4
-	VFMADD213PD Y1, Y8, Y4
-	VMULPD      Y7, Y4, Y4
-	VDIVPD      Y5, Y4, Y4
-	VSUBPD      Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	VMOVUPS     32(DI)(R8*1), Y0
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     32(DX)(R8*1), Y2
-	VMOVUPS     32(BX)(R8*1), Y3
-	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y8, Y4, Y1
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y9, Y4, Y2
-	VSQRTPD     Y2, Y5
-	VADDPD      Y10, Y5, Y5
-	VSUBPD      Y1, Y3, Y4
-	VFMADD213PD Y1, Y8, Y4
-	VMULPD      Y7, Y4, Y4
-	VDIVPD      Y5, Y4, Y4
-	VSUBPD      Y4, Y0, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     Y1, 32(SI)(R8*1)
-	VMOVUPS     Y2, 32(DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         block
+	ADAMNESTEROV64_VECTOR(0)
+	ADAMNESTEROV64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -1357,71 +1098,31 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y8, Y4, Y1
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y9, Y4, Y2
-	VSQRTPD     Y2, Y5
-	VADDPD      Y10, Y5, Y5
-	VSUBPD      Y1, Y3, Y4
-	VFMADD213PD Y1, Y8, Y4
-	VMULPD      Y7, Y4, Y4
-	VDIVPD      Y5, Y4, Y4
-	VSUBPD      Y4, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JGE         single
+	ADAMNESTEROV64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ        $0x00000004, CX
-	JZ          done
-	MOVQ        $0x00000004, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y11
-	VMASKMOVPD  (DI)(R8*1), Y11, Y0
-	VMASKMOVPD  (SI)(R8*1), Y11, Y1
-	VMASKMOVPD  (DX)(R8*1), Y11, Y2
-	VMASKMOVPD  (BX)(R8*1), Y11, Y3
-	VSUBPD      Y1, Y3, Y4
-	VFMADD231PD Y8, Y4, Y1
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y2, Y4, Y4
-	VFMADD231PD Y9, Y4, Y2
-	VSQRTPD     Y2, Y5
-	VADDPD      Y10, Y5, Y5
-	VSUBPD      Y1, Y3, Y4
-	VFMADD213PD Y1, Y8, Y4
-	VMULPD      Y7, Y4, Y4
-	VDIVPD      Y5, Y4, Y4
-	VSUBPD      Y4, Y0, Y0
-	VMASKMOVPD  Y0, Y11, (DI)(R8*1)
-	VMASKMOVPD  Y1, Y11, (SI)(R8*1)
-	VMASKMOVPD  Y2, Y11, (DX)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64_2
+	VMASKMOVPD (DI)(R8*1), Y11, Y0
+	VMASKMOVPD (SI)(R8*1), Y11, Y1
+	VMASKMOVPD (DX)(R8*1), Y11, Y2
+	VMASKMOVPD (BX)(R8*1), Y11, Y3
+	ADAMNESTEROV64
+	VMASKMOVPD Y0, Y11, (DI)(R8*1)
+	VMASKMOVPD Y1, Y11, (SI)(R8*1)
+	VMASKMOVPD Y2, Y11, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rmsProp64AVX2(w *float64, ms *float64, mom *float64, grad *float64, n int, p *[4]float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·rmsProp64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         ms+8(FP), SI
 	MOVQ         mom+16(FP), DX
@@ -1434,48 +1135,14 @@ TEXT ·rmsProp64AVX2(SB), NOSPLIT, $8-48
 	VBROADCASTSD 24(R11), Y11
 	VBROADCASTSD vectors64<>+64(SB), Y13
 	VBROADCASTSD vectors64<>+96(SB), Y14
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y1, Y4, Y4
-	VFMADD231PD Y9, Y4, Y1
-	VADDPD      Y11, Y1, Y5
-	VSQRTPD     Y5, Y7
-	VDIVPD      Y7, Y13, Y4
-	VMULPD      Y8, Y3, Y3
-	VMULPD      Y3, Y4, Y4
-	VFMADD213PD Y4, Y10, Y2
-	VSUBPD      Y2, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	VMOVUPS     32(DI)(R8*1), Y0
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     32(DX)(R8*1), Y2
-	VMOVUPS     32(BX)(R8*1), Y3
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y1, Y4, Y4
-	VFMADD231PD Y9, Y4, Y1
-	VADDPD      Y11, Y1, Y5
-	VSQRTPD     Y5, Y7
-	VDIVPD      Y7, Y13, Y4
-	VMULPD      Y8, Y3, Y3
-	VMULPD      Y3, Y4, Y4
-	VFMADD213PD Y4, Y10, Y2
-	VSUBPD      Y2, Y0, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     Y1, 32(SI)(R8*1)
-	VMOVUPS     Y2, 32(DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         block
+	RMSPROP64_VECTOR(0)
+	RMSPROP64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -1484,67 +1151,36 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VMOVUPS     (BX)(R8*1), Y3
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y1, Y4, Y4
-	VFMADD231PD Y9, Y4, Y1
-	VADDPD      Y11, Y1, Y5
-	VSQRTPD     Y5, Y7
-	VDIVPD      Y7, Y13, Y4
-	VMULPD      Y8, Y3, Y3
-	VMULPD      Y3, Y4, Y4
-	VFMADD213PD Y4, Y10, Y2
-	VSUBPD      Y2, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     Y2, (DX)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JGE         single
+	RMSPROP64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ        $0x00000004, CX
-	JZ          done
-	MOVQ        $0x00000004, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y12
-	VMASKMOVPD  (DI)(R8*1), Y12, Y0
-	VMASKMOVPD  (SI)(R8*1), Y12, Y1
-	VMASKMOVPD  (DX)(R8*1), Y12, Y2
-	VMASKMOVPD  (BX)(R8*1), Y12, Y3
-	VMULPD      Y3, Y3, Y4
-	VSUBPD      Y1, Y4, Y4
-	VFMADD231PD Y9, Y4, Y1
-	VADDPD      Y11, Y1, Y5
-	VSQRTPD     Y5, Y7
-	VDIVPD      Y7, Y13, Y4
-	VMULPD      Y8, Y3, Y3
-	VMULPD      Y3, Y4, Y4
-	VFMADD213PD Y4, Y10, Y2
-	VSUBPD      Y2, Y0, Y0
-	VMASKMOVPD  Y0, Y12, (DI)(R8*1)
-	VMASKMOVPD  Y1, Y12, (SI)(R8*1)
-	VMASKMOVPD  Y2, Y12, (DX)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	MOVQ       $0x00000004, AX
+	CMPQ       CX, AX
+	CMOVQLT    CX, AX
+	NEGQ       AX
+	LEAQ       vectors64<>+32(SB), R13
+	VMOVUPS    (R13)(AX*8), Y12
+	VMASKMOVPD (DI)(R8*1), Y12, Y0
+	VMASKMOVPD (SI)(R8*1), Y12, Y1
+	VMASKMOVPD (DX)(R8*1), Y12, Y2
+	VMASKMOVPD (BX)(R8*1), Y12, Y3
+	RMSPROP64
+	VMASKMOVPD Y0, Y12, (DI)(R8*1)
+	VMASKMOVPD Y1, Y12, (SI)(R8*1)
+	VMASKMOVPD Y2, Y12, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rmsPropCentered64AVX2(w *float64, ms *float64, mom *float64, mg *float64, grad *float64, n int, p *[4]float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·rmsPropCentered64AVX2(SB), NOSPLIT, $8-56
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         ms+8(FP), SI
 	MOVQ         mom+16(FP), DX
@@ -1558,58 +1194,14 @@ TEXT ·rmsPropCentered64AVX2(SB), NOSPLIT, $8-56
 	VBROADCASTSD 24(R11), Y12
 	VBROADCASTSD vectors64<>+64(SB), Y14
 	VBROADCASTSD vectors64<>+96(SB), Y15
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VMOVUPS      (BX)(R8*1), Y3
-	VMOVUPS      (R9)(R8*1), Y4
-	VMULPD       Y4, Y4, Y5
-	VSUBPD       Y1, Y5, Y5
-	VFMADD231PD  Y10, Y5, Y1
-	VADDPD       Y12, Y1, Y6
-	VSUBPD       Y3, Y4, Y5
-	VFMADD231PD  Y10, Y5, Y3
-	VFNMADD231PD Y3, Y3, Y6
-	VSQRTPD      Y6, Y8
-	VDIVPD       Y8, Y14, Y5
-	VMULPD       Y9, Y4, Y4
-	VMULPD       Y4, Y5, Y5
-	VFMADD213PD  Y5, Y11, Y2
-	VSUBPD       Y2, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      Y2, (DX)(R8*1)
-	VMOVUPS      Y3, (BX)(R8*1)
-	VMOVUPS      32(DI)(R8*1), Y0
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      32(DX)(R8*1), Y2
-	VMOVUPS      32(BX)(R8*1), Y3
-	VMOVUPS      32(R9)(R8*1), Y4
-	VMULPD       Y4, Y4, Y5
-	VSUBPD       Y1, Y5, Y5
-	VFMADD231PD  Y10, Y5, Y1
-	VADDPD       Y12, Y1, Y6
-	VSUBPD       Y3, Y4, Y5
-	VFMADD231PD  Y10, Y5, Y3
-	VFNMADD231PD Y3, Y3, Y6
-	VSQRTPD      Y6, Y8
-	VDIVPD       Y8, Y14, Y5
-	VMULPD       Y9, Y4, Y4
-	VMULPD       Y4, Y5, Y5
-	VFMADD213PD  Y5, Y11, Y2
-	VSUBPD       Y2, Y0, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      Y1, 32(SI)(R8*1)
-	VMOVUPS      Y2, 32(DX)(R8*1)
-	VMOVUPS      Y3, 32(BX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	RMSPROPCENTERED64_VECTOR(0)
+	RMSPROPCENTERED64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -1618,77 +1210,33 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VMOVUPS      (BX)(R8*1), Y3
-	VMOVUPS      (R9)(R8*1), Y4
-	VMULPD       Y4, Y4, Y5
-	VSUBPD       Y1, Y5, Y5
-	VFMADD231PD  Y10, Y5, Y1
-	VADDPD       Y12, Y1, Y6
-	VSUBPD       Y3, Y4, Y5
-	VFMADD231PD  Y10, Y5, Y3
-	VFNMADD231PD Y3, Y3, Y6
-	VSQRTPD      Y6, Y8
-	VDIVPD       Y8, Y14, Y5
-	VMULPD       Y9, Y4, Y4
-	VMULPD       Y4, Y5, Y5
-	VFMADD213PD  Y5, Y11, Y2
-	VSUBPD       Y2, Y0, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      Y2, (DX)(R8*1)
-	VMOVUPS      Y3, (BX)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	RMSPROPCENTERED64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000004, CX
-	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y13
-	VMASKMOVPD   (DI)(R8*1), Y13, Y0
-	VMASKMOVPD   (SI)(R8*1), Y13, Y1
-	VMASKMOVPD   (DX)(R8*1), Y13, Y2
-	VMASKMOVPD   (BX)(R8*1), Y13, Y3
-	VMASKMOVPD   (R9)(R8*1), Y13, Y4
-	VMULPD       Y4, Y4, Y5
-	VSUBPD       Y1, Y5, Y5
-	VFMADD231PD  Y10, Y5, Y1
-	VADDPD       Y12, Y1, Y6
-	VSUBPD       Y3, Y4, Y5
-	VFMADD231PD  Y10, Y5, Y3
-	VFNMADD231PD Y3, Y3, Y6
-	VSQRTPD      Y6, Y8
-	VDIVPD       Y8, Y14, Y5
-	VMULPD       Y9, Y4, Y4
-	VMULPD       Y4, Y5, Y5
-	VFMADD213PD  Y5, Y11, Y2
-	VSUBPD       Y2, Y0, Y0
-	VMASKMOVPD   Y0, Y13, (DI)(R8*1)
-	VMASKMOVPD   Y1, Y13, (SI)(R8*1)
-	VMASKMOVPD   Y2, Y13, (DX)(R8*1)
-	VMASKMOVPD   Y3, Y13, (BX)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64_4
+	VMASKMOVPD (DI)(R8*1), Y13, Y0
+	VMASKMOVPD (SI)(R8*1), Y13, Y1
+	VMASKMOVPD (DX)(R8*1), Y13, Y2
+	VMASKMOVPD (BX)(R8*1), Y13, Y3
+	VMASKMOVPD (R9)(R8*1), Y13, Y4
+	RMSPROPCENTERED64
+	VMASKMOVPD Y0, Y13, (DI)(R8*1)
+	VMASKMOVPD Y1, Y13, (SI)(R8*1)
+	VMASKMOVPD Y2, Y13, (DX)(R8*1)
+	VMASKMOVPD Y3, Y13, (BX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func ftrl64AVX2(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·ftrl64AVX2(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         linear+16(FP), DX
@@ -1707,85 +1255,38 @@ TEXT ·ftrl64AVX2(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VMOVUPS      (BX)(R8*1), Y3
-	VSQRTPD      Y1, Y5
-	VFMADD231PD  Y3, Y3, Y1
-	VSQRTPD      Y1, Y4
-	VSUBPD       Y5, Y4, Y5
-	VMULPD       Y9, Y5, Y5
-	VFMADD231PD  Y0, Y12, Y3
-	VFMADD231PD  Y8, Y3, Y2
-	VFNMADD231PD Y0, Y5, Y2
-	VFMADD213PD  Y11, Y9, Y4
-	VANDPS       Y14, Y2, Y7
-	VXORPS       Y10, Y7, Y7
-	VSUBPD       Y2, Y7, Y7
-	VDIVPD       Y4, Y7, Y7
-	VCMPPD       $0x04, Y15, Y2, Y6
-	VANDPS       Y7, Y6, Y7
-	VXORPS       Y14, Y2, Y5
-	VMAXPD       Y2, Y5, Y5
-	VCMPPD       $0x1e, Y10, Y5, Y6
-	VANDPS       Y7, Y6, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      Y2, (DX)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          block
+	VMOVUPS (DI)(R8*1), Y0
+	VMOVUPS (SI)(R8*1), Y1
+	VMOVUPS (DX)(R8*1), Y2
+	VMOVUPS (BX)(R8*1), Y3
+	FTRL64
+	VMOVUPS Y0, (DI)(R8*1)
+	VMOVUPS Y1, (SI)(R8*1)
+	VMOVUPS Y2, (DX)(R8*1)
+	NEXT64_1
+	JGE     block
 
 rest:
-	ADDQ         $0x00000004, CX
-	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y13
-	VMASKMOVPD   (DI)(R8*1), Y13, Y0
-	VMASKMOVPD   (SI)(R8*1), Y13, Y1
-	VMASKMOVPD   (DX)(R8*1), Y13, Y2
-	VMASKMOVPD   (BX)(R8*1), Y13, Y3
-	VSQRTPD      Y1, Y5
-	VFMADD231PD  Y3, Y3, Y1
-	VSQRTPD      Y1, Y4
-	VSUBPD       Y5, Y4, Y5
-	VMULPD       Y9, Y5, Y5
-	VFMADD231PD  Y0, Y12, Y3
-	VFMADD231PD  Y8, Y3, Y2
-	VFNMADD231PD Y0, Y5, Y2
-	VFMADD213PD  Y11, Y9, Y4
-	VANDPS       Y14, Y2, Y7
-	VXORPS       Y10, Y7, Y7
-	VSUBPD       Y2, Y7, Y7
-	VDIVPD       Y4, Y7, Y7
-	VCMPPD       $0x04, Y15, Y2, Y6
-	VANDPS       Y7, Y6, Y7
-	VXORPS       Y14, Y2, Y5
-	VMAXPD       Y2, Y5, Y5
-	VCMPPD       $0x1e, Y10, Y5, Y6
-	VANDPS       Y7, Y6, Y0
-	VMASKMOVPD   Y0, Y13, (DI)(R8*1)
-	VMASKMOVPD   Y1, Y13, (SI)(R8*1)
-	VMASKMOVPD   Y2, Y13, (DX)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64_4
+	VMASKMOVPD (DI)(R8*1), Y13, Y0
+	VMASKMOVPD (SI)(R8*1), Y13, Y1
+	VMASKMOVPD (DX)(R8*1), Y13, Y2
+	VMASKMOVPD (BX)(R8*1), Y13, Y3
+	FTRL64
+	VMASKMOVPD Y0, Y13, (DI)(R8*1)
+	VMASKMOVPD Y1, Y13, (SI)(R8*1)
+	VMASKMOVPD Y2, Y13, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adagrad64AVX2(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adagrad64AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -1796,38 +1297,14 @@ TEXT ·adagrad64AVX2(SB), NOSPLIT, $8-40
 	VBROADCASTSD 16(R11), Y8
 	VBROADCASTSD vectors64<>+64(SB), Y10
 	VBROADCASTSD vectors64<>+96(SB), Y11
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VANDPS      Y8, Y2, Y3
-	VFMADD231PD Y3, Y3, Y1
-	VMULPD      Y6, Y2, Y2
-	VSQRTPD     Y1, Y4
-	VADDPD      Y7, Y4, Y4
-	VDIVPD      Y4, Y2, Y2
-	VSUBPD      Y2, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	VMOVUPS     32(DI)(R8*1), Y0
-	VMOVUPS     32(SI)(R8*1), Y1
-	VMOVUPS     32(DX)(R8*1), Y2
-	VANDPS      Y8, Y2, Y3
-	VFMADD231PD Y3, Y3, Y1
-	VMULPD      Y6, Y2, Y2
-	VSQRTPD     Y1, Y4
-	VADDPD      Y7, Y4, Y4
-	VDIVPD      Y4, Y2, Y2
-	VSUBPD      Y2, Y0, Y0
-	VMOVUPS     Y0, 32(DI)(R8*1)
-	VMOVUPS     Y1, 32(SI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         block
+	ADAGRAD64_VECTOR(0)
+	ADAGRAD64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -1836,57 +1313,29 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Y0
-	VMOVUPS     (SI)(R8*1), Y1
-	VMOVUPS     (DX)(R8*1), Y2
-	VANDPS      Y8, Y2, Y3
-	VFMADD231PD Y3, Y3, Y1
-	VMULPD      Y6, Y2, Y2
-	VSQRTPD     Y1, Y4
-	VADDPD      Y7, Y4, Y4
-	VDIVPD      Y4, Y2, Y2
-	VSUBPD      Y2, Y0, Y0
-	VMOVUPS     Y0, (DI)(R8*1)
-	VMOVUPS     Y1, (SI)(R8*1)
-	ADDQ        $0x00000020, R8
-	SUBQ        $0x00000004, CX
-	JGE         single
+	ADAGRAD64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ        $0x00000004, CX
-	JZ          done
-	MOVQ        $0x00000004, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	NEGQ        AX
-	LEAQ        vectors64<>+32(SB), R13
-	VMOVUPS     (R13)(AX*8), Y9
-	VMASKMOVPD  (DI)(R8*1), Y9, Y0
-	VMASKMOVPD  (SI)(R8*1), Y9, Y1
-	VMASKMOVPD  (DX)(R8*1), Y9, Y2
-	VANDPS      Y8, Y2, Y3
-	VFMADD231PD Y3, Y3, Y1
-	VMULPD      Y6, Y2, Y2
-	VSQRTPD     Y1, Y4
-	VADDPD      Y7, Y4, Y4
-	VDIVPD      Y4, Y2, Y2
-	VSUBPD      Y2, Y0, Y0
-	VMASKMOVPD  Y0, Y9, (DI)(R8*1)
-	VMASKMOVPD  Y1, Y9, (SI)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64_5
+	VMASKMOVPD (DI)(R8*1), Y9, Y0
+	VMASKMOVPD (SI)(R8*1), Y9, Y1
+	VMASKMOVPD (DX)(R8*1), Y9, Y2
+	ADAGRAD64
+	VMASKMOVPD Y0, Y9, (DI)(R8*1)
+	VMASKMOVPD Y1, Y9, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adagradRoot64AVX2(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
 // Requires: AVX, CMOV, FMA3, SSE
 TEXT ·adagradRoot64AVX2(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -1897,36 +1346,14 @@ TEXT ·adagradRoot64AVX2(SB), NOSPLIT, $8-40
 	VBROADCASTSD 16(R11), Y8
 	VBROADCASTSD vectors64<>+64(SB), Y10
 	VBROADCASTSD vectors64<>+96(SB), Y11
-	XORQ         R8, R8
-	SUBQ         $0x00000008, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VANDPS       Y8, Y2, Y3
-	VFMADD231PD  Y3, Y3, Y1
-	VMULPD       Y6, Y2, Y2
-	VSQRTPD      Y1, Y5
-	VDIVPD       Y5, Y10, Y4
-	VFNMADD231PD Y4, Y2, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	VMOVUPS      32(DI)(R8*1), Y0
-	VMOVUPS      32(SI)(R8*1), Y1
-	VMOVUPS      32(DX)(R8*1), Y2
-	VANDPS       Y8, Y2, Y3
-	VFMADD231PD  Y3, Y3, Y1
-	VMULPD       Y6, Y2, Y2
-	VSQRTPD      Y1, Y5
-	VDIVPD       Y5, Y10, Y4
-	VFNMADD231PD Y4, Y2, Y0
-	VMOVUPS      Y0, 32(DI)(R8*1)
-	VMOVUPS      Y1, 32(SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	ADAGRADROOT64_VECTOR(0)
+	ADAGRADROOT64_VECTOR(32)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000008, CX
@@ -1935,45 +1362,23 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Y0
-	VMOVUPS      (SI)(R8*1), Y1
-	VMOVUPS      (DX)(R8*1), Y2
-	VANDPS       Y8, Y2, Y3
-	VFMADD231PD  Y3, Y3, Y1
-	VMULPD       Y6, Y2, Y2
-	VSQRTPD      Y1, Y5
-	VDIVPD       Y5, Y10, Y4
-	VFNMADD231PD Y4, Y2, Y0
-	VMOVUPS      Y0, (DI)(R8*1)
-	VMOVUPS      Y1, (SI)(R8*1)
-	ADDQ         $0x00000020, R8
-	SUBQ         $0x00000004, CX
-	JGE          single
+	ADAGRADROOT64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000004, CX
-	JZ           done
-	MOVQ         $0x00000004, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	NEGQ         AX
-	LEAQ         vectors64<>+32(SB), R13
-	VMOVUPS      (R13)(AX*8), Y9
-	VMASKMOVPD   (DI)(R8*1), Y9, Y0
-	VMASKMOVPD   (SI)(R8*1), Y9, Y1
-	VMASKMOVPD   (DX)(R8*1), Y9, Y2
-	VANDPS       Y8, Y2, Y3
-	VFMADD231PD  Y3, Y3, Y1
-	VMULPD       Y6, Y2, Y2
-	VSQRTPD      Y1, Y5
-	VDIVPD       Y5, Y10, Y4
-	VFNMADD231PD Y4, Y2, Y0
-	VMASKMOVPD   Y0, Y9, (DI)(R8*1)
-	VMASKMOVPD   Y1, Y9, (SI)(R8*1)
+	ADDQ       $0x00000004, CX
+	JZ         done
+	LAST_MASK64_5
+	VMASKMOVPD (DI)(R8*1), Y9, Y0
+	VMASKMOVPD (SI)(R8*1), Y9, Y1
+	VMASKMOVPD (DX)(R8*1), Y9, Y2
+	ADAGRADROOT64
+	VMASKMOVPD Y0, Y9, (DI)(R8*1)
+	VMASKMOVPD Y1, Y9, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

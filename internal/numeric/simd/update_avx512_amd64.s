@@ -2,14 +2,488 @@
 
 #include "textflag.h"
 
+#define DENORMALS_ARE_ZERO \
+	STMXCSR (SP); \
+	MOVL (SP), AX; \
+	ORL $0x00008040, AX; \
+	MOVL AX, 4(SP); \
+	LDMXCSR 4(SP)
+
+#define START32_2 \
+	XORQ R8, R8; \
+	SUBQ $0x00000020, CX
+
+#define MOMENTUM32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VFMADD213PS Z2, Z5, Z1; \
+	VFNMADD231PS Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1)
+
+#define NEXT32_2 \
+	ADDQ $0x00000080, R8; \
+	SUBQ $0x00000020, CX
+
+#define NEXT32_1 \
+	ADDQ $0x00000040, R8; \
+	SUBQ $0x00000010, CX
+
+#define LAST_MASK32 \
+	MOVQ $0x00000010, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define RESTORE_MODE \
+	LDMXCSR (SP); \
+	VZEROUPPER
+
+#define ADAM32 \
+	VSUBPS Z1, Z3, Z4; \
+	VFMADD231PS Z8, Z4, Z1; \
+	VMULPS Z3, Z3, Z4; \
+	VSUBPS Z2, Z4, Z4; \
+	VFMADD231PS Z9, Z4, Z2; \
+	VSQRTPS Z2, Z5; \
+	VADDPS Z10, Z5, Z5; \
+	VMULPS Z7, Z1, Z4; \
+	VRCP14PS Z5, Z3; \
+	VMULPS Z3, Z4, Z6; \
+	VFNMADD231PS Z5, Z6, Z4; \
+	VFMADD213PS Z6, Z3, Z4; \
+	VCMPPS $0x03, Z4, Z4, K2; \
+	VMOVAPS Z6, K2, Z4; \
+	VSUBPS Z4, Z0, Z0
+
+#define ADAM32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	ADAM32; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1); \
+	VMOVUPS Z2, d(DX)(R8*1)
+
+#define MOMENTUMNESTEROV32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VFMADD213PS Z2, Z5, Z1; \
+	VMULPS Z5, Z1, Z3; \
+	VADDPS Z2, Z3, Z3; \
+	VFNMADD231PS Z4, Z3, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1)
+
+#define ADAMNESTEROV32 \
+	VSUBPS Z1, Z3, Z4; \
+	VFMADD231PS Z8, Z4, Z1; \
+	VMULPS Z3, Z3, Z4; \
+	VSUBPS Z2, Z4, Z4; \
+	VFMADD231PS Z9, Z4, Z2; \
+	VSQRTPS Z2, Z5; \
+	VADDPS Z10, Z5, Z5; \
+	VSUBPS Z1, Z3, Z4; \
+	VFMADD213PS Z1, Z8, Z4; \
+	VMULPS Z7, Z4, Z4; \
+	VRCP14PS Z5, Z3; \
+	VMULPS Z3, Z4, Z6; \
+	VFNMADD231PS Z5, Z6, Z4; \
+	VFMADD213PS Z6, Z3, Z4; \
+	VCMPPS $0x03, Z4, Z4, K2; \
+	VMOVAPS Z6, K2, Z4; \
+	VSUBPS Z4, Z0, Z0
+
+#define ADAMNESTEROV32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	ADAMNESTEROV32; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1); \
+	VMOVUPS Z2, d(DX)(R8*1)
+
+#define RMSPROP32 \
+	VMULPS Z3, Z3, Z4; \
+	VSUBPS Z1, Z4, Z4; \
+	VFMADD231PS Z9, Z4, Z1; \
+	VADDPS Z11, Z1, Z5; \
+	VRSQRT14PS Z5, Z6; \
+	VMULPS Z6, Z5, Z7; \
+	VMOVUPS Z12, Z4; \
+	VFNMADD231PS Z6, Z7, Z4; \
+	VMULPS Z13, Z4, Z7; \
+	VMOVUPS Z6, Z4; \
+	VFMADD231PS Z7, Z6, Z4; \
+	VCMPPS $0x03, Z7, Z7, K2; \
+	VMOVAPS Z6, K2, Z4; \
+	VMULPS Z8, Z3, Z3; \
+	VMULPS Z3, Z4, Z4; \
+	VFMADD213PS Z4, Z10, Z2; \
+	VSUBPS Z2, Z0, Z0
+
+#define RMSPROP32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	RMSPROP32; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1); \
+	VMOVUPS Z2, d(DX)(R8*1)
+
+#define RMSPROPCENTERED32 \
+	VMULPS Z4, Z4, Z5; \
+	VSUBPS Z1, Z5, Z5; \
+	VFMADD231PS Z10, Z5, Z1; \
+	VADDPS Z12, Z1, Z6; \
+	VSUBPS Z3, Z4, Z5; \
+	VFMADD231PS Z10, Z5, Z3; \
+	VFNMADD231PS Z3, Z3, Z6; \
+	VRSQRT14PS Z6, Z7; \
+	VMULPS Z7, Z6, Z8; \
+	VMOVUPS Z13, Z5; \
+	VFNMADD231PS Z7, Z8, Z5; \
+	VMULPS Z14, Z5, Z8; \
+	VMOVUPS Z7, Z5; \
+	VFMADD231PS Z8, Z7, Z5; \
+	VCMPPS $0x03, Z8, Z8, K2; \
+	VMOVAPS Z7, K2, Z5; \
+	VMULPS Z9, Z4, Z4; \
+	VMULPS Z4, Z5, Z5; \
+	VFMADD213PS Z5, Z11, Z2; \
+	VSUBPS Z2, Z0, Z0
+
+#define RMSPROPCENTERED32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	VMOVUPS d(R9)(R8*1), Z4; \
+	RMSPROPCENTERED32; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1); \
+	VMOVUPS Z2, d(DX)(R8*1); \
+	VMOVUPS Z3, d(BX)(R8*1)
+
+#define FTRL32 \
+	VSQRTPS Z1, Z5; \
+	VFMADD231PS Z3, Z3, Z1; \
+	VSQRTPS Z1, Z4; \
+	VSUBPS Z5, Z4, Z5; \
+	VMULPS Z9, Z5, Z5; \
+	VFMADD231PS Z0, Z12, Z3; \
+	VFMADD231PS Z8, Z3, Z2; \
+	VFNMADD231PS Z0, Z5, Z2; \
+	VFMADD213PS Z11, Z9, Z4; \
+	VANDPS Z13, Z2, Z7; \
+	VXORPS Z10, Z7, Z7; \
+	VSUBPS Z2, Z7, Z7; \
+	VRCP14PS Z4, Z6; \
+	VMULPS Z6, Z7, Z5; \
+	VFNMADD231PS Z4, Z5, Z7; \
+	VFMADD213PS Z5, Z6, Z7; \
+	VCMPPS $0x03, Z7, Z7, K2; \
+	VMOVAPS Z5, K2, Z7; \
+	VCMPPS $0x04, Z14, Z2, K2; \
+	VMOVAPS.Z Z7, K2, Z7; \
+	VXORPS Z13, Z2, Z5; \
+	VMAXPS Z2, Z5, Z5; \
+	VCMPPS $0x1e, Z10, Z5, K2; \
+	VMOVAPS.Z Z7, K2, Z0
+
+#define ADAGRAD32 \
+	VANDPS Z8, Z2, Z3; \
+	VFMADD231PS Z3, Z3, Z1; \
+	VMULPS Z6, Z2, Z2; \
+	VSQRTPS Z1, Z4; \
+	VADDPS Z7, Z4, Z4; \
+	VRCP14PS Z4, Z3; \
+	VMULPS Z3, Z2, Z5; \
+	VFNMADD231PS Z4, Z5, Z2; \
+	VFMADD213PS Z5, Z3, Z2; \
+	VCMPPS $0x03, Z2, Z2, K2; \
+	VMOVAPS Z5, K2, Z2; \
+	VSUBPS Z2, Z0, Z0
+
+#define ADAGRAD32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	ADAGRAD32; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1)
+
+#define ADAGRADROOT32 \
+	VANDPS Z8, Z2, Z3; \
+	VFMADD231PS Z3, Z3, Z1; \
+	VMULPS Z6, Z2, Z2; \
+	VRSQRT14PS Z1, Z3; \
+	VMULPS Z3, Z1, Z5; \
+	VMOVUPS Z9, Z4; \
+	VFNMADD231PS Z3, Z5, Z4; \
+	VMULPS Z10, Z4, Z5; \
+	VMOVUPS Z3, Z4; \
+	VFMADD231PS Z5, Z3, Z4; \
+	VCMPPS $0x03, Z5, Z5, K2; \
+	VMOVAPS Z3, K2, Z4; \
+	VFNMADD231PS Z4, Z2, Z0
+
+#define ADAGRADROOT32_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	ADAGRADROOT32; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1)
+
+#define START64_2 \
+	XORQ R8, R8; \
+	SUBQ $0x00000010, CX
+
+#define MOMENTUM64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VFMADD213PD Z2, Z5, Z1; \
+	VFNMADD231PD Z4, Z1, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1)
+
+#define NEXT64_2 \
+	ADDQ $0x00000080, R8; \
+	SUBQ $0x00000010, CX
+
+#define NEXT64_1 \
+	ADDQ $0x00000040, R8; \
+	SUBQ $0x00000008, CX
+
+#define LAST_MASK64 \
+	MOVQ $0x00000008, AX; \
+	CMPQ CX, AX; \
+	CMOVQLT CX, AX; \
+	MOVQ $-1, R13; \
+	BZHIQ AX, R13, AX; \
+	KMOVW AX, K1
+
+#define ADAM64 \
+	VSUBPD Z1, Z3, Z4; \
+	VFMADD231PD Z8, Z4, Z1; \
+	VMULPD Z3, Z3, Z4; \
+	VSUBPD Z2, Z4, Z4; \
+	VFMADD231PD Z9, Z4, Z2; \
+	VSQRTPD Z2, Z5; \
+	VADDPD Z10, Z5, Z5; \
+	VMULPD Z7, Z1, Z4; \
+	VDIVPD Z5, Z4, Z4; \
+	VSUBPD Z4, Z0, Z0
+
+#define ADAM64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	ADAM64; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1); \
+	VMOVUPS Z2, d(DX)(R8*1)
+
+#define MOMENTUMNESTEROV64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VFMADD213PD Z2, Z5, Z1; \
+	VMULPD Z5, Z1, Z3; \
+	VADDPD Z2, Z3, Z3; \
+	VFNMADD231PD Z4, Z3, Z0; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1)
+
+#define ADAMNESTEROV64 \
+	VSUBPD Z1, Z3, Z4; \
+	VFMADD231PD Z8, Z4, Z1; \
+	VMULPD Z3, Z3, Z4; \
+	VSUBPD Z2, Z4, Z4; \
+	VFMADD231PD Z9, Z4, Z2; \
+	VSQRTPD Z2, Z5; \
+	VADDPD Z10, Z5, Z5; \
+	VSUBPD Z1, Z3, Z4; \
+	VFMADD213PD Z1, Z8, Z4; \
+	VMULPD Z7, Z4, Z4; \
+	VDIVPD Z5, Z4, Z4; \
+	VSUBPD Z4, Z0, Z0
+
+#define ADAMNESTEROV64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	ADAMNESTEROV64; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1); \
+	VMOVUPS Z2, d(DX)(R8*1)
+
+#define RMSPROP64 \
+	VMULPD Z3, Z3, Z4; \
+	VSUBPD Z1, Z4, Z4; \
+	VFMADD231PD Z9, Z4, Z1; \
+	VADDPD Z11, Z1, Z5; \
+	VRSQRT14PD Z5, Z6; \
+	VMULPD Z6, Z5, Z7; \
+	VMOVUPS Z12, Z4; \
+	VFNMADD231PD Z6, Z7, Z4; \
+	VMULPD Z13, Z4, Z7; \
+	VMOVUPS Z6, Z4; \
+	VFMADD231PD Z7, Z6, Z4; \
+	VCMPPD $0x03, Z7, Z7, K2; \
+	VMOVAPD Z6, K2, Z4; \
+	VMOVUPS Z4, Z6; \
+	VMULPD Z6, Z5, Z7; \
+	VMOVUPS Z12, Z4; \
+	VFNMADD231PD Z6, Z7, Z4; \
+	VMULPD Z13, Z4, Z7; \
+	VMOVUPS Z6, Z4; \
+	VFMADD231PD Z7, Z6, Z4; \
+	VCMPPD $0x03, Z7, Z7, K2; \
+	VMOVAPD Z6, K2, Z4; \
+	VMULPD Z8, Z3, Z3; \
+	VMULPD Z3, Z4, Z4; \
+	VFMADD213PD Z4, Z10, Z2; \
+	VSUBPD Z2, Z0, Z0
+
+#define RMSPROP64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	RMSPROP64; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1); \
+	VMOVUPS Z2, d(DX)(R8*1)
+
+#define RMSPROPCENTERED64 \
+	VMULPD Z4, Z4, Z5; \
+	VSUBPD Z1, Z5, Z5; \
+	VFMADD231PD Z10, Z5, Z1; \
+	VADDPD Z12, Z1, Z6; \
+	VSUBPD Z3, Z4, Z5; \
+	VFMADD231PD Z10, Z5, Z3; \
+	VFNMADD231PD Z3, Z3, Z6; \
+	VRSQRT14PD Z6, Z7; \
+	VMULPD Z7, Z6, Z8; \
+	VMOVUPS Z13, Z5; \
+	VFNMADD231PD Z7, Z8, Z5; \
+	VMULPD Z14, Z5, Z8; \
+	VMOVUPS Z7, Z5; \
+	VFMADD231PD Z8, Z7, Z5; \
+	VCMPPD $0x03, Z8, Z8, K2; \
+	VMOVAPD Z7, K2, Z5; \
+	VMOVUPS Z5, Z7; \
+	VMULPD Z7, Z6, Z8; \
+	VMOVUPS Z13, Z5; \
+	VFNMADD231PD Z7, Z8, Z5; \
+	VMULPD Z14, Z5, Z8; \
+	VMOVUPS Z7, Z5; \
+	VFMADD231PD Z8, Z7, Z5; \
+	VCMPPD $0x03, Z8, Z8, K2; \
+	VMOVAPD Z7, K2, Z5; \
+	VMULPD Z9, Z4, Z4; \
+	VMULPD Z4, Z5, Z5; \
+	VFMADD213PD Z5, Z11, Z2; \
+	VSUBPD Z2, Z0, Z0
+
+#define RMSPROPCENTERED64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	VMOVUPS d(BX)(R8*1), Z3; \
+	VMOVUPS d(R9)(R8*1), Z4; \
+	RMSPROPCENTERED64; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1); \
+	VMOVUPS Z2, d(DX)(R8*1); \
+	VMOVUPS Z3, d(BX)(R8*1)
+
+#define FTRL64 \
+	VSQRTPD Z1, Z5; \
+	VFMADD231PD Z3, Z3, Z1; \
+	VSQRTPD Z1, Z4; \
+	VSUBPD Z5, Z4, Z5; \
+	VMULPD Z9, Z5, Z5; \
+	VFMADD231PD Z0, Z12, Z3; \
+	VFMADD231PD Z8, Z3, Z2; \
+	VFNMADD231PD Z0, Z5, Z2; \
+	VFMADD213PD Z11, Z9, Z4; \
+	VANDPS Z13, Z2, Z7; \
+	VXORPS Z10, Z7, Z7; \
+	VSUBPD Z2, Z7, Z7; \
+	VDIVPD Z4, Z7, Z7; \
+	VCMPPD $0x04, Z14, Z2, K2; \
+	VMOVAPD.Z Z7, K2, Z7; \
+	VXORPS Z13, Z2, Z5; \
+	VMAXPD Z2, Z5, Z5; \
+	VCMPPD $0x1e, Z10, Z5, K2; \
+	VMOVAPD.Z Z7, K2, Z0
+
+#define ADAGRAD64 \
+	VANDPS Z8, Z2, Z3; \
+	VFMADD231PD Z3, Z3, Z1; \
+	VMULPD Z6, Z2, Z2; \
+	VSQRTPD Z1, Z4; \
+	VADDPD Z7, Z4, Z4; \
+	VDIVPD Z4, Z2, Z2; \
+	VSUBPD Z2, Z0, Z0
+
+#define ADAGRAD64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	ADAGRAD64; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1)
+
+#define ADAGRADROOT64 \
+	VANDPS Z8, Z2, Z3; \
+	VFMADD231PD Z3, Z3, Z1; \
+	VMULPD Z6, Z2, Z2; \
+	VRSQRT14PD Z1, Z3; \
+	VMULPD Z3, Z1, Z5; \
+	VMOVUPS Z9, Z4; \
+	VFNMADD231PD Z3, Z5, Z4; \
+	VMULPD Z10, Z4, Z5; \
+	VMOVUPS Z3, Z4; \
+	VFMADD231PD Z5, Z3, Z4; \
+	VCMPPD $0x03, Z5, Z5, K2; \
+	VMOVAPD Z3, K2, Z4; \
+	VMOVUPS Z4, Z3; \
+	VMULPD Z3, Z1, Z5; \
+	VMOVUPS Z9, Z4; \
+	VFNMADD231PD Z3, Z5, Z4; \
+	VMULPD Z10, Z4, Z5; \
+	VMOVUPS Z3, Z4; \
+	VFMADD231PD Z5, Z3, Z4; \
+	VCMPPD $0x03, Z5, Z5, K2; \
+	VMOVAPD Z3, K2, Z4; \
+	VFNMADD231PD Z4, Z2, Z0
+
+#define ADAGRADROOT64_VECTOR(d) \
+	VMOVUPS d(DI)(R8*1), Z0; \
+	VMOVUPS d(SI)(R8*1), Z1; \
+	VMOVUPS d(DX)(R8*1), Z2; \
+	ADAGRADROOT64; \
+	VMOVUPS Z0, d(DI)(R8*1); \
+	VMOVUPS Z1, d(SI)(R8*1)
+
 // func momentum32AVX512(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentum32AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -17,28 +491,14 @@ TEXT ·momentum32AVX512(SB), NOSPLIT, $8-40
 	MOVQ         p+32(FP), R11
 	VBROADCASTSS (R11), Z4
 	VBROADCASTSS 4(R11), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VFMADD213PS  Z2, Z5, Z1
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VFMADD213PS  Z2, Z5, Z1
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	MOMENTUM32_VECTOR(0)
+	MOMENTUM32_VECTOR(64)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -47,26 +507,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VFMADD213PS  Z2, Z5, Z1
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          single
+	MOMENTUM32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ         $0x00000010, CX
 	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK32
 	VMOVUPS.Z    (DI)(R8*1), K1, Z0
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS.Z    (DX)(R8*1), K1, Z2
@@ -76,18 +524,13 @@ last:
 	VMOVUPS      Z1, K1, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adam32AVX512(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adam32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         m+8(FP), SI
 	MOVQ         v+16(FP), DX
@@ -98,58 +541,14 @@ TEXT ·adam32AVX512(SB), NOSPLIT, $8-48
 	VBROADCASTSS 4(R11), Z8
 	VBROADCASTSS 8(R11), Z9
 	VBROADCASTSS 12(R11), Z10
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VSUBPS       Z1, Z3, Z4
-	VFMADD231PS  Z8, Z4, Z1
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z2, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z2
-	VSQRTPS      Z2, Z5
-	VADDPS       Z10, Z5, Z5
-	VMULPS       Z7, Z1, Z4
-	VRCP14PS     Z5, Z3
-	VMULPS       Z3, Z4, Z6
-	VFNMADD231PS Z5, Z6, Z4
-	VFMADD213PS  Z6, Z3, Z4
-	VCMPPS       $0x03, Z4, Z4, K2
-	VMOVAPS      Z6, K2, Z4
-	VSUBPS       Z4, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VMOVUPS      64(BX)(R8*1), Z3
-	VSUBPS       Z1, Z3, Z4
-	VFMADD231PS  Z8, Z4, Z1
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z2, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z2
-	VSQRTPS      Z2, Z5
-	VADDPS       Z10, Z5, Z5
-	VMULPS       Z7, Z1, Z4
-	VRCP14PS     Z5, Z3
-	VMULPS       Z3, Z4, Z6
-	VFNMADD231PS Z5, Z6, Z4
-	VFMADD213PS  Z6, Z3, Z4
-	VCMPPS       $0x03, Z4, Z4, K2
-	VMOVAPS      Z6, K2, Z4
-	VSUBPS       Z4, Z0, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	VMOVUPS      Z2, 64(DX)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	ADAM32_VECTOR(0)
+	ADAM32_VECTOR(64)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -158,77 +557,31 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VSUBPS       Z1, Z3, Z4
-	VFMADD231PS  Z8, Z4, Z1
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z2, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z2
-	VSQRTPS      Z2, Z5
-	VADDPS       Z10, Z5, Z5
-	VMULPS       Z7, Z1, Z4
-	VRCP14PS     Z5, Z3
-	VMULPS       Z3, Z4, Z6
-	VFNMADD231PS Z5, Z6, Z4
-	VFMADD213PS  Z6, Z3, Z4
-	VCMPPS       $0x03, Z4, Z4, K2
-	VMOVAPS      Z6, K2, Z4
-	VSUBPS       Z4, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          single
+	ADAM32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000010, CX
-	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPS.Z    (DI)(R8*1), K1, Z0
-	VMOVUPS.Z    (SI)(R8*1), K1, Z1
-	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VMOVUPS.Z    (BX)(R8*1), K1, Z3
-	VSUBPS       Z1, Z3, Z4
-	VFMADD231PS  Z8, Z4, Z1
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z2, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z2
-	VSQRTPS      Z2, Z5
-	VADDPS       Z10, Z5, Z5
-	VMULPS       Z7, Z1, Z4
-	VRCP14PS     Z5, Z3
-	VMULPS       Z3, Z4, Z6
-	VFNMADD231PS Z5, Z6, Z4
-	VFMADD213PS  Z6, Z3, Z4
-	VCMPPS       $0x03, Z4, Z4, K2
-	VMOVAPS      Z6, K2, Z4
-	VSUBPS       Z4, Z0, Z0
-	VMOVUPS      Z0, K1, (DI)(R8*1)
-	VMOVUPS      Z1, K1, (SI)(R8*1)
-	VMOVUPS      Z2, K1, (DX)(R8*1)
+	ADDQ      $0x00000010, CX
+	JZ        done
+	LAST_MASK32
+	VMOVUPS.Z (DI)(R8*1), K1, Z0
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VMOVUPS.Z (BX)(R8*1), K1, Z3
+	ADAM32
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	VMOVUPS   Z1, K1, (SI)(R8*1)
+	VMOVUPS   Z2, K1, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func momentumNesterov32AVX512(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentumNesterov32AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -236,32 +589,14 @@ TEXT ·momentumNesterov32AVX512(SB), NOSPLIT, $8-40
 	MOVQ         p+32(FP), R11
 	VBROADCASTSS (R11), Z4
 	VBROADCASTSS 4(R11), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VFMADD213PS  Z2, Z5, Z1
-	VMULPS       Z5, Z1, Z3
-	VADDPS       Z2, Z3, Z3
-	VFNMADD231PS Z4, Z3, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VFMADD213PS  Z2, Z5, Z1
-	VMULPS       Z5, Z1, Z3
-	VADDPS       Z2, Z3, Z3
-	VFNMADD231PS Z4, Z3, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	MOMENTUMNESTEROV32_VECTOR(0)
+	MOMENTUMNESTEROV32_VECTOR(64)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -270,28 +605,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VFMADD213PS  Z2, Z5, Z1
-	VMULPS       Z5, Z1, Z3
-	VADDPS       Z2, Z3, Z3
-	VFNMADD231PS Z4, Z3, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          single
+	MOMENTUMNESTEROV32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
 	ADDQ         $0x00000010, CX
 	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK32
 	VMOVUPS.Z    (DI)(R8*1), K1, Z0
 	VMOVUPS.Z    (SI)(R8*1), K1, Z1
 	VMOVUPS.Z    (DX)(R8*1), K1, Z2
@@ -303,18 +624,13 @@ last:
 	VMOVUPS      Z1, K1, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adamNesterov32AVX512(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adamNesterov32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         m+8(FP), SI
 	MOVQ         v+16(FP), DX
@@ -325,62 +641,14 @@ TEXT ·adamNesterov32AVX512(SB), NOSPLIT, $8-48
 	VBROADCASTSS 4(R11), Z8
 	VBROADCASTSS 8(R11), Z9
 	VBROADCASTSS 12(R11), Z10
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VSUBPS       Z1, Z3, Z4
-	VFMADD231PS  Z8, Z4, Z1
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z2, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z2
-	VSQRTPS      Z2, Z5
-	VADDPS       Z10, Z5, Z5
-	VSUBPS       Z1, Z3, Z4
-	VFMADD213PS  Z1, Z8, Z4
-	VMULPS       Z7, Z4, Z4
-	VRCP14PS     Z5, Z3
-	VMULPS       Z3, Z4, Z6
-	VFNMADD231PS Z5, Z6, Z4
-	VFMADD213PS  Z6, Z3, Z4
-	VCMPPS       $0x03, Z4, Z4, K2
-	VMOVAPS      Z6, K2, Z4
-	VSUBPS       Z4, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VMOVUPS      64(BX)(R8*1), Z3
-	VSUBPS       Z1, Z3, Z4
-	VFMADD231PS  Z8, Z4, Z1
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z2, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z2
-	VSQRTPS      Z2, Z5
-	VADDPS       Z10, Z5, Z5
-	VSUBPS       Z1, Z3, Z4
-	VFMADD213PS  Z1, Z8, Z4
-	VMULPS       Z7, Z4, Z4
-	VRCP14PS     Z5, Z3
-	VMULPS       Z3, Z4, Z6
-	VFNMADD231PS Z5, Z6, Z4
-	VFMADD213PS  Z6, Z3, Z4
-	VCMPPS       $0x03, Z4, Z4, K2
-	VMOVAPS      Z6, K2, Z4
-	VSUBPS       Z4, Z0, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	VMOVUPS      Z2, 64(DX)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	ADAMNESTEROV32_VECTOR(0)
+	ADAMNESTEROV32_VECTOR(64)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -389,81 +657,31 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VSUBPS       Z1, Z3, Z4
-	VFMADD231PS  Z8, Z4, Z1
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z2, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z2
-	VSQRTPS      Z2, Z5
-	VADDPS       Z10, Z5, Z5
-	VSUBPS       Z1, Z3, Z4
-	VFMADD213PS  Z1, Z8, Z4
-	VMULPS       Z7, Z4, Z4
-	VRCP14PS     Z5, Z3
-	VMULPS       Z3, Z4, Z6
-	VFNMADD231PS Z5, Z6, Z4
-	VFMADD213PS  Z6, Z3, Z4
-	VCMPPS       $0x03, Z4, Z4, K2
-	VMOVAPS      Z6, K2, Z4
-	VSUBPS       Z4, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          single
+	ADAMNESTEROV32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000010, CX
-	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPS.Z    (DI)(R8*1), K1, Z0
-	VMOVUPS.Z    (SI)(R8*1), K1, Z1
-	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VMOVUPS.Z    (BX)(R8*1), K1, Z3
-	VSUBPS       Z1, Z3, Z4
-	VFMADD231PS  Z8, Z4, Z1
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z2, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z2
-	VSQRTPS      Z2, Z5
-	VADDPS       Z10, Z5, Z5
-	VSUBPS       Z1, Z3, Z4
-	VFMADD213PS  Z1, Z8, Z4
-	VMULPS       Z7, Z4, Z4
-	VRCP14PS     Z5, Z3
-	VMULPS       Z3, Z4, Z6
-	VFNMADD231PS Z5, Z6, Z4
-	VFMADD213PS  Z6, Z3, Z4
-	VCMPPS       $0x03, Z4, Z4, K2
-	VMOVAPS      Z6, K2, Z4
-	VSUBPS       Z4, Z0, Z0
-	VMOVUPS      Z0, K1, (DI)(R8*1)
-	VMOVUPS      Z1, K1, (SI)(R8*1)
-	VMOVUPS      Z2, K1, (DX)(R8*1)
+	ADDQ      $0x00000010, CX
+	JZ        done
+	LAST_MASK32
+	VMOVUPS.Z (DI)(R8*1), K1, Z0
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VMOVUPS.Z (BX)(R8*1), K1, Z3
+	ADAMNESTEROV32
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	VMOVUPS   Z1, K1, (SI)(R8*1)
+	VMOVUPS   Z2, K1, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rmsProp32AVX512(w *float32, ms *float32, mom *float32, grad *float32, n int, p *[4]float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsProp32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         ms+8(FP), SI
 	MOVQ         mom+16(FP), DX
@@ -476,62 +694,14 @@ TEXT ·rmsProp32AVX512(SB), NOSPLIT, $8-48
 	VBROADCASTSS 12(R11), Z11
 	VBROADCASTSS vectors32<>+64(SB), Z12
 	VBROADCASTSS vectors32<>+96(SB), Z13
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z1, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z1
-	VADDPS       Z11, Z1, Z5
-	VRSQRT14PS   Z5, Z6
-	VMULPS       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PS Z6, Z7, Z4
-	VMULPS       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PS  Z7, Z6, Z4
-	VCMPPS       $0x03, Z7, Z7, K2
-	VMOVAPS      Z6, K2, Z4
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z3, Z4, Z4
-	VFMADD213PS  Z4, Z10, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VMOVUPS      64(BX)(R8*1), Z3
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z1, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z1
-	VADDPS       Z11, Z1, Z5
-	VRSQRT14PS   Z5, Z6
-	VMULPS       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PS Z6, Z7, Z4
-	VMULPS       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PS  Z7, Z6, Z4
-	VCMPPS       $0x03, Z7, Z7, K2
-	VMOVAPS      Z6, K2, Z4
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z3, Z4, Z4
-	VFMADD213PS  Z4, Z10, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	VMOVUPS      Z2, 64(DX)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	RMSPROP32_VECTOR(0)
+	RMSPROP32_VECTOR(64)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -540,81 +710,31 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z1, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z1
-	VADDPS       Z11, Z1, Z5
-	VRSQRT14PS   Z5, Z6
-	VMULPS       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PS Z6, Z7, Z4
-	VMULPS       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PS  Z7, Z6, Z4
-	VCMPPS       $0x03, Z7, Z7, K2
-	VMOVAPS      Z6, K2, Z4
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z3, Z4, Z4
-	VFMADD213PS  Z4, Z10, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          single
+	RMSPROP32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000010, CX
-	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPS.Z    (DI)(R8*1), K1, Z0
-	VMOVUPS.Z    (SI)(R8*1), K1, Z1
-	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VMOVUPS.Z    (BX)(R8*1), K1, Z3
-	VMULPS       Z3, Z3, Z4
-	VSUBPS       Z1, Z4, Z4
-	VFMADD231PS  Z9, Z4, Z1
-	VADDPS       Z11, Z1, Z5
-	VRSQRT14PS   Z5, Z6
-	VMULPS       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PS Z6, Z7, Z4
-	VMULPS       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PS  Z7, Z6, Z4
-	VCMPPS       $0x03, Z7, Z7, K2
-	VMOVAPS      Z6, K2, Z4
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z3, Z4, Z4
-	VFMADD213PS  Z4, Z10, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, K1, (DI)(R8*1)
-	VMOVUPS      Z1, K1, (SI)(R8*1)
-	VMOVUPS      Z2, K1, (DX)(R8*1)
+	ADDQ      $0x00000010, CX
+	JZ        done
+	LAST_MASK32
+	VMOVUPS.Z (DI)(R8*1), K1, Z0
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VMOVUPS.Z (BX)(R8*1), K1, Z3
+	RMSPROP32
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	VMOVUPS   Z1, K1, (SI)(R8*1)
+	VMOVUPS   Z2, K1, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rmsPropCentered32AVX512(w *float32, ms *float32, mom *float32, mg *float32, grad *float32, n int, p *[4]float32)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsPropCentered32AVX512(SB), NOSPLIT, $8-56
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         ms+8(FP), SI
 	MOVQ         mom+16(FP), DX
@@ -628,72 +748,14 @@ TEXT ·rmsPropCentered32AVX512(SB), NOSPLIT, $8-56
 	VBROADCASTSS 12(R11), Z12
 	VBROADCASTSS vectors32<>+64(SB), Z13
 	VBROADCASTSS vectors32<>+96(SB), Z14
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VMOVUPS      (R9)(R8*1), Z4
-	VMULPS       Z4, Z4, Z5
-	VSUBPS       Z1, Z5, Z5
-	VFMADD231PS  Z10, Z5, Z1
-	VADDPS       Z12, Z1, Z6
-	VSUBPS       Z3, Z4, Z5
-	VFMADD231PS  Z10, Z5, Z3
-	VFNMADD231PS Z3, Z3, Z6
-	VRSQRT14PS   Z6, Z7
-	VMULPS       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PS Z7, Z8, Z5
-	VMULPS       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PS  Z8, Z7, Z5
-	VCMPPS       $0x03, Z8, Z8, K2
-	VMOVAPS      Z7, K2, Z5
-	VMULPS       Z9, Z4, Z4
-	VMULPS       Z4, Z5, Z5
-	VFMADD213PS  Z5, Z11, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	VMOVUPS      Z3, (BX)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VMOVUPS      64(BX)(R8*1), Z3
-	VMOVUPS      64(R9)(R8*1), Z4
-	VMULPS       Z4, Z4, Z5
-	VSUBPS       Z1, Z5, Z5
-	VFMADD231PS  Z10, Z5, Z1
-	VADDPS       Z12, Z1, Z6
-	VSUBPS       Z3, Z4, Z5
-	VFMADD231PS  Z10, Z5, Z3
-	VFNMADD231PS Z3, Z3, Z6
-	VRSQRT14PS   Z6, Z7
-	VMULPS       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PS Z7, Z8, Z5
-	VMULPS       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PS  Z8, Z7, Z5
-	VCMPPS       $0x03, Z8, Z8, K2
-	VMOVAPS      Z7, K2, Z5
-	VMULPS       Z9, Z4, Z4
-	VMULPS       Z4, Z5, Z5
-	VFMADD213PS  Z5, Z11, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	VMOVUPS      Z2, 64(DX)(R8*1)
-	VMOVUPS      Z3, 64(BX)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	RMSPROPCENTERED32_VECTOR(0)
+	RMSPROPCENTERED32_VECTOR(64)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -702,91 +764,33 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VMOVUPS      (R9)(R8*1), Z4
-	VMULPS       Z4, Z4, Z5
-	VSUBPS       Z1, Z5, Z5
-	VFMADD231PS  Z10, Z5, Z1
-	VADDPS       Z12, Z1, Z6
-	VSUBPS       Z3, Z4, Z5
-	VFMADD231PS  Z10, Z5, Z3
-	VFNMADD231PS Z3, Z3, Z6
-	VRSQRT14PS   Z6, Z7
-	VMULPS       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PS Z7, Z8, Z5
-	VMULPS       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PS  Z8, Z7, Z5
-	VCMPPS       $0x03, Z8, Z8, K2
-	VMOVAPS      Z7, K2, Z5
-	VMULPS       Z9, Z4, Z4
-	VMULPS       Z4, Z5, Z5
-	VFMADD213PS  Z5, Z11, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	VMOVUPS      Z3, (BX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          single
+	RMSPROPCENTERED32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000010, CX
-	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPS.Z    (DI)(R8*1), K1, Z0
-	VMOVUPS.Z    (SI)(R8*1), K1, Z1
-	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VMOVUPS.Z    (BX)(R8*1), K1, Z3
-	VMOVUPS.Z    (R9)(R8*1), K1, Z4
-	VMULPS       Z4, Z4, Z5
-	VSUBPS       Z1, Z5, Z5
-	VFMADD231PS  Z10, Z5, Z1
-	VADDPS       Z12, Z1, Z6
-	VSUBPS       Z3, Z4, Z5
-	VFMADD231PS  Z10, Z5, Z3
-	VFNMADD231PS Z3, Z3, Z6
-	VRSQRT14PS   Z6, Z7
-	VMULPS       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PS Z7, Z8, Z5
-	VMULPS       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PS  Z8, Z7, Z5
-	VCMPPS       $0x03, Z8, Z8, K2
-	VMOVAPS      Z7, K2, Z5
-	VMULPS       Z9, Z4, Z4
-	VMULPS       Z4, Z5, Z5
-	VFMADD213PS  Z5, Z11, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, K1, (DI)(R8*1)
-	VMOVUPS      Z1, K1, (SI)(R8*1)
-	VMOVUPS      Z2, K1, (DX)(R8*1)
-	VMOVUPS      Z3, K1, (BX)(R8*1)
+	ADDQ      $0x00000010, CX
+	JZ        done
+	LAST_MASK32
+	VMOVUPS.Z (DI)(R8*1), K1, Z0
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VMOVUPS.Z (BX)(R8*1), K1, Z3
+	VMOVUPS.Z (R9)(R8*1), K1, Z4
+	RMSPROPCENTERED32
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	VMOVUPS   Z1, K1, (SI)(R8*1)
+	VMOVUPS   Z2, K1, (DX)(R8*1)
+	VMOVUPS   Z3, K1, (BX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func ftrl32AVX512(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·ftrl32AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         linear+16(FP), DX
@@ -805,95 +809,38 @@ TEXT ·ftrl32AVX512(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VSQRTPS      Z1, Z5
-	VFMADD231PS  Z3, Z3, Z1
-	VSQRTPS      Z1, Z4
-	VSUBPS       Z5, Z4, Z5
-	VMULPS       Z9, Z5, Z5
-	VFMADD231PS  Z0, Z12, Z3
-	VFMADD231PS  Z8, Z3, Z2
-	VFNMADD231PS Z0, Z5, Z2
-	VFMADD213PS  Z11, Z9, Z4
-	VANDPS       Z13, Z2, Z7
-	VXORPS       Z10, Z7, Z7
-	VSUBPS       Z2, Z7, Z7
-	VRCP14PS     Z4, Z6
-	VMULPS       Z6, Z7, Z5
-	VFNMADD231PS Z4, Z5, Z7
-	VFMADD213PS  Z5, Z6, Z7
-	VCMPPS       $0x03, Z7, Z7, K2
-	VMOVAPS      Z5, K2, Z7
-	VCMPPS       $0x04, Z14, Z2, K2
-	VMOVAPS.Z    Z7, K2, Z7
-	VXORPS       Z13, Z2, Z5
-	VMAXPS       Z2, Z5, Z5
-	VCMPPS       $0x1e, Z10, Z5, K2
-	VMOVAPS.Z    Z7, K2, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	VMOVUPS (DI)(R8*1), Z0
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VMOVUPS (BX)(R8*1), Z3
+	FTRL32
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS Z1, (SI)(R8*1)
+	VMOVUPS Z2, (DX)(R8*1)
+	NEXT32_1
+	JGE     block
 
 rest:
-	ADDQ         $0x00000010, CX
-	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPS.Z    (DI)(R8*1), K1, Z0
-	VMOVUPS.Z    (SI)(R8*1), K1, Z1
-	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VMOVUPS.Z    (BX)(R8*1), K1, Z3
-	VSQRTPS      Z1, Z5
-	VFMADD231PS  Z3, Z3, Z1
-	VSQRTPS      Z1, Z4
-	VSUBPS       Z5, Z4, Z5
-	VMULPS       Z9, Z5, Z5
-	VFMADD231PS  Z0, Z12, Z3
-	VFMADD231PS  Z8, Z3, Z2
-	VFNMADD231PS Z0, Z5, Z2
-	VFMADD213PS  Z11, Z9, Z4
-	VANDPS       Z13, Z2, Z7
-	VXORPS       Z10, Z7, Z7
-	VSUBPS       Z2, Z7, Z7
-	VRCP14PS     Z4, Z6
-	VMULPS       Z6, Z7, Z5
-	VFNMADD231PS Z4, Z5, Z7
-	VFMADD213PS  Z5, Z6, Z7
-	VCMPPS       $0x03, Z7, Z7, K2
-	VMOVAPS      Z5, K2, Z7
-	VCMPPS       $0x04, Z14, Z2, K2
-	VMOVAPS.Z    Z7, K2, Z7
-	VXORPS       Z13, Z2, Z5
-	VMAXPS       Z2, Z5, Z5
-	VCMPPS       $0x1e, Z10, Z5, K2
-	VMOVAPS.Z    Z7, K2, Z0
-	VMOVUPS      Z0, K1, (DI)(R8*1)
-	VMOVUPS      Z1, K1, (SI)(R8*1)
-	VMOVUPS      Z2, K1, (DX)(R8*1)
+	ADDQ      $0x00000010, CX
+	JZ        done
+	LAST_MASK32
+	VMOVUPS.Z (DI)(R8*1), K1, Z0
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	VMOVUPS.Z (BX)(R8*1), K1, Z3
+	FTRL32
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	VMOVUPS   Z1, K1, (SI)(R8*1)
+	VMOVUPS   Z2, K1, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adagrad32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagrad32AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -904,48 +851,14 @@ TEXT ·adagrad32AVX512(SB), NOSPLIT, $8-40
 	VBROADCASTSS 8(R11), Z8
 	VBROADCASTSS vectors32<>+64(SB), Z9
 	VBROADCASTSS vectors32<>+96(SB), Z10
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PS  Z3, Z3, Z1
-	VMULPS       Z6, Z2, Z2
-	VSQRTPS      Z1, Z4
-	VADDPS       Z7, Z4, Z4
-	VRCP14PS     Z4, Z3
-	VMULPS       Z3, Z2, Z5
-	VFNMADD231PS Z4, Z5, Z2
-	VFMADD213PS  Z5, Z3, Z2
-	VCMPPS       $0x03, Z2, Z2, K2
-	VMOVAPS      Z5, K2, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PS  Z3, Z3, Z1
-	VMULPS       Z6, Z2, Z2
-	VSQRTPS      Z1, Z4
-	VADDPS       Z7, Z4, Z4
-	VRCP14PS     Z4, Z3
-	VMULPS       Z3, Z2, Z5
-	VFNMADD231PS Z4, Z5, Z2
-	VFMADD213PS  Z5, Z3, Z2
-	VCMPPS       $0x03, Z2, Z2, K2
-	VMOVAPS      Z5, K2, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	ADAGRAD32_VECTOR(0)
+	ADAGRAD32_VECTOR(64)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -954,67 +867,29 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PS  Z3, Z3, Z1
-	VMULPS       Z6, Z2, Z2
-	VSQRTPS      Z1, Z4
-	VADDPS       Z7, Z4, Z4
-	VRCP14PS     Z4, Z3
-	VMULPS       Z3, Z2, Z5
-	VFNMADD231PS Z4, Z5, Z2
-	VFMADD213PS  Z5, Z3, Z2
-	VCMPPS       $0x03, Z2, Z2, K2
-	VMOVAPS      Z5, K2, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          single
+	ADAGRAD32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000010, CX
-	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPS.Z    (DI)(R8*1), K1, Z0
-	VMOVUPS.Z    (SI)(R8*1), K1, Z1
-	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PS  Z3, Z3, Z1
-	VMULPS       Z6, Z2, Z2
-	VSQRTPS      Z1, Z4
-	VADDPS       Z7, Z4, Z4
-	VRCP14PS     Z4, Z3
-	VMULPS       Z3, Z2, Z5
-	VFNMADD231PS Z4, Z5, Z2
-	VFMADD213PS  Z5, Z3, Z2
-	VCMPPS       $0x03, Z2, Z2, K2
-	VMOVAPS      Z5, K2, Z2
-	VSUBPS       Z2, Z0, Z0
-	VMOVUPS      Z0, K1, (DI)(R8*1)
-	VMOVUPS      Z1, K1, (SI)(R8*1)
+	ADDQ      $0x00000010, CX
+	JZ        done
+	LAST_MASK32
+	VMOVUPS.Z (DI)(R8*1), K1, Z0
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	ADAGRAD32
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	VMOVUPS   Z1, K1, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adagradRoot32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagradRoot32AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -1025,50 +900,14 @@ TEXT ·adagradRoot32AVX512(SB), NOSPLIT, $8-40
 	VBROADCASTSS 8(R11), Z8
 	VBROADCASTSS vectors32<>+64(SB), Z9
 	VBROADCASTSS vectors32<>+96(SB), Z10
-	XORQ         R8, R8
-	SUBQ         $0x00000020, CX
+	START32_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PS  Z3, Z3, Z1
-	VMULPS       Z6, Z2, Z2
-	VRSQRT14PS   Z1, Z3
-	VMULPS       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PS Z3, Z5, Z4
-	VMULPS       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PS  Z5, Z3, Z4
-	VCMPPS       $0x03, Z5, Z5, K2
-	VMOVAPS      Z3, K2, Z4
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PS  Z3, Z3, Z1
-	VMULPS       Z6, Z2, Z2
-	VRSQRT14PS   Z1, Z3
-	VMULPS       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PS Z3, Z5, Z4
-	VMULPS       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PS  Z5, Z3, Z4
-	VCMPPS       $0x03, Z5, Z5, K2
-	VMOVAPS      Z3, K2, Z4
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000020, CX
-	JGE          block
+	ADAGRADROOT32_VECTOR(0)
+	ADAGRADROOT32_VECTOR(64)
+	NEXT32_2
+	JGE block
 
 rest:
 	ADDQ $0x00000020, CX
@@ -1077,59 +916,23 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PS  Z3, Z3, Z1
-	VMULPS       Z6, Z2, Z2
-	VRSQRT14PS   Z1, Z3
-	VMULPS       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PS Z3, Z5, Z4
-	VMULPS       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PS  Z5, Z3, Z4
-	VCMPPS       $0x03, Z5, Z5, K2
-	VMOVAPS      Z3, K2, Z4
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000010, CX
-	JGE          single
+	ADAGRADROOT32_VECTOR(0)
+	NEXT32_1
+	JGE single
 
 last:
-	ADDQ         $0x00000010, CX
-	JZ           done
-	MOVQ         $0x00000010, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPS.Z    (DI)(R8*1), K1, Z0
-	VMOVUPS.Z    (SI)(R8*1), K1, Z1
-	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PS  Z3, Z3, Z1
-	VMULPS       Z6, Z2, Z2
-	VRSQRT14PS   Z1, Z3
-	VMULPS       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PS Z3, Z5, Z4
-	VMULPS       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PS  Z5, Z3, Z4
-	VCMPPS       $0x03, Z5, Z5, K2
-	VMOVAPS      Z3, K2, Z4
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z0, K1, (DI)(R8*1)
-	VMOVUPS      Z1, K1, (SI)(R8*1)
+	ADDQ      $0x00000010, CX
+	JZ        done
+	LAST_MASK32
+	VMOVUPS.Z (DI)(R8*1), K1, Z0
+	VMOVUPS.Z (SI)(R8*1), K1, Z1
+	VMOVUPS.Z (DX)(R8*1), K1, Z2
+	ADAGRADROOT32
+	VMOVUPS   Z0, K1, (DI)(R8*1)
+	VMOVUPS   Z1, K1, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors32<>+0(SB)/8, $0xffffffffffffffff
@@ -1157,11 +960,7 @@ GLOBL vectors32<>(SB), RODATA|NOPTR, $160
 // func momentum64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentum64AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -1169,28 +968,14 @@ TEXT ·momentum64AVX512(SB), NOSPLIT, $8-40
 	MOVQ         p+32(FP), R11
 	VBROADCASTSD (R11), Z4
 	VBROADCASTSD 8(R11), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VFMADD213PD  Z2, Z5, Z1
-	VFNMADD231PD Z4, Z1, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VFMADD213PD  Z2, Z5, Z1
-	VFNMADD231PD Z4, Z1, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	MOMENTUM64_VECTOR(0)
+	MOMENTUM64_VECTOR(64)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -1199,26 +984,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VFMADD213PD  Z2, Z5, Z1
-	VFNMADD231PD Z4, Z1, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	MOMENTUM64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ         $0x00000008, CX
 	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK64
 	VMOVUPD.Z    (DI)(R8*1), K1, Z0
 	VMOVUPD.Z    (SI)(R8*1), K1, Z1
 	VMOVUPD.Z    (DX)(R8*1), K1, Z2
@@ -1228,18 +1001,13 @@ last:
 	VMOVUPD      Z1, K1, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adam64AVX512(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adam64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         m+8(FP), SI
 	MOVQ         v+16(FP), DX
@@ -1250,48 +1018,14 @@ TEXT ·adam64AVX512(SB), NOSPLIT, $8-48
 	VBROADCASTSD 8(R11), Z8
 	VBROADCASTSD 16(R11), Z9
 	VBROADCASTSD 24(R11), Z10
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMOVUPS     (BX)(R8*1), Z3
-	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z8, Z4, Z1
-	VMULPD      Z3, Z3, Z4
-	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z9, Z4, Z2
-	VSQRTPD     Z2, Z5
-	VADDPD      Z10, Z5, Z5
-	VMULPD      Z7, Z1, Z4
-	VDIVPD      Z5, Z4, Z4
-	VSUBPD      Z4, Z0, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     Z1, (SI)(R8*1)
-	VMOVUPS     Z2, (DX)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Z0
-	VMOVUPS     64(SI)(R8*1), Z1
-	VMOVUPS     64(DX)(R8*1), Z2
-	VMOVUPS     64(BX)(R8*1), Z3
-	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z8, Z4, Z1
-	VMULPD      Z3, Z3, Z4
-	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z9, Z4, Z2
-	VSQRTPD     Z2, Z5
-	VADDPD      Z10, Z5, Z5
-	VMULPD      Z7, Z1, Z4
-	VDIVPD      Z5, Z4, Z4
-	VSUBPD      Z4, Z0, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     Z1, 64(SI)(R8*1)
-	VMOVUPS     Z2, 64(DX)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
+	ADAM64_VECTOR(0)
+	ADAM64_VECTOR(64)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -1300,67 +1034,31 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMOVUPS     (BX)(R8*1), Z3
-	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z8, Z4, Z1
-	VMULPD      Z3, Z3, Z4
-	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z9, Z4, Z2
-	VSQRTPD     Z2, Z5
-	VADDPD      Z10, Z5, Z5
-	VMULPD      Z7, Z1, Z4
-	VDIVPD      Z5, Z4, Z4
-	VSUBPD      Z4, Z0, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     Z1, (SI)(R8*1)
-	VMOVUPS     Z2, (DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	ADAM64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ        $0x00000008, CX
-	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
-	VMOVUPD.Z   (DI)(R8*1), K1, Z0
-	VMOVUPD.Z   (SI)(R8*1), K1, Z1
-	VMOVUPD.Z   (DX)(R8*1), K1, Z2
-	VMOVUPD.Z   (BX)(R8*1), K1, Z3
-	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z8, Z4, Z1
-	VMULPD      Z3, Z3, Z4
-	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z9, Z4, Z2
-	VSQRTPD     Z2, Z5
-	VADDPD      Z10, Z5, Z5
-	VMULPD      Z7, Z1, Z4
-	VDIVPD      Z5, Z4, Z4
-	VSUBPD      Z4, Z0, Z0
-	VMOVUPD     Z0, K1, (DI)(R8*1)
-	VMOVUPD     Z1, K1, (SI)(R8*1)
-	VMOVUPD     Z2, K1, (DX)(R8*1)
+	ADDQ      $0x00000008, CX
+	JZ        done
+	LAST_MASK64
+	VMOVUPD.Z (DI)(R8*1), K1, Z0
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VMOVUPD.Z (BX)(R8*1), K1, Z3
+	ADAM64
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	VMOVUPD   Z1, K1, (SI)(R8*1)
+	VMOVUPD   Z2, K1, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func momentumNesterov64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·momentumNesterov64AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -1368,32 +1066,14 @@ TEXT ·momentumNesterov64AVX512(SB), NOSPLIT, $8-40
 	MOVQ         p+32(FP), R11
 	VBROADCASTSD (R11), Z4
 	VBROADCASTSD 8(R11), Z5
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VFMADD213PD  Z2, Z5, Z1
-	VMULPD       Z5, Z1, Z3
-	VADDPD       Z2, Z3, Z3
-	VFNMADD231PD Z4, Z3, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VFMADD213PD  Z2, Z5, Z1
-	VMULPD       Z5, Z1, Z3
-	VADDPD       Z2, Z3, Z3
-	VFNMADD231PD Z4, Z3, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	MOMENTUMNESTEROV64_VECTOR(0)
+	MOMENTUMNESTEROV64_VECTOR(64)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -1402,28 +1082,14 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VFMADD213PD  Z2, Z5, Z1
-	VMULPD       Z5, Z1, Z3
-	VADDPD       Z2, Z3, Z3
-	VFNMADD231PD Z4, Z3, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	MOMENTUMNESTEROV64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
 	ADDQ         $0x00000008, CX
 	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
+	LAST_MASK64
 	VMOVUPD.Z    (DI)(R8*1), K1, Z0
 	VMOVUPD.Z    (SI)(R8*1), K1, Z1
 	VMOVUPD.Z    (DX)(R8*1), K1, Z2
@@ -1435,18 +1101,13 @@ last:
 	VMOVUPD      Z1, K1, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adamNesterov64AVX512(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·adamNesterov64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         m+8(FP), SI
 	MOVQ         v+16(FP), DX
@@ -1457,52 +1118,14 @@ TEXT ·adamNesterov64AVX512(SB), NOSPLIT, $8-48
 	VBROADCASTSD 8(R11), Z8
 	VBROADCASTSD 16(R11), Z9
 	VBROADCASTSD 24(R11), Z10
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMOVUPS     (BX)(R8*1), Z3
-	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z8, Z4, Z1
-	VMULPD      Z3, Z3, Z4
-	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z9, Z4, Z2
-	VSQRTPD     Z2, Z5
-	VADDPD      Z10, Z5, Z5
-	VSUBPD      Z1, Z3, Z4
-	VFMADD213PD Z1, Z8, Z4
-	VMULPD      Z7, Z4, Z4
-	VDIVPD      Z5, Z4, Z4
-	VSUBPD      Z4, Z0, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     Z1, (SI)(R8*1)
-	VMOVUPS     Z2, (DX)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Z0
-	VMOVUPS     64(SI)(R8*1), Z1
-	VMOVUPS     64(DX)(R8*1), Z2
-	VMOVUPS     64(BX)(R8*1), Z3
-	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z8, Z4, Z1
-	VMULPD      Z3, Z3, Z4
-	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z9, Z4, Z2
-	VSQRTPD     Z2, Z5
-	VADDPD      Z10, Z5, Z5
-	VSUBPD      Z1, Z3, Z4
-	VFMADD213PD Z1, Z8, Z4
-	VMULPD      Z7, Z4, Z4
-	VDIVPD      Z5, Z4, Z4
-	VSUBPD      Z4, Z0, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     Z1, 64(SI)(R8*1)
-	VMOVUPS     Z2, 64(DX)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
+	ADAMNESTEROV64_VECTOR(0)
+	ADAMNESTEROV64_VECTOR(64)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -1511,71 +1134,31 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VMOVUPS     (BX)(R8*1), Z3
-	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z8, Z4, Z1
-	VMULPD      Z3, Z3, Z4
-	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z9, Z4, Z2
-	VSQRTPD     Z2, Z5
-	VADDPD      Z10, Z5, Z5
-	VSUBPD      Z1, Z3, Z4
-	VFMADD213PD Z1, Z8, Z4
-	VMULPD      Z7, Z4, Z4
-	VDIVPD      Z5, Z4, Z4
-	VSUBPD      Z4, Z0, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     Z1, (SI)(R8*1)
-	VMOVUPS     Z2, (DX)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	ADAMNESTEROV64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ        $0x00000008, CX
-	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
-	VMOVUPD.Z   (DI)(R8*1), K1, Z0
-	VMOVUPD.Z   (SI)(R8*1), K1, Z1
-	VMOVUPD.Z   (DX)(R8*1), K1, Z2
-	VMOVUPD.Z   (BX)(R8*1), K1, Z3
-	VSUBPD      Z1, Z3, Z4
-	VFMADD231PD Z8, Z4, Z1
-	VMULPD      Z3, Z3, Z4
-	VSUBPD      Z2, Z4, Z4
-	VFMADD231PD Z9, Z4, Z2
-	VSQRTPD     Z2, Z5
-	VADDPD      Z10, Z5, Z5
-	VSUBPD      Z1, Z3, Z4
-	VFMADD213PD Z1, Z8, Z4
-	VMULPD      Z7, Z4, Z4
-	VDIVPD      Z5, Z4, Z4
-	VSUBPD      Z4, Z0, Z0
-	VMOVUPD     Z0, K1, (DI)(R8*1)
-	VMOVUPD     Z1, K1, (SI)(R8*1)
-	VMOVUPD     Z2, K1, (DX)(R8*1)
+	ADDQ      $0x00000008, CX
+	JZ        done
+	LAST_MASK64
+	VMOVUPD.Z (DI)(R8*1), K1, Z0
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VMOVUPD.Z (BX)(R8*1), K1, Z3
+	ADAMNESTEROV64
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	VMOVUPD   Z1, K1, (SI)(R8*1)
+	VMOVUPD   Z2, K1, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rmsProp64AVX512(w *float64, ms *float64, mom *float64, grad *float64, n int, p *[4]float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsProp64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         ms+8(FP), SI
 	MOVQ         mom+16(FP), DX
@@ -1588,80 +1171,14 @@ TEXT ·rmsProp64AVX512(SB), NOSPLIT, $8-48
 	VBROADCASTSD 24(R11), Z11
 	VBROADCASTSD vectors64<>+64(SB), Z12
 	VBROADCASTSD vectors64<>+96(SB), Z13
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VMULPD       Z3, Z3, Z4
-	VSUBPD       Z1, Z4, Z4
-	VFMADD231PD  Z9, Z4, Z1
-	VADDPD       Z11, Z1, Z5
-	VRSQRT14PD   Z5, Z6
-	VMULPD       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PD Z6, Z7, Z4
-	VMULPD       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PD  Z7, Z6, Z4
-	VCMPPD       $0x03, Z7, Z7, K2
-	VMOVAPD      Z6, K2, Z4
-	VMOVUPS      Z4, Z6
-	VMULPD       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PD Z6, Z7, Z4
-	VMULPD       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PD  Z7, Z6, Z4
-	VCMPPD       $0x03, Z7, Z7, K2
-	VMOVAPD      Z6, K2, Z4
-	VMULPD       Z8, Z3, Z3
-	VMULPD       Z3, Z4, Z4
-	VFMADD213PD  Z4, Z10, Z2
-	VSUBPD       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VMOVUPS      64(BX)(R8*1), Z3
-	VMULPD       Z3, Z3, Z4
-	VSUBPD       Z1, Z4, Z4
-	VFMADD231PD  Z9, Z4, Z1
-	VADDPD       Z11, Z1, Z5
-	VRSQRT14PD   Z5, Z6
-	VMULPD       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PD Z6, Z7, Z4
-	VMULPD       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PD  Z7, Z6, Z4
-	VCMPPD       $0x03, Z7, Z7, K2
-	VMOVAPD      Z6, K2, Z4
-	VMOVUPS      Z4, Z6
-	VMULPD       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PD Z6, Z7, Z4
-	VMULPD       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PD  Z7, Z6, Z4
-	VCMPPD       $0x03, Z7, Z7, K2
-	VMOVAPD      Z6, K2, Z4
-	VMULPD       Z8, Z3, Z3
-	VMULPD       Z3, Z4, Z4
-	VFMADD213PD  Z4, Z10, Z2
-	VSUBPD       Z2, Z0, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	VMOVUPS      Z2, 64(DX)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	RMSPROP64_VECTOR(0)
+	RMSPROP64_VECTOR(64)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -1670,99 +1187,31 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VMULPD       Z3, Z3, Z4
-	VSUBPD       Z1, Z4, Z4
-	VFMADD231PD  Z9, Z4, Z1
-	VADDPD       Z11, Z1, Z5
-	VRSQRT14PD   Z5, Z6
-	VMULPD       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PD Z6, Z7, Z4
-	VMULPD       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PD  Z7, Z6, Z4
-	VCMPPD       $0x03, Z7, Z7, K2
-	VMOVAPD      Z6, K2, Z4
-	VMOVUPS      Z4, Z6
-	VMULPD       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PD Z6, Z7, Z4
-	VMULPD       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PD  Z7, Z6, Z4
-	VCMPPD       $0x03, Z7, Z7, K2
-	VMOVAPD      Z6, K2, Z4
-	VMULPD       Z8, Z3, Z3
-	VMULPD       Z3, Z4, Z4
-	VFMADD213PD  Z4, Z10, Z2
-	VSUBPD       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	RMSPROP64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPD.Z    (DI)(R8*1), K1, Z0
-	VMOVUPD.Z    (SI)(R8*1), K1, Z1
-	VMOVUPD.Z    (DX)(R8*1), K1, Z2
-	VMOVUPD.Z    (BX)(R8*1), K1, Z3
-	VMULPD       Z3, Z3, Z4
-	VSUBPD       Z1, Z4, Z4
-	VFMADD231PD  Z9, Z4, Z1
-	VADDPD       Z11, Z1, Z5
-	VRSQRT14PD   Z5, Z6
-	VMULPD       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PD Z6, Z7, Z4
-	VMULPD       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PD  Z7, Z6, Z4
-	VCMPPD       $0x03, Z7, Z7, K2
-	VMOVAPD      Z6, K2, Z4
-	VMOVUPS      Z4, Z6
-	VMULPD       Z6, Z5, Z7
-	VMOVUPS      Z12, Z4
-	VFNMADD231PD Z6, Z7, Z4
-	VMULPD       Z13, Z4, Z7
-	VMOVUPS      Z6, Z4
-	VFMADD231PD  Z7, Z6, Z4
-	VCMPPD       $0x03, Z7, Z7, K2
-	VMOVAPD      Z6, K2, Z4
-	VMULPD       Z8, Z3, Z3
-	VMULPD       Z3, Z4, Z4
-	VFMADD213PD  Z4, Z10, Z2
-	VSUBPD       Z2, Z0, Z0
-	VMOVUPD      Z0, K1, (DI)(R8*1)
-	VMOVUPD      Z1, K1, (SI)(R8*1)
-	VMOVUPD      Z2, K1, (DX)(R8*1)
+	ADDQ      $0x00000008, CX
+	JZ        done
+	LAST_MASK64
+	VMOVUPD.Z (DI)(R8*1), K1, Z0
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VMOVUPD.Z (BX)(R8*1), K1, Z3
+	RMSPROP64
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	VMOVUPD   Z1, K1, (SI)(R8*1)
+	VMOVUPD   Z2, K1, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func rmsPropCentered64AVX512(w *float64, ms *float64, mom *float64, mg *float64, grad *float64, n int, p *[4]float64)
 // Requires: AVX, AVX512F, BMI2, CMOV, SSE
 TEXT ·rmsPropCentered64AVX512(SB), NOSPLIT, $8-56
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         ms+8(FP), SI
 	MOVQ         mom+16(FP), DX
@@ -1776,90 +1225,14 @@ TEXT ·rmsPropCentered64AVX512(SB), NOSPLIT, $8-56
 	VBROADCASTSD 24(R11), Z12
 	VBROADCASTSD vectors64<>+64(SB), Z13
 	VBROADCASTSD vectors64<>+96(SB), Z14
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VMOVUPS      (R9)(R8*1), Z4
-	VMULPD       Z4, Z4, Z5
-	VSUBPD       Z1, Z5, Z5
-	VFMADD231PD  Z10, Z5, Z1
-	VADDPD       Z12, Z1, Z6
-	VSUBPD       Z3, Z4, Z5
-	VFMADD231PD  Z10, Z5, Z3
-	VFNMADD231PD Z3, Z3, Z6
-	VRSQRT14PD   Z6, Z7
-	VMULPD       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PD Z7, Z8, Z5
-	VMULPD       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PD  Z8, Z7, Z5
-	VCMPPD       $0x03, Z8, Z8, K2
-	VMOVAPD      Z7, K2, Z5
-	VMOVUPS      Z5, Z7
-	VMULPD       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PD Z7, Z8, Z5
-	VMULPD       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PD  Z8, Z7, Z5
-	VCMPPD       $0x03, Z8, Z8, K2
-	VMOVAPD      Z7, K2, Z5
-	VMULPD       Z9, Z4, Z4
-	VMULPD       Z4, Z5, Z5
-	VFMADD213PD  Z5, Z11, Z2
-	VSUBPD       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	VMOVUPS      Z3, (BX)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VMOVUPS      64(BX)(R8*1), Z3
-	VMOVUPS      64(R9)(R8*1), Z4
-	VMULPD       Z4, Z4, Z5
-	VSUBPD       Z1, Z5, Z5
-	VFMADD231PD  Z10, Z5, Z1
-	VADDPD       Z12, Z1, Z6
-	VSUBPD       Z3, Z4, Z5
-	VFMADD231PD  Z10, Z5, Z3
-	VFNMADD231PD Z3, Z3, Z6
-	VRSQRT14PD   Z6, Z7
-	VMULPD       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PD Z7, Z8, Z5
-	VMULPD       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PD  Z8, Z7, Z5
-	VCMPPD       $0x03, Z8, Z8, K2
-	VMOVAPD      Z7, K2, Z5
-	VMOVUPS      Z5, Z7
-	VMULPD       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PD Z7, Z8, Z5
-	VMULPD       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PD  Z8, Z7, Z5
-	VCMPPD       $0x03, Z8, Z8, K2
-	VMOVAPD      Z7, K2, Z5
-	VMULPD       Z9, Z4, Z4
-	VMULPD       Z4, Z5, Z5
-	VFMADD213PD  Z5, Z11, Z2
-	VSUBPD       Z2, Z0, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	VMOVUPS      Z2, 64(DX)(R8*1)
-	VMOVUPS      Z3, 64(BX)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	RMSPROPCENTERED64_VECTOR(0)
+	RMSPROPCENTERED64_VECTOR(64)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -1868,109 +1241,33 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VMOVUPS      (R9)(R8*1), Z4
-	VMULPD       Z4, Z4, Z5
-	VSUBPD       Z1, Z5, Z5
-	VFMADD231PD  Z10, Z5, Z1
-	VADDPD       Z12, Z1, Z6
-	VSUBPD       Z3, Z4, Z5
-	VFMADD231PD  Z10, Z5, Z3
-	VFNMADD231PD Z3, Z3, Z6
-	VRSQRT14PD   Z6, Z7
-	VMULPD       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PD Z7, Z8, Z5
-	VMULPD       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PD  Z8, Z7, Z5
-	VCMPPD       $0x03, Z8, Z8, K2
-	VMOVAPD      Z7, K2, Z5
-	VMOVUPS      Z5, Z7
-	VMULPD       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PD Z7, Z8, Z5
-	VMULPD       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PD  Z8, Z7, Z5
-	VCMPPD       $0x03, Z8, Z8, K2
-	VMOVAPD      Z7, K2, Z5
-	VMULPD       Z9, Z4, Z4
-	VMULPD       Z4, Z5, Z5
-	VFMADD213PD  Z5, Z11, Z2
-	VSUBPD       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	VMOVUPS      Z3, (BX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	RMSPROPCENTERED64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPD.Z    (DI)(R8*1), K1, Z0
-	VMOVUPD.Z    (SI)(R8*1), K1, Z1
-	VMOVUPD.Z    (DX)(R8*1), K1, Z2
-	VMOVUPD.Z    (BX)(R8*1), K1, Z3
-	VMOVUPD.Z    (R9)(R8*1), K1, Z4
-	VMULPD       Z4, Z4, Z5
-	VSUBPD       Z1, Z5, Z5
-	VFMADD231PD  Z10, Z5, Z1
-	VADDPD       Z12, Z1, Z6
-	VSUBPD       Z3, Z4, Z5
-	VFMADD231PD  Z10, Z5, Z3
-	VFNMADD231PD Z3, Z3, Z6
-	VRSQRT14PD   Z6, Z7
-	VMULPD       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PD Z7, Z8, Z5
-	VMULPD       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PD  Z8, Z7, Z5
-	VCMPPD       $0x03, Z8, Z8, K2
-	VMOVAPD      Z7, K2, Z5
-	VMOVUPS      Z5, Z7
-	VMULPD       Z7, Z6, Z8
-	VMOVUPS      Z13, Z5
-	VFNMADD231PD Z7, Z8, Z5
-	VMULPD       Z14, Z5, Z8
-	VMOVUPS      Z7, Z5
-	VFMADD231PD  Z8, Z7, Z5
-	VCMPPD       $0x03, Z8, Z8, K2
-	VMOVAPD      Z7, K2, Z5
-	VMULPD       Z9, Z4, Z4
-	VMULPD       Z4, Z5, Z5
-	VFMADD213PD  Z5, Z11, Z2
-	VSUBPD       Z2, Z0, Z0
-	VMOVUPD      Z0, K1, (DI)(R8*1)
-	VMOVUPD      Z1, K1, (SI)(R8*1)
-	VMOVUPD      Z2, K1, (DX)(R8*1)
-	VMOVUPD      Z3, K1, (BX)(R8*1)
+	ADDQ      $0x00000008, CX
+	JZ        done
+	LAST_MASK64
+	VMOVUPD.Z (DI)(R8*1), K1, Z0
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VMOVUPD.Z (BX)(R8*1), K1, Z3
+	VMOVUPD.Z (R9)(R8*1), K1, Z4
+	RMSPROPCENTERED64
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	VMOVUPD   Z1, K1, (SI)(R8*1)
+	VMOVUPD   Z2, K1, (DX)(R8*1)
+	VMOVUPD   Z3, K1, (BX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func ftrl64AVX512(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·ftrl64AVX512(SB), NOSPLIT, $8-48
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         linear+16(FP), DX
@@ -1989,85 +1286,38 @@ TEXT ·ftrl64AVX512(SB), NOSPLIT, $8-48
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VMOVUPS      (BX)(R8*1), Z3
-	VSQRTPD      Z1, Z5
-	VFMADD231PD  Z3, Z3, Z1
-	VSQRTPD      Z1, Z4
-	VSUBPD       Z5, Z4, Z5
-	VMULPD       Z9, Z5, Z5
-	VFMADD231PD  Z0, Z12, Z3
-	VFMADD231PD  Z8, Z3, Z2
-	VFNMADD231PD Z0, Z5, Z2
-	VFMADD213PD  Z11, Z9, Z4
-	VANDPS       Z13, Z2, Z7
-	VXORPS       Z10, Z7, Z7
-	VSUBPD       Z2, Z7, Z7
-	VDIVPD       Z4, Z7, Z7
-	VCMPPD       $0x04, Z14, Z2, K2
-	VMOVAPD.Z    Z7, K2, Z7
-	VXORPS       Z13, Z2, Z5
-	VMAXPD       Z2, Z5, Z5
-	VCMPPD       $0x1e, Z10, Z5, K2
-	VMOVAPD.Z    Z7, K2, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      Z2, (DX)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          block
+	VMOVUPS (DI)(R8*1), Z0
+	VMOVUPS (SI)(R8*1), Z1
+	VMOVUPS (DX)(R8*1), Z2
+	VMOVUPS (BX)(R8*1), Z3
+	FTRL64
+	VMOVUPS Z0, (DI)(R8*1)
+	VMOVUPS Z1, (SI)(R8*1)
+	VMOVUPS Z2, (DX)(R8*1)
+	NEXT64_1
+	JGE     block
 
 rest:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPD.Z    (DI)(R8*1), K1, Z0
-	VMOVUPD.Z    (SI)(R8*1), K1, Z1
-	VMOVUPD.Z    (DX)(R8*1), K1, Z2
-	VMOVUPD.Z    (BX)(R8*1), K1, Z3
-	VSQRTPD      Z1, Z5
-	VFMADD231PD  Z3, Z3, Z1
-	VSQRTPD      Z1, Z4
-	VSUBPD       Z5, Z4, Z5
-	VMULPD       Z9, Z5, Z5
-	VFMADD231PD  Z0, Z12, Z3
-	VFMADD231PD  Z8, Z3, Z2
-	VFNMADD231PD Z0, Z5, Z2
-	VFMADD213PD  Z11, Z9, Z4
-	VANDPS       Z13, Z2, Z7
-	VXORPS       Z10, Z7, Z7
-	VSUBPD       Z2, Z7, Z7
-	VDIVPD       Z4, Z7, Z7
-	VCMPPD       $0x04, Z14, Z2, K2
-	VMOVAPD.Z    Z7, K2, Z7
-	VXORPS       Z13, Z2, Z5
-	VMAXPD       Z2, Z5, Z5
-	VCMPPD       $0x1e, Z10, Z5, K2
-	VMOVAPD.Z    Z7, K2, Z0
-	VMOVUPD      Z0, K1, (DI)(R8*1)
-	VMOVUPD      Z1, K1, (SI)(R8*1)
-	VMOVUPD      Z2, K1, (DX)(R8*1)
+	ADDQ      $0x00000008, CX
+	JZ        done
+	LAST_MASK64
+	VMOVUPD.Z (DI)(R8*1), K1, Z0
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	VMOVUPD.Z (BX)(R8*1), K1, Z3
+	FTRL64
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	VMOVUPD   Z1, K1, (SI)(R8*1)
+	VMOVUPD   Z2, K1, (DX)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adagrad64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagrad64AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -2078,38 +1328,14 @@ TEXT ·adagrad64AVX512(SB), NOSPLIT, $8-40
 	VBROADCASTSD 16(R11), Z8
 	VBROADCASTSD vectors64<>+64(SB), Z9
 	VBROADCASTSD vectors64<>+96(SB), Z10
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VANDPS      Z8, Z2, Z3
-	VFMADD231PD Z3, Z3, Z1
-	VMULPD      Z6, Z2, Z2
-	VSQRTPD     Z1, Z4
-	VADDPD      Z7, Z4, Z4
-	VDIVPD      Z4, Z2, Z2
-	VSUBPD      Z2, Z0, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     Z1, (SI)(R8*1)
-	VMOVUPS     64(DI)(R8*1), Z0
-	VMOVUPS     64(SI)(R8*1), Z1
-	VMOVUPS     64(DX)(R8*1), Z2
-	VANDPS      Z8, Z2, Z3
-	VFMADD231PD Z3, Z3, Z1
-	VMULPD      Z6, Z2, Z2
-	VSQRTPD     Z1, Z4
-	VADDPD      Z7, Z4, Z4
-	VDIVPD      Z4, Z2, Z2
-	VSUBPD      Z2, Z0, Z0
-	VMOVUPS     Z0, 64(DI)(R8*1)
-	VMOVUPS     Z1, 64(SI)(R8*1)
-	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000010, CX
-	JGE         block
+	ADAGRAD64_VECTOR(0)
+	ADAGRAD64_VECTOR(64)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -2118,57 +1344,29 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS     (DI)(R8*1), Z0
-	VMOVUPS     (SI)(R8*1), Z1
-	VMOVUPS     (DX)(R8*1), Z2
-	VANDPS      Z8, Z2, Z3
-	VFMADD231PD Z3, Z3, Z1
-	VMULPD      Z6, Z2, Z2
-	VSQRTPD     Z1, Z4
-	VADDPD      Z7, Z4, Z4
-	VDIVPD      Z4, Z2, Z2
-	VSUBPD      Z2, Z0, Z0
-	VMOVUPS     Z0, (DI)(R8*1)
-	VMOVUPS     Z1, (SI)(R8*1)
-	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, CX
-	JGE         single
+	ADAGRAD64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ        $0x00000008, CX
-	JZ          done
-	MOVQ        $0x00000008, AX
-	CMPQ        CX, AX
-	CMOVQLT     CX, AX
-	MOVQ        $-1, R13
-	BZHIQ       AX, R13, AX
-	KMOVW       AX, K1
-	VMOVUPD.Z   (DI)(R8*1), K1, Z0
-	VMOVUPD.Z   (SI)(R8*1), K1, Z1
-	VMOVUPD.Z   (DX)(R8*1), K1, Z2
-	VANDPS      Z8, Z2, Z3
-	VFMADD231PD Z3, Z3, Z1
-	VMULPD      Z6, Z2, Z2
-	VSQRTPD     Z1, Z4
-	VADDPD      Z7, Z4, Z4
-	VDIVPD      Z4, Z2, Z2
-	VSUBPD      Z2, Z0, Z0
-	VMOVUPD     Z0, K1, (DI)(R8*1)
-	VMOVUPD     Z1, K1, (SI)(R8*1)
+	ADDQ      $0x00000008, CX
+	JZ        done
+	LAST_MASK64
+	VMOVUPD.Z (DI)(R8*1), K1, Z0
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	ADAGRAD64
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	VMOVUPD   Z1, K1, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 // func adagradRoot64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
 TEXT ·adagradRoot64AVX512(SB), NOSPLIT, $8-40
-	STMXCSR      (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	LDMXCSR      4(SP)
+	DENORMALS_ARE_ZERO
 	MOVQ         w+0(FP), DI
 	MOVQ         acc+8(FP), SI
 	MOVQ         grad+16(FP), DX
@@ -2179,68 +1377,14 @@ TEXT ·adagradRoot64AVX512(SB), NOSPLIT, $8-40
 	VBROADCASTSD 16(R11), Z8
 	VBROADCASTSD vectors64<>+64(SB), Z9
 	VBROADCASTSD vectors64<>+96(SB), Z10
-	XORQ         R8, R8
-	SUBQ         $0x00000010, CX
+	START64_2
 	JL           rest
 
 block:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PD  Z3, Z3, Z1
-	VMULPD       Z6, Z2, Z2
-	VRSQRT14PD   Z1, Z3
-	VMULPD       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PD Z3, Z5, Z4
-	VMULPD       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PD  Z5, Z3, Z4
-	VCMPPD       $0x03, Z5, Z5, K2
-	VMOVAPD      Z3, K2, Z4
-	VMOVUPS      Z4, Z3
-	VMULPD       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PD Z3, Z5, Z4
-	VMULPD       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PD  Z5, Z3, Z4
-	VCMPPD       $0x03, Z5, Z5, K2
-	VMOVAPD      Z3, K2, Z4
-	VFNMADD231PD Z4, Z2, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	VMOVUPS      64(DI)(R8*1), Z0
-	VMOVUPS      64(SI)(R8*1), Z1
-	VMOVUPS      64(DX)(R8*1), Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PD  Z3, Z3, Z1
-	VMULPD       Z6, Z2, Z2
-	VRSQRT14PD   Z1, Z3
-	VMULPD       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PD Z3, Z5, Z4
-	VMULPD       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PD  Z5, Z3, Z4
-	VCMPPD       $0x03, Z5, Z5, K2
-	VMOVAPD      Z3, K2, Z4
-	VMOVUPS      Z4, Z3
-	VMULPD       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PD Z3, Z5, Z4
-	VMULPD       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PD  Z5, Z3, Z4
-	VCMPPD       $0x03, Z5, Z5, K2
-	VMOVAPD      Z3, K2, Z4
-	VFNMADD231PD Z4, Z2, Z0
-	VMOVUPS      Z0, 64(DI)(R8*1)
-	VMOVUPS      Z1, 64(SI)(R8*1)
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000010, CX
-	JGE          block
+	ADAGRADROOT64_VECTOR(0)
+	ADAGRADROOT64_VECTOR(64)
+	NEXT64_2
+	JGE block
 
 rest:
 	ADDQ $0x00000010, CX
@@ -2249,77 +1393,23 @@ rest:
 	JL   last
 
 single:
-	VMOVUPS      (DI)(R8*1), Z0
-	VMOVUPS      (SI)(R8*1), Z1
-	VMOVUPS      (DX)(R8*1), Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PD  Z3, Z3, Z1
-	VMULPD       Z6, Z2, Z2
-	VRSQRT14PD   Z1, Z3
-	VMULPD       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PD Z3, Z5, Z4
-	VMULPD       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PD  Z5, Z3, Z4
-	VCMPPD       $0x03, Z5, Z5, K2
-	VMOVAPD      Z3, K2, Z4
-	VMOVUPS      Z4, Z3
-	VMULPD       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PD Z3, Z5, Z4
-	VMULPD       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PD  Z5, Z3, Z4
-	VCMPPD       $0x03, Z5, Z5, K2
-	VMOVAPD      Z3, K2, Z4
-	VFNMADD231PD Z4, Z2, Z0
-	VMOVUPS      Z0, (DI)(R8*1)
-	VMOVUPS      Z1, (SI)(R8*1)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x00000008, CX
-	JGE          single
+	ADAGRADROOT64_VECTOR(0)
+	NEXT64_1
+	JGE single
 
 last:
-	ADDQ         $0x00000008, CX
-	JZ           done
-	MOVQ         $0x00000008, AX
-	CMPQ         CX, AX
-	CMOVQLT      CX, AX
-	MOVQ         $-1, R13
-	BZHIQ        AX, R13, AX
-	KMOVW        AX, K1
-	VMOVUPD.Z    (DI)(R8*1), K1, Z0
-	VMOVUPD.Z    (SI)(R8*1), K1, Z1
-	VMOVUPD.Z    (DX)(R8*1), K1, Z2
-	VANDPS       Z8, Z2, Z3
-	VFMADD231PD  Z3, Z3, Z1
-	VMULPD       Z6, Z2, Z2
-	VRSQRT14PD   Z1, Z3
-	VMULPD       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PD Z3, Z5, Z4
-	VMULPD       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PD  Z5, Z3, Z4
-	VCMPPD       $0x03, Z5, Z5, K2
-	VMOVAPD      Z3, K2, Z4
-	VMOVUPS      Z4, Z3
-	VMULPD       Z3, Z1, Z5
-	VMOVUPS      Z9, Z4
-	VFNMADD231PD Z3, Z5, Z4
-	VMULPD       Z10, Z4, Z5
-	VMOVUPS      Z3, Z4
-	VFMADD231PD  Z5, Z3, Z4
-	VCMPPD       $0x03, Z5, Z5, K2
-	VMOVAPD      Z3, K2, Z4
-	VFNMADD231PD Z4, Z2, Z0
-	VMOVUPD      Z0, K1, (DI)(R8*1)
-	VMOVUPD      Z1, K1, (SI)(R8*1)
+	ADDQ      $0x00000008, CX
+	JZ        done
+	LAST_MASK64
+	VMOVUPD.Z (DI)(R8*1), K1, Z0
+	VMOVUPD.Z (SI)(R8*1), K1, Z1
+	VMOVUPD.Z (DX)(R8*1), K1, Z2
+	ADAGRADROOT64
+	VMOVUPD   Z0, K1, (DI)(R8*1)
+	VMOVUPD   Z1, K1, (SI)(R8*1)
 
 done:
-	LDMXCSR (SP)
-	VZEROUPPER
+	RESTORE_MODE
 	RET
 
 DATA vectors64<>+0(SB)/8, $0xffffffffffffffff

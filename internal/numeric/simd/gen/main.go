@@ -8,6 +8,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"log"
 	"os"
@@ -97,10 +98,13 @@ func (s source) print() (asm, stubs []byte, err error) {
 	if err := pass.Compile.Execute(file); err != nil {
 		return nil, nil, err
 	}
+	macros := extractMacros(file)
 	cfg := printer.Config{Name: "internal/numeric/simd/gen", Pkg: filepath.Base(s.pkg)}
 	if asm, err = printer.NewGoAsm(cfg).Print(file); err != nil {
 		return nil, nil, err
 	}
+	const include = "#include \"textflag.h\"\n"
+	asm = bytes.Replace(asm, []byte(include), []byte(include+macros), 1)
 	stubs, err = printer.NewStubs(cfg).Print(file)
 	return asm, stubs, err
 }

@@ -13,9 +13,10 @@ import (
 // pairs emits micro-kernels whose elements of A and B are pairs of bfloat16 in 32 bits, and the
 // copy that makes such pairs of two rows.
 func pairs(t *target) {
-	for _, vecs := range []int{1, 2} {
-		for rows := 1; rows <= 14; rows++ {
-			t.tile(fmt.Sprintf("pairs%dx%d%s", rows, vecs, t.isa.suffix()), rows, vecs, t.dotPairs, nil)
+	for _, s := range []tileShape{{14, 1}, {14, 2}} {
+		for rows := 1; rows <= s.rows; rows++ {
+			name := fmt.Sprintf("pairs%dx%d%s", rows, s.vecs, t.isa.suffix())
+			t.tile(tileKernel{name: name, tileShape: s, step: t.dotPairs}, rows)
 		}
 	}
 	t.pairRows()

@@ -83,14 +83,21 @@ func (t *target) stream(s stream) {
 	}
 	t.hold(free, s.consts...)
 
-	t.loop(s.unroll, mask, func(disp int, masked bool) {
+	step := func(disp int, masked bool) {
 		for _, p := range s.in {
 			t.load(x.v[p], operand.Mem{Base: ptr[p], Index: R8, Scale: 1, Disp: disp}, masked)
 		}
-		s.body(t, x)
+		t.macro(fmt.Sprintf("%s%d", s.name, t.bits), func() { s.body(t, x) })
 		for _, p := range s.out {
 			t.store(operand.Mem{Base: ptr[p], Index: R8, Scale: 1, Disp: disp}, x.v[p], masked)
 		}
+	}
+	t.loop(s.unroll, mask, func(disp int, masked bool) {
+		if masked {
+			step(disp, true)
+			return
+		}
+		t.vectorMacro(fmt.Sprintf("%s%d_vector", s.name, t.bits), disp, func() { step(disp, false) })
 	})
 	t.ret()
 }
@@ -104,15 +111,19 @@ func (t *target) loop(unroll int, mask vec, body func(disp int, masked bool)) {
 // namedLoop is loop for functions that have several; the name tells their labels apart.
 func (t *target) namedLoop(name string, unroll int, mask vec, body func(disp int, masked bool)) {
 	step := operand.U32(uint32(unroll * t.lanes()))
-	t.XORQ(R8, R8)
-	t.SUBQ(step, RCX)
+	t.macro(fmt.Sprintf("START%d_%d", t.bits, unroll), func() {
+		t.XORQ(R8, R8)
+		t.SUBQ(step, RCX)
+	})
 	t.JL(operand.LabelRef("rest" + name))
 	t.Label("block" + name)
 	for u := range unroll {
 		body(u*t.bytes(), false)
 	}
-	t.ADDQ(operand.U32(uint32(unroll*t.bytes())), R8)
-	t.SUBQ(step, RCX)
+	t.macro(fmt.Sprintf("NEXT%d_%d", t.bits, unroll), func() {
+		t.ADDQ(operand.U32(uint32(unroll*t.bytes())), R8)
+		t.SUBQ(step, RCX)
+	})
 	t.JGE(operand.LabelRef("block" + name))
 	t.Label("rest" + name)
 	t.ADDQ(step, RCX)
@@ -122,8 +133,10 @@ func (t *target) namedLoop(name string, unroll int, mask vec, body func(disp int
 		t.JL(operand.LabelRef("last" + name))
 		t.Label("single" + name)
 		body(0, false)
-		t.ADDQ(operand.U32(uint32(t.bytes())), R8)
-		t.SUBQ(operand.U32(uint32(t.lanes())), RCX)
+		t.macro(fmt.Sprintf("NEXT%d_1", t.bits), func() {
+			t.ADDQ(operand.U32(uint32(t.bytes())), R8)
+			t.SUBQ(operand.U32(uint32(t.lanes())), RCX)
+		})
 		t.JGE(operand.LabelRef("single" + name))
 		t.Label("last" + name)
 		t.ADDQ(operand.U32(uint32(t.lanes())), RCX)

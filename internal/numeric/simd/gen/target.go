@@ -132,16 +132,21 @@ func (t *target) plainFunction(name, params string, doc string) {
 
 func (t *target) denormalsAreZero() {
 	t.mxcsr = t.AllocLocal(8)
-	t.STMXCSR(t.mxcsr)
-	t.MOVL(t.mxcsr, reg.EAX)
-	t.ORL(operand.U32(0x8040), reg.EAX) // flush to zero, denormals are zero
-	t.MOVL(reg.EAX, t.mxcsr.Offset(4))
-	t.LDMXCSR(t.mxcsr.Offset(4))
+	t.macro("DENORMALS_ARE_ZERO", func() {
+		t.STMXCSR(t.mxcsr)
+		t.MOVL(t.mxcsr, reg.EAX)
+		t.ORL(operand.U32(0x8040), reg.EAX) // flush to zero, denormals are zero
+		t.MOVL(reg.EAX, t.mxcsr.Offset(4))
+		t.LDMXCSR(t.mxcsr.Offset(4))
+	})
 }
 
 func (t *target) ret() {
-	t.LDMXCSR(t.mxcsr)
-	t.plainRet()
+	t.macro("RESTORE_MODE", func() {
+		t.LDMXCSR(t.mxcsr)
+		t.VZEROUPPER()
+	})
+	t.RET()
 }
 
 func (t *target) plainRet() {
@@ -387,6 +392,10 @@ func (t *target) pick3(single, double func(a, b, c operand.Op), a, b, c operand.
 // lastMask selects the first n elements of a vector, all if n is larger. AVX-512 keeps the mask in
 // K1, AVX2 in r. scratch and R13 are overwritten.
 func (t *target) lastMask(n reg.Register, r vec, scratch reg.Register) {
+	t.macro(fmt.Sprintf("LAST_MASK%d", t.bits), func() { t.setMask(n, r, scratch) })
+}
+
+func (t *target) setMask(n reg.Register, r vec, scratch reg.Register) {
 	t.MOVQ(operand.U32(uint32(t.lanes())), scratch)
 	t.CMPQ(n, scratch)
 	t.CMOVQLT(n, scratch)

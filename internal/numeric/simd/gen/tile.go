@@ -58,14 +58,15 @@ func (t *target) tileShapes() []tileShape {
 func tiles(t *target) {
 	for _, s := range t.tileShapes() {
 		for rows := 1; rows <= s.rows; rows++ {
-			t.tile(fmt.Sprintf("tile%dx%dx%d%s", rows, s.vecs, t.bits, t.isa.suffix()), rows, s.vecs, t.fma, t.fmaAlone())
+			name := fmt.Sprintf("tile%dx%dx%d%s", rows, s.vecs, t.bits, t.isa.suffix())
+			t.tile(tileKernel{name: name, tileShape: s, step: t.fma, alone: t.fmaAlone()}, rows)
 		}
 	}
 }
 
-// fmaAlone is fma with one element of A in memory, spread over the vector. A tile of one vector
-// loads an element for each product, of which the processor does more in this way than with a
-// register between.
+// fmaAlone returns fma with one element of A in memory, which the instruction broadcasts. A tile of
+// one vector loads an element for each product, and processors run this form faster than a separate
+// broadcast.
 func (t *target) fmaAlone() func(acc, b vec, a operand.Op) {
 	if t.isa != avx512 {
 		return nil
@@ -73,87 +74,137 @@ func (t *target) fmaAlone() func(acc, b vec, a operand.Op) {
 	return func(acc, b vec, a operand.Op) { t.pick(t.VFMADD231PS_BCST, t.VFMADD231PD_BCST, a, b, acc) }
 }
 
-// tile emits one micro-kernel, which computes tiles one after another; step is what it does with
-// elements of A and B, and alone the same for a single vector of B and an element in memory, if
-// there is such an instruction. AX points into A, BX into B, BP to what is asked for ahead, R14 at
-// a time, DI to the arguments; the stack has the number of tiles left and their places.
-func (t *target) tile(name string, rows, vecs int, step func(acc, a vec, b operand.Op), alone func(acc, b vec, a operand.Op)) {
-	t.Function(name)
+// tileKernel describes the micro-kernels for tiles of up to rows rows and vecs vectors. All of them
+// use the same registers, so that they share macros.
+type tileKernel struct {
+	tileShape
+	name  string
+	step  func(acc, a vec, b operand.Op) // multiplies elements of A and B and adds to acc
+	alone func(acc, b vec, a operand.Op) // step for a single vector of B and an element in memory; may be nil
+}
+
+// acc returns the accumulator of row i and vector j.
+func (k *tileKernel) acc(t *target, i, j int) vec { return t.regs[i*k.vecs+j] }
+
+// b returns the registers for a row of B, and a the one or two for elements of A.
+func (k *tileKernel) b(t *target) []vec { return t.regs[k.rows*k.vecs:][:k.vecs] }
+
+func (k *tileKernel) a(t *target) []vec {
+	rest := t.regs[(k.rows+1)*k.vecs:]
+	return rest[:min(2, len(rest))]
+}
+
+// macroName returns the name of a macro for tiles of a width and element type.
+func (k *tileKernel) macroName(t *target, name string) string {
+	return fmt.Sprintf("%s%dX%d", name, t.bits, k.vecs)
+}
+
+// tileLocals holds the stack slots of a micro-kernel: the number of remaining tiles and outer steps,
+// and the addresses of the current tile.
+type tileLocals struct{ left, outer, a, b, c, bias, ahead operand.Mem }
+
+// tile emits one micro-kernel, which computes tiles of rows rows one after another. AX points into
+// A, BX into B, BP to the memory to prefetch, in steps of R14, and DI to the arguments.
+func (t *target) tile(k tileKernel, rows int) {
+	t.Function(k.name)
 	t.Attributes(attr.NOSPLIT)
 	t.SignatureExpr("func(args *byte)")
-	t.Doc(fmt.Sprintf("%s: tiles of %d rows and %d vectors of float%d.", name, rows, vecs, t.bits))
+	t.Doc(fmt.Sprintf("%s: tiles of %d rows and %d vectors of float%d.", k.name, rows, k.vecs, t.bits))
 	t.Pragma("noescape")
 	t.denormalsAreZero()
-	left, outer, tileA, tileB, tileC, tileBias, tileAhead := t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8)
+	at := tileLocals{t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8)}
 	t.Load(t.Param("args"), reg.RDI)
-	t.copy(left, t.arg(argTiles))
-	t.copy(tileA, t.arg(argA))
-	t.copy(tileB, t.arg(argB))
-	t.copy(tileC, t.arg(argC))
-	t.copy(tileBias, t.arg(argBias))
-	t.copy(tileAhead, t.arg(argAhead))
+	t.macro("COPY_ARGS", func() {
+		t.copy(at.left, t.arg(argTiles))
+		t.copy(at.a, t.arg(argA))
+		t.copy(at.b, t.arg(argB))
+		t.copy(at.c, t.arg(argC))
+		t.copy(at.bias, t.arg(argBias))
+		t.copy(at.ahead, t.arg(argAhead))
+	})
 
-	acc := func(i, j int) vec { return t.regs[i*vecs+j] }
-	b := t.regs[rows*vecs:][:vecs]
-	a := t.regs[(rows+1)*vecs:][:min(2, len(t.regs)-(rows+1)*vecs)]
 	t.Label("tile")
-	for i := range rows * vecs {
-		t.zero(t.regs[i])
-	}
-	t.prefetchTile(tileC, rows, vecs)
-	t.copy(outer, t.arg(argOuter))
-	t.MOVQ(tileA, reg.RAX)
-	t.MOVQ(tileB, reg.RBX)
-	t.MOVQ(t.arg(argStepA), reg.RDX)
-	t.MOVQ(t.arg(argStepB), reg.RSI)
-	t.MOVQ(t.arg(argStepAhead), reg.R14)
-	t.MOVQ(tileAhead, reg.RBP)
+	t.rowsMacro(fmt.Sprintf("ZERO%d", k.vecs), rows, func(i int) {
+		for j := range k.vecs {
+			t.zero(k.acc(t, i, j))
+		}
+	})
+	t.prefetchTile(at.c, rows, k.vecs)
+	t.macro("START_TILE", func() {
+		t.copy(at.outer, t.arg(argOuter))
+		t.MOVQ(at.a, reg.RAX)
+		t.MOVQ(at.b, reg.RBX)
+		t.MOVQ(t.arg(argStepA), reg.RDX)
+		t.MOVQ(t.arg(argStepB), reg.RSI)
+		t.MOVQ(t.arg(argStepAhead), reg.R14)
+		t.MOVQ(at.ahead, reg.RBP)
+	})
 	t.rowOffsets(rows)
 
 	t.Label("outer")
-	t.MOVQ(t.arg(argK), reg.RCX)
-	// Two steps in a turn, for the instructions between them are what a core lacks time for when it
-	// runs another thread, too. An odd number of steps begins with the second.
-	t.INCQ(reg.RCX)
-	t.SHRQ(operand.U8(1), reg.RCX)
+	// A turn of the loop makes two steps, because the instructions between steps cost time when the
+	// core also runs another thread. An odd number of steps starts with the second.
+	t.macro("HALVE_K", func() {
+		t.MOVQ(t.arg(argK), reg.RCX)
+		t.INCQ(reg.RCX)
+		t.SHRQ(operand.U8(1), reg.RCX)
+	})
 	t.JCC(operand.LabelRef("second"))
 	for _, label := range []string{"first", "second"} {
 		t.Label(label)
-		for j := range vecs {
+		t.tileStep(&k, rows)
+	}
+	t.DECQ(reg.RCX)
+	t.JNZ(operand.LabelRef("first"))
+	t.macro("NEXT_OUTER", func() {
+		t.ADDQ(t.arg(argNextA), reg.RAX)
+		t.ADDQ(t.arg(argNextB), reg.RBX)
+		t.DECQ(at.outer)
+	})
+	t.JNZ(operand.LabelRef("outer"))
+
+	t.tileEnd(&k, &at, rows)
+	t.macro("NEXT_TILE", func() {
+		t.advance(at.a, t.arg(argTileA))
+		t.advance(at.b, t.arg(argTileB))
+		t.advance(at.bias, t.arg(argTileBias))
+		t.advance(at.c, t.arg(argTileC))
+		t.advance(at.ahead, t.arg(argTileAhead))
+	})
+	t.DECQ(at.left)
+	t.JNZ(operand.LabelRef("tile"))
+	t.ret()
+}
+
+// tileStep emits one step of k: a row of B times a column of A.
+func (t *target) tileStep(k *tileKernel, rows int) {
+	t.macro(fmt.Sprintf("%s_%d", k.macroName(t, "MULTIPLY"), rows), func() { t.multiply(k, rows) })
+}
+
+func (t *target) multiply(k *tileKernel, rows int) {
+	a, b := k.a(t), k.b(t)
+	t.macro(k.macroName(t, "LOAD_B"), func() {
+		for j := range k.vecs {
 			t.VMOVUPS(t.at(reg.RBX, j), b[j])
 		}
-		for i := range rows {
-			x := rowOf(i)
-			if vecs == 1 && alone != nil {
-				alone(acc(i, 0), b[0], x)
-				continue
-			}
-			t.broadcast(a[i%len(a)], x)
-			for j := range vecs {
-				step(acc(i, j), a[i%len(a)], b[j])
-			}
+	})
+	t.rowsMacro(k.macroName(t, "STEP"), rows, func(i int) {
+		x := rowOf(i)
+		if k.vecs == 1 && k.alone != nil {
+			k.alone(k.acc(t, i, 0), b[0], x)
+			return
 		}
+		t.broadcast(a[i%len(a)], x)
+		for j := range k.vecs {
+			k.step(k.acc(t, i, j), a[i%len(a)], b[j])
+		}
+	})
+	t.macro("NEXT_STEP", func() {
 		t.PREFETCHT1(operand.Mem{Base: reg.RBP})
 		t.ADDQ(reg.R14, reg.RBP)
 		t.ADDQ(reg.RDX, reg.RAX)
 		t.ADDQ(reg.RSI, reg.RBX)
-	}
-	t.DECQ(reg.RCX)
-	t.JNZ(operand.LabelRef("first"))
-	t.ADDQ(t.arg(argNextA), reg.RAX)
-	t.ADDQ(t.arg(argNextB), reg.RBX)
-	t.DECQ(outer)
-	t.JNZ(operand.LabelRef("outer"))
-
-	t.tileEnd(tileC, tileBias, rows, vecs, acc, b, a)
-	t.advance(tileA, t.arg(argTileA))
-	t.advance(tileB, t.arg(argTileB))
-	t.advance(tileBias, t.arg(argTileBias))
-	t.advance(tileC, t.arg(argTileC))
-	t.advance(tileAhead, t.arg(argTileAhead))
-	t.DECQ(left)
-	t.JNZ(operand.LabelRef("tile"))
-	t.ret()
+	})
 }
 
 // copy and advance set the memory dst to src, and add src to it.
@@ -169,23 +220,29 @@ func (t *target) advance(dst, src operand.Mem) {
 
 func (t *target) arg(offset int) operand.Mem { return operand.Mem{Base: reg.RDI, Disp: offset} }
 
-// prefetchTile asks for the tile of C, which the end reads or overwrites.
+// prefetchTile prefetches the tile of C, which the end reads or overwrites.
 func (t *target) prefetchTile(c operand.Mem, rows, vecs int) {
-	t.MOVQ(c, reg.RAX)
-	t.MOVQ(t.arg(argRowC), reg.RSI)
-	for i := range rows {
+	t.macro("START_PREFETCH", func() {
+		t.MOVQ(c, reg.RAX)
+		t.MOVQ(t.arg(argRowC), reg.RSI)
+	})
+	t.rowsMacro(fmt.Sprintf("PREFETCH_C%d", vecs), rows, func(i int) {
+		if i > 0 {
+			t.ADDQ(reg.RSI, reg.RAX)
+		}
 		for disp := 0; disp < vecs*t.bytes(); disp += 64 {
 			t.PREFETCHT0(operand.Mem{Base: reg.RAX, Disp: disp})
 		}
-		if i < rows-1 {
-			t.ADDQ(reg.RSI, reg.RAX)
-		}
-	}
+	})
 }
 
 // rowOffsets puts the odd multiples of the distance between rows of A, as far as rowOf needs them,
 // into registers.
 func (t *target) rowOffsets(rows int) {
+	t.macro(fmt.Sprintf("ROW_OFFSETS_%d", rows/2), func() { t.oddMultiples(rows) })
+}
+
+func (t *target) oddMultiples(rows int) {
 	t.MOVQ(t.arg(argRowA), reg.R8)
 	for _, m := range []struct {
 		row         int
@@ -222,67 +279,74 @@ func rowOf(i int) operand.Mem {
 	return m
 }
 
-// tileEnd adds the old C, the bias and the rectifier as the flags say, and stores the tile. b and a
-// are free by now.
-func (t *target) tileEnd(c, bias operand.Mem, rows, vecs int, acc func(i, j int) vec, b, a []vec) {
-	tmp, mask := b[0], a[0]
-	t.MOVQ(c, reg.RAX)
-	t.MOVQ(t.arg(argRowC), reg.RSI)
-	t.MOVQ(t.arg(argFlags), reg.RDX)
-	t.MOVQ(t.arg(argLast), reg.RCX)
-	t.lastMask(reg.RCX, mask, reg.R8)
-	last := func(j int) bool { return j == vecs-1 }
-	each := func(f func(i, j int)) {
-		for i := range rows {
-			for j := range vecs {
-				f(i, j)
-			}
-		}
-	}
+// tileEnd adds the old C, the bias and the rectifier as the flags say, and stores the tile. It
+// overwrites the registers of A and B.
+func (t *target) tileEnd(k *tileKernel, at *tileLocals, rows int) {
+	b := k.b(t)
+	tmp, mask := b[0], k.a(t)[0]
+	t.macro(k.macroName(t, "END_TILE"), func() {
+		t.MOVQ(at.c, reg.RAX)
+		t.MOVQ(t.arg(argRowC), reg.RSI)
+		t.MOVQ(t.arg(argFlags), reg.RDX)
+		t.MOVQ(t.arg(argLast), reg.RCX)
+		t.lastMask(reg.RCX, mask, reg.R8)
+	})
+	last := func(j int) bool { return j == k.vecs-1 }
 	section := func(flag uint32, label string, body func()) {
 		t.TESTQ(operand.U32(flag), reg.RDX)
 		t.JZ(operand.LabelRef(label))
 		body()
 		t.Label(label)
 	}
-	walk := func(p reg.Register, f func(i, j int)) {
-		for i := range rows {
-			for j := range vecs {
-				f(i, j)
-			}
-			if i < rows-1 {
+	// each calls f for the vectors of the tile, and advances p from row to row unless it is nil.
+	each := func(name string, p reg.Register, f func(i, j int)) {
+		t.rowsMacro(k.macroName(t, name), rows, func(i int) {
+			if p != nil && i > 0 {
 				t.ADDQ(reg.RSI, p)
 			}
-		}
+			for j := range k.vecs {
+				f(i, j)
+			}
+		})
 	}
 	section(flagAdd, "noAdd", func() {
 		t.MOVQ(reg.RAX, reg.RBX)
-		walk(reg.RBX, func(i, j int) {
+		each("ADD_C", reg.RBX, func(i, j int) {
+			acc := k.acc(t, i, j)
 			if last(j) {
 				t.load(tmp, t.at(reg.RBX, j), true)
-				t.add(acc(i, j), acc(i, j), tmp)
+				t.add(acc, acc, tmp)
 			} else {
-				t.add(acc(i, j), acc(i, j), t.at(reg.RBX, j))
+				t.add(acc, acc, t.at(reg.RBX, j))
 			}
 		})
 	})
 	section(flagBias, "noBias", func() {
-		t.MOVQ(bias, reg.RBX)
-		for j := range vecs {
-			t.load(b[j], t.at(reg.RBX, j), last(j))
-		}
-		each(func(i, j int) { t.add(acc(i, j), acc(i, j), b[j]) })
+		t.macro(k.macroName(t, "LOAD_BIAS"), func() {
+			t.MOVQ(at.bias, reg.RBX)
+			for j := range k.vecs {
+				t.load(b[j], t.at(reg.RBX, j), last(j))
+			}
+		})
+		each("ADD_BIAS", nil, func(i, j int) { t.add(k.acc(t, i, j), k.acc(t, i, j), b[j]) })
 	})
 	section(flagRelu, "noRelu", func() {
 		t.zero(tmp)
-		each(func(i, j int) { t.max(acc(i, j), tmp, acc(i, j)) })
+		each("RELU", nil, func(i, j int) { t.max(k.acc(t, i, j), tmp, k.acc(t, i, j)) })
 	})
 	// Stores of a part of a vector are slow on some processors.
 	t.CMPQ(reg.RCX, operand.U8(t.lanes()))
 	t.JGE(operand.LabelRef("whole"))
-	walk(reg.RAX, func(i, j int) { t.store(t.at(reg.RAX, j), acc(i, j), last(j)) })
+	each("STORE_PART", reg.RAX, func(i, j int) { t.store(t.at(reg.RAX, j), k.acc(t, i, j), last(j)) })
 	t.JMP(operand.LabelRef("stored"))
 	t.Label("whole")
-	walk(reg.RAX, func(i, j int) { t.store(t.at(reg.RAX, j), acc(i, j), false) })
+	t.rowsMacro(fmt.Sprintf("STORE%d", k.vecs), rows, func(i int) {
+		if i > 0 {
+			t.ADDQ(reg.RSI, reg.RAX)
+		}
+		for j := range k.vecs {
+			t.store(t.at(reg.RAX, j), k.acc(t, i, j), false)
+		}
+	})
 	t.Label("stored")
 }
