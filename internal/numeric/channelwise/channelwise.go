@@ -1,14 +1,14 @@
-// Package channelwise computes what windows that move over images or volumes make of each channel
-// by itself: pooling, depthwise convolution, and their gradients. Tensors have the batch first and
+// Package channelwise computes operations on windows of images or volumes that treat each channel
+// separately: pooling, depthwise convolution, and their gradients. Tensors have the batch first and
 // the channels last, contiguous.
 //
-// The kernels, one per operation, element type and vector level, go over rectangles of outputs
-// whose windows have the same size, and hold some vectors of channels in registers while they visit
-// the elements of a window. Go code cuts outputs into such rectangles, so that padding is never
-// written out.
+// There is a kernel per operation, element type and vector level. It processes a rectangle of
+// outputs whose windows have the same size, and keeps some vectors of channels in registers while
+// it visits the elements of a window. Go code divides the outputs into such rectangles, so that
+// padding is never written out.
 //
-// Results are the same to the bit however many cores are idle; the gradient of a filter depends on
-// the number of threads that package parallel is set to.
+// Results are bit-identical for any number of idle cores. The gradient of a filter depends on the
+// number of threads that package parallel is set to.
 package channelwise
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Span is the motion of a window along one dimension.
+// Span describes the movement of a window along one dimension.
 type Span struct {
 	In, Window, Out  int // sizes of the input, the window and the output
-	Stride, Dilation int // distances of windows and of the elements of a window
+	Stride, Dilation int // distances between windows and between elements of a window
 	Before           int // padding before the first element
 }
 
-// One is the motion along a dimension that is not there.
+// One is the span of a missing dimension.
 var One = Span{In: 1, Window: 1, Out: 1, Stride: 1, Dilation: 1}
 
 func (s *Span) valid() bool {
@@ -32,7 +32,7 @@ func (s *Span) valid() bool {
 }
 
 // Clip returns the range of window elements that lie within the input at output position o, and the
-// input position of the first of them.
+// input position of the first one.
 func (s *Span) Clip(o int) (lo, hi, at int) {
 	at = o*s.Stride - s.Before
 	hi = s.Window
@@ -45,7 +45,8 @@ func (s *Span) Clip(o int) (lo, hi, at int) {
 	return lo, max(hi, lo), at + lo*s.Dilation
 }
 
-// alike returns how many output positions from o on have windows that are cut off like that at o.
+// alike returns the number of output positions, from o on, whose windows are clipped like the one
+// at o.
 func (s *Span) alike(o int) int {
 	lo, hi, at := s.Clip(o)
 	if lo > 0 || hi < s.Window || s.Window == 0 {
@@ -55,8 +56,8 @@ func (s *Span) alike(o int) int {
 	return min(s.Out-o, 1+(s.In-1-last)/s.Stride)
 }
 
-// rectangles calls visit for rectangles of outputs whose windows are cut off alike, of high rows of
-// wide outputs from (row, col) on. They make up rows lo to hi.
+// rectangles divides rows lo to hi of the outputs into rectangles whose windows are clipped alike.
+// It calls visit with the first row and column, the height and the width of each.
 func rectangles(rows, cols *Span, lo, hi int, visit func(row, col, high, wide int)) {
 	for row := lo; row < hi; {
 		high := min(rows.alike(row), hi-row)
@@ -70,8 +71,8 @@ func rectangles(rows, cols *Span, lo, hi int, visit func(row, col, high, wide in
 }
 
 const (
-	parallelWork = 512 << 10 // elements of windows that are worth another core
-	callWork     = 256 << 10 // those of one call of a kernel, less than 10 µs
+	parallelWork = 512 << 10 // window elements that justify another core
+	callWork     = 256 << 10 // window elements per call of a kernel, less than 10 µs
 )
 
 func size[T simd.Float]() int { return int(unsafe.Sizeof(T(0))) }

@@ -7,21 +7,21 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// phase is the motion of a window along one dimension for outputs that are step apart.
+// phase describes the movement of a window along one dimension for outputs that are step apart.
 type phase struct {
 	Span
-	size     int // of the output, all phases together
-	at, step int // position of the phase's first output, and distance of its outputs
-	// filter element that belongs to the window's first one, and distance to the next one's
+	size     int // size of the output, over all phases
+	at, step int // position of the phase's first output, and distance between its outputs
+	// filter element of the window's first element, and distance to that of the next one
 	tap, tapStep int
 }
 
 func (s Span) forward() phase { return phase{Span: s, size: s.Out, step: 1, tapStep: 1} }
 
-// backward returns the phases of the gradient by the input: window element k of output o meets
-// input position o*Stride - Before + k*Dilation, so those inputs that are Stride apart meet the
-// same elements, every Stride-th or, with gaps, more, and move by one output from one to the next.
-// The filter is turned around so that windows go forward.
+// backward returns the phases of the gradient with respect to the input. Window element k of output
+// o meets input position o*Stride - Before + k*Dilation. Inputs that are Stride apart therefore
+// meet the same window elements, and move by one output from one to the next. The filter is flipped
+// so that windows move forward.
 func (s Span) backward() []phase {
 	var phases []phase
 	shared := gcd(s.Stride, s.Dilation)
@@ -29,7 +29,7 @@ func (s Span) backward() []phase {
 		p := phase{size: s.In, at: at, step: s.Stride, tapStep: -s.Stride / shared}
 		p.In, p.Stride, p.Dilation = s.Out, 1, s.Dilation/shared
 		p.Out = (s.In - at + s.Stride - 1) / s.Stride
-		first := 0 // the first element that this phase meets
+		first := 0 // first element that this phase meets
 		for first < s.Window && (at+s.Before-first*s.Dilation)%s.Stride != 0 {
 			first++
 		}
@@ -50,8 +50,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// correlation is what windows of x, elements of a filter f and outputs y have to do with each
-// other.
+// correlation relates the windows of x, the elements of a filter f, and the outputs y.
 type correlation struct {
 	rows, cols phase
 	channels   int
@@ -71,7 +70,7 @@ func overwrite[T simd.Float](c *correlation, batch int, y, x, f []T) {
 	parallel.For(batch*c.rows.Out, c.rowsPerBlock(), func(lo, hi int) { overwriteRows(c, y, x, f, lo, hi) })
 }
 
-// overwriteRows is overwrite for rows lo to hi of the outputs of the batch.
+// overwriteRows is overwrite for rows lo to hi of the batch's outputs.
 func overwriteRows[T simd.Float](c *correlation, y, x, f []T, lo, hi int) {
 	if c.channels == 0 {
 		return
@@ -81,8 +80,8 @@ func overwriteRows[T simd.Float](c *correlation, y, x, f []T, lo, hi int) {
 	p.run(lo, hi)
 }
 
-// accumulateRows adds to f the sums over the outputs y in rows lo to hi of the batch times their
-// windows of x.
+// accumulateRows adds to f, for the outputs y in rows lo to hi of the batch, the sums of y times
+// their windows of x.
 func accumulateRows[T simd.Float](c *correlation, f, x, y []T, lo, hi int) {
 	if c.channels == 0 {
 		return
@@ -92,31 +91,31 @@ func accumulateRows[T simd.Float](c *correlation, f, x, y []T, lo, hi int) {
 	p.run(lo, hi)
 }
 
-// tapArgs is a call of a kernel for lines of outputs whose windows have the same size. Distances
-// are in bytes. The kernel changes the counts. The assembly knows the layout.
+// tapArgs describes a call of a kernel for lines of outputs whose windows have the same size.
+// Distances are in bytes. The kernel modifies the counts. The assembly depends on the layout.
 type tapArgs struct {
 	x, f, y       unsafe.Pointer
 	pixels, lines int
 	stepX, stepY  int // from one output of a line to the next
-	skipX, skipY  int // from behind a line's last output to the next line's first
-	rowX, colX    int // between elements of the window in x
-	rowF, colF    int // between the elements of the filter that belong to them
+	skipX, skipY  int // from the end of a line to the start of the next
+	rowX, colX    int // between window elements in x
+	rowF, colF    int // between the corresponding filter elements
 	height, width int // of the window
 	channels      int
-	left          int // the kernel's
+	left          int // scratch of the kernel
 }
 
-// pass goes over rows of outputs.
+// pass is a pass over rows of outputs.
 type pass[T simd.Float] struct {
 	*correlation
 	x, f, y []T
 	kernel  func(args *byte)
-	slid    map[int]func(args *byte) // kernels for windows that lie one apart, by width
-	clear   bool                     // outputs without a window
+	slid    map[int]func(args *byte) // kernels for windows at distance 1, by width
+	clear   bool                     // clear outputs without a window
 	args    tapArgs
 }
 
-// run goes over rows lo to hi of the outputs of the whole batch.
+// run processes rows lo to hi of the outputs of the whole batch.
 func (p *pass[T]) run(lo, hi int) {
 	for n := p.rows.Out; lo < hi; {
 		image, row := lo/n, lo%n
@@ -126,7 +125,7 @@ func (p *pass[T]) run(lo, hi int) {
 	}
 }
 
-// rectangle runs the kernel for outputs of an image.
+// rectangle runs the kernel for a rectangle of outputs of an image.
 func (p *pass[T]) rectangle(image, row, col, high, wide int) {
 	rows, cols := &p.rows, &p.cols
 	top, bottom, atRow := rows.Clip(row)
@@ -149,7 +148,7 @@ func (p *pass[T]) rectangle(image, row, col, high, wide int) {
 	a.rowF, a.colF = rows.tapStep*p.filterCols*pixel, cols.tapStep*pixel
 	a.height, a.width, a.channels = bottom-top, right-left, p.channels
 	a.f = unsafe.Pointer(&p.f[((rows.tap+rows.tapStep*top)*p.filterCols+cols.tap+cols.tapStep*left)*p.channels])
-	const few = 4 // lines of fewer outputs had better be columns: the kernels take four at a time
+	const few = 4 // the kernels take four outputs at a time
 	if wide < few && high > wide {
 		wide, high = high, wide
 		x.step, x.line, y.step, y.line = x.line, x.step, y.line, y.step
@@ -157,11 +156,11 @@ func (p *pass[T]) rectangle(image, row, col, high, wide int) {
 	p.calls(x, y, high, wide)
 }
 
-// direction is the way through x or y: the first element, and the distances of pixels and of lines
-// of them.
+// direction describes the order of elements in x or y: the first one, and the distances between
+// pixels and between lines.
 type direction struct{ at, step, line int }
 
-// calls runs the kernel for lines of wide pixels, as many at a time as may be.
+// calls runs the kernel for high lines of wide pixels, as many per call as callWork permits.
 func (p *pass[T]) calls(x, y direction, high, wide int) {
 	a, size := &p.args, size[T]()
 	most := max(1, callWork/(a.height*a.width*p.channels))

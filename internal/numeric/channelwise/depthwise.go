@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Depthwise describes a convolution that keeps channels apart: channel c*Multiplier+q of the output
-// depends on channel c of the input alone. Filters are [rows, columns, Channels, Multiplier].
+// Depthwise describes a depthwise convolution: channel c*Multiplier+q of the output depends on
+// channel c of the input only. Filters are [rows, columns, Channels, Multiplier].
 type Depthwise struct {
 	Batch, Channels, Multiplier int
 	Rows, Cols                  Span
@@ -72,7 +72,7 @@ func inputGrad[T simd.Float](s *Depthwise, dx, dy, f []T) {
 		overwrite(&c, s.Batch, dx, dy, f)
 		return
 	}
-	byImage(s, 0, func(image int, _ []T) { // the phases of an image share what is in the cache
+	byImage(s, 0, func(image int, _ []T) { // the phases of an image share cached data
 		for _, row := range rows {
 			for _, col := range cols {
 				c := s.correlation(row, col)
@@ -93,7 +93,7 @@ func ConvolveFilterGrad[T simd.Float](s *Depthwise, df, x, dy []T) {
 	}
 	one := s.repeated()
 	c := one.correlation(s.Rows.forward(), s.Cols.forward())
-	// Each block has a filter of its own.
+	// Each block has its own filter.
 	const blocks = 16
 	if s.Multiplier > 1 {
 		sumParts(df[:s.filter()], s.Batch, (s.Batch+blocks-1)/blocks, func(part []T, lo, hi int) {
@@ -112,7 +112,8 @@ func ConvolveFilterGrad[T simd.Float](s *Depthwise, df, x, dy []T) {
 	})
 }
 
-// sumParts sets total to the sum of what f adds to zeros in blocks of n iterations.
+// sumParts runs f on blocks of n iterations, each with its own zeroed part, and sets total to the
+// sum of the parts.
 func sumParts[T simd.Float](total []T, n, grain int, f func(part []T, lo, hi int)) {
 	grain = max(grain, 1)
 	parts := make([][]T, parallel.Blocks(n, grain))
@@ -127,8 +128,7 @@ func sumParts[T simd.Float](total []T, n, grain int, f func(part []T, lo, hi int
 	}
 }
 
-// repeated is the convolution of an image whose channels have been repeated once for each of their
-// outputs.
+// repeated returns the convolution of an image whose channels have been repeated Multiplier times.
 func (s *Depthwise) repeated() Depthwise {
 	one := *s
 	one.Channels, one.Multiplier = s.Channels*s.Multiplier, 1
@@ -138,7 +138,8 @@ func (s *Depthwise) repeated() Depthwise {
 	return one
 }
 
-// byImage calls visit for the images of a batch, on several cores, with scratch of n elements.
+// byImage calls visit for the images of a batch, on several cores, with n elements of scratch
+// memory.
 func byImage[T simd.Float](s *Depthwise, n int, visit func(image int, scratch []T)) {
 	work := max(1, s.filter()*s.Rows.Out*s.Cols.Out)
 	parallel.For(s.Batch, max(1, parallelWork/work), func(lo, hi int) {
@@ -155,7 +156,7 @@ func imageOf[T any](x []T, image, n int) []T { return x[image*n : (image+1)*n] }
 // repeat sets each group of m elements of dst to an element of src.
 func repeat[T simd.Float](dst, src []T, m int) {
 	if m == 2 {
-		for len(src) >= 4 { // arrays need no checks of bounds
+		for len(src) >= 4 { // arrays need no bounds checks
 			d, s := (*[8]T)(dst), (*[4]T)(src)
 			d[0], d[1], d[2], d[3] = s[0], s[0], s[1], s[1]
 			d[4], d[5], d[6], d[7] = s[2], s[2], s[3], s[3]

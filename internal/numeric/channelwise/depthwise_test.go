@@ -18,19 +18,19 @@ var convolutions = []Depthwise{
 	{1, 33, 1, span(15, 3, 1, 2, true), span(14, 3, 1, 3, true)},
 	{1, 5, 1, span(17, 3, 2, 2, true), span(16, 4, 2, 3, false)},
 	{1, 9, 1, span(20, 4, 4, 6, true), span(23, 3, 6, 4, true)},
-	{2, 3, 1, span(9, 2, 3, 1, false), span(10, 1, 3, 1, true)}, // inputs that no output sees
+	{2, 3, 1, span(9, 2, 3, 1, false), span(10, 1, 3, 1, true)}, // inputs without outputs
 	{1, 4, 1, span(3, 7, 1, 1, true), span(2, 9, 1, 1, true)},
-	{1, 6, 1, Span{5, 2, 9, 1, 1, 3}, Span{4, 2, 8, 1, 1, 2}}, // outputs that see nothing
+	{1, 6, 1, Span{5, 2, 9, 1, 1, 3}, Span{4, 2, 8, 1, 1, 2}}, // outputs without inputs
 	{1, 48, 1, span(6, 3, 1, 1, true), span(31, 5, 1, 1, true)},
 	{1, 200, 1, span(3, 3, 1, 1, true), span(160, 3, 1, 1, true)},  // several calls for a line
-	{1, 40, 1, span(40, 3, 1, 1, true), span(25, 3, 1, 1, true)},   // and for a rectangle
-	{2, 2, 40, span(30, 2, 9, 1, false), span(31, 2, 10, 3, true)}, // most of the input unseen
+	{1, 40, 1, span(40, 3, 1, 1, true), span(25, 3, 1, 1, true)},   // several calls for a rectangle
+	{2, 2, 40, span(30, 2, 9, 1, false), span(31, 2, 10, 3, true)}, // most of the input unused
 	{0, 4, 1, span(3, 2, 1, 1, true), span(3, 2, 1, 1, true)},
 	{2, 0, 1, span(3, 2, 1, 1, true), span(3, 2, 1, 1, true)},
 	{1, 4, 1, span(2, 3, 1, 1, false), span(3, 2, 1, 1, true)}, // no output
 }
 
-// each calls f for every product: the numbers of elements of input, filter and output.
+// each calls f for every product with the indices of the elements of input, filter and output.
 func (s *Depthwise) each(f func(x, w, y int)) {
 	for b := range s.Batch {
 		for oy := range s.Rows.Out {
@@ -74,7 +74,7 @@ func testDepthwise[T simd.Float](t *testing.T, s *Depthwise, tolerance float64) 
 		}
 		return v
 	}
-	// What is computed is overwritten, whatever was there.
+	// Old values of the results must be overwritten.
 	x, f, dy := random(s.Batch*s.imageIn()), random(s.filter()), random(s.Batch*s.imageOut())
 	y, dx, df := random(len(dy)), random(len(x)), random(len(f))
 	Convolve(s, y, x, f)

@@ -1,12 +1,12 @@
 package channelwise
 
 // wasteful reports whether repeating channels for their outputs takes far more memory than the
-// convolution itself, as strides or gaps may have it that skip most of the input.
+// convolution itself. This happens if strides or gaps skip most of the input.
 func (s *Depthwise) wasteful() bool {
 	return s.imageIn() > 16*(s.imageIn()+s.filter()+s.imageOut())/s.Multiplier
 }
 
-// products calls visit for every product of the convolution, with the places of its factors and of
+// products calls visit for every product of the convolution, with the indices of its factors and of
 // the output.
 func (s *Depthwise) products(visit func(x, f, y int)) {
 	for image := range s.Batch {

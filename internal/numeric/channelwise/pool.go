@@ -8,8 +8,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Pooling describes pooling over windows without gaps: Spans are the motions along planes, rows and
-// columns. What lies outside the input does not count.
+// Pooling describes pooling over windows without gaps. Spans are the spans of planes, rows and
+// columns. Padding is not counted.
 type Pooling struct {
 	Batch, Channels int
 	Spans           [3]Span
@@ -29,8 +29,8 @@ func (s *Pooling) check(input, output int) {
 	}
 }
 
-// MaxPool computes y, the largest elements of the windows of x. Elements that are not numbers do
-// not count; a window without any number gives the lowest finite one.
+// MaxPool computes y, the largest elements of the windows of x. It ignores NaN. A window of NaN
+// only results in the lowest finite number.
 func MaxPool[T simd.Float](s *Pooling, y, x []T) {
 	s.check(len(x), len(y))
 	p := pooling[T]{Pooling: s, x: x, y: y, kernel: poolKernels[T]().max}
@@ -45,7 +45,7 @@ func AvgPool[T simd.Float](s *Pooling, y, x []T) {
 }
 
 // MaxPoolGrad computes dx, the gradient of MaxPool's input x, from dy, the gradient of its output.
-// The first of several largest elements of a window has the gradient.
+// If several elements of a window are the largest, the first one receives the gradient.
 func MaxPoolGrad[T simd.Float](s *Pooling, dx, x, dy []T) {
 	s.check(min(len(x), len(dx)), len(dy))
 	k := poolKernels[T]()
@@ -54,8 +54,8 @@ func MaxPoolGrad[T simd.Float](s *Pooling, dx, x, dy []T) {
 }
 
 // NearPoolGrad computes dx from the input x and the output y of a max pooling and from dy, the
-// gradient of y: every element of a window that differs from its y by less than 1e-5 has the
-// gradient. So TensorFlow does it in three dimensions.
+// gradient of y. As in TensorFlow's 3-D pooling, every element of a window that differs from y by
+// less than 1e-5 receives the gradient.
 func NearPoolGrad[T simd.Float](s *Pooling, dx, x, y, dy []T) {
 	s.check(min(len(x), len(dx)), min(len(y), len(dy)))
 	p := pooling[T]{Pooling: s, x: x, dx: dx, y: y, dy: dy, kernel: poolKernels[T]().nearGrad}
@@ -72,31 +72,31 @@ func AvgPoolGrad[T simd.Float](s *Pooling, dx, dy []T) {
 	p.byImages()
 }
 
-// poolArgs is a call of a kernel for rows of pixels whose windows have the same size. Distances are
-// in bytes. The kernel changes the counts. The assembly knows the layout.
+// poolArgs describes a call of a kernel for rows of pixels whose windows have the same size.
+// Distances are in bytes. The kernel modifies the counts. The assembly depends on the layout.
 type poolArgs struct {
-	x, dx         unsafe.Pointer // the first pixel's window
-	y, dy         unsafe.Pointer // the first pixel
+	x, dx         unsafe.Pointer // window of the first pixel
+	y, dy         unsafe.Pointer // first pixel
 	pixels, lines int
 	stepX, stepY  int // from one pixel to the next
-	skipX, skipY  int // from behind a row's last pixel to the next row's first
+	skipX, skipY  int // from the end of a row to the start of the next
 	row           int // between rows of x
-	// from behind a window's last row of a plane to its first one of the next
+	// from the end of a window's plane to its start in the next plane
 	plane                int
 	depth, height, width int // of the window
 	channels             int
-	scale                uint64 // the bits of a T
-	left                 int    // the kernel's
+	scale                uint64 // bits of a T
+	left                 int    // scratch of the kernel
 }
 
-// pooling is a pass of pooling in progress.
+// pooling is a running pass of pooling.
 type pooling[T simd.Float] struct {
 	*Pooling
 	x, dx, y, dy []T
 	kernel       func(args *byte)
-	// computes y line by line where the kernel needs it and the caller has none
+	// computes y line by line if the kernel needs y and the caller has none
 	max   func(args *byte)
-	scale func(count int) T // by the number of elements in the window
+	scale func(count int) T // factor for windows with count elements
 }
 
 func (p *pooling[T]) work() int {
@@ -107,7 +107,7 @@ func (p *pooling[T]) work() int {
 	return max(1, work)
 }
 
-// byLines goes over the outputs, whose lines are independent.
+// byLines processes the outputs in parallel by line. Lines are independent.
 func (p *pooling[T]) byLines() {
 	if p.Batch*p.imageOut() == 0 {
 		return
@@ -124,7 +124,8 @@ func (p *pooling[T]) byLines() {
 	})
 }
 
-// byImages goes over the outputs and adds to dx; windows of one image may overlap.
+// byImages processes the outputs in parallel by image and adds to dx. Windows of an image may
+// overlap.
 func (p *pooling[T]) byImages() {
 	image := p.imageIn()
 	if p.Batch*p.imageOut() == 0 || image == 0 {
@@ -141,7 +142,7 @@ func (p *pooling[T]) byImages() {
 			largest = *scratch
 		}
 		for i := lo; i < hi; i++ {
-			clear(p.dx[i*image : (i+1)*image]) // just before it is filled, while it is in the cache
+			clear(p.dx[i*image : (i+1)*image]) // now, so that it is cached
 			for plane := i * planes; plane < (i+1)*planes; plane++ {
 				y := largest
 				if p.max != nil {
@@ -155,8 +156,8 @@ func (p *pooling[T]) byImages() {
 	})
 }
 
-// rows runs a kernel over rows lo to hi of one plane of outputs, y; planes are counted through the
-// batch.
+// rows runs a kernel over rows lo to hi of one plane of outputs, y. Planes are numbered over the
+// whole batch.
 func (p *pooling[T]) rows(args *poolArgs, kernel func(*byte), plane, lo, hi int, y []T) {
 	front, back, atPlane := p.Spans[0].Clip(plane % p.Spans[0].Out)
 	args.depth = back - front
@@ -190,8 +191,8 @@ func (p *pooling[T]) rows(args *poolArgs, kernel func(*byte), plane, lo, hi int,
 	})
 }
 
-// call runs a kernel for pixels from output pixel out of a plane on, whose values are y and the
-// first of which has its window at pixel in of x.
+// call runs a kernel for pixels from output pixel out of a plane on. y holds their values, and the
+// window of the first one starts at pixel in of x.
 func (p *pooling[T]) call(a *poolArgs, kernel func(*byte), in, plane, out int, y []T) {
 	rows, cols := &p.Spans[1], &p.Spans[2]
 	a.x, a.y = unsafe.Pointer(&p.x[in*p.Channels]), unsafe.Pointer(&y[out*p.Channels])

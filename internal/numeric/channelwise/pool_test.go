@@ -19,7 +19,7 @@ func atLevels(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// span is a motion with SAME or VALID padding.
+// span returns a span with SAME or VALID padding.
 func span(in, window, stride, dilation int, same bool) Span {
 	reach := (window-1)*dilation + 1
 	s := Span{In: in, Window: window, Out: max(0, (in-reach)/stride+1), Stride: stride, Dilation: dilation}
@@ -30,7 +30,7 @@ func span(in, window, stride, dilation int, same bool) Span {
 	return s
 }
 
-// square is a pooling of images with square windows.
+// square returns a pooling of images with square windows.
 func square(batch, h, w, c, window, stride int, same bool) Pooling {
 	return Pooling{batch, c, [3]Span{One, span(h, window, stride, 1, same), span(w, window, stride, 1, same)}}
 }
@@ -96,7 +96,7 @@ func TestPooling(t *testing.T) {
 
 func testPooling[T simd.Float](t *testing.T, s *Pooling, tolerance float64) {
 	t.Helper()
-	// Few different values, so that there are ties.
+	// Few distinct values, so that there are ties.
 	x, dy := make([]T, s.Batch*s.imageIn()), make([]T, s.Batch*s.imageOut())
 	for i := range x {
 		x[i] = T(i * 7 % 11)
@@ -155,7 +155,7 @@ func compare[T simd.Float](t *testing.T, what string, got []T, want []float64, t
 	}
 }
 
-// TestMaxPoolWithoutNumbers compares with what TensorFlow 2.21 computes.
+// TestMaxPoolWithoutNumbers compares with results of TensorFlow 2.21.
 func TestMaxPoolWithoutNumbers(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	s := square(1, 2, 2, 1, 2, 2, false)
@@ -182,7 +182,7 @@ func TestMaxPoolWithoutNumbers(t *testing.T) {
 	})
 }
 
-// TestNearPoolGrad compares with what TensorFlow 2.21 computes for MaxPool3DGrad.
+// TestNearPoolGrad compares with results of TensorFlow 2.21 for MaxPool3DGrad.
 func TestNearPoolGrad(t *testing.T) {
 	inf := float32(math.Inf(1))
 	s := square(1, 2, 2, 1, 2, 2, false)

@@ -7,18 +7,18 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// poolKernelSet has the kernels of pooling, which take poolArgs.
+// poolKernelSet holds the pooling kernels, which take poolArgs.
 type poolKernelSet struct {
 	max, avg, maxGrad, nearGrad, avgGrad func(args *byte)
 }
 
-// The sets by level; asm_amd64.go adds those of the vector levels.
+// The sets, indexed by level. asm_amd64.go adds those of the vector levels.
 var (
 	poolKernels32 = [3]poolKernelSet{portablePool[float32]()}
 	poolKernels64 = [3]poolKernelSet{portablePool[float64]()}
 )
 
-// poolKernels returns the kernels for T and the level in use.
+// poolKernels returns the kernels for T and the current level.
 func poolKernels[T simd.Float]() poolKernelSet {
 	if size[T]() == 4 {
 		return poolKernels32[simd.Current()]
@@ -43,7 +43,7 @@ func portablePool[T simd.Float]() poolKernelSet {
 	}
 }
 
-// windowOf is the window of one of a call's pixels: its distances from the first pixel in x and y.
+// windowOf is the window of a pixel of a call: its distances from the first pixel in x and y.
 type windowOf[T simd.Float] struct {
 	*poolArgs
 	atX, atY int
@@ -59,8 +59,8 @@ func (w windowOf[T]) out(y unsafe.Pointer) []T {
 
 func (w windowOf[T]) factor() T { return *(*T)(unsafe.Pointer(&w.scale)) }
 
-// each calls f for the elements of the window of x in order, with their distance from the first of
-// all pixels' elements.
+// each calls f for the window elements of x in order, with their distance from the first element of
+// the call.
 func (w windowOf[T]) each(f func(offset int)) {
 	at := w.atX
 	for range w.depth {
@@ -128,7 +128,7 @@ func nearGradGo[T simd.Float](w windowOf[T]) {
 	})
 }
 
-// nearness is what NearPoolGrad takes for the same.
+// nearness is the distance of NearPoolGrad.
 const nearness = 1e-5
 
 func maxGradGo[T simd.Float](w windowOf[T]) {
@@ -144,7 +144,7 @@ func maxGradGo[T simd.Float](w windowOf[T]) {
 	}
 }
 
-// lowest is the lowest finite number of T.
+// lowest returns the lowest finite number of T.
 func lowest[T simd.Float]() T {
 	if size[T]() == 4 {
 		low := float64(-math.MaxFloat32)

@@ -6,7 +6,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// The scratch for images, by element type. New memory costs more than what is done with it.
+// Scratch memory for images, by element type. Allocating it would cost more than the work done on
+// it.
 var scratch32, scratch64 sync.Pool
 
 func scratchPool[T simd.Float]() *sync.Pool {
@@ -16,7 +17,7 @@ func scratchPool[T simd.Float]() *sync.Pool {
 	return &scratch64
 }
 
-// borrow returns n elements of any values, until giveBack.
+// borrow returns n elements with arbitrary values. The caller returns them with giveBack.
 func borrow[T simd.Float](n int) *[]T {
 	s, ok := scratchPool[T]().Get().(*[]T)
 	if !ok {

@@ -6,15 +6,15 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// tapKernelSet has the kernels of depthwise convolution, which take tapArgs.
+// tapKernelSet holds the kernels of depthwise convolution, which take tapArgs.
 type tapKernelSet struct {
 	correlate func(args *byte) // y = the sum over each window of x times f
 	products  func(args *byte) // f += the sum over the outputs of y times their windows of x
-	// The same for windows of some widths that lie one apart and have no gaps.
+	// The same for windows of some widths at distance 1 without gaps.
 	slidCorrelate, slidProducts map[int]func(args *byte)
 }
 
-// The sets by level; asm_amd64.go adds those of the vector levels.
+// The sets, indexed by level. asm_amd64.go adds those of the vector levels.
 var (
 	tapKernels32 = [3]tapKernelSet{{correlate: correlateGo[float32], products: productsGo[float32]}}
 	tapKernels64 = [3]tapKernelSet{{correlate: correlateGo[float64], products: productsGo[float64]}}

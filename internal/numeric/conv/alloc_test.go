@@ -4,7 +4,7 @@ package conv
 
 import "testing"
 
-// Under the race detector sync.Pool forgets at random.
+// The race detector makes sync.Pool drop items at random.
 func TestConvolutionDoesNotAllocate(t *testing.T) {
 	for _, s := range []Shape{shape(2, 12, 12, 20, 3, 40, 1, 1, true), shape(2, 15, 13, 9, 3, 20, 2, 1, true)} {
 		x, f, dy := random[float32](s.inputs()), random[float32](s.filter()), random[float32](s.outputs())

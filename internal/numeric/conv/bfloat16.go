@@ -7,11 +7,11 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 )
 
-// The functions below compute with the processor's instructions for bfloat16, whose results are
-// float32. They report false, and do nothing, where there are none or they would not help; then the
-// operands have to be widened.
+// The functions below compute with the processor's bfloat16 instructions, whose results are
+// float32. If there are no such instructions, or if they would not be faster, a function does
+// nothing and reports false. The caller then widens the operands.
 
-// ForwardBFloat16 is Forward for bfloat16, with neighbouring channels of the input in pairs.
+// ForwardBFloat16 is like Forward, for bfloat16. It pairs neighbouring channels of the input.
 func ForwardBFloat16[H ~uint16](s *Shape, y []float32, x, f []H) bool {
 	kern := microkernel.Pairs()
 	if kern == nil || s.InC%2 != 0 || s.groups() > 1 || s.outputs() == 0 || s.patch() == 0 || s.OutW < narrow {
@@ -31,7 +31,7 @@ func ForwardBFloat16[H ~uint16](s *Shape, y []float32, x, f []H) bool {
 	return true
 }
 
-// InputGradBFloat16 is InputGrad for bfloat16, with neighbouring channels of the output in pairs.
+// InputGradBFloat16 is like InputGrad, for bfloat16. It pairs neighbouring channels of the output.
 func InputGradBFloat16[H ~uint16](s *Shape, dx []float32, dy, f []H) bool {
 	kern := microkernel.Pairs()
 	if kern == nil || s.OutC%2 != 0 || s.groups() > 1 || s.inputs() == 0 || s.outputs() == 0 || !s.phased() {
@@ -44,8 +44,8 @@ func InputGradBFloat16[H ~uint16](s *Shape, dx []float32, dy, f []H) bool {
 	return true
 }
 
-// FilterGradBFloat16 is FilterGrad for bfloat16, with neighbouring columns of the output, whose
-// number is even, in pairs.
+// FilterGradBFloat16 is like FilterGrad, for bfloat16. It pairs neighbouring columns of the output,
+// whose number must be even.
 func FilterGradBFloat16[H ~uint16](s *Shape, df []float32, x, dy []H) bool {
 	kern := microkernel.Pairs()
 	if kern == nil || s.OutW%2 != 0 || s.pixels() < fewPixels || s.filter() == 0 || s.outputs() == 0 {
@@ -54,8 +54,8 @@ func FilterGradBFloat16[H ~uint16](s *Shape, df []float32, x, dy []H) bool {
 	s.check(len(x), len(df), len(dy))
 	m := microkernel.ScratchOf[float32]()
 	defer m.Release()
-	// Two columns of outputs see pixels that lie a stride apart: there is a pair of them for each
-	// pixel and for each zero beside the image.
+	// Two neighbouring output columns read pixels that are a stride apart. There is such a pair for
+	// each pixel and for each zero of the padding.
 	c, half := s.correlate(), *s
 	half.InW, half.OutW = c.width()-s.StrideW, s.OutW/2
 	half.StrideW, half.PadLeft = 2*s.StrideW, 0
@@ -71,8 +71,8 @@ func FilterGradBFloat16[H ~uint16](s *Shape, df []float32, x, dy []H) bool {
 	return true
 }
 
-// columnPairs makes rows [lo, hi) of so many pairs of pixels from those of x: each pixel, or zero
-// left or right of the image, and the one that lies a stride behind it.
+// columnPairs sets dst to rows [lo, hi) of x as pairs, width pairs per row. A pair holds a pixel,
+// or a zero of the padding, and the pixel that follows it at a distance of the stride.
 func columnPairs(s *Shape, dst []float32, x []uint16, width, lo, hi int) {
 	m := microkernel.ScratchOf[float32]()
 	defer m.Release()
@@ -95,7 +95,7 @@ func bits[H ~uint16](x []H) []uint16 {
 	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
 
-// pairs views elements as pairs, as tile.Pairs takes them.
+// pairs views elements as pairs, the element type of microkernel.Pairs.
 func pairs[H ~uint16](x []H) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/2)
 }

@@ -1,16 +1,18 @@
 // Package conv computes two-dimensional convolutions and their gradients on tensors in NHWC order:
 // images, rows, columns, channels, the last contiguous. Filters are in HWIO order.
 //
-// A convolution is a matrix product whose left operand, the patches of the image, is never written
-// out: the micro-kernels of package tile read the image in place, after its borders have been
-// filled with zeros, because the elements of a row of a patch are contiguous and patches of
-// neighbouring outputs lie a fixed distance apart. The gradient of the input is the same with the
-// filter turned around, once per phase of the strides; the gradient of the filter is the same with
-// the image transposed, which the micro-kernels do not mind. Only where outputs are narrow or
-// channels few do patches become a matrix (im2col).
+// A convolution is a matrix product whose left operand consists of the patches of the image. This
+// matrix is not written out, because the elements of a row of a patch are contiguous, and the
+// patches of neighbouring outputs are a fixed distance apart. The micro-kernels of package
+// microkernel read the image in place, after its borders have been padded with zeros.
 //
-// Results are the same to the bit however many cores are idle; the gradient of the filter depends
-// on the number of threads that package parallel is set to.
+// The gradient of the input is a convolution with the flipped filter, computed once per phase of
+// the strides. The gradient of the filter is a convolution with the transposed image, which the
+// micro-kernels read as easily. Patches are written out as a matrix (im2col) only if outputs are
+// narrow or channels are few.
+//
+// Results are bit-identical for any number of idle cores. The gradient of the filter depends on the
+// number of threads that package parallel is set to.
 package conv
 
 import (
@@ -21,16 +23,17 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Shape describes a convolution. Padding comes as the numbers of zeros before the first row and
-// column; those behind follow from the size of the output, which may leave input unused.
+// Shape describes a convolution. PadTop and PadLeft are the numbers of zeros before the first row
+// and column. The padding after the last ones follows from the size of the output, which may leave
+// input unused.
 type Shape struct {
 	Batch                int
 	InH, InW, InC        int
 	FilterH, FilterW     int
 	OutH, OutW, OutC     int
 	StrideH, StrideW     int
-	DilationH, DilationW int // distances between the filter's elements, 1 if there are no gaps
-	// of channels: those of an output's group see those of the input's alone; 0 counts as 1
+	DilationH, DilationW int // distances between the elements of the filter, at least 1
+	// of channels: outputs of a group depend on inputs of that group only; 0 means 1
 	Groups          int
 	PadTop, PadLeft int
 }
@@ -52,7 +55,7 @@ func (s *Shape) pointwise() bool {
 		s.PadTop == 0 && s.PadLeft == 0 && s.InH == s.OutH && s.InW == s.OutW
 }
 
-// check panics if the shape or the lengths of input, filter and output are impossible.
+// check panics if the shape or the lengths of input, filter and output are invalid.
 func (s *Shape) check(input, filter, output int) {
 	switch {
 	case s.FilterH < 1 || s.FilterW < 1 || s.StrideH < 1 || s.StrideW < 1 || s.DilationH < 1 || s.DilationW < 1,
@@ -64,14 +67,14 @@ func (s *Shape) check(input, filter, output int) {
 	}
 }
 
-// Epilogue is what happens to an output before it is stored, in this order.
+// Epilogue describes the operations on an output before it is stored, in this order.
 type Epilogue[T simd.Float] struct {
-	Add  bool // it is added to what was there
-	Bias []T  // added, one element per channel, if not nil
-	Relu bool // negative elements become 0
+	Add  bool // add the old value of the output
+	Bias []T  // add the bias, one element per channel; may be nil
+	Relu bool // set negative elements to 0
 }
 
-// options returns the same for outputs whose channels begin with the given one.
+// options returns the epilogue as options of a product, for outputs from the given channel on.
 func (e *Epilogue[T]) options(channel int) gemm.Options[T] {
 	o := gemm.Options[T]{Relu: e.Relu}
 	if e.Bias != nil {
@@ -83,7 +86,7 @@ func (e *Epilogue[T]) options(channel int) gemm.Options[T] {
 	return o
 }
 
-// channels views the channels of group g in rows of so many channels as a matrix.
+// channels views the channels of group g as a matrix. A row of data has width channels.
 func channels[T any](data []T, rows, width, g int, s *Shape) gemm.Matrix[T] {
 	n := width / s.groups()
 	return gemm.Matrix[T]{Data: data[g*n:], Rows: rows, Cols: n, RowStride: width, ColStride: 1}
@@ -117,7 +120,7 @@ func forwardDirect[T simd.Float](kern *microkernel.Kernel[T], s *Shape, y, x, f 
 	c.run()
 }
 
-// correlate returns the dimensions of the convolution itself.
+// correlate returns the correlation that computes the convolution.
 func (s *Shape) correlate() correlate {
 	return correlate{
 		images: s.Batch, inH: s.InH, inW: s.InW, inC: s.groupIn(), outH: s.OutH, outW: s.OutW, outC: s.groupOut(),
@@ -128,5 +131,5 @@ func (s *Shape) correlate() correlate {
 	}
 }
 
-// narrow is the width of outputs below which tiles would be too low.
+// narrow is the width of outputs below which tiles would have too few rows.
 const narrow = 4

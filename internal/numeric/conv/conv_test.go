@@ -53,7 +53,7 @@ var shapes = []Shape{
 	shape(3, 8, 30, 3, 3, 10, 1, 1, true),
 	shape(2, 12, 18, 8, 3, 70, 1, 1, true),   // wide tiles
 	shape(2, 7, 7, 10, 1, 20, 1, 1, true),    // pointwise
-	shape(2, 15, 13, 9, 1, 20, 2, 1, true),   // pixels that no output sees
+	shape(2, 15, 13, 9, 1, 20, 2, 1, true),   // pixels that no output reads
 	shape(2, 15, 13, 9, 3, 20, 2, 1, true),   // strides
 	shape(2, 16, 14, 9, 3, 20, 2, 1, false),  //
 	shape(1, 25, 22, 3, 7, 33, 2, 1, true),   //
@@ -63,7 +63,7 @@ var shapes = []Shape{
 	shape(2, 20, 20, 12, 3, 17, 1, 2, true),  // dilation
 	shape(1, 20, 20, 9, 3, 8, 1, 3, false),   //
 	shape(2, 17, 17, 8, 3, 6, 2, 2, true),    // both
-	shape(5, 3, 3, 8, 3, 16, 1, 1, true),     // narrow
+	shape(5, 3, 3, 8, 3, 16, 1, 1, true),     // narrow outputs
 	shape(40, 2, 2, 16, 2, 24, 1, 1, false),  //
 	shape(3, 6, 6, 16, 5, 16, 1, 1, true),    // few pixels, wide tiles
 	shape(2, 5, 5, 4, 9, 4, 1, 1, true),      // a filter larger than the image
@@ -107,7 +107,7 @@ func reference[T simd.Float](s *Shape, x, f, dy []T) (y, dx, df []float64) {
 	return y, dx, df
 }
 
-// each calls f for every output pixel, every input pixel that it sees and the element of the filter
+// each calls f for every output pixel, every input pixel that it depends on, and the filter element
 // between them.
 func (s *Shape) each(f func(out, in, tap int)) {
 	for b := range s.Batch {
@@ -156,7 +156,7 @@ func testConvolution[T simd.Float](t *testing.T, s *Shape) {
 	t.Helper()
 	x, f, dy := random[T](s.inputs()), random[T](s.filter()), random[T](s.outputs())
 	y, dx, df := reference(s, x, f, dy)
-	// What was in the results before must not matter.
+	// Old values of the results must not matter.
 	nan := func(n int) []T { return slices.Repeat([]T{T(math.NaN())}, n) }
 	gy, gdx, gdf := nan(len(y)), nan(len(dx)), nan(len(df))
 	Forward(s, gy, x, f, Epilogue[T]{})
@@ -188,7 +188,7 @@ func testConvolution[T simd.Float](t *testing.T, s *Shape) {
 	compare(t, fmt.Sprintf("Forward with bias and relu %+v", *s), gy, y, s.patch())
 }
 
-// TestBFloat16 compares with the same in float64 of the operands, which are bfloat16.
+// TestBFloat16 compares results with float64 products of the bfloat16 operands.
 func TestBFloat16(t *testing.T) {
 	short := func(n int) (bits []uint16, values []float32) {
 		values, bits = random[float32](n), make([]uint16, n)
@@ -227,8 +227,8 @@ func TestBFloat16(t *testing.T) {
 	})
 }
 
-// TestSameBits runs with one to four threads: the outputs and the input's gradient are the same,
-// and the filter's gradient is the same from run to run.
+// TestSameBits runs with one to four threads. The outputs and the input's gradient must be
+// bit-identical. The filter's gradient must be the same for every run with one number of threads.
 func TestSameBits(t *testing.T) {
 	s := shape(7, 20, 20, 16, 3, 24, 1, 1, true)
 	x, f, dy := random[float32](s.inputs()), random[float32](s.filter()), random[float32](s.outputs())
@@ -279,8 +279,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestSharedFilter has several images take a large filter in turn, which must not change what
-// becomes of each.
+// TestSharedFilter checks that the result of an image does not depend on the images that share a
+// large filter with it.
 func TestSharedFilter(t *testing.T) {
 	defer parallel.SetThreads(parallel.SetThreads(1))
 	s := shape(5, 4, 4, 128, 3, 130, 1, 1, true)

@@ -8,19 +8,20 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// correlate are the dimensions of a correlation, the common form of a convolution and of its
+// correlate holds the dimensions of a correlation, the common form of a convolution and of its
 // input's gradient:
 //
-//	y[oy][ox][n] = sum over a, b, c of x[oy*strideH + a*dilationH - padTop][ox*strideW + b*dilationW - padLeft][c] * f[a][b][c][n]
+//	y[oy][ox][n] = sum over a, b, c of f[a][b][c][n] *
+//		x[oy*strideH + a*dilationH - padTop][ox*strideW + b*dilationW - padLeft][c]
 //
-// with x zero outside the image. Padding may be negative. Outputs lie outCol, outRow and outImage
+// with x zero outside the image. Padding may be negative. Outputs are outCol, outRow and outImage
 // elements apart.
 type correlate struct {
 	images               int
-	inH, inW, inC        int // channels are those of a group
+	inH, inW, inC        int // channels of a group
 	outH, outW, outC     int
 	groups               int
-	pixel                int // channels of x, those of all groups
+	pixel                int // channels of x in all groups
 	filterH, filterW     int
 	strideH, strideW     int
 	dilationH, dilationW int
@@ -29,13 +30,13 @@ type correlate struct {
 	outCol, outRow, outImage int
 }
 
-// outs is the number of channels of y.
+// outs returns the number of channels of y.
 func (c *correlate) outs() int { return c.groups * c.outC }
 
-// width is the number of columns that the outputs of a row see, those outside the image included.
+// width returns the number of columns that the outputs of a row depend on, including the padding.
 func (c *correlate) width() int { return (c.outW-1)*c.strideW + (c.filterW-1)*c.dilationW + 1 }
 
-// padded reports whether outputs see anything left or right of the image.
+// padded reports whether outputs depend on padding to the left or right of the image.
 func (c *correlate) padded() bool { return c.padLeft > 0 || c.width()-c.padLeft > c.inW }
 
 // filterRows returns the range of the filter's rows that fall inside the image for an output row.
@@ -56,7 +57,7 @@ func inside(at, step, n, size int) (first, end int) {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// correlation is a correlation in progress, the body of a parallel loop over chunks of output rows.
+// correlation is a running correlation, the body of a parallel loop over chunks of output rows.
 type correlation[T simd.Float] struct {
 	source[T]
 	y        []T
@@ -67,24 +68,24 @@ type correlation[T simd.Float] struct {
 
 	rows   int  // output rows of a chunk
 	chunks int  // per image
-	shared int  // chunks that a panel's filter is read for in a row
-	split  bool // some outputs are computed by several passes
+	shared int  // consecutive chunks for which a panel's filter is read once
+	split  bool // some outputs take several passes
 }
 
 var correlations microkernel.Pool
 
-// release gives a correlation back, with the memory of its filter.
+// release returns a correlation to the pool, with the memory of its filter.
 func (c *correlation[T]) release() {
 	*c = correlation[T]{panels: c.panels[:0], filter: c.filter}
 	microkernel.Put[correlation[T], T](&correlations, c)
 }
 
 const (
-	// of the image that one chunk of outputs reads: part of the second-level cache
+	// part of the image that one chunk of outputs reads; a part of the L2 cache
 	chunkBytes  = 256 << 10
-	smallImage  = 64 << 10  // of which several share a filter,
-	filterBytes = 512 << 10 // if it is too large to stay in that cache from one chunk to the next
-	blockWork   = 2 << 20   // multiply-adds that are worth another core
+	smallImage  = 64 << 10  // size of images that share a filter
+	filterBytes = 512 << 10 // a filter that does not stay in the L2 cache
+	blockWork   = 2 << 20   // multiply-adds that justify another core
 )
 
 // run computes the outputs from the packed filter.
@@ -93,7 +94,7 @@ func (c *correlation[T]) run() {
 	size := int(unsafe.Sizeof(T(0)))
 	c.rows = max(1, (chunkBytes/size/(c.width()*c.pixel)-(c.filterH-1)*c.dilationH)/c.strideH)
 	if threads := parallel.Threads(); threads > 1 {
-		// Enough chunks for all threads where there are few images.
+		// With few images, make enough chunks for all threads.
 		c.rows = min(c.rows, max(1, c.outH*c.images/(2*threads)))
 	}
 	c.chunks = ceilDiv(c.outH, min(c.rows, c.outH))
@@ -106,7 +107,7 @@ func (c *correlation[T]) run() {
 	parallel.Run(c.images*c.chunks, max(c.shared, blockWork/work), c)
 }
 
-// Range computes chunks lo to hi. Filters that are too large to stay in the cache are read once for
+// Range computes chunks lo to hi. A filter that is too large to stay in the cache is read once for
 // several small images.
 func (c *correlation[T]) Range(lo, hi int) {
 	s := microkernel.ScratchOf[T]()
@@ -148,12 +149,12 @@ func (c *correlation[T]) chunk(g *microkernel.Args, p panel, v *view[T], y []T, 
 	}
 }
 
-// fetchNext asks for what the chunk after output rows [oy, end) of an image reads beyond them,
-// while these are computed.
+// fetchNext makes the micro-kernels prefetch the input of the chunk that follows output rows [oy,
+// end) of an image.
 func (c *correlation[T]) fetchNext(g *microkernel.Args, image, oy, end int) {
 	g.StepAhead = 0
 	if c.copied || c.shared > 1 {
-		return // images of few channels are small beside their outputs, others beside their filters
+		return // the input is small compared with the outputs or the filter
 	}
 	size, row := int(unsafe.Sizeof(T(0))), c.inW*c.pixel
 	seen := max(0, end*c.strideH-c.padTop+(c.filterH-1)*c.dilationH)
@@ -161,11 +162,11 @@ func (c *correlation[T]) fetchNext(g *microkernel.Args, image, oy, end int) {
 	g.Fetch(unsafe.Pointer(&c.x[0]), (image*c.inH+seen)*row*size, (end-oy)*c.strideH*row*size, tiles*c.filterH*c.filterW*c.inC)
 }
 
-// band is a run of output rows that see the same rows of the filter, [first, end); the others fall
-// outside the image.
+// band is a run of output rows that depend on the same filter rows [first, end). The other filter
+// rows fall outside the image.
 type band struct{ row, endRow, first, end int }
 
-// bandFrom returns the band from a row on, as far as the given end.
+// bandFrom returns the band that starts with a row, limited to rows before end.
 func (c *correlate) bandFrom(row, end int) band {
 	b := band{row: row, endRow: row + 1}
 	b.first, b.end = c.filterRows(row)

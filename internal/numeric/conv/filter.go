@@ -5,14 +5,14 @@ import "github.com/weft-ml/weft/internal/numeric/microkernel"
 // panel is a group of output channels that one tile computes.
 type panel struct {
 	group      int
-	col        int // first channel, of those of all groups
-	vecs, last int // vectors, and channels in the last of them
+	col        int // first channel, counted over all groups
+	vecs, last int // vectors, and channels in the last one
 	rows       int // outputs of a tile
-	at         int // place in the packed filter
+	at         int // position in the packed filter
 }
 
-// setPanels cuts the output channels into panels, of which wide tiles take some where the width of
-// the output suits them, and makes room for their filters.
+// setPanels divides the output channels into panels and allocates their filters. It uses wide tiles
+// where the width of the output suits them.
 func (c *correlation[T]) setPanels() {
 	k, lanes := c.kern, c.kern.Lanes
 	wide := k.WideRows > 0 && (c.outW < k.WideRows || c.outW%k.WideRows == 0)
@@ -46,13 +46,13 @@ func (c *correlation[T]) packFilter(f []T) {
 
 func (p panel) channels(lanes int) int { return (p.vecs-1)*lanes + p.last }
 
-// taps are the elements of a filter in one dimension that take part in a phase of a transposed
-// convolution: first, first+step, … , count in all.
+// taps selects the filter elements, in one dimension, of a phase of a transposed convolution:
+// first, first+step, and so on, count in total.
 type taps struct{ first, step, count int }
 
-// packTurned packs the part of a filter [·, width, outC, pixel] that the taps select, turned around
-// in both dimensions and with its channels exchanged: the filter of a gradient. outC and pixel are
-// those of the correlation.
+// packTurned packs the part of a filter [·, width, outC, pixel] that the taps select, flipped in
+// both dimensions and with input and output channels exchanged. This is the filter of an input's
+// gradient. outC and pixel are those of the correlation.
 func (c *correlation[T]) packTurned(f []T, width int, rows, cols taps) {
 	c.setPanels()
 	lanes := c.kern.Lanes

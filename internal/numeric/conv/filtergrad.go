@@ -10,7 +10,7 @@ import (
 )
 
 // FilterGrad computes df, the gradient of the filter, from the input x and dy, the gradient of the
-// output, or adds it to what is in df.
+// output. If add is set, it adds to df.
 func FilterGrad[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 	s.check(len(x), len(df), len(dy))
 	switch {
@@ -32,25 +32,25 @@ func FilterGrad[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 	}
 }
 
-// fewPixels is the number of outputs of an image below which it is not worth a pass over the
-// filter's gradient.
+// fewPixels is the number of outputs of an image below which a pass over the filter's gradient
+// costs too much.
 const fewPixels = 32
 
-// filterGradient is a gradient in progress, the body of a parallel loop over parts of the batch.
-// Each part adds up a gradient of its own.
+// filterGradient is a running gradient, the body of a parallel loop over parts of the batch. Each
+// part accumulates its own gradient.
 //
-// The gradient of one element of the filter is a matrix of inC rows and outC columns, the product
-// of the pixels that it meets, transposed, and the gradients of their outputs, both for each group
-// of channels. With few channels it would be too low for a tile: then a row of the filter is one
-// matrix, and images are copied with zeros on both sides.
+// The gradient of one filter element is a matrix of inC rows and outC columns, for each group of
+// channels. It is the product of the transposed input pixels and the gradients of their outputs.
+// With few channels, this matrix has too few rows for a tile. In that case a whole row of the
+// filter is computed as one matrix, and images are copied with zeros on both sides.
 type filterGradient[T simd.Float] struct {
 	source[T]
 	dy    []T
 	kern  *microkernel.Kernel[T]
-	sums  [][]T                     // by part
-	extra []*microkernel.Scratch[T] // memory of all sums but the first
+	sums  [][]T                     // one per part
+	extra []*microkernel.Scratch[T] // memory of all sums except the first
 	rows  int                       // output rows of a chunk
-	add   bool                      // to what is in the first sum
+	add   bool                      // add to the old value of the first sum
 }
 
 var filterGradients microkernel.Pool
@@ -67,7 +67,7 @@ func filterGradDirect[T simd.Float](kern *microkernel.Kernel[T], s *Shape, df, x
 	g := microkernel.Take[filterGradient[T], T](&filterGradients)
 	g.source = source[T]{s.correlate(), x, s.groupIn() < fewChannels && s.DilationW == 1}
 	g.dy, g.kern, g.add = dy, kern, add
-	// A chunk's outputs and inputs share the second-level cache.
+	// The outputs and inputs of a chunk share the L2 cache.
 	g.rows = max(1, chunkBytes/size/(s.OutW*s.OutC+s.StrideH*s.InW*s.InC))
 	g.rows = min(g.rows, s.OutH, max(1, microkernel.MaxSteps/s.OutW))
 	g.rows = ceilDiv(s.OutH, ceilDiv(s.OutH, g.rows))
@@ -105,8 +105,8 @@ func (g *filterGradient[T]) Range(lo, hi int) {
 	s.Release()
 }
 
-// chunk computes the gradient of a group's filter from some output rows of an image, from oy on,
-// and adds it to the sum or sets the sum.
+// chunk computes the gradient of a group's filter from the output rows of an image that start at
+// oy. It sets the sum, or adds to it if add is set.
 func (g *filterGradient[T]) chunk(s *microkernel.Scratch[T], sum []T, image, oy, group int, add bool) {
 	size := int(unsafe.Sizeof(T(0)))
 	end := min(oy+g.rows, g.outH)
@@ -123,7 +123,7 @@ func (g *filterGradient[T]) chunk(s *microkernel.Scratch[T], sum []T, image, oy,
 	}
 	a.StepAhead = 0
 	if g.groups == 1 {
-		// Meanwhile the outputs of the next chunk, which follow, come closer.
+		// Meanwhile, prefetch the outputs of the next chunk, which follow.
 		n, tiles := (end-oy)*g.outW, g.filterH*g.filterW*ceilDiv(g.inC, g.kern.Rows)
 		if g.copied {
 			tiles = g.filterH * ceilDiv(g.filterW*g.inC, g.kern.Rows)
@@ -145,8 +145,8 @@ func (g *filterGradient[T]) chunk(s *microkernel.Scratch[T], sum []T, image, oy,
 	}
 }
 
-// panel computes the gradients of a group of output channels from the output rows [oy, end), of
-// which b has the gradients.
+// panel computes the gradients of a group of output channels from the output rows [oy, end). b
+// holds the gradients of these rows.
 func (g *filterGradient[T]) panel(a *microkernel.Args, vecs int, v *view[T], b, sum []T, oy, end int) {
 	size := int(unsafe.Sizeof(T(0)))
 	n, cols := g.inC, g.filterW
@@ -173,7 +173,7 @@ func (g *filterGradient[T]) panel(a *microkernel.Args, vecs int, v *view[T], b, 
 	}
 }
 
-// column computes n rows of the gradient, as a matrix of n rows, by tiles one below the other.
+// column computes n rows of the gradient, as a matrix of n rows, tile by tile.
 func (g *filterGradient[T]) column(a *microkernel.Args, vecs, n int, x, b, sum []T) {
 	tiles := ceilDiv(n, g.kern.Rows)
 	low, higher := n/tiles, n%tiles

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// InputGrad computes dx, the gradient of the input, from dy, that of the output, and the filter f,
-// or adds it to what is in dx.
+// InputGrad computes dx, the gradient of the input, from dy, the gradient of the output, and the
+// filter f. If add is set, it adds to dx.
 func InputGrad[T simd.Float](s *Shape, dx, dy, f []T, add bool) {
 	s.check(len(dx), len(f), len(dy))
 	switch {
@@ -39,8 +39,8 @@ func (s *Shape) phased() bool {
 // empty.
 const fewChannels = 8
 
-// phase is the part of one dimension of an input's gradient that meets the same elements of the
-// filter: with a stride of s, every s-th pixel. Its gradient is a correlation of stride 1.
+// phase is the set of pixels of an input's gradient, in one dimension, that depend on the same
+// filter elements: with a stride of s, every s-th pixel. Its gradient is a correlation of stride 1.
 type phase struct {
 	taps  taps
 	first int // first pixel
@@ -48,11 +48,11 @@ type phase struct {
 	pad   int
 }
 
-// phaseOf returns phase r of a dimension with in pixels. If there is dilation, stride is 1.
+// phaseOf returns phase r of a dimension with in pixels. If dilation is not 1, stride must be 1.
 func phaseOf(r, in, filter, stride, dilation, pad int) phase {
 	t := taps{first: r, step: stride, count: max(0, (filter-r+stride-1)/stride)}
-	// Pixel r - pad + q*stride gets the sum over i of dy[q-i] times tap r + i*stride. The first q
-	// has a pixel of at least 0.
+	// Pixel r - pad + q*stride is the sum over i of dy[q-i] times tap r + i*stride. Start with the
+	// first q whose pixel is not negative.
 	q := (pad - r + stride - 1) / stride
 	if pad < r {
 		q = -((r - pad) / stride)
@@ -70,7 +70,7 @@ func inputGradPhases[T simd.Float](kern *microkernel.Kernel[T], s *Shape, dx, dy
 	defer c.release()
 	c.kern = kern
 	if !add && (s.FilterH < s.StrideH || s.FilterW < s.StrideW) {
-		clear(dx[:s.inputs()]) // there are pixels that no output sees
+		clear(dx[:s.inputs()]) // some pixels have no output
 	}
 	for i := range s.StrideH * s.StrideW {
 		v := phaseOf(i/s.StrideW, s.InH, s.FilterH, s.StrideH, s.DilationH, s.PadTop)

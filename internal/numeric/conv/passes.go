@@ -7,19 +7,18 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// A tile of neighbouring outputs takes one pass over all columns of the filter, unless it is at the
-// side of an image: there some columns meet the image for some of its outputs only. Those columns
-// take a pass each, with a lower tile, and nothing is multiplied with zeros. With few channels the
-// passes are too short for that; then images are copied with zeros on both sides.
+// A tile of neighbouring outputs takes one pass over all columns of the filter, except at the sides
+// of an image. There, some filter columns meet the image for some outputs of the tile only. Each of
+// these columns takes its own pass with a lower tile, so that nothing is multiplied by zero. With
+// few channels these passes are too short, and images are copied with zeros on both sides instead.
 
 const (
-	passSteps = 2 * microkernel.MaxSteps // most steps of a pass
-	// steps of a pass over one column of the filter that are not worth it
+	passSteps = 2 * microkernel.MaxSteps // maximum steps of a pass
+	// steps of a pass over one column of the filter that do not pay off
 	shortPass = 96
 )
 
-// choosePasses decides whether images are copied, and whether there are outputs that take more than
-// one pass.
+// choosePasses decides whether images are copied, and whether some outputs take more than one pass.
 func (c *correlation[T]) choosePasses() {
 	c.copied = c.groups > 1
 	if c.padded() && !c.copied {
@@ -28,8 +27,7 @@ func (c *correlation[T]) choosePasses() {
 	c.split = c.padded() && !c.copied || c.dilationW > 1 || c.filterH*c.filterW*c.inC > passSteps
 }
 
-// allMeet reports whether all outputs of each tile have a column of the filter in common that meets
-// the image.
+// allMeet reports whether, for each tile, some filter column meets the image for all outputs.
 func (c *correlation[T]) allMeet() bool {
 	for _, p := range c.panels {
 		n := ceilDiv(c.outW, p.rows)
@@ -70,8 +68,8 @@ func (c *correlation[T]) band(g *microkernel.Args, p panel, v *view[T], y []T, b
 	}
 }
 
-// firstSeeing and endSeeing are the ends of the range of outputs for which a column of the filter
-// meets the image.
+// firstSeeing and endSeeing return the bounds of the range of outputs for which a column of the
+// filter meets the image.
 func (c *correlation[T]) firstSeeing(col int, v *view[T]) int {
 	return max(0, ceilDiv(v.padLeft-col*c.dilationW, c.strideW))
 }
@@ -80,8 +78,8 @@ func (c *correlation[T]) endSeeing(col int, v *view[T]) int {
 	return max(0, ceilDiv(v.width+v.padLeft-col*c.dilationW, c.strideW))
 }
 
-// pass computes, or adds to, the outputs [lo, hi) of each row of a band what the columns [first,
-// end) of the filter give.
+// pass computes the contribution of the filter columns [first, end) to the outputs [lo, hi) of each
+// row of a band. If add is set, it adds to the outputs.
 func (c *correlation[T]) pass(g *microkernel.Args, p panel, v *view[T], y []T, b band, first, end, lo, hi int, add bool) {
 	cols := end - first
 	if c.dilationW > 1 {
@@ -98,8 +96,8 @@ func (c *correlation[T]) pass(g *microkernel.Args, p panel, v *view[T], y []T, b
 	}
 }
 
-// setCall points a call to rows [row, end) and to so many neighbouring columns of the panel's
-// filter, and sets how A goes along with them.
+// setCall sets the part of a call that depends on the filter: rows [row, end) and cols columns from
+// col on.
 func (c *correlation[T]) setCall(g *microkernel.Args, p panel, v *view[T], row, end, col, cols int) {
 	size := int(unsafe.Sizeof(T(0)))
 	width := p.vecs * c.kern.Lanes
@@ -112,7 +110,7 @@ func (c *correlation[T]) setCall(g *microkernel.Args, p panel, v *view[T], row, 
 	g.Last = p.last
 }
 
-// setFlags has the first pass add the bias; it rectifies, too, if no other pass follows.
+// setFlags makes the first pass add the bias, and also rectify if no other pass follows.
 func (c *correlation[T]) setFlags(g *microkernel.Args, p panel, add bool) {
 	g.Flags = microkernel.Add
 	if add {
@@ -130,7 +128,7 @@ func (c *correlation[T]) setFlags(g *microkernel.Args, p panel, add bool) {
 	}
 }
 
-// tiles computes so many tiles of the given height, one below the other.
+// tiles computes n tiles of the given height, one below the other.
 func (c *correlation[T]) tiles(g *microkernel.Args, p panel, x, y []T, n, height int) {
 	most := max(1, microkernel.MaxSteps/(g.K*g.Outer))
 	size := int(unsafe.Sizeof(T(0)))
@@ -142,7 +140,7 @@ func (c *correlation[T]) tiles(g *microkernel.Args, p panel, x, y []T, n, height
 	}
 }
 
-// fill sets the outputs of a band that sees nothing of the image.
+// fill sets the outputs of a band that does not depend on the image.
 func (c *correlation[T]) fill(p panel, y []T, b band) {
 	for row := b.row; row < b.endRow; row++ {
 		for col := range c.outW {

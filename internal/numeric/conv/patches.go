@@ -7,13 +7,13 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// The functions below write the patches of some images as a matrix of one row per output and one
-// column per element of the filter, and multiply.
+// The functions below write the patches of some images as a matrix with one row per output and one
+// column per filter element, and multiply it.
 
-// patchElements is about the size of such a matrix.
+// patchElements is the approximate size of such a matrix.
 const patchElements = 64 << 10
 
-// group is the number of images whose patches make a matrix of that size.
+// group returns the number of images whose patches form a matrix of that size.
 func (s *Shape) group() int {
 	return min(s.Batch, max(1, patchElements/max(1, s.pixels()*s.patch())))
 }
@@ -83,8 +83,8 @@ func copyOrClear[T any](dst, x []T, from int) {
 }
 
 // patches calls f for runs of n elements of the patches of images [lo, hi) in the channels of a
-// group: at is the place in the matrix, from the one in the input, or -1 if the run lies outside
-// the image.
+// group. at is the position in the matrix. from is the position in the input, or -1 if the run lies
+// outside the image.
 func (s *Shape) patches(lo, hi, group int, f func(at, from, n int)) {
 	at, row := 0, s.FilterW*s.groupIn()
 	for image := lo; image < hi; image++ {
@@ -105,8 +105,7 @@ func (s *Shape) patches(lo, hi, group int, f func(at, from, n int)) {
 	}
 }
 
-// patchRow is patches for one row of a patch, which begins at column left of the row of the image
-// at from.
+// patchRow is patches for one row of a patch, which begins at column left of the image row at from.
 func (s *Shape) patchRow(at, from, left int, f func(at, from, n int)) {
 	n := s.groupIn()
 	if s.DilationW == 1 && n == s.InC {

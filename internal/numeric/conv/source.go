@@ -5,25 +5,25 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// source is what a correlation reads.
+// source describes the input of a correlation.
 type source[T simd.Float] struct {
 	correlate
 	x []T
-	// images are copied, one group of channels and with zeros on the left and on the right
+	// images are copied, one group of channels at a time, with zeros on the left and on the right
 	copied bool
 }
 
-// view is what a chunk sees of an image.
+// view is the part of an image that a chunk reads.
 type view[T simd.Float] struct {
 	data    []T
-	top     int // the row of the image that data begins with
+	top     int // first image row in data
 	stride  int // distance between rows
-	pixel   int // and between pixels
-	padLeft int // zeros that are not there
-	width   int // columns that are there
+	pixel   int // distance between pixels
+	padLeft int // omitted zeros on the left
+	width   int // present columns
 }
 
-// view returns what the output rows [oy, end) see of a group of an image.
+// view returns the part of an image that output rows [oy, end) of a group read.
 func (c *source[T]) view(s *microkernel.Scratch[T], image, oy, end, group int) view[T] {
 	size := c.inH * c.inW * c.pixel
 	x := c.x[image*size : (image+1)*size][group*c.inC:]
@@ -38,15 +38,15 @@ func (c *source[T]) view(s *microkernel.Scratch[T], image, oy, end, group int) v
 	return v
 }
 
-// at is the place in a view of the first channel that row and col of the filter meet for output
-// column ox of row oy.
+// at returns the position in a view of the first channel that the filter element (row, col) reads
+// for output (oy, ox).
 func (c *source[T]) at(v *view[T], oy, row, ox, col int) int {
 	y, x := oy*c.strideH+row*c.dilationH-c.padTop-v.top, ox*c.strideW+col*c.dilationW-v.padLeft
 	return y*v.stride + x*v.pixel
 }
 
-// copyPadded copies some rows of a group of an image, from row top on, to dst. What lies beside the
-// image is zero.
+// copyPadded copies rows of a group of an image, from row top on, to dst. It fills the padding with
+// zeros.
 func (c *source[T]) copyPadded(dst, x []T, top, rows int) {
 	cols := c.width()
 	before, left := min(cols, max(0, c.padLeft)), max(0, -c.padLeft)

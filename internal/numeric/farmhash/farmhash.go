@@ -1,5 +1,5 @@
-// Package farmhash is the 64-bit fingerprint of Google's FarmHash, by Geoff Pike and Jyrki
-// Alakuijala, as the variant "na" computes it. Models depend on its values, so they never change.
+// Package farmhash implements the 64-bit fingerprint of Google's FarmHash, by Geoff Pike and Jyrki
+// Alakuijala, in the variant "na". Models depend on its values, so they must never change.
 package farmhash
 
 import (
@@ -91,13 +91,13 @@ func weak(s []byte, a, b uint64) pair {
 	return pair{a + z, b + c}
 }
 
-// state is what hashLong carries from one block of 64 bytes to the next.
+// state is the state of hashLong between blocks of 64 bytes.
 type state struct {
 	x, y, z uint64
 	v, w    pair
 }
 
-// block mixes 64 bytes in; the last block has other factors.
+// block mixes in 64 bytes. The last block has other factors.
 func (t *state) block(s []byte, mul, factor uint64) {
 	t.x = rotate(t.x+t.y+t.v.lo+at64(s, 8), 37) * mul
 	t.y = rotate(t.y+t.v.hi+at64(s, 48), 42) * mul

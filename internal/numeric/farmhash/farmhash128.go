@@ -1,9 +1,9 @@
 package farmhash
 
-// mixFactor is the factor that halves of 128-bit hashes are mixed with.
+// mixFactor is the factor that mixes the halves of 128-bit hashes.
 const mixFactor = 0x9ddfea08eb382d69
 
-// Fingerprint128 returns the fingerprint of s of 128 bits, of the variant "cc", in two halves.
+// Fingerprint128 returns the 128-bit fingerprint of s, in the variant "cc", in two halves.
 func Fingerprint128(s []byte) (lo, hi uint64) {
 	seed := pair{k0, k1}
 	if len(s) >= 16 {
@@ -34,7 +34,7 @@ func hash128(s []byte, seed pair) pair {
 	t.z = t.z*k0 + rotate(t.w.lo, 27)
 	t.w.lo *= 9
 	t.v.lo *= k0
-	// What is left is taken from its end, in pieces that may reach back into what has been taken.
+	// Hash the rest from its end, in pieces that may overlap bytes hashed before.
 	for end := n; end > at; end -= 32 {
 		last := s[end-32:]
 		t.y = rotate(t.x+t.y, 42)*k0 + t.v.hi

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFingerprint64 compares with fingerprints that TensorFlow computed, one for each length class
-// and its borders.
+// TestFingerprint64 compares with fingerprints computed by TensorFlow, for each length class and
+// its boundaries.
 func TestFingerprint64(t *testing.T) {
 	for s, want := range map[string]uint64{
 		"": 0x9ae16a3b2f90404f, "a": 0xb3454265b6df75e3, "hello": 0xb48be5a931380ce8, "0123456789abcdef0": 0x6deb36b4a021a909,

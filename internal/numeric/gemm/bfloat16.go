@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/microkernel"
 )
 
-// BFloat16 computes C = A*B like Half, with the processor's instructions for bfloat16 if it has
-// them: they add up in float32 what two pairs of elements give.
+// BFloat16 computes C = A*B like Half. It uses the processor's bfloat16 instructions if there are
+// any. These accumulate the dot products of pairs of elements in float32.
 func BFloat16[H ~uint16](c, a, b Matrix[H], widen func(dst []float32, src []H), narrow func(dst []H, src []float32)) {
 	kern := microkernel.Pairs()
 	if kern == nil || c.Rows*c.Cols*a.Cols <= tiny || c.ColStride != 1 {
@@ -25,8 +25,9 @@ func BFloat16[H ~uint16](c, a, b Matrix[H], widen func(dst []float32, src []H), 
 	}
 }
 
-// pairs returns the matrix whose row i has the elements of rows 2*i and 2*i+1 of m, or zeros behind
-// the last, in pairs: a view of m where its columns are contiguous, otherwise a copy in buf.
+// pairs returns the matrix whose row i holds the elements of rows 2*i and 2*i+1 of m in pairs, with
+// zeros after the last row. It is a view of m if the columns of m are contiguous, and otherwise a
+// copy in buf.
 func pairs[H ~uint16](buf *[]float32, m Matrix[H]) Matrix[float32] {
 	rows, data := (m.Rows+1)/2, unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(m.Data))), len(m.Data))
 	if m.RowStride == 1 && m.ColStride != 1 {

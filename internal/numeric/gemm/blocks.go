@@ -8,38 +8,38 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Sizes of blocks, in elements of float32: a panel of B of depth blockK and a tile's width stays in
-// the first-level cache, a block of B of blockK x blockN and one of A of blockM x blockK in the
-// second-level cache.
+// Block sizes, in elements of float32. A panel of B of depth blockK and the width of a tile stays
+// in the L1 cache. A block of B of blockK x blockN and a block of A of blockM x blockK stay in the
+// L2 cache.
 const (
 	blockK     = 384
 	blockN     = 640
 	blockM     = 224
-	deepBlockK = 512 // instead of blockK, with deepBlockN, for products over a long k
+	deepBlockK = 512 // replaces blockK, and deepBlockN replaces blockN, for products with k >= deep
 	deepBlockN = 512
 	deep       = 1024
 
-	// B is read in place, and not copied to panels, where a block has few rows and B is small.
+	// B is read in place, and not copied to panels, if a block has few rows and B is small.
 	directRows           = 160
-	directRowsTransposed = 1024 // with A transposed, which makes packing relatively dearer
+	directRowsTransposed = 1024 // with A transposed, which makes packing relatively more expensive
 	directSize           = 512 << 10
 
-	pacedWork = 1 << 20 // multiply-adds that are worth looking at a clock
+	pacedWork = 1 << 20 // multiply-adds between checks of the clock
 
 	pageSize = 4096
-	// vectors that a tile multiplies in a step, below which a new page in each step takes longer
+	// vectors per step of a tile below which a new page in each step dominates the time
 	fewProducts = 12
 
-	flatSize = 6 << 10 // a B that stays in the first-level cache as a whole
+	flatSize = 6 << 10 // size of a B that fits into the L1 cache
 )
 
-// product is a multiplication in progress; C has contiguous rows. It is the body of a parallel loop
+// product is a running multiplication. C has contiguous rows. It is the body of a parallel loop
 // over the cells of a grid of partM x partN blocks.
 type product[T simd.Float] struct {
 	c, a, b      Matrix[T]
 	o            Options[T]
 	kern         *microkernel.Kernel[T]
-	deep         bool // as the kernels for the level in use
+	deep         bool // the Deep field of the current kernels
 	partM, partN int
 	stepN        int // columns of a block
 }
@@ -78,9 +78,9 @@ func (p *product[T]) block(s *microkernel.Scratch[T], m0, m1, n0, n1 int) {
 	}
 }
 
-// mustPackA reports whether the rows of A have to be copied: where a multiple of the page size lies
-// between them, they would fall on the same few lines of the cache, and where small tiles would
-// meet a new page with nearly every step.
+// mustPackA reports whether the rows of A have to be copied. If a multiple of the page size
+// separates them, they map to the same few cache lines. If tiles are small, nearly every step would
+// touch a new page.
 func (p *product[T]) mustPackA(m, n int) bool {
 	stride := max(p.a.RowStride, p.a.ColStride) * int(unsafe.Sizeof(T(0)))
 	if p.a.ColStride != 1 && p.kern.Rows*p.kern.Vecs <= fewProducts && stride >= pageSize/4 {
@@ -95,15 +95,15 @@ func (p *product[T]) mustPackA(m, n int) bool {
 	return m > 64 && n > 64
 }
 
-// worker computes one block; the fields give the part of it that is next.
+// worker computes one block. The fields describe the next part of the block.
 type worker[T simd.Float] struct {
 	*product[T]
 	*microkernel.Scratch[T]
 	m0, m1, n0, n1, k0, k1 int
 
 	tiles      int  // tiles from m0 to m1
-	packA      bool // A goes to panels,
-	packedFrom int  // which begin with this tile
+	packA      bool // A is copied to panels
+	packedFrom int  // first tile of the panels
 	direct     bool // B is read in place
 
 	pace parallel.Yielder
@@ -111,13 +111,14 @@ type worker[T simd.Float] struct {
 
 func (w *worker[T]) size() int { return int(unsafe.Sizeof(T(0))) }
 
-// tileRow is the first row of tile i. Tiles are as equal as can be, the higher ones first.
+// tileRow returns the first row of tile i. Tile heights differ by at most one, and higher tiles
+// come first.
 func (w *worker[T]) tileRow(i int) int {
 	m := w.m1 - w.m0
 	return w.m0 + i*(m/w.tiles) + min(i, m%w.tiles)
 }
 
-// sameHeight returns the end of the run of tiles from t on that are as high as t.
+// sameHeight returns the end of the run of tiles, from t on, with the height of t.
 func (w *worker[T]) sameHeight(t, end int) int {
 	if high := (w.m1 - w.m0) % w.tiles; t < high {
 		return min(end, high)
@@ -152,7 +153,7 @@ func (w *worker[T]) slice() {
 	}
 }
 
-// prepare sets what all calls for tiles of A that were packed from t0 on have in common.
+// prepare sets the arguments that all calls for tiles of A packed from t0 on share.
 func (w *worker[T]) prepare(t0 int) {
 	g := &w.Args
 	g.K, g.Outer = w.k1-w.k0, 1
@@ -166,8 +167,8 @@ func (w *worker[T]) prepare(t0 int) {
 	w.setFlags()
 }
 
-// fetchRows asks for the rows of A that follow the tiles [t0, t1) while these are computed, where
-// rows are contiguous.
+// fetchRows makes the micro-kernels prefetch the rows of A that follow the tiles [t0, t1), if rows
+// are contiguous.
 func (w *worker[T]) fetchRows(t0, t1 int) {
 	g := &w.Args
 	g.StepAhead, g.TileAhead = 0, 0
@@ -200,8 +201,8 @@ func (w *worker[T]) panel(j, t0, t1 int) {
 	}
 }
 
-// byRows computes the tiles [t0, t1) of so many whole panels, one beside the other: the better
-// order where all of B stays in the first-level cache.
+// byRows computes the tiles [t0, t1) of the given number of whole panels, one beside the other.
+// This order is better if all of B stays in the L1 cache.
 func (w *worker[T]) byRows(t0, t1, panels int) {
 	g := &w.Args
 	width := w.kern.Width()
@@ -225,7 +226,7 @@ func (w *worker[T]) byRows(t0, t1, panels int) {
 	}
 }
 
-// setA points to tile t of A.
+// setA sets A to tile t.
 func (w *worker[T]) setA(t int) {
 	if w.packA {
 		w.Args.A = unsafe.Pointer(&w.BufA[(t-w.packedFrom)*w.tileStride()*w.Args.K])
@@ -234,7 +235,7 @@ func (w *worker[T]) setA(t int) {
 	}
 }
 
-// setB points to the panel of B from column j on, and to its bias.
+// setB sets B to the panel from column j on, and the bias to its part.
 func (w *worker[T]) setB(j, vecs int) {
 	g := &w.Args
 	if w.inPlace(j) {
@@ -247,8 +248,8 @@ func (w *worker[T]) setB(j, vecs int) {
 	}
 }
 
-// setFlags sets what happens at the end of a tile: the first slice of k overwrites C unless there
-// is a Beta, and the last one adds the bias and rectifies.
+// setFlags sets the operations at the end of a tile. The first slice of k overwrites C unless there
+// is a Beta. The last slice adds the bias and rectifies.
 func (w *worker[T]) setFlags() {
 	g := &w.Args
 	g.Flags = 0

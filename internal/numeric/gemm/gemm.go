@@ -1,13 +1,12 @@
 // Package gemm multiplies matrices.
 //
-// Mul is for float32 and float64: blocks that fit the caches, panels, and the micro-kernels of
-// package tile, on as many cores as are idle. Vectors and tiny matrices take shorter ways. Generic
-// is for any other number type, Half for types that are computed as float32, BFloat16 for the one
-// of them that processors may have instructions for.
+// Mul is for float32 and float64. It uses cache-sized blocks, packed panels, and the micro-kernels
+// of package microkernel, on all idle cores. Vectors and tiny matrices take shorter paths. Generic
+// supports any other number type, Half supports types that are computed in float32, and BFloat16
+// uses the processor's bfloat16 instructions if there are any.
 //
-// The result is the same to the bit however many cores take part: every element is one chain of
-// multiply-adds in the order of k, cut only where blocks of k meet, which depends on the shapes
-// alone.
+// Results are bit-identical for any number of cores. Every element is one chain of multiply-adds in
+// the order of k, divided only at the boundaries of blocks of k. These depend only on the shapes.
 package gemm
 
 import (
@@ -29,14 +28,14 @@ func Dense[T any](data []T, rows, cols int) Matrix[T] {
 	return Matrix[T]{data, rows, cols, cols, 1}
 }
 
-// T is the transpose, a view of the same data.
+// T returns the transpose, a view of the same data.
 func (m Matrix[T]) T() Matrix[T] {
 	return Matrix[T]{m.Data, m.Cols, m.Rows, m.ColStride, m.RowStride}
 }
 
 func (m Matrix[T]) at(i, j int) int { return i*m.RowStride + j*m.ColStride }
 
-// part is the block of the given rows and columns. An empty block has no data.
+// part returns the block of the given rows and columns. An empty block has no data.
 func (m Matrix[T]) part(i0, i1, j0, j1 int) Matrix[T] {
 	p := Matrix[T]{nil, i1 - i0, j1 - j0, m.RowStride, m.ColStride}
 	if i0 < i1 && j0 < j1 {
@@ -51,15 +50,15 @@ func (m Matrix[T]) String() string {
 
 // Options modify a product. The zero value is C = A*B.
 type Options[T any] struct {
-	Alpha T    // factor of A*B; 0 counts as 1
-	Beta  T    // factor of the old C, which is not read if it is 0
-	Bias  []T  // added to every row of the result, if not nil
-	Relu  bool // negative elements of the result become 0
+	Alpha T    // factor of A*B; 0 means 1
+	Beta  T    // factor of the old C, which is not read if Beta is 0
+	Bias  []T  // added to every row of the result; may be nil
+	Relu  bool // set negative elements of the result to 0
 }
 
 // Mul computes C = Alpha*A*B + Beta*C, then adds the bias and rectifies. One stride of each matrix
-// must be 1. C must not overlap A or B. Mul panics if the shapes do not fit or a matrix is larger
-// than its data.
+// must be 1. C must not overlap A or B. Mul panics if the shapes do not match or a matrix exceeds
+// its data.
 func Mul[T simd.Float](c, a, b Matrix[T], o Options[T]) {
 	check(c, a, b, o.Bias)
 	if o.Alpha == 0 {
@@ -96,7 +95,7 @@ func mulRows[T simd.Float](c, a, b Matrix[T], o Options[T]) {
 	}
 }
 
-// scale multiplies c by beta; it does not read c if that is 0.
+// scale multiplies c by beta. It does not read c if beta is 0.
 func scale[T Number](c Matrix[T], beta T) {
 	if beta == 1 {
 		return

@@ -22,8 +22,8 @@ func atLevels(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// matrix returns random numbers, stored by columns if transposed and with gap unused elements after
-// each line.
+// matrix returns a matrix of random numbers. If transposed, it is stored by columns. gap unused
+// elements follow each line.
 func matrix[T simd.Float](rows, cols int, transposed bool, gap int) Matrix[T] {
 	if transposed {
 		return matrix[T](cols, rows, false, gap).T()
@@ -67,7 +67,8 @@ func reference[T simd.Float](c, a, b Matrix[T], o Options[T]) []float64 {
 	return want
 }
 
-// checkMul multiplies and compares, also the elements in the gaps of C, which must stay.
+// checkMul multiplies and compares the results. It also checks that the elements in the gaps of C
+// stay unchanged.
 func checkMul[T simd.Float](t *testing.T, c, a, b Matrix[T], o Options[T]) {
 	t.Helper()
 	want := reference(c, a, b, o)
@@ -97,7 +98,7 @@ var shapes = [][3]int{
 	{2, 300, 5}, {300, 2, 9},
 }
 
-// large shapes go through several blocks in each dimension.
+// large holds shapes that take several blocks in each dimension.
 var large = [][3]int{{250, 33, 450}, {18, 660, 400}, {20, 1300, 20}, {40, 40, 1100}, {170, 650, 12}}
 
 func TestMul(t *testing.T) {
@@ -113,8 +114,8 @@ func TestMul(t *testing.T) {
 	})
 }
 
-// TestMulDeep multiplies with the tiles that one processor or the other takes, also where wide ones
-// leave one, two or three vectors and where A is copied.
+// TestMulDeep multiplies with the tiles of either kind of processor. The shapes include widths at
+// which wide tiles leave one, two or three vectors, and an A that is copied.
 func TestMulDeep(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		k := microkernel.Of[float32]()
@@ -127,8 +128,8 @@ func TestMulDeep(t *testing.T) {
 	})
 }
 
-// testMul multiplies matrices of one shape stored in the given ways: bits 0, 1 and 2 say that A, B,
-// C are transposed.
+// testMul multiplies matrices of one shape, stored in the given ways: bits 0, 1 and 2 mean that A,
+// B and C are transposed.
 func testMul[T simd.Float](t *testing.T, s [3]int, ways ...int) {
 	m, n, k := s[0], s[1], s[2]
 	for _, v := range ways {
@@ -160,7 +161,7 @@ func TestMulOptions(t *testing.T) {
 	})
 }
 
-// TestMulIgnoresOldC has a C that is not a number, which Beta 0 must not read.
+// TestMulIgnoresOldC checks that a C of NaN is not read if Beta is 0.
 func TestMulIgnoresOldC(t *testing.T) {
 	nan := float32(math.NaN())
 	atLevels(t, func(t *testing.T) {
@@ -174,7 +175,7 @@ func TestMulIgnoresOldC(t *testing.T) {
 	})
 }
 
-// TestMulPageStrides has rows that are a page apart, for which A is copied.
+// TestMulPageStrides multiplies matrices whose rows are a page apart, for which A is copied.
 func TestMulPageStrides(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		a, b := matrix[float32](70, 1024, false, 0), matrix[float32](1024, 150, false, 0)
@@ -269,7 +270,7 @@ func small[T Number](rows, cols int, transposed bool) Matrix[T] {
 }
 
 func TestHalf(t *testing.T) {
-	// A type of whole halves: n stands for n/2.
+	// A type of halves: n represents n/2.
 	type half int32
 	widen := func(dst []float32, src []half) {
 		for i, x := range src {
@@ -296,8 +297,8 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// TestBFloat16 compares with sums in float64, for an even and an odd number of terms and all ways
-// that the operands lie.
+// TestBFloat16 compares with sums in float64, for an even and an odd number of terms and all
+// layouts of the operands.
 func TestBFloat16(t *testing.T) {
 	widen := func(dst []float32, src []uint16) {
 		for i, x := range src {
@@ -325,10 +326,10 @@ func TestBFloat16(t *testing.T) {
 		return m
 	}
 	defer func(old bool) { microkernel.SlowPairs = old }(microkernel.SlowPairs)
-	microkernel.SlowPairs = false // the kernels for pairs are right wherever they run
+	microkernel.SlowPairs = false // the kernels for pairs are correct even where they are slow
 	atLevels(t, func(t *testing.T) {
 		shapes := [][3]int{{30, 40, 50}, {17, 33, 70}, {20, 1, 40}, {1, 64, 64}, {64, 65, 1}, {3, 1500, 40}}
-		for rows := range 14 { // every height of a tile
+		for rows := range 14 { // every tile height
 			shapes = append(shapes, [3]int{rows + 1, 24, 40})
 		}
 		for _, s := range shapes {

@@ -2,14 +2,14 @@ package gemm
 
 import "github.com/weft-ml/weft/internal/numeric/parallel"
 
-// Number is an element type that Generic multiplies.
+// Number is the constraint of the element types of Generic.
 type Number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 |
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// Generic computes C = A*B, or C += A*B, for any number type; integers wrap around. Strides are
-// free.
+// Generic computes C = A*B, or C += A*B, for any number type. Integers wrap around. Strides are
+// arbitrary.
 func Generic[T Number](c, a, b Matrix[T], add bool) {
 	if a.Rows != c.Rows || b.Cols != c.Cols || a.Cols != b.Rows {
 		check(c, a, b, nil)
@@ -17,7 +17,7 @@ func Generic[T Number](c, a, b Matrix[T], add bool) {
 	if !add {
 		scale(c, 0)
 	}
-	// Rows of a block share the panel of B; about 100 µs of work make a block.
+	// Rows of a block share the panel of B. A block takes about 100 µs.
 	const blockWork = 100_000
 	grain := max(4, blockWork/max(1, b.Rows*b.Cols))
 	parallel.For(c.Rows, grain, func(lo, hi int) {

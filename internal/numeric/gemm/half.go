@@ -2,7 +2,7 @@ package gemm
 
 import "github.com/weft-ml/weft/internal/numeric/microkernel"
 
-// Half computes C = A*B for a type H that is computed as float32. widen and narrow convert slices
+// Half computes C = A*B for a type H that is computed in float32. widen and narrow convert slices
 // of equal length.
 func Half[H any](c, a, b Matrix[H], widen func(dst []float32, src []H), narrow func(dst []H, src []float32)) {
 	check(c, a, b, nil)

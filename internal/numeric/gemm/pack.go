@@ -2,18 +2,18 @@ package gemm
 
 import "github.com/weft-ml/weft/internal/numeric/microkernel"
 
-// rowsAtOnce is the number of rows of B that are copied panel by panel before the next ones: with
-// long rows each is on a page of its own, and few at a time keep the reads in sequence.
+// rowsAtOnce is the number of rows of B that are copied, panel by panel, before the next ones. Long
+// rows are on separate pages, and few rows at a time keep the reads sequential.
 const (
 	rowsAtOnce = 8
 	longRow    = 1024
 )
 
-// inPlace reports whether the panel of B from column j on is read where it is. The micro-kernels
-// read whole vectors, so a panel that ends within one is copied.
+// inPlace reports whether the panel of B from column j on is read in place. The micro-kernels read
+// whole vectors, so a panel that ends within a vector is copied.
 func (w *worker[T]) inPlace(j int) bool { return w.direct && w.n1-j >= w.kern.Width() }
 
-// panelAt is the place of the panel from column j on in the scratch memory.
+// panelAt returns the position of the panel from column j on in the scratch memory.
 func (w *worker[T]) panelAt(j int) int {
 	if w.direct {
 		return 0 // only the last panel is copied
@@ -48,7 +48,7 @@ func (w *worker[T]) packPanels() {
 	}
 }
 
-// packRows copies the panels from column first on where rows of B are contiguous.
+// packRows copies the panels from column first on if rows of B are contiguous.
 func (w *worker[T]) packRows(first int) {
 	depth, width := w.k1-w.k0, w.kern.Width()
 	full := first + (w.n1-first)/width*width
@@ -68,7 +68,7 @@ func (w *worker[T]) packRows(first int) {
 	}
 }
 
-// packTransposed copies the panel from column j on where columns of B are contiguous.
+// packTransposed copies the panel from column j on if columns of B are contiguous.
 func (w *worker[T]) packTransposed(j int) {
 	cols, lanes := min(w.kern.Width(), w.n1-j), w.kern.Lanes
 	vecs, _ := w.kern.VecsFor(cols)
@@ -78,8 +78,8 @@ func (w *worker[T]) packTransposed(j int) {
 	}
 }
 
-// tileStride is the distance between the columns of a packed tile of A. With half a vector, each
-// column overwrites what was copied beyond the one before.
+// tileStride returns the distance between the columns of a packed tile of A. With half a vector,
+// each column overwrites the excess elements of the previous one.
 func (w *worker[T]) tileStride() int {
 	if half := w.kern.Lanes / 2; w.kern.Rows <= half {
 		return half

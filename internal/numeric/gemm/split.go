@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	// A product with fewer multiply-adds runs on the caller: it is done before another core has
-	// begun.
+	// A product with fewer multiply-adds runs on the caller, because it is done before another core
+	// has started.
 	parallelWork = 500_000
-	// A large product is cut into more parts than there are threads, so that one whose core is
-	// taken away delays only its part; each has at least partWork multiply-adds.
+	// A large product is divided into more parts than threads, so that a preempted core delays only
+	// its current part. Each part has at least partWork multiply-adds.
 	partWork       = 8 << 20
 	partsPerThread = 3
-	// With a smaller k the time goes to storing C, which another core has to hand over again.
+	// With a smaller k, storing C dominates the time, and another core would have to pass its part
+	// back.
 	storedDepth = 32
 )
 
@@ -25,7 +26,7 @@ func (p *product[T]) release() {
 	microkernel.Put[product[T], T](&products, p)
 }
 
-// mulBlocks is Mul for matrices that are worth panels. C has contiguous rows.
+// mulBlocks is Mul for matrices that are large enough for panels. C has contiguous rows.
 func mulBlocks[T simd.Float](kern *microkernel.Kernel[T], c, a, b Matrix[T], o Options[T]) {
 	if o.Beta != 0 {
 		scale(c, o.Beta)
@@ -44,25 +45,25 @@ func mulBlocks[T simd.Float](kern *microkernel.Kernel[T], c, a, b Matrix[T], o O
 	parallel.Run(p.partM*p.partN, 1, p)
 }
 
-// wideDepth is the largest k of products with wide tiles, unless they are Deep: their panels of B
-// still fit the first-level cache.
+// wideDepth is the largest k of products with wide tiles, unless the kernels are Deep. Up to it,
+// their panels of B fit into the L1 cache.
 const wideDepth = 192
 
-// wideFits reports whether panels of wide tiles leave no columns, or few, or so many that nearly
-// whole tiles remain.
+// wideFits reports whether panels of wide tiles leave no columns, few columns, or nearly a whole
+// tile.
 func wideFits[T simd.Float](cols int, wide *microkernel.Kernel[T]) bool {
 	rest := cols % wide.Width()
 	return rest == 0 || cols >= 4*wide.Width() || cols > wide.Width() && rest > 2*wide.Lanes
 }
 
-// split chooses the grid of about parts blocks whose work, with the copying that each block does
-// for itself, is least.
+// split chooses the grid of about parts blocks with the least total work. The work includes the
+// copying that each block does for itself.
 func (p *product[T]) split(threads, parts int) {
 	m, n, width := p.c.Rows, p.c.Cols, p.kern.Width()
 	best := -1
 	for partM := 1; partM <= min(parts, ceilDiv(m, p.kern.Rows)); partM++ {
 		rows := ceilDiv(m, partM)
-		// Whole panels, but whole vectors will do if that would be too coarse.
+		// Round up to whole panels, or to whole vectors if that would be too coarse.
 		step := ceilDiv(n, max(1, parts/partM))
 		if step > 2*width {
 			step = ceilDiv(step, width) * width
@@ -77,8 +78,8 @@ func (p *product[T]) split(threads, parts int) {
 	}
 }
 
-// cost estimates the time of a block, in cycles per step of k on a machine with two units for
-// multiply-add, times 8.
+// cost estimates the time of a block, in cycles per step of k on a machine with two multiply-add
+// units, times 8.
 func (p *product[T]) cost(rows, cols int) int {
 	width, lanes := p.kern.Width(), p.kern.Lanes
 	cost := cols / width * rows * 8

@@ -8,14 +8,14 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Stack is a row of matrices of one shape in Data, Step elements apart: Matrix is a view of the
-// first.
+// Stack is a sequence of matrices of one shape in Data, Step elements apart. Matrix is a view of
+// the first one.
 type Stack[T any] struct {
 	Matrix[T]
 	Step int
 }
 
-// last is the last of n matrices.
+// last returns the last of n matrices.
 func (s Stack[T]) last(n int) Matrix[T] {
 	m := s.Matrix
 	m.Data = m.Data[(n-1)*s.Step:]
@@ -23,20 +23,20 @@ func (s Stack[T]) last(n int) Matrix[T] {
 }
 
 const (
-	// multiply-adds of a product whose preparation takes a good part of the time
+	// multiply-adds of a product whose setup takes a considerable part of the time
 	smallProduct = 32 << 10
-	// elements of matrices that are multiplied together: they stay in the first-level cache
+	// elements of matrices that are multiplied together; they stay in the L1 cache
 	stackSize = 8 << 10
 )
 
-// Stackable reports whether products of such a size are faster when many are computed by MulStack:
-// they are neither large nor of vectors.
+// Stackable reports whether products of the given size are faster if MulStack computes many of
+// them: the matrices are neither large nor vectors.
 func Stackable(rows, cols, k int) bool {
 	return rows > 1 && cols > 1 && k > 0 && rows*cols*k <= smallProduct
 }
 
-// MulStack computes C = A*B for the first n matrices of three stacks, on the caller. Rows of C are
-// contiguous, and the products are Stackable.
+// MulStack computes C = A*B for the first n matrices of three stacks, on the caller. Rows of C must
+// be contiguous, and the products must be Stackable.
 func MulStack[T simd.Float](c, a, b Stack[T], n int) {
 	rows, cols, k := c.Rows, c.Cols, a.Cols
 	if c.ColStride != 1 || !Stackable(rows, cols, k) {
@@ -52,15 +52,15 @@ func MulStack[T simd.Float](c, a, b Stack[T], n int) {
 	s.Release()
 }
 
-// stacked is a MulStack in progress. The matrices are tiles of one call: of all of them the same
-// rows and columns.
+// stacked is a running MulStack. The same rows and columns of all matrices are the tiles of one
+// call.
 type stacked[T simd.Float] struct {
 	s       *microkernel.Scratch[T]
 	kern    *microkernel.Kernel[T]
 	c, a, b Stack[T]
 }
 
-// multiply computes n products from number lo on.
+// multiply computes n products, starting with product lo.
 func (w *stacked[T]) multiply(lo, n int) {
 	g, size := &w.s.Args, int(unsafe.Sizeof(T(0)))
 	g.K, g.Outer, g.Tiles = w.a.Cols, 1, n
@@ -80,8 +80,8 @@ func (w *stacked[T]) multiply(lo, n int) {
 	}
 }
 
-// setB points to the vectors of B from a column on, of n matrices. They are read in place if whole
-// vectors are there.
+// setB sets B to the vectors from a column on, of n matrices. They are read in place if whole
+// vectors are available.
 func (w *stacked[T]) setB(lo, n, col, vecs int) {
 	g, size, depth := &w.s.Args, int(unsafe.Sizeof(T(0))), w.a.Cols
 	width := vecs * w.kern.Lanes

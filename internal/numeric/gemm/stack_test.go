@@ -19,7 +19,7 @@ func TestMulStack(t *testing.T) {
 	})
 }
 
-// testMulStack multiplies stacks that end with their last matrix; bits 0 and 1 of ways say that A
+// testMulStack multiplies stacks that end with their last matrix. Bits 0 and 1 of ways mean that A
 // and B are transposed.
 func testMulStack[T simd.Float](t *testing.T, s [3]int, ways int) {
 	t.Helper()
@@ -47,7 +47,7 @@ func testMulStack[T simd.Float](t *testing.T, s [3]int, ways int) {
 				}
 			}
 			first := slices.Clone(c.Data)
-			for i := range n { // one by one, the bits are the same
+			for i := range n { // separate products have the same bits
 				last := func(s Stack[T]) Stack[T] { return Stack[T]{s.last(i + 1), s.Step} }
 				MulStack(last(c), last(a), last(b), 1)
 			}

@@ -6,10 +6,10 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// tiny is the number of multiply-adds below which plain loops win.
+// tiny is the number of multiply-adds below which plain loops are faster.
 const tiny = 256
 
-// mulTiny is Mul without any preparation.
+// mulTiny is Mul without any setup.
 func mulTiny[T simd.Float](c, a, b Matrix[T], o Options[T]) {
 	for i := range c.Rows {
 		row := c.Data[i*c.RowStride:][:c.Cols]
@@ -36,7 +36,7 @@ func mulTiny[T simd.Float](c, a, b Matrix[T], o Options[T]) {
 	}
 }
 
-// rowTimesMatrix is Mul for an A of one row; c is the row of C.
+// rowTimesMatrix is Mul for an A of one row. c is the row of C.
 func rowTimesMatrix[T simd.Float](c []T, a, b Matrix[T], o Options[T]) {
 	k := a.Cols
 	if b.ColStride != 1 {
@@ -52,7 +52,7 @@ func rowTimesMatrix[T simd.Float](c []T, a, b Matrix[T], o Options[T]) {
 	parallel.For(len(c), vectorGrain(k), func(lo, hi int) { rowTimesColumns(c[lo:hi], a, b, lo, o) })
 }
 
-// vectorGrain is the number of results, each of k multiply-adds, that make a parallel block.
+// vectorGrain returns the number of results, each of k multiply-adds, in a parallel block.
 func vectorGrain(k int) int { return ceilDiv(max(64, parallelWork/2/k), 64) * 64 }
 
 // rowTimesColumns computes the part c of a row, which begins at column j.
@@ -123,7 +123,7 @@ func matrixTimesColumn[T simd.Float](c, a, b Matrix[T], o Options[T]) {
 	finish(c, o)
 }
 
-// dotRows multiplies the rows of a, which are contiguous, with x.
+// dotRows computes the dot products of the rows of a, which are contiguous, with x.
 func dotRows[T simd.Float](dst []T, a Matrix[T], x []T) {
 	if len(dst)*len(x) < parallelWork {
 		simd.DotRows(dst, a.Data, a.RowStride, x)

@@ -1,17 +1,17 @@
-// Package indexshuffle shuffles the numbers from 0 to a limit without a table of them.
+// Package indexshuffle permutes the numbers from 0 to a limit without a table.
 package indexshuffle
 
 import "math"
 
-// Index returns the place of an index from 0 to limit in the permutation that a key chooses, in an
-// even number of rounds, four or more. It encrypts the index with the block cipher Simon (Beaulieu
-// et al., 2013), with blocks just large enough for the limit, again and again until the result is
-// not beyond it.
+// Index returns the position of an index from 0 to limit in the permutation that a key selects. It
+// encrypts the index with the block cipher Simon (Beaulieu et al., 2013), with blocks just large
+// enough for the limit, and repeats this until the result does not exceed the limit. rounds must be
+// even and at least 4.
 func Index(index, limit uint64, key [3]uint32, rounds int) uint64 {
 	if limit == 0 {
 		return 0
 	}
-	// rounding makes it smaller for the largest limits, as for TensorFlow
+	// As in TensorFlow, rounding makes it smaller for the largest limits.
 	size := int(math.Ceil(math.Log2(float64(limit))))
 	s := simon{width: max(size+size%2, 16) / 2}
 	s.schedule(key, rounds)
@@ -22,7 +22,7 @@ func Index(index, limit uint64, key [3]uint32, rounds int) uint64 {
 	}
 }
 
-// simon is the cipher for words of the given width in bits, two to a block.
+// simon is the cipher for blocks of two words with the given width in bits.
 type simon struct {
 	width int
 	keys  []uint64
@@ -32,7 +32,7 @@ func (s *simon) mask() uint64 { return 1<<s.width - 1 }
 
 func (s *simon) rotateLeft(x uint64, n int) uint64 { return (x<<n | x>>(s.width-n)) & s.mask() }
 
-// schedule makes the keys of all rounds.
+// schedule computes the keys of all rounds.
 func (s *simon) schedule(key [3]uint32, rounds int) {
 	const constants = 0x7369f885192c0ef5
 	for _, k := range key {

@@ -6,20 +6,20 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// What AVX-512 has for bfloat16, where the processor has it; pairs_amd64.go fills it in.
+// AVX-512 code for bfloat16, or nil if the processor has none. pairs_amd64.go sets it.
 var (
 	pairKernel *Kernel[float32]
 	pairRows   func(dst *float32, a, b *uint16, blocks int)
 )
 
-// SlowPairs says that products are faster in float32, copies included, than with the processor's
-// instruction for pairs.
+// SlowPairs is set if products are faster in float32, including the copies, than with the
+// processor's instruction for pairs.
 var SlowPairs bool
 
-// Pairs returns the kernels for products of bfloat16, or nil if the level in use has none or they
-// are slow. Elements of A and B are pairs of bfloat16, neighbours along k, in the place of float32,
-// of which they multiply the first ones and the second ones; C is float32. Denormal numbers count
-// as zero.
+// Pairs returns the kernels for products of bfloat16. It returns nil if the current level has none
+// or they are slow. An element of A or B is a pair of bfloat16, neighbours along k, of the size of a
+// float32. The product of two pairs is the sum of the products of their first and of their second
+// elements. C is float32. Denormals are treated as zero.
 func Pairs() *Kernel[float32] {
 	if simd.Current() < simd.AVX512 || SlowPairs {
 		return nil
@@ -27,8 +27,8 @@ func Pairs() *Kernel[float32] {
 	return pairKernel
 }
 
-// PairRows makes pairs of the elements of two rows of bfloat16 of the length of dst. A nil b stands
-// for zeros.
+// PairRows combines the elements of two rows of bfloat16, of the length of dst, into pairs. A nil b
+// represents zeros.
 func PairRows(dst []float32, a, b []uint16) {
 	n := 0
 	if b != nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// The kernels by level; asm_amd64.go adds those of the vector levels.
+// The kernels, indexed by level. asm_amd64.go adds those of the vector levels.
 var (
 	kernels32 = [3]Kernel[float32]{portable[float32]()}
 	kernels64 = [3]Kernel[float64]{portable[float64]()}
 )
 
-// portable returns kernels in Go with vectors of four elements and tiles of four rows and one
+// portable returns kernels in Go, with vectors of four elements and tiles of four rows and one
 // vector.
 func portable[T simd.Float]() Kernel[T] {
 	k := Kernel[T]{Rows: 4, Vecs: 1, Lanes: 4, packColumns: packColumnsGo[T]}
@@ -28,7 +28,7 @@ func portable[T simd.Float]() Kernel[T] {
 	return k
 }
 
-// eachTile makes a micro-kernel of a function that computes the first tile.
+// eachTile converts a function that computes the first tile to a micro-kernel.
 func eachTile(f func(*Args)) func(args *byte) {
 	return func(args *byte) {
 		g := *(*Args)(unsafe.Pointer(args))
@@ -44,7 +44,7 @@ func eachTile(f func(*Args)) func(args *byte) {
 	}
 }
 
-// vectorAt is the vector that lies offset bytes behind p.
+// vectorAt returns the vector at offset bytes from p.
 func vectorAt[T simd.Float](p unsafe.Pointer, offset int) *[4]T {
 	return (*[4]T)(unsafe.Add(p, offset))
 }
@@ -103,7 +103,7 @@ func tile4Go[T simd.Float](g *Args) {
 	storeGo(g, &acc, 4)
 }
 
-// storeGo is the end of a tile.
+// storeGo finishes a tile.
 func storeGo[T simd.Float](g *Args, acc *[4][4]T, rows int) {
 	size := int(unsafe.Sizeof(T(0)))
 	for i := range rows {

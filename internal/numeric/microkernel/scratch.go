@@ -7,25 +7,26 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// Scratch is the memory that one goroutine needs for a block of work: a call, and copies of
-// operands or results. It is reused.
+// Scratch is the memory that one goroutine needs for a block of work: the arguments of a call, and
+// copies of operands or results. It is pooled.
 type Scratch[T simd.Float] struct {
 	Args             Args
-	BufA, BufB, BufC []T // made long enough by Room
+	BufA, BufB, BufC []T // resized by Room
 }
 
 var scratches Pool
 
-// ScratchOf returns scratch memory. Whoever takes it releases it.
+// ScratchOf returns scratch memory. The caller must release it.
 func ScratchOf[T simd.Float]() *Scratch[T] { return Take[Scratch[T], T](&scratches) }
 
-// Release gives s back.
+// Release returns s to the pool.
 func (s *Scratch[T]) Release() {
-	s.Args = Args{} // keep no caller's memory alive
+	s.Args = Args{} // do not keep the caller's memory alive
 	Put[Scratch[T], T](&scratches, s)
 }
 
-// Room returns the first n elements of *s, with any content; it makes *s longer if need be.
+// Room returns the first n elements of *s, with arbitrary values. It reallocates *s if it is too
+// short.
 func Room[T simd.Float](s *[]T, n int) []T {
 	if len(*s) < n {
 		*s = Aligned[T](n)
@@ -33,7 +34,7 @@ func Room[T simd.Float](s *[]T, n int) []T {
 	return (*s)[:n]
 }
 
-// Aligned returns n zeros that start on a boundary of 64 bytes.
+// Aligned returns n zeros, aligned to 64 bytes.
 func Aligned[T simd.Float](n int) []T {
 	size := int(unsafe.Sizeof(T(0)))
 	s := make([]T, n+64/size)
@@ -41,8 +42,8 @@ func Aligned[T simd.Float](n int) []T {
 	return s[off : off+n : off+n]
 }
 
-// Pool holds values for reuse whose type V is generic in the type T of elements: those for float32
-// and for float64 apart.
+// Pool is a free list of values whose type V is generic in the element type T. It separates the
+// values for float32 and for float64.
 type Pool struct{ single, double sync.Pool }
 
 func of[T simd.Float](p *Pool) *sync.Pool {
@@ -52,7 +53,7 @@ func of[T simd.Float](p *Pool) *sync.Pool {
 	return &p.double
 }
 
-// Take returns a value of the pool, or a new one.
+// Take returns a value from the pool, or a new one.
 func Take[V any, T simd.Float](p *Pool) *V {
 	if v, ok := of[T](p).Get().(*V); ok {
 		return v
@@ -60,5 +61,5 @@ func Take[V any, T simd.Float](p *Pool) *V {
 	return new(V)
 }
 
-// Put gives a value back.
+// Put returns a value to the pool.
 func Put[V any, T simd.Float](p *Pool, v *V) { of[T](p).Put(v) }

@@ -37,8 +37,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// testRun computes every tile shape with every number of columns in the last vector, two tiles over
-// two outer steps with gaps between them, and compares with plain loops.
+// testRun computes every tile shape with every number of columns in the last vector: two tiles over
+// two outer steps with gaps between them. It compares the results with plain loops.
 func testRun[T simd.Float](t *testing.T, inner int, tolerance float64) {
 	const outer, gapA, gapB, tiles = 2, 3, 5, 2
 	k := Of[T]()

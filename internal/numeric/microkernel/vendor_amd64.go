@@ -2,7 +2,7 @@ package microkernel
 
 import "github.com/weft-ml/weft/internal/numeric/simd"
 
-// vendor returns the first four letters of the processor's maker, as CPUID tells it.
+// vendor returns the first four characters of the processor's vendor ID, as CPUID reports it.
 func vendor() uint32
 
 const intel = 'G' | 'e'<<8 | 'n'<<16 | 'u'<<24

@@ -1,5 +1,5 @@
-// Package murmur is the 64-bit MurmurHash2 of Austin Appleby with the seed that TensorFlow's Hash64
-// takes by default. Peers compare its values, so it must never change.
+// Package murmur implements the 64-bit MurmurHash2 of Austin Appleby with the default seed of
+// TensorFlow's Hash64. Peers compare its values, so it must never change.
 package murmur
 
 import "encoding/binary"

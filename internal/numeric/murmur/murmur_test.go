@@ -2,7 +2,7 @@ package murmur
 
 import "testing"
 
-// TestSum64 compares with hashes that TensorFlow 2.21 computed.
+// TestSum64 compares with hashes computed by TensorFlow 2.21.
 func TestSum64(t *testing.T) {
 	for s, want := range map[string]uint64{
 		"": 9328806548029283899, "a": 2996632905371535868, "abcdefgh": 3429851175771700306, "abcdefghi": 6766191100966087061,

@@ -4,23 +4,23 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 )
 
-// Distribution says how samples are made of a generator's outputs.
+// Distribution describes how samples are computed from the outputs of a generator.
 type Distribution[T any] struct {
-	// Group is the number of samples that are made together.
+	// Group is the number of samples that are computed together.
 	Group int
-	// Stride is the number of outputs between the beginnings of two groups.
+	// Stride is the number of outputs between the starts of two groups.
 	Stride uint64
-	// Cost is the time that a group takes in nanoseconds.
+	// Cost is the time per group, in nanoseconds.
 	Cost float64
-	// Fill makes the samples of successive groups, the first of them at g; the last group may be
-	// cut short.
+	// Fill computes the samples of consecutive groups. The first group starts at g. The last
+	// group may be truncated.
 	Fill func(g Generator, out []T)
 }
 
-// blockTime is how long one block of a parallel loop should take, in nanoseconds.
+// blockTime is the target duration of one block of a parallel loop, in nanoseconds.
 const blockTime = 50_000
 
-// Fill sets out to samples of d from g on. The numbers do not depend on how many cores take part.
+// Fill sets out to samples of d from g on. The result does not depend on the number of cores.
 func Fill[T any](out []T, g Generator, d *Distribution[T]) {
 	groups := (len(out) + d.Group - 1) / d.Group
 	parallel.For(groups, int(max(1, blockTime/d.Cost)), func(lo, hi int) {
@@ -30,7 +30,7 @@ func Fill[T any](out []T, g Generator, d *Distribution[T]) {
 	})
 }
 
-// outputs is a distribution that makes a group of each output with f.
+// outputs returns a distribution that computes a group from each output with f.
 func outputs[T any](group int, cost float64, f func(x *[4]uint32, out []T)) *Distribution[T] {
 	return &Distribution[T]{Group: group, Stride: 1, Cost: cost, Fill: func(g Generator, out []T) {
 		s := scratches.Get().(*scratch)
@@ -52,8 +52,8 @@ func outputs[T any](group int, cost float64, f func(x *[4]uint32, out []T)) *Dis
 	}}
 }
 
-// mapped is a distribution of float32 that makes a sample of each word with convert, which takes a
-// multiple of 16 words.
+// mapped returns a distribution of float32 that computes a sample from each word with convert.
+// convert takes a multiple of 16 words.
 func mapped(cost float64, convert func(dst []float32, words []uint32)) *Distribution[float32] {
 	return &Distribution[float32]{Group: 4, Stride: 1, Cost: cost, Fill: func(g Generator, out []float32) {
 		s := scratches.Get().(*scratch)
@@ -73,12 +73,12 @@ func mapped(cost float64, convert func(dst []float32, words []uint32)) *Distribu
 	}}
 }
 
-// reserved is the number of 32-bit words set aside for a sample that takes an unknown number of
+// reserved is the number of 32-bit words reserved for a sample that consumes a varying number of
 // them.
 const reserved = 256
 
-// rejecting is a distribution that draws from propose, which makes candidates of successive
-// outputs, until a group is full of those that accept admits.
+// rejecting returns a distribution that draws candidates with propose from consecutive outputs
+// until accept has admitted a full group.
 func rejecting[T any](group int, cost float64, propose func(x *[4]uint32) [4]T, candidates int, accept func(T) bool) *Distribution[T] {
 	stride := uint64(group * reserved / 4)
 	return &Distribution[T]{Group: group, Stride: stride, Cost: cost, Fill: func(g Generator, out []T) {
@@ -91,7 +91,7 @@ func rejecting[T any](group int, cost float64, propose func(x *[4]uint32) [4]T, 
 	}}
 }
 
-// untilFull fills one group with what is accepted of the candidates from g on.
+// untilFull fills one group with the accepted candidates from g on.
 func untilFull[T any](g Generator, out []T, propose func(x *[4]uint32) [4]T, candidates int, accept func(T) bool) {
 	for i := 0; i < len(out); {
 		x := g.Next()

@@ -2,10 +2,10 @@ package philox
 
 import "math"
 
-// The transforms of this package need elementary functions with the very bits that the C library
-// gives TensorFlow, which an exact result rounded once does not have. glibc, since 2.28, has the
-// logarithms and the float32 sine and cosine from Arm's Optimized Routines (MIT license). What is
-// here computes the same for the arguments that occur.
+// The transforms of this package need elementary functions that are bit-identical to those of the C
+// library that TensorFlow uses. Correctly rounded results would differ. Since version 2.28, glibc
+// has the logarithms and the float32 sine and cosine of Arm's Optimized Routines (MIT license). The
+// functions below compute the same results for the arguments that occur.
 
 // logTable holds, for sixteen parts of [0.7, 1.4), the reciprocal of a point c near the middle, and
 // log c.
@@ -30,7 +30,7 @@ var logTable = [16][2]float64{
 
 // log32 returns the natural logarithm of a positive normal number.
 func log32(x float32) float32 {
-	const first = 0x3f330000 // bits of where the table begins
+	const first = 0x3f330000 // bits of the start of the table
 	b := math.Float32bits(x)
 	t := b - first
 	part, exponent := &logTable[t>>19%16], float64(int32(t)>>23)
@@ -74,8 +74,8 @@ func polyCos(x float64) float32 {
 	return float32(c + x4*x2*(0x1.99343027bf8c3p-16*x2-0x1.6c087e89a359dp-10))
 }
 
-// Log32 returns the natural logarithm of a number in [0, 1) as the C library does; the number is 0
-// or at least 2^-126.
+// Log32 returns the natural logarithm of a number in [0, 1) as the C library computes it. The
+// number must be 0 or at least 2^-126.
 func Log32(x float32) float32 {
 	if x == 0 {
 		return float32(math.Inf(-1))

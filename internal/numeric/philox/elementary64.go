@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// ln 2 in two parts, of which multiples up to 2^11 of the first are exact.
+// ln 2 in two parts; multiples of the first up to 2^11 are exact
 const ln2High, ln2Low = 0x1.62e42fefa38p-1, 0x1.ef35793c7673p-45
 
-// log64 returns the natural logarithm of a positive normal number, from a table and a polynomial,
-// with fused steps where the C library has them.
+// log64 returns the natural logarithm of a positive normal number, from a table and a polynomial.
+// It fuses the same steps as the C library.
 func log64(x float64) float64 {
-	const first = 0x3fe6000000000000 // bits of where the table begins
+	const first = 0x3fe6000000000000 // bits of the start of the table
 	if 1-0x1p-4 <= x && x < 1+0x1.09p-4 {
 		return logNear1(x - 1)
 	}
@@ -39,7 +39,7 @@ func logNear1(r float64) float64 {
 	y = math.FMA(r3, y, cubic(0x1.5555555555577p-2, -0x1.ffffffffffdcbp-3, 0x1.999999995dd0cp-3))
 
 	w := r * 0x1p27
-	upper := math.FMA(r, 0x1p27, r) - w // the upper half of the bits of r, whose square is exact
+	upper := math.FMA(r, 0x1p27, r) - w // upper half of the bits of r, whose square is exact
 	high := math.FMA(upper*upper, -0.5, r)
 	low := math.FMA(upper*upper, -0.5, r-high)
 	low = math.FMA(-0.5*(r-upper), upper+r, low)
@@ -61,15 +61,15 @@ func sincos64(x float64) (sin, cos float64) {
 	return s, c
 }
 
-// quadrant returns how many quarter turns are closest to x, 4 counted as 0, and the angle that
-// remains, in two parts.
+// quadrant returns the number of quarter turns that is closest to x, with 4 counted as 0, and the
+// remaining angle in two parts.
 func quadrant(x float64) (n int, high, low float64) {
 	const halfPiHigh, halfPiLow = 0x1.921fb54442d18p0, 0x1.1a62633145c07p-54
-	if x < 0.85546875 { // beyond π/4, as far as the table below goes
+	if x < 0.85546875 { // beyond π/4, up to the end of the table below
 		return 0, x, 0
 	}
 	turns := 1.0
-	if x >= 0x1.368fdp+1 { // beyond 3π/4, as before
+	if x >= 0x1.368fdp+1 { // beyond 3π/4, likewise
 		turns = math.Round(x * (2 / math.Pi))
 	}
 	turned := turns * halfPiHigh
@@ -82,7 +82,8 @@ func quadrant(x float64) (n int, high, low float64) {
 // tablePoint is the sine and the cosine of a multiple of 1/128, each in two parts.
 type tablePoint struct{ sin, sinLow, cos, cosLow float64 }
 
-// points returns the sines and cosines of 0, 1/128, 2/128, … up to what quadrant leaves.
+// points returns the sines and cosines of 0, 1/128, 2/128, … up to the largest remainder of
+// quadrant.
 var points = sync.OnceValue(func() *[112]tablePoint {
 	number := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
 	mul := func(a, b *big.Float) *big.Float { return number(0).Mul(a, b) }
@@ -91,7 +92,7 @@ var points = sync.OnceValue(func() *[112]tablePoint {
 		low, _ = number(0).Sub(x, number(high)).Float64()
 		return high, low
 	}
-	// The powers of 1/128 over the factorials are the terms of both series, in turn.
+	// The powers of 1/128 divided by factorials are the terms of the two series, alternately.
 	step := [2]*big.Float{number(0), number(1)} // sine and cosine of 1/128
 	for term, i := number(1), 1; i < 24; i++ {
 		term.Quo(mul(term, number(1.0/128)), number(float64(i)))
@@ -113,14 +114,14 @@ var points = sync.OnceValue(func() *[112]tablePoint {
 	return &table
 })
 
-// nearest returns the point of the table nearest to |x| and what remains of |x|.
+// nearest returns the point of the table nearest to |x|, and the remainder of |x|.
 func nearest(x float64) (p *tablePoint, rest float64) {
 	x = math.Abs(x)
 	k := math.RoundToEven(x * 128)
 	return &points()[int(k)], x - k/128
 }
 
-// Polynomials for the sine and the cosine of what remains: sin r = r + r³(…), cos r = 1 - r²(…).
+// Polynomials for the sine and the cosine of the remainder: sin r = r + r³(…), cos r = 1 - r²(…).
 func sineTail(r2 float64) float64 {
 	return math.FMA(r2, 8.33333214285722277379541354343671e-03, -1.66666666666664880952546298448555e-01)
 }

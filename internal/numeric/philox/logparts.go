@@ -1,7 +1,7 @@
 package philox
 
 // logParts holds, for 128 parts of [0.6875, 1.375), the reciprocal of a point c near the middle,
-// chosen such that ln c is close to a number of few bits, and that number.
+// and ln c. c is chosen such that ln c is close to a number of few bits.
 var logParts = [128][2]float64{
 	{0x1.734f0c3e0de9fp+0, -0x1.7cc7f79e69p-2},
 	{0x1.713786a2ce91fp+0, -0x1.76feec20dp-2},

@@ -6,11 +6,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// tiny takes the place of uniform numbers below it, whose logarithm would be too large or infinite.
+// tiny replaces smaller uniform numbers, whose logarithm would be too large or infinite.
 const tiny = 1.0e-7
 
-// Normal32 makes two samples of the standard normal distribution of two words, by the Box–Muller
-// transform.
+// Normal32 returns two samples of the standard normal distribution, computed from two words by the
+// Box–Muller transform.
 func Normal32(x0, x1 uint32) (float32, float32) {
 	u := max(Unit32(x0), tiny)
 	radius := float32(math.Sqrt(float64(-2 * log32(u))))
@@ -18,8 +18,8 @@ func Normal32(x0, x1 uint32) (float32, float32) {
 	return sin * radius, cos * radius
 }
 
-// Normal64 makes two samples of the standard normal distribution of four words, by the Box–Muller
-// transform.
+// Normal64 returns two samples of the standard normal distribution, computed from four words by the
+// Box–Muller transform.
 func Normal64(x0, x1, x2, x3 uint32) (float64, float64) {
 	u := max(Unit64(x0, x1), tiny)
 	radius := math.Sqrt(-2 * log64(u))
@@ -49,10 +49,10 @@ var (
 	})
 )
 
-// limit is where the truncated normal distributions end, in standard deviations.
+// limit is the bound of the truncated normal distributions, in standard deviations.
 const limit = 2
 
-// Standard normal distributions without samples two standard deviations or more from the mean.
+// Standard normal distributions truncated to two standard deviations from the mean.
 var (
 	TruncatedHalf    = narrowed(TruncatedFloat32, tensor.HalfOf)
 	TruncatedBFloat  = narrowed(TruncatedFloat32, tensor.BFloatOf)
@@ -60,8 +60,8 @@ var (
 	TruncatedFloat64 = rejecting(2, 100, normals64, 2, func(v float64) bool { return -limit < v && v < limit })
 )
 
-// fillTruncated makes the candidates of the first two outputs of many groups at once, which is
-// nearly always enough.
+// fillTruncated computes the candidates of the first two outputs of many groups at once, which
+// nearly always suffice.
 func fillTruncated(g Generator, out []float32) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -94,7 +94,7 @@ func fillTruncated(g Generator, out []float32) {
 	}
 }
 
-// narrowed is a distribution whose samples are those of d, rounded.
+// narrowed returns a distribution with the samples of d, rounded.
 func narrowed[T any](d *Distribution[float32], round func(float32) T) *Distribution[T] {
 	return &Distribution[T]{Group: d.Group, Stride: d.Stride, Cost: d.Cost + 10, Fill: func(g Generator, out []T) {
 		var block [1024]float32

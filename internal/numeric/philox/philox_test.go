@@ -10,8 +10,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 )
 
-// TestKnownAnswers checks the vectors that the authors of the generator publish with their library,
-// Random123.
+// TestKnownAnswers checks the test vectors of Random123, the library of the generator's authors.
 func TestKnownAnswers(t *testing.T) {
 	const ones = math.MaxUint64
 	for _, tt := range []struct {
@@ -42,13 +41,13 @@ func TestSkip(t *testing.T) {
 	}
 	back := At(5, math.MaxUint64-1, math.MaxUint64)
 	back.Skip(math.MaxUint64 - 511)
-	// as TensorFlow has it
+	// as in TensorFlow
 	if low, high := back.Counter(); low != math.MaxUint64-513 || high != math.MaxUint64 {
 		t.Errorf("a skip of -512 from -2 leads to %x %x", high, low)
 	}
 }
 
-// TestElementary32 compares the functions of float32 with those of the C library, for every
+// TestElementary32 compares the float32 functions with recorded results of the C library, for every
 // argument that can occur.
 func TestElementary32(t *testing.T) {
 	sum, block := uint32(0), []byte(nil)
@@ -67,7 +66,7 @@ func TestElementary32(t *testing.T) {
 	}
 }
 
-// TestElementary64 does so with the functions of float64, for some arguments.
+// TestElementary64 does the same for the float64 functions, for some arguments.
 func TestElementary64(t *testing.T) {
 	var block []byte
 	unit := func(bits uint64) float64 { return math.Float64frombits(1023<<52|bits) - 1 }
@@ -82,7 +81,7 @@ func TestElementary64(t *testing.T) {
 	}
 }
 
-// TestFillDoesNotDependOnThreads fills enough for several blocks with and without help.
+// TestFillDoesNotDependOnThreads fills several blocks with one and with four threads.
 func TestFillDoesNotDependOnThreads(t *testing.T) {
 	defer parallel.SetThreads(parallel.SetThreads(1))
 	a, b := make([]float32, 50_001), make([]float32, 50_001)
@@ -90,10 +89,10 @@ func TestFillDoesNotDependOnThreads(t *testing.T) {
 	parallel.SetThreads(4)
 	Fill(b, New(1, 2), TruncatedFloat32)
 	if !slices.Equal(a, b) {
-		t.Error("the samples differ between one thread and four")
+		t.Error("samples differ between one and four threads")
 	}
 	Fill(b[:len(b)-2], New(1, 2), TruncatedFloat32)
 	if !slices.Equal(a[:len(a)-2], b[:len(b)-2]) {
-		t.Error("the last group changes the others")
+		t.Error("a truncated last group changes other samples")
 	}
 }

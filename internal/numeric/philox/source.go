@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Source is a stream that is shared. Each user takes a part of it, so that users at the same time
-// draw different numbers.
+// Source is a shared stream. Each user takes a part of it, so that concurrent users draw different
+// numbers. It is safe for concurrent use.
 type Source struct {
 	mu  sync.Mutex
 	gen Generator // guarded by mu
 }
 
-// NewSource returns the stream for a pair of seeds, or one chosen by chance if both are zero.
+// NewSource returns the stream for a pair of seeds, or a random one if both are zero.
 func NewSource(seed, seed2 int) *Source {
 	if seed == 0 && seed2 == 0 {
 		return &Source{gen: New(rand.Uint64(), rand.Uint64())}
@@ -20,7 +20,7 @@ func NewSource(seed, seed2 int) *Source {
 	return &Source{gen: New(uint64(seed), uint64(seed2))}
 }
 
-// Take returns the place in the stream where the next n outputs are, which are the caller's.
+// Take returns the position of the next n outputs and reserves them for the caller.
 func (s *Source) Take(n uint64) Generator {
 	s.mu.Lock()
 	defer s.mu.Unlock()

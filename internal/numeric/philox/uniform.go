@@ -6,20 +6,20 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Unit32 returns the number in [0, 1) that the lower 23 bits of x give.
+// Unit32 returns a number in [0, 1) from the lower 23 bits of x.
 func Unit32(x uint32) float32 { return math.Float32frombits(127<<23|x&(1<<23-1)) - 1 }
 
-// Unit64 returns the number in [0, 1) that the lower 20 bits of x0 and x1 give.
+// Unit64 returns a number in [0, 1) from the lower 20 bits of x0 and x1.
 func Unit64(x0, x1 uint32) float64 {
 	return math.Float64frombits(1023<<52|uint64(x0&(1<<20-1))<<32|uint64(x1)) - 1
 }
 
-// UnitHalf returns the number in [0, 1) that the lower 10 bits of x give.
+// UnitHalf returns a number in [0, 1) from the lower 10 bits of x.
 func UnitHalf(x uint32) tensor.Half {
 	return tensor.HalfOf(tensor.Half(15<<10|x&(1<<10-1)).Float32() - 1)
 }
 
-// UnitBFloat returns the number in [0, 1) that the lower 7 bits of x give.
+// UnitBFloat returns a number in [0, 1) from the lower 7 bits of x.
 func UnitBFloat(x uint32) tensor.BFloat {
 	return tensor.BFloatOf(tensor.BFloat(127<<7|x&(1<<7-1)).Float32() - 1)
 }
@@ -44,13 +44,13 @@ func each4[T any](f func(uint32) T) func(x *[4]uint32, out []T) {
 	}
 }
 
-// UniformInt32 returns the distribution over [lo, hi) that takes a word modulo the range.
+// UniformInt32 returns the distribution over [lo, hi) that reduces a word modulo the range.
 func UniformInt32[T ~int32 | ~uint32](lo, hi T) *Distribution[T] {
 	span := uint32(hi) - uint32(lo)
 	return outputs(4, 25, each4(func(x uint32) T { return lo + T(x%span) }))
 }
 
-// UniformInt64 returns the distribution over [lo, hi) that takes two words modulo the range.
+// UniformInt64 returns the distribution over [lo, hi) that reduces two words modulo the range.
 func UniformInt64[T ~int64 | ~uint64](lo, hi T) *Distribution[T] {
 	span := uint64(hi) - uint64(lo)
 	return outputs(2, 30, func(x *[4]uint32, out []T) {

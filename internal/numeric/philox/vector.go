@@ -7,29 +7,28 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// The vector code of each level; nil where there is none. It gives the bits that the code in Go
-// gives.
+// The vector code of each level, or nil. Its results are bit-identical to those of the Go code.
 var (
 	wordsAt   [simd.AVX512 + 1]func(dst *uint32, place *[11]uint64, n int)
 	unitsAt   [simd.AVX512 + 1]func(dst, src *float32, n int)
 	normalsAt [simd.AVX512 + 1]func(dst *float32, words *uint32, n int, logs *[2][16]float64)
 )
 
-// batch is the number of counters that a call of wordsAt takes a multiple of.
+// wordsAt takes a multiple of batch counters.
 const batch = 32
 
-// laneOrder says which counter each lane of a vector has, so that neighbouring words come out side
-// by side.
+// laneOrder holds the counter of each lane of a vector, chosen such that consecutive words are
+// stored consecutively.
 var laneOrder = [simd.AVX512 + 1][]uint64{
 	simd.AVX2:   {0, 2, 1, 3},
 	simd.AVX512: {0, 4, 1, 5, 2, 6, 3, 7},
 }
 
-// most is how many outputs are made at once: they stay in the first cache.
+// most is the number of outputs that are computed at once. They stay in the L1 cache.
 const most = 256
 
-// scratch is memory that assembly writes to. It is kept, as what is handed to a function through a
-// variable does not stay on the stack.
+// scratch is memory that the assembly writes to. It is pooled, because arguments of calls through a
+// function variable escape to the heap.
 type scratch struct {
 	place   [11]uint64
 	words   [most][4]uint32
@@ -38,7 +37,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// outputs makes the outputs of the generator at n places that are step apart.
+// outputs computes the outputs of the generator at n positions that are step apart.
 func (s *scratch) outputs(g Generator, step uint64, n int) [][4]uint32 {
 	level, done := simd.Current(), 0
 	low, high := g.Counter()
@@ -63,7 +62,7 @@ func (s *scratch) outputs(g Generator, step uint64, n int) [][4]uint32 {
 // flat returns the words of outputs.
 func flat(x [][4]uint32) []uint32 { return unsafe.Slice(&x[0][0], 4*len(x)) }
 
-// units sets dst to the numbers in [0, 1) that words give.
+// units sets dst to the numbers in [0, 1) computed from words.
 func units(dst []float32, words []uint32) {
 	if f := unitsAt[simd.Current()]; f != nil {
 		f(&dst[0], (*float32)(unsafe.Pointer(&words[0])), len(dst))
@@ -74,8 +73,8 @@ func units(dst []float32, words []uint32) {
 	}
 }
 
-// normals sets dst to the samples of the standard normal distribution that words give in pairs, a
-// multiple of 16.
+// normals sets dst to samples of the standard normal distribution, computed from pairs of words.
+// Their number must be a multiple of 16.
 func normals(dst []float32, words []uint32) {
 	if f := normalsAt[simd.Current()]; f != nil {
 		f(&dst[0], &words[0], len(dst), &logColumns)
@@ -86,7 +85,7 @@ func normals(dst []float32, words []uint32) {
 	}
 }
 
-// logColumns are the columns of logTable.
+// logColumns holds the columns of logTable.
 var logColumns = func() (columns [2][16]float64) {
 	for i, part := range logTable {
 		columns[0][i], columns[1][i] = part[0], part[1]

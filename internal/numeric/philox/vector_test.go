@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 )
 
-// atLevels runs f at every level of vector code above portable Go.
+// atLevels runs f at every vector level.
 func atLevels(t *testing.T, f func(t *testing.T)) {
 	for _, l := range simd.Levels()[1:] {
 		t.Run(l.String(), func(t *testing.T) {
@@ -18,7 +18,7 @@ func atLevels(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// filled returns n samples as portable Go makes them.
+// filled returns n samples computed by portable Go.
 func filled[T any](n int, g Generator, d *Distribution[T]) []T {
 	defer simd.Force(simd.Force(simd.Generic))
 	out := make([]T, n)
@@ -56,8 +56,7 @@ func TestLevelsAgree(t *testing.T) {
 	testLevels(t, "int64", UniformInt64[int64](-5, 1<<40))
 }
 
-// TestNormals tries a quarter of the arguments that the logarithm, the sine and the cosine can
-// have.
+// TestNormals tests a quarter of the possible arguments of the logarithm, the sine and the cosine.
 func TestNormals(t *testing.T) {
 	const block = 1 << 12
 	words, want := make([]uint32, block), make([]float32, block)

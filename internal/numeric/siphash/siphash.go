@@ -1,5 +1,5 @@
-// Package siphash is SipHash-2-4 of Jean-Philippe Aumasson and Daniel J. Bernstein: a hash of 64
-// bits with a key of 128, which who does not know the key cannot make collide.
+// Package siphash implements SipHash-2-4 of Jean-Philippe Aumasson and Daniel J. Bernstein: a
+// 64-bit hash with a 128-bit key. Without the key, an attacker cannot produce collisions.
 package siphash
 
 import (

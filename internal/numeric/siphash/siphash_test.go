@@ -2,8 +2,8 @@ package siphash
 
 import "testing"
 
-// TestVectors holds the first of the vectors that the authors published: the key is 00 01 … 0f, the
-// text 00 01 … of every length.
+// TestVectors checks the test vectors of the authors: the key is 00 01 … 0f, and the texts are 00
+// 01 … of increasing length.
 func TestVectors(t *testing.T) {
 	want := []uint64{
 		0x726fdb47dd0e0e31, 0x74f839c593dc67fd, 0x0d6c8009d9a94f5a, 0x85676696d7fb7e2d, 0xcf2794e0277187b7, 0x18765564cd99a68d,

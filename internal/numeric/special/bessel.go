@@ -2,8 +2,7 @@ package special
 
 import "math"
 
-// large is the argument from which the asymptotic expansions of I0 and I1 are exact to double
-// precision.
+// large is the argument from which on the asymptotic expansions of I0 and I1 have double precision.
 const large = 30
 
 // BesselI0 returns the modified Bessel function of the first kind of order 0.
@@ -42,7 +41,7 @@ func BesselI1e(x float64) float64 {
 	return math.Copysign(besselIExpansion(y, 1), x)
 }
 
-// besselISeries sums (x/2)^v Σ (x²/4)^k / (k! (k+v)!), all of whose terms are positive.
+// besselISeries returns (x/2)^v Σ (x²/4)^k / (k! (k+v)!). All terms are positive.
 func besselISeries(x, v float64) float64 {
 	q := x * x / 4
 	term := 1.0
@@ -102,7 +101,7 @@ func besselK(x float64, order int, scaled bool) float64 {
 		return 0
 	}
 	var k0, k1 float64
-	// where the rest of the expansion is less than rounding, and its recurrence would overflow
+	// beyond this the correction is smaller than the rounding, and the recurrence would overflow
 	if x > 1e16 {
 		k0 = math.Sqrt(math.Pi / (2 * x))
 		k1 = k0
@@ -126,8 +125,8 @@ func besselK(x float64, order int, scaled bool) float64 {
 	return k1
 }
 
-// besselKSmall sums the series of K0 and K1 at zero, in which harmonic numbers and the logarithm
-// appear.
+// besselKSmall sums the series of K0 and K1 at zero, which contain harmonic numbers and the
+// logarithm.
 func besselKSmall(x float64) (k0, k1 float64) {
 	const euler = 0.57721566490153286061
 	q, log := x*x/4, math.Log(x/2)
@@ -139,7 +138,8 @@ func besselKSmall(x float64) (k0, k1 float64) {
 		term *= q / (k * k)
 		harmonic += 1 / k
 		k0 += term * harmonic
-		// K1 has (x²/4)^k / (k! (k+1)!) with the sum of two neighbouring harmonic numbers.
+		// K1 has the terms (x²/4)^k / (k! (k+1)!) times the sum of two consecutive harmonic
+		// numbers.
 		k1 -= x / 4 * term / (k + 1) * (2*harmonic + 1/(k+1) - 2*euler)
 		if term*harmonic < 1e-18 {
 			break

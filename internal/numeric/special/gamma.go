@@ -1,8 +1,8 @@
-// Package special holds functions of mathematical physics that neither Go nor gonum has, in double
-// precision: incomplete gamma functions with their derivatives, Bessel functions, and some
+// Package special implements functions of mathematical physics that neither Go nor gonum has, in
+// double precision: incomplete gamma functions with their derivatives, Bessel functions, and some
 // integrals.
 //
-// Outside of their domains the functions are not a number, as TensorFlow's are.
+// As in TensorFlow, the functions return NaN outside of their domains.
 package special
 
 import (
@@ -47,7 +47,7 @@ func Igammac(a, x float64) float64 {
 	return mathext.GammaIncRegComp(a, x)
 }
 
-// IgammaGradA returns the derivative of P(a, x) by a.
+// IgammaGradA returns the derivative of P(a, x) with respect to a.
 func IgammaGradA(a, x float64) float64 {
 	switch {
 	case !(x >= 0) || !(a > 0):
@@ -63,8 +63,9 @@ func lgamma(x float64) float64 {
 	return lg
 }
 
-// GammaSampleGrad returns the derivative by a of a sample x of the gamma distribution of shape a
-// and scale 1: that of P(a, x) by a, divided by minus that by x.
+// GammaSampleGrad returns the derivative, with respect to a, of a sample x of the gamma
+// distribution of shape a and scale 1: the derivative of P(a, x) with respect to a, divided by
+// minus its derivative with respect to x.
 func GammaSampleGrad(a, x float64) float64 {
 	switch {
 	case !(x >= 0) || !(a > 0):
@@ -78,7 +79,7 @@ func GammaSampleGrad(a, x float64) float64 {
 }
 
 // lowerGradA differentiates the series P(a, x) = x^a e^-x / Γ(a+1) · Σ x^n / ((a+1)…(a+n)) term by
-// term. The result is to be multiplied by what comes before the sum.
+// term. The caller multiplies the result by the factor of the sum.
 func lowerGradA(a, x float64) float64 {
 	term, termGrad := 1.0, 0.0 // of the sum, and its derivative
 	sum, sumGrad := 1.0, 0.0
@@ -96,7 +97,7 @@ func lowerGradA(a, x float64) float64 {
 
 // upperGradA differentiates the continued fraction Q(a, x) = x^a e^-x / Γ(a) · 1/(x+1-a-
 // 1(1-a)/(x+3-a- …)) step by step, in the recurrences of its numerators p and denominators q. The
-// result is to be multiplied by what comes before the fraction.
+// caller multiplies the result by the factor of the fraction.
 func upperGradA(a, x float64) float64 {
 	y, z, c := 1-a, x+2-a, 0.0
 	p2, q2, p1, q1 := 1.0, x, x+1, z*x
@@ -140,7 +141,7 @@ func Digamma(x float64) float64 {
 	for ; x < 12; x++ {
 		value -= 1 / x
 	}
-	// The asymptotic series in 1/x², whose coefficients are Bernoulli numbers over their index.
+	// The asymptotic series in 1/x². Its coefficients are Bernoulli numbers divided by their index.
 	q, tail := 1/(x*x), 0.0
 	for _, b := range [...]float64{1. / 12, 691. / 32760, 1. / 132, 1. / 240, 1. / 252, 1. / 120, 1. / 12} {
 		tail = q * (b - tail)
@@ -169,7 +170,7 @@ func Zeta(x, q float64) float64 {
 	return mathext.Zeta(x, q)
 }
 
-// Polygamma returns derivative n of [Digamma], for whole n that are not negative.
+// Polygamma returns derivative n of [Digamma], for integers n >= 0.
 func Polygamma(n, x float64) float64 {
 	if n != math.Floor(n) || n < 0 {
 		return math.NaN()
@@ -195,6 +196,6 @@ func Betainc(a, b, x float64) float64 {
 	return mathext.RegIncBeta(a, b, x)
 }
 
-// Ndtri returns the x at which the cumulative distribution of the standard normal distribution is
-// p.
+// Ndtri returns the x at which the cumulative distribution function of the standard normal
+// distribution is p.
 func Ndtri(p float64) float64 { return -math.Sqrt2 * math.Erfcinv(2*p) }

@@ -21,7 +21,7 @@ func Dawson(x float64) float64 {
 	if y > 1e4 {
 		return 1 / (2 * x)
 	}
-	// The samples are h apart and n is odd; only those near x count.
+	// The samples are h apart and n is odd. Only samples near x contribute.
 	const h = 0.2
 	middle := 2 * math.Round(y/(2*h)) // even
 	sum := 0.0
@@ -83,7 +83,7 @@ func Fresnel(x float64) (c, s float64) {
 
 func fresnelSeries(x float64) (c, s float64) {
 	t := math.Pi / 2 * x * x
-	term := x // x tⁿ/n!, whose terms go in turn to both integrals
+	term := x // x tⁿ/n!; terms belong to the two integrals alternately
 	for n := 0.0; n < 100; n++ {
 		part := term / (2*n + 1)
 		switch int(n) % 4 {
@@ -128,7 +128,7 @@ func fresnelFraction(x float64) (c, s float64) {
 		}
 	}
 	h *= complex(x, -x)
-	// The angle is taken modulo a turn while it is still exact.
+	// Reduce the angle modulo a full turn while it is still exact.
 	angle := math.Mod(x*x, 4) * math.Pi / 2
 	sin, cos := math.Sincos(angle)
 	v := complex(0.5, 0.5) * (1 - complex(cos, sin)*h)

@@ -9,7 +9,7 @@ func near(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= 1e-12*math.Max(1e-3, math.Abs(b)) || math.IsNaN(a) && math.IsNaN(b)
 }
 
-// TestKnownValues compares with tables of Abramowitz and Stegun's functions to double precision.
+// TestKnownValues compares with tables of Abramowitz and Stegun's functions in double precision.
 func TestKnownValues(t *testing.T) {
 	c, s := Fresnel(1)
 	c2, s2 := Fresnel(2)
@@ -37,7 +37,7 @@ func TestKnownValues(t *testing.T) {
 	}
 }
 
-// TestGradientOfIgamma compares with differences of the function itself.
+// TestGradientOfIgamma compares derivatives with finite differences.
 func TestGradientOfIgamma(t *testing.T) {
 	for _, a := range []float64{0.3, 1, 2.5, 10, 40} {
 		for _, x := range []float64{0.1, 0.9, 1.5, 5, 12, 38, 60} {
