@@ -15,86 +15,88 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// retryAfter is how long a peer to which no channel could be opened is not offered one.
+// retryAfter is the delay before another attempt to open a channel to a peer.
 const retryAfter = time.Minute
 
-// Done receives the response to a request for a tensor, or why there is none.
+// Done receives the response to a request for a tensor, or an error.
 type Done = func(*message.RecvTensorResponse, error)
 
-// Task is asked for tensors.
+// Task is a task that tensors can be requested from.
 type Task interface {
-	// StartRecv asks for a tensor. It calls done once, and does not wait for that.
+	// StartRecv requests a tensor and calls done once. It does not block.
 	StartRecv(ctx context.Context, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error))
 }
 
-// Ways lead to one task.
+// Routes are the connections to one task.
 type Routes struct {
 	Main  Task // the main channel
-	Large Task // a connection on which no small message waits for a large tensor
+	Large Task // a connection on which no small message waits behind a large tensor
 }
 
-// Borrower receives tensors from the tasks of clusters, large ones by reading their memory. Its
-// methods may be called concurrently.
+// Borrower receives tensors from other tasks, large ones by reading their memory. Its methods may
+// be called concurrently.
 type Borrower struct {
-	log  *slog.Logger
-	life context.Context // ends when the borrower is closed
-	end  context.CancelFunc
-	work sync.WaitGroup // channels
+	log      *slog.Logger
+	ctx      context.Context // ended by Close
+	cancel   context.CancelFunc
+	channels sync.WaitGroup // goroutines that open and watch channels
 
-	pipes chan struct{} // has an element for each that is open
-	blind bool          // no memory is read, as if the system did not let it
+	pipes          chan struct{} // semaphore; one element for each open pipe
+	noMemoryAccess bool          // for tests: act as if the system denied access to memory
 
-	borrowed atomic.Int64 // bytes of tensors that are being read
+	borrowedBytes atomic.Int64 // size of the tensors being read
 
 	mu     sync.Mutex
 	closed bool             // guarded by mu
-	peers  map[string]*peer // guarded by mu; by address
+	peers  map[string]*peer // by address; guarded by mu
 }
 
-// peer is a task that lends, or may come to.
+// peer is the state of a borrower about one task.
 type peer struct {
-	channel atomic.Pointer[channel] // nil while there is none
-	busy    atomic.Bool             // one is being opened
-	notYet  atomic.Int64            // no channel is offered before that time, in Unix nanoseconds
-	asked   atomic.Int32            // requests for one tensor that it has not answered yet
-	batches atomic.Bool             // it takes requests for several tensors
-	greeted atomic.Int32            // how often it was asked whether it does
-	known   known
+	channel atomic.Pointer[channel] // nil if there is none
+	opening atomic.Bool             // a channel is being opened
+	// time before which no channel is offered, in Unix ns; 0 if none failed
+	retryAt        atomic.Int64
+	pending        atomic.Int32 // requests for one tensor without a response
+	acceptsBatches atomic.Bool  // the task accepts batch requests
+	probes         atomic.Int32 // number of probes for batch requests
+	routes         routeCache
 }
 
-// NewBorrower returns a borrower without channels. Close must be called when it is no longer used.
+// NewBorrower returns a borrower without channels. The caller must call Close.
 func NewBorrower(log *slog.Logger) *Borrower {
 	b := &Borrower{log: log, pipes: make(chan struct{}, maxPipes), peers: map[string]*peer{}}
-	b.life, b.end = context.WithCancel(context.Background())
+	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
 
-// StartRecv asks the task at an address for a tensor, and calls done once with the response as if
-// the tensor had come with it: as the task does, perhaps, or on a goroutine of its own.
-func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.RecvTensorRequest, ways Routes, done Done) {
+// StartRecv requests a tensor from the task at an address, and calls done once with the response,
+// as if the tensor had been sent in it. It does not block. Done is called by the goroutine that
+// delivers the response, or on a new one.
+func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.RecvTensorRequest, routes Routes, done Done) {
 	p := b.peer(address)
-	to := ways.Main
-	habit := p.known.of(req.Key)
-	if habit == large {
-		to = ways.Large
+	via := routes.Main
+	known := p.routes.lookup(req.Key)
+	if known == routeLarge {
+		via = routes.Large
 	}
 	ch := p.channel.Load()
-	asked := *req
+	sent := *req
 	if supported {
-		asked.Transport = p.offer(ch)
+		sent.Transport = p.offer(ch)
 	}
-	p.asked.Add(1)
-	to.StartRecv(ctx, &asked, func(resp *message.RecvTensorResponse, err error) {
-		p.asked.Add(-1)
+	p.pending.Add(1)
+	via.StartRecv(ctx, &sent, func(resp *message.RecvTensorResponse, err error) {
+		p.pending.Add(-1)
 		switch {
 		case err != nil:
-			if habit == large {
-				p.known.forget() // the other connection may be better
+			if known == routeLarge {
+				p.routes.clear() // the main connection may work
 			}
 			done(nil, err)
 			return
 		case resp.Transport == nil:
-			p.known.learn(req.Key, habitOf(resp))
+			p.routes.record(req.Key, routeOf(resp))
 			done(resp, nil)
 			return
 		}
@@ -103,30 +105,30 @@ func (b *Borrower) StartRecv(ctx context.Context, address string, req *message.R
 		switch {
 		case resp.Tensor.Initialized() || resp.Dead:
 			if err == nil {
-				p.batches.Store(r.batches)
+				p.acceptsBatches.Store(r.acceptsBatches)
 			}
 			if err == nil && r.socket != "" {
-				b.open(p, r)
+				b.openChannel(p, r)
 			}
-			p.known.learn(req.Key, habitOf(resp))
+			p.routes.record(req.Key, routeOf(resp))
 			done(resp, nil)
-		case err != nil || ch == nil || r.ticket == 0:
-			done(nil, status.Internalf("could not parse rpc response: a tensor went a way that nobody offered"))
+		case err != nil || ch == nil || r.leaseID == 0:
+			done(nil, status.Internalf("could not parse rpc response: unexpected transport options"))
 		default:
-			p.known.learn(req.Key, alone)
-			if r.slot != 0 && ch.slots != nil && p.asked.Load() == 0 {
-				// nobody waits for who brought the response
-				b.fetch(ctx, ch, r, resp, &asked, ways.Large, done)
+			p.routes.record(req.Key, routeSingle)
+			if r.slot != 0 && ch.slots != nil && p.pending.Load() == 0 {
+				// no other response waits for this goroutine
+				b.fetch(ctx, ch, r, resp, &sent, routes.Large, done)
 			} else {
-				go b.fetch(ctx, ch, r, resp, &asked, ways.Large, done)
+				go b.fetch(ctx, ch, r, resp, &sent, routes.Large, done)
 			}
 		}
 	})
 }
 
-// fetch adds the tensor that is lent to a response, or asks for it as bytes.
+// fetch adds the leased tensor to a response, or requests it as bytes.
 func (b *Borrower) fetch(
-	ctx context.Context, ch *channel, r *reply, resp *message.RecvTensorResponse, req *message.RecvTensorRequest, to Task, done Done,
+	ctx context.Context, ch *channel, r *reply, resp *message.RecvTensorResponse, req *message.RecvTensorRequest, via Task, done Done,
 ) {
 	t, err := b.borrow(ctx, ch, r)
 	switch {
@@ -136,12 +138,13 @@ func (b *Borrower) fetch(
 	case ctx.Err() != nil:
 		done(nil, status.FromContext(ctx, "receiving "+req.Key))
 	default:
-		b.log.Debug("a tensor could not be read where it lies", "key", req.Key, "error", err)
-		req.Transport = (&offer{channel: ch.number, redeem: r.ticket}).encode()
-		to.StartRecv(ctx, req, done)
+		b.log.Debug("cannot read a leased tensor; fetching it as bytes", "key", req.Key, "error", err)
+		req.Transport = (&offer{channel: ch.number, fetch: r.leaseID}).encode()
+		via.StartRecv(ctx, req, done)
 	}
 }
 
+// peer returns the state of the task at an address.
 func (b *Borrower) peer(address string) *peer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,74 +156,75 @@ func (b *Borrower) peer(address string) *peer {
 	return p
 }
 
-// Offers of a borrower that has no channel.
+// Offers of a borrower without a channel.
 var (
-	noChannel = (&offer{}).encode()
-	greets    = (&offer{greets: true}).encode()
+	offerNoChannel = (&offer{}).encode()
+	offerProbe     = (&offer{probe: true}).encode()
 )
 
+// offer returns the offer of the next request, or nil if there is none to make.
 func (p *peer) offer(ch *channel) *anypb.Any {
 	switch {
 	case ch != nil:
 		return ch.offer
-	case !p.batches.Load() && p.greeted.Load() < greetings:
-		p.greeted.Add(1)
-		return greets
-	case p.notYet.Load() > time.Now().UnixNano():
+	case !p.acceptsBatches.Load() && p.probes.Load() < maxProbes:
+		p.probes.Add(1)
+		return offerProbe
+	case p.retryAt.Load() > time.Now().UnixNano():
 		return nil
 	}
-	return noChannel
+	return offerNoChannel
 }
 
-// open follows an invitation. Nobody but Close waits for that.
-func (b *Borrower) open(p *peer, r *reply) {
+// openChannel opens a channel after a handshake, on a goroutine that Close waits for.
+func (b *Borrower) openChannel(p *peer, r *reply) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed || p.channel.Load() != nil || !p.busy.CompareAndSwap(false, true) {
+	if b.closed || p.channel.Load() != nil || !p.opening.CompareAndSwap(false, true) {
 		return
 	}
-	b.work.Go(func() {
+	b.channels.Go(func() {
 		ch, err := b.dial(r)
 		if err != nil {
-			b.log.Debug("large tensors are received as bytes", "error", err)
-			p.notYet.Store(time.Now().Add(retryAfter).UnixNano())
+			b.log.Debug("cannot open a channel; large tensors are received as bytes", "error", err)
+			p.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
 		} else {
 			p.channel.Store(ch)
 		}
-		p.busy.Store(false)
+		p.opening.Store(false)
 		if err == nil {
-			ch.watch(b.life)
+			ch.waitEnd(b.ctx)
 			p.channel.CompareAndSwap(ch, nil)
 		}
 	})
 }
 
-// Able reports whether no peer has refused yet to have its memory read.
+// CanReadMemory reports whether no attempt to open a channel has failed so far.
 func (b *Borrower) CanReadMemory() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.peers {
-		if p.notYet.Load() != 0 {
+		if p.retryAt.Load() != 0 {
 			return false
 		}
 	}
 	return supported
 }
 
-var errTooMuch = errors.New("too much is borrowed at once")
+var errTooMuch = errors.New("too many bytes are borrowed")
 
-// borrow copies a tensor that is lent. Whatever comes of it, the lender learns that it is over,
-// unless it has to be redeemed.
+// borrow copies a leased tensor. It returns the lease unless the tensor must be fetched as bytes
+// afterwards.
 func (b *Borrower) borrow(ctx context.Context, ch *channel, r *reply) (t tensor.Tensor, err error) {
-	if err := ch.lends(r); err != nil { // before memory is taken
+	if err := ch.checkLease(r); err != nil { // before memory is allocated
 		return t, err
 	}
-	if r.shape.NumElements() > maxLent/int64(r.dtype.Size()) {
+	if r.shape.NumElements() > maxLeasedBytes/int64(r.dtype.Size()) {
 		return t, errTooMuch
 	}
 	size := r.shape.NumElements() * int64(r.dtype.Size())
-	defer b.borrowed.Add(-size)
-	if b.borrowed.Add(size) > maxLent {
+	defer b.borrowedBytes.Add(-size)
+	if b.borrowedBytes.Add(size) > maxLeasedBytes {
 		return t, errTooMuch
 	}
 	if t, err = tensor.AllocShared(r.dtype, r.shape); err != nil {
@@ -230,16 +234,16 @@ func (b *Borrower) borrow(ctx context.Context, ch *channel, r *reply) (t tensor.
 		t.Release()
 	}
 	if err == nil || ctx.Err() != nil {
-		ch.giveBack(r)
+		ch.release(r)
 	}
 	return t, err
 }
 
-// Close ends all channels.
+// Close closes all channels and waits for their goroutines.
 func (b *Borrower) Close() {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	b.end()
-	b.work.Wait()
+	b.cancel()
+	b.channels.Wait()
 }

@@ -13,52 +13,50 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-const (
-	// patience is how long a lender may take to make room for a ticket in its socket.
-	patience = 5 * time.Second
-)
+// writeTimeout bounds a write to the socket of a lender.
+const writeTimeout = 5 * time.Second
 
-// channel is what a borrower has with a lender.
+// channel is the borrower's end of the connection to a lender.
 type channel struct {
-	way
+	elementReader
 	conn   *net.UnixConn
-	number uint64
-	offer  *anypb.Any // of this channel
-	slots  *slots     // nil if everything is given back over conn
+	number uint64     // chosen by the lender
+	offer  *anypb.Any // names this channel
+	slots  *slots     // nil if all leases are returned over conn
 }
 
-// way is how a borrower gets at the elements of tensors.
-type way interface {
-	// lends reports whether the lender keeps a tensor, by an error, as far as that is known before
-	// it is read.
-	lends(r *reply) error
-	// read copies the elements of a tensor, and makes sure that they were there all the time.
+// elementReader reads the elements of leased tensors.
+type elementReader interface {
+	// checkLease returns an error if the tensor is known to be no longer leased, before it is read.
+	checkLease(r *reply) error
+	// read copies the elements of a tensor to dst, and verifies that the lease lasted until the
+	// end.
 	read(ctx context.Context, dst []byte, r *reply) error
 }
 
-// dial follows an invitation and makes sure that there is a way to the lender's memory.
+// dial opens the channel of a handshake.
 func (b *Borrower) dial(r *reply) (*channel, error) {
 	name, ok := strings.CutPrefix(r.socket, socketPrefix)
 	if _, err := hex.DecodeString(name); !ok || err != nil || len(r.secret) != secretSize {
 		return nil, errMalformed
 	}
-	ctx, cancel := context.WithTimeout(b.life, greeting)
+	ctx, cancel := context.WithTimeout(b.ctx, handshakeTimeout)
 	defer cancel()
 	c, err := new(net.Dialer).DialContext(ctx, "unix", r.socket)
 	if err != nil {
 		return nil, err
 	}
-	ch := &channel{conn: c.(*net.UnixConn)} //nolint:forcetypeassert // of the network "unix"
-	if err := ch.greet(ctx, r.secret, b); err != nil {
+	ch := &channel{conn: c.(*net.UnixConn)} //nolint:forcetypeassert // the network is "unix"
+	if err := ch.handshake(ctx, r.secret, b); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return ch, nil
 }
 
-// greet gets to know a lender.
-func (c *channel) greet(ctx context.Context, secret []byte, b *Borrower) error {
-	if err := c.conn.SetDeadline(time.Now().Add(greeting)); err != nil {
+// handshake identifies the lender and finds out how its memory can be read.
+func (c *channel) handshake(ctx context.Context, secret []byte, b *Borrower) error {
+	if err := c.conn.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return err
 	}
 	pid, err := peerProcess(c.conn)
@@ -75,56 +73,55 @@ func (c *channel) greet(ctx context.Context, secret []byte, b *Borrower) error {
 	c.number = binary.LittleEndian.Uint64(hello)
 	c.offer = (&offer{channel: c.number}).encode()
 	address, probe := binary.LittleEndian.Uint64(hello[8:]), binary.LittleEndian.Uint64(hello[16:])
-	if word, err := readWord(pid, address); err == nil && word == probe && !b.blind {
-		c.way = memory(pid)
+	if word, err := readWord(pid, address); err == nil && word == probe && !b.noMemoryAccess {
+		c.elementReader = memoryReader(pid)
 		if err := c.shareSlots(); err != nil {
-			b.log.Debug("tensors are given back over the channel", "error", err)
+			b.log.Debug("cannot share slots; leases are returned over the channel", "error", err)
 		}
 	} else {
-		through := &pipes{c.conn, b.pipes, greeting}
-		word, err := through.word(ctx)
+		reader := &pipeReader{c.conn, b.pipes, handshakeTimeout}
+		word, err := reader.fetchProbe(ctx)
 		if err != nil {
 			return err
 		}
 		if word != probe {
-			return fmt.Errorf("process %d is another one than the lender", pid)
+			return fmt.Errorf("process %d is not the lender", pid)
 		}
-		through.stall = maxStall
-		c.way = through
+		reader.stallTimeout = maxStall
+		c.elementReader = reader
 	}
 	return c.conn.SetDeadline(time.Time{})
 }
 
-// shareSlots makes slots, and sends the lender their memory.
+// shareSlots creates slots and sends their memory to the lender.
 func (c *channel) shareSlots() error {
 	s, file, err := newSlots()
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if err := sendPipe(c.conn, ticketBytes(slotsTicket), file); err != nil {
+	if err := sendFile(c.conn, leaseIDBytes(slotsLeaseID), file); err != nil {
 		return err
 	}
 	c.slots = s
 	return nil
 }
 
-// watch waits until the lender ends the channel, or ctx ends.
-func (c *channel) watch(ctx context.Context) {
+// waitEnd returns when the lender closes the channel, or ctx ends.
+func (c *channel) waitEnd(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
 	defer stop()
 	defer c.conn.Close()
-	_, _ = c.conn.Read(make([]byte, 1)) // nothing is ever sent
+	_, _ = c.conn.Read(make([]byte, 1)) // the lender sends nothing after the handshake
 }
 
-// giveBack tells the lender that a tensor is no longer read. It keeps the tensor otherwise until
-// the step ends.
-func (c *channel) giveBack(r *reply) {
-	if c.slots.giveBack(r.slot, r.ticket) {
+// release returns a lease. If that fails, it closes the channel, and the lease ends with its step.
+func (c *channel) release(r *reply) {
+	if c.slots.release(r.slot, r.leaseID) {
 		return
 	}
-	if c.conn.SetWriteDeadline(time.Now().Add(patience)) == nil {
-		if _, err := c.conn.Write(ticketBytes(r.ticket)); err == nil {
+	if c.conn.SetWriteDeadline(time.Now().Add(writeTimeout)) == nil {
+		if _, err := c.conn.Write(leaseIDBytes(r.leaseID)); err == nil {
 			return
 		}
 	}

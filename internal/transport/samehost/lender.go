@@ -18,59 +18,58 @@ import (
 )
 
 const (
-	// minLent is the size in bytes from which tensors are lent. Smaller ones are sent in the time
-	// that the rest takes.
-	minLent = 256 << 10
-	// maxLent bounds the bytes that a task lends at a time, and those that it borrows.
-	maxLent = 4 << 30
-	// socketPrefix begins the names of lenders' sockets, which are in Linux's abstract namespace.
+	// minLeased is the smallest tensor that is leased, in bytes. Smaller ones are sent in the time
+	// that the rest of a lease takes.
+	minLeased = 256 << 10
+	// maxLeasedBytes bounds the bytes that a task leases at a time, and those that it borrows.
+	maxLeasedBytes = 4 << 30
+	// socketPrefix is the prefix of the names of lenders' sockets, in Linux's abstract namespace.
 	socketPrefix = "@weft-transfer-"
 	secretSize   = 32
 )
 
-// lendable reports whether tensors of a type are lent: those whose bytes are all valid elements.
+// lendable reports whether tensors of a type can be leased: any bytes must be valid elements.
 func lendable(t tensor.DType) bool { return t.Valid() && t.Size() > 0 && t != tensor.Bool }
 
-// Lender lends the tensors that a task produces. Its methods may be called concurrently.
+// Lender leases the large tensors that a task produces. Its methods may be called concurrently.
 type Lender struct {
 	log *slog.Logger
 
-	held atomic.Int64 // bytes of all loans
-	lent atomic.Int64 // loans there ever were
+	leasedBytes atomic.Int64 // size of all leased tensors
+	leaseCount  atomic.Int64 // number of leases since the start
 
-	reclaim func() // sweep
+	reclaim func() // sweep, as a value that tensors can refer to
 
 	mu       sync.Mutex
 	closed   bool              // guarded by mu
-	door     *door             // guarded by mu; nil until the first invitation
-	loans    map[uint64]*loan  // guarded by mu; by ticket
-	channels map[uint64]*slots // guarded by mu; by number; nil for one without slots
+	listener *channelListener  // nil before the first handshake; guarded by mu
+	leases   map[uint64]*lease // by lease ID; guarded by mu
+	channels map[uint64]*slots // by channel number; nil for a channel without slots; guarded by mu
 }
 
-// loan is a tensor that a borrower may read.
-type loan struct {
-	// the ticket, which the borrower reads from here, until the tensor is released
-	word    atomic.Uint64
-	tensor  tensor.Tensor
-	channel uint64
-	step    int64
-	handed  bool // it is being handed over; guarded by Lender.mu
-	over    bool // its step is; guarded by Lender.mu
+// lease is a tensor that a borrower may read.
+type lease struct {
+	// the lease ID until the tensor is released, then 0; the borrower reads it from here
+	idWord    atomic.Uint64
+	tensor    tensor.Tensor
+	channel   uint64
+	step      int64
+	inPipe    bool // it is being written to a pipe; guarded by Lender.mu
+	stepEnded bool // guarded by Lender.mu
 
-	slots *slots // through which it is given back, perhaps; nil for none; guarded by Lender.mu
-	slot  int
+	slots *slots // slots through which it may be returned; nil for none; guarded by Lender.mu
+	slot  int    // index into slots
 }
 
-// NewLender returns a lender that listens once it has somebody to invite. Close must be called when
-// it is no longer used.
+// NewLender returns a lender. It listens after the first handshake. The caller must call Close.
 func NewLender(log *slog.Logger) *Lender {
-	l := &Lender{log: log, loans: map[uint64]*loan{}, channels: map[uint64]*slots{}}
+	l := &Lender{log: log, leases: map[uint64]*lease{}, channels: map[uint64]*slots{}}
 	l.reclaim = l.sweep
 	return l
 }
 
-// Lend takes a large tensor out of a response and puts in where it can be read, if the request
-// offers that, and reports whether it did. It invites a borrower that has no channel yet.
+// Lend replaces a large tensor of a response by a lease, if the request offers to borrow, and
+// reports whether it did. To a borrower without a channel it adds a handshake instead.
 func (l *Lender) Lend(req *message.RecvTensorRequest, resp *message.RecvTensorResponse) bool {
 	if req.Transport == nil {
 		return false
@@ -79,10 +78,10 @@ func (l *Lender) Lend(req *message.RecvTensorRequest, resp *message.RecvTensorRe
 	if !ok {
 		return false
 	}
-	if o.greets {
-		resp.Transport = abilities
+	if o.probe {
+		resp.Transport = capabilities
 	}
-	if !supported || resp.Dead || len(resp.Tensor.Bytes()) < minLent || !lendable(resp.Tensor.DType()) {
+	if !supported || resp.Dead || len(resp.Tensor.Bytes()) < minLeased || !lendable(resp.Tensor.DType()) {
 		return false
 	}
 	l.mu.Lock()
@@ -92,42 +91,43 @@ func (l *Lender) Lend(req *message.RecvTensorRequest, resp *message.RecvTensorRe
 	}
 	slots, ok := l.channels[o.channel]
 	if !ok {
-		if invitation := l.inviteLocked(); invitation != nil {
-			resp.Transport = invitation
+		if handshake := l.handshakeLocked(); handshake != nil {
+			resp.Transport = handshake
 		}
 		return false
 	}
 	l.sweepLocked(slots)
 	size := int64(len(resp.Tensor.Bytes()))
-	if l.held.Load()+size > maxLent {
+	if l.leasedBytes.Load()+size > maxLeasedBytes {
 		return false
 	}
-	n := &loan{tensor: resp.Tensor, channel: o.channel, step: req.StepID}
-	ticket := number()
-	n.word.Store(ticket)
-	l.loans[ticket] = n
-	l.held.Add(size)
-	l.lent.Add(1)
+	n := &lease{tensor: resp.Tensor, channel: o.channel, step: req.StepID}
+	id := randomID()
+	n.idWord.Store(id)
+	l.leases[id] = n
+	l.leasedBytes.Add(size)
+	l.leaseCount.Add(1)
 	r := reply{
-		ticket: ticket, word: address(unsafe.Pointer(&n.word)), elements: address(unsafe.Pointer(unsafe.SliceData(n.tensor.Bytes()))),
+		leaseID: id, idAddr: addressOf(unsafe.Pointer(&n.idWord)), elementsAddr: addressOf(unsafe.Pointer(unsafe.SliceData(n.tensor.Bytes()))),
 		dtype: n.tensor.DType(), shape: n.tensor.Shape(),
 	}
-	if slots != nil && size <= maxSlotted {
-		r.slot = slots.take(n)
+	if slots != nil && size <= maxSlotSize {
+		r.slot = slots.assign(n)
 		n.tensor.KeptFor(&l.reclaim)
 	}
 	resp.Tensor, resp.Transport = tensor.Tensor{}, r.encode()
 	return true
 }
 
-// abilities is the answer to a borrower that wants to know what a lender can do.
-var abilities = (&reply{batches: true}).encode()
+// capabilities is the reply to a probe.
+var capabilities = (&reply{acceptsBatches: true}).encode()
 
-// address returns where something lies that is not moved as long as it is used.
-func address(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
+// addressOf returns the address of memory that the garbage collector does not move while it is
+// referenced.
+func addressOf(p unsafe.Pointer) uint64 { return uint64(uintptr(p)) }
 
-// number returns a random number that is not 0, hard to guess.
-func number() uint64 {
+// randomID returns a random number other than 0, which other processes cannot guess.
+func randomID() uint64 {
 	for {
 		if n := mathrand.Uint64(); n != 0 {
 			return n
@@ -135,110 +135,110 @@ func number() uint64 {
 	}
 }
 
-// inviteLocked returns an invitation, or nil where nobody can be invited.
-func (l *Lender) inviteLocked() *anypb.Any {
-	if l.door == nil {
-		l.door = l.open()
+// handshakeLocked returns the reply that announces the socket, or nil if there is no socket.
+func (l *Lender) handshakeLocked() *anypb.Any {
+	if l.listener == nil {
+		l.listener = l.listen()
 	}
-	return l.door.invitation
+	return l.listener.handshake
 }
 
-// open listens under a new name.
-func (l *Lender) open() *door {
-	d := &door{lender: l, secret: make([]byte, secretSize), conns: map[*net.UnixConn]struct{}{}}
+// listen creates a socket with a random name.
+func (l *Lender) listen() *channelListener {
+	cl := &channelListener{lender: l, secret: make([]byte, secretSize), conns: map[*net.UnixConn]struct{}{}}
 	name := make([]byte, 16)
-	_, _ = rand.Read(name) // it never fails
-	_, _ = rand.Read(d.secret)
-	r := reply{socket: socketPrefix + hex.EncodeToString(name), secret: d.secret, batches: true}
+	_, _ = rand.Read(name) // never fails
+	_, _ = rand.Read(cl.secret)
+	r := reply{socket: socketPrefix + hex.EncodeToString(name), secret: cl.secret, acceptsBatches: true}
 	var err error
-	if d.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: r.socket, Net: "unix"}); err != nil {
-		l.log.Debug("large tensors are sent, and not lent", "error", err)
-		return d
+	if cl.socket, err = net.ListenUnix("unix", &net.UnixAddr{Name: r.socket, Net: "unix"}); err != nil {
+		l.log.Debug("cannot listen for channels; large tensors are sent as bytes", "error", err)
+		return cl
 	}
-	d.invitation = r.encode()
-	d.work.Go(d.accept)
-	return d
+	cl.handshake = r.encode()
+	cl.connections.Go(cl.accept)
+	return cl
 }
 
-// Redeem answers a request for a tensor that was lent and could not be read. It returns neither a
-// response nor an error if the request is another one.
+// FetchLeased answers a request for a leased tensor that could not be read. It returns neither a
+// response nor an error for any other request.
 func (l *Lender) FetchLeased(req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	if req.Transport == nil {
 		return nil, nil //nolint:nilnil // see above
 	}
 	o, ok := decodeOffer(req.Transport)
-	if !ok || o.redeem == 0 {
+	if !ok || o.fetch == 0 {
 		return nil, nil //nolint:nilnil // see above
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.loans[o.redeem]
-	if n == nil || n.over || n.step != req.StepID || n.channel != o.channel {
-		return nil, status.Abortedf("The tensor %s is no longer kept for whoever could not read it.", req.Key).Derive()
+	n := l.leases[o.fetch]
+	if n == nil || n.stepEnded || n.step != req.StepID || n.channel != o.channel {
+		return nil, status.Abortedf("The lease of tensor %s has ended.", req.Key).Derive()
 	}
 	t := n.tensor.Retain()
-	l.endLocked(o.redeem, n)
+	l.endLeaseLocked(o.fetch, n)
 	return &message.RecvTensorResponse{Tensor: t}, nil
 }
 
-// EndStep releases what is lent of a step, but what is being handed over: that is kept until the
+// EndStep ends the leases of a step. A tensor that is being written to a pipe is kept until the
 // borrower has it.
 func (l *Lender) EndStep(step int64) {
-	if l.held.Load() == 0 {
+	if l.leasedBytes.Load() == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for ticket, n := range l.loans {
+	for id, n := range l.leases {
 		switch {
 		case n.step != step:
-		case n.handed:
-			n.over = true
+		case n.inPipe:
+			n.stepEnded = true
 		default:
-			l.endLocked(ticket, n)
+			l.endLeaseLocked(id, n)
 		}
 	}
 }
 
-// endLocked ends a loan. Whoever still reads finds out by the word.
-func (l *Lender) endLocked(ticket uint64, n *loan) {
-	delete(l.loans, ticket)
-	n.leave()
-	l.held.Add(-int64(len(n.tensor.Bytes())))
-	n.word.Store(0)
+// endLeaseLocked ends a lease. A borrower that is still reading notices it by the lease ID.
+func (l *Lender) endLeaseLocked(id uint64, n *lease) {
+	delete(l.leases, id)
+	n.leaveSlot()
+	l.leasedBytes.Add(-int64(len(n.tensor.Bytes())))
+	n.idWord.Store(0)
 	n.tensor.Release()
 }
 
-// returned ends a loan of a channel at the borrower's word.
-func (l *Lender) returned(channel, ticket uint64) {
+// release ends a lease that its borrower has returned over a channel.
+func (l *Lender) release(channel, id uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := l.loans[ticket]; n != nil && n.channel == channel {
-		l.endLocked(ticket, n)
+	if n := l.leases[id]; n != nil && n.channel == channel {
+		l.endLeaseLocked(id, n)
 	}
 }
 
-// Held returns the bytes that are lent.
+// LeasedBytes returns the size of all leased tensors.
 func (l *Lender) LeasedBytes() int64 {
 	l.sweep()
-	return l.held.Load()
+	return l.leasedBytes.Load()
 }
 
-// Lent returns how many tensors have been lent.
-func (l *Lender) LeaseCount() int64 { return l.lent.Load() }
+// LeaseCount returns the number of tensors that have been leased since the start.
+func (l *Lender) LeaseCount() int64 { return l.leaseCount.Load() }
 
-// Close ends all channels and loans, and waits for whoever serves them.
+// Close closes all channels, ends all leases, and waits for the goroutines of the channels.
 func (l *Lender) Close() {
 	l.mu.Lock()
 	l.closed = true
-	d := l.door
+	cl := l.listener
 	l.mu.Unlock()
-	if d != nil {
-		d.close()
+	if cl != nil {
+		cl.close()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for ticket, n := range l.loans {
-		l.endLocked(ticket, n)
+	for id, n := range l.leases {
+		l.endLeaseLocked(id, n)
 	}
 }

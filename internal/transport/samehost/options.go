@@ -12,36 +12,35 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// What tasks say to each other in transport_options is messages of protocol buffers, written and
-// read by hand.
+// The contents of transport_options are protocol buffer messages, encoded and decoded by hand.
 const (
 	offerType = "type.googleapis.com/weft.TransferOffer"
 	replyType = "type.googleapis.com/weft.TransferReply"
 )
 
-// offer is the borrower's part.
+// offer is the message of a borrower.
 type offer struct {
-	channel uint64   // 1: which it has to this process; 0 for none
-	redeem  uint64   // 2: the ticket of a tensor that it could not read
-	greets  bool     // 3: it wants to know what the lender can do
-	also    []string // 4: further keys that it asks for
+	channel  uint64   // 1: number of its channel; 0 for none
+	fetch    uint64   // 2: ID of a lease to be sent as bytes
+	probe    bool     // 3: asks for the capabilities of the lender
+	moreKeys []string // 4: further keys of a batch request
 }
 
-// reply is the lender's part: an invitation with the first tensor, or what is lent.
+// reply is the message of a lender: a handshake beside the first tensor, a lease, or a batch.
 type reply struct {
-	socket string // 1
+	socket string // 1: name of the Unix socket
 	secret []byte // 2
 
-	ticket   uint64       // 3
-	elements uint64       // 4: address
-	word     uint64       // 5: address at which the ticket lies
-	dtype    tensor.DType // 6
-	shape    tensor.Shape // 7
+	leaseID      uint64       // 3
+	elementsAddr uint64       // 4: address of the elements
+	idAddr       uint64       // 5: address of the lease ID
+	dtype        tensor.DType // 6
+	shape        tensor.Shape // 7
 
-	values  []rendezvous.Value // 8: of several that were asked for, as far as they are there
-	alone   []int              // 9: those of them that are to be asked for alone
-	batches bool               // 10: the lender takes requests for several tensors
-	// 11: where to give back what is lent, from 1 on; 0 for the channel itself
+	values         []rendezvous.Value // 8: the available tensors of a batch request
+	single         []int              // 9: indices of tensors that must be requested individually
+	acceptsBatches bool               // 10: the lender accepts batch requests
+	// 11: slot through which the lease is returned, from 1; 0 for the channel itself
 	slot uint64
 }
 
@@ -49,20 +48,20 @@ var errMalformed = errors.New("malformed transport options")
 
 func (o *offer) encode() *anypb.Any {
 	size := 2 * (1 + 8)
-	for _, key := range o.also {
+	for _, key := range o.moreKeys {
 		size += 1 + protowire.SizeBytes(len(key))
 	}
 	b := appendFixed(make([]byte, 0, size+2), 1, o.channel)
-	b = appendFixed(b, 2, o.redeem)
-	b = appendBool(b, 3, o.greets)
-	for _, key := range o.also {
+	b = appendFixed(b, 2, o.fetch)
+	b = appendBool(b, 3, o.probe)
+	for _, key := range o.moreKeys {
 		b = protowire.AppendString(protowire.AppendTag(b, 4, protowire.BytesType), key)
 	}
 	return &anypb.Any{TypeUrl: offerType, Value: b}
 }
 
 func (r *reply) encode() *anypb.Any {
-	size := 64 + len(r.socket) + len(r.secret) + 11*len(r.shape) + 11*len(r.alone)
+	size := 64 + len(r.socket) + len(r.secret) + 11*len(r.shape) + 11*len(r.single)
 	for i := range r.values {
 		size += 1 + protowire.SizeBytes(valueSize(&r.values[i]))
 	}
@@ -71,10 +70,10 @@ func (r *reply) encode() *anypb.Any {
 		b = protowire.AppendString(protowire.AppendTag(b, 1, protowire.BytesType), r.socket)
 		b = protowire.AppendBytes(protowire.AppendTag(b, 2, protowire.BytesType), r.secret)
 	}
-	if r.ticket != 0 {
-		b = appendFixed(b, 3, r.ticket)
-		b = appendFixed(b, 4, r.elements)
-		b = appendFixed(b, 5, r.word)
+	if r.leaseID != 0 {
+		b = appendFixed(b, 3, r.leaseID)
+		b = appendFixed(b, 4, r.elementsAddr)
+		b = appendFixed(b, 5, r.idAddr)
 		b = protowire.AppendVarint(protowire.AppendTag(b, 6, protowire.VarintType), uint64(r.dtype))
 		for _, d := range r.shape {
 			b = protowire.AppendVarint(protowire.AppendTag(b, 7, protowire.VarintType), uint64(d))
@@ -83,17 +82,17 @@ func (r *reply) encode() *anypb.Any {
 	for i := range r.values {
 		b = appendValue(b, &r.values[i])
 	}
-	for _, i := range r.alone {
+	for _, i := range r.single {
 		b = protowire.AppendVarint(protowire.AppendTag(b, 9, protowire.VarintType), uint64(i))
 	}
-	b = appendBool(b, 10, r.batches)
+	b = appendBool(b, 10, r.acceptsBatches)
 	if r.slot != 0 {
 		b = protowire.AppendVarint(protowire.AppendTag(b, 11, protowire.VarintType), r.slot)
 	}
 	return &anypb.Any{TypeUrl: replyType, Value: b}
 }
 
-// release ends the references that values hold.
+// release releases the tensors of a batch.
 func (r *reply) release() {
 	for i := range r.values {
 		r.values[i].Tensor.Release()
@@ -114,46 +113,46 @@ func appendFixed(b []byte, field protowire.Number, v uint64) []byte {
 	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), v)
 }
 
-// decodeOffer returns the offer of a request, and false if it has none that can be understood.
+// decodeOffer returns the offer of a request, and false if there is none or it is invalid.
 func decodeOffer(options *anypb.Any) (o offer, ok bool) {
-	if !is(options, offerType) {
+	if !hasType(options, offerType) {
 		return o, false
 	}
-	err := fields(options.GetValue(), func(field int, v uint64, b []byte) {
+	err := parseFields(options.GetValue(), func(field int, v uint64, b []byte) {
 		switch field {
 		case 1:
 			o.channel = v
 		case 2:
-			o.redeem = v
+			o.fetch = v
 		case 3:
-			o.greets = v != 0
+			o.probe = v != 0
 		case 4:
-			o.also = append(o.also, string(b))
+			o.moreKeys = append(o.moreKeys, string(b))
 		}
 	})
-	return o, err == nil && len(o.also) < maxBatch
+	return o, err == nil && len(o.moreKeys) < maxBatchKeys
 }
 
-// decodeReply returns the reply of a response. It has been checked as far as nothing else needs to
-// be known: the shape is that of a tensor of plain elements.
+// decodeReply returns the reply of a response. The shape and type of a lease are those of a
+// lendable tensor.
 func decodeReply(options *anypb.Any) (*reply, error) {
-	if !is(options, replyType) {
+	if !hasType(options, replyType) {
 		return nil, errMalformed
 	}
 	r := &reply{}
 	var bad error
-	err := fields(options.GetValue(), func(field int, v uint64, b []byte) {
+	err := parseFields(options.GetValue(), func(field int, v uint64, b []byte) {
 		switch field {
 		case 1:
 			r.socket = string(b)
 		case 2:
 			r.secret = b
 		case 3:
-			r.ticket = v
+			r.leaseID = v
 		case 4:
-			r.elements = v
+			r.elementsAddr = v
 		case 5:
-			r.word = v
+			r.idAddr = v
 		case 6:
 			r.dtype = tensor.DType(min(v, math.MaxUint8))
 		case 7:
@@ -168,9 +167,9 @@ func decodeReply(options *anypb.Any) (*reply, error) {
 			}
 			r.values = append(r.values, value)
 		case 9:
-			r.alone = append(r.alone, int(min(v, math.MaxInt32)))
+			r.single = append(r.single, int(min(v, math.MaxInt32)))
 		case 10:
-			r.batches = v != 0
+			r.acceptsBatches = v != 0
 		case 11:
 			r.slot = v
 		}
@@ -182,20 +181,21 @@ func decodeReply(options *anypb.Any) (*reply, error) {
 	case err != nil:
 		r.release()
 		return nil, err
-	case r.ticket != 0 && (!lendable(r.dtype) || r.shape.Check() != nil):
+	case r.leaseID != 0 && (!lendable(r.dtype) || r.shape.Check() != nil):
 		r.release()
 		return nil, errMalformed
 	}
 	return r, nil
 }
 
-func is(options *anypb.Any, kind string) bool {
+// hasType reports whether options contain a message type, with any URL prefix.
+func hasType(options *anypb.Any, kind string) bool {
 	name := options.GetTypeUrl()
 	return name[strings.LastIndexByte(name, '/')+1:] == kind[strings.LastIndexByte(kind, '/')+1:]
 }
 
-// fields calls set for the fields of a message: with the value of a number, or with bytes.
-func fields(b []byte, set func(field int, v uint64, b []byte)) error {
+// parseFields calls set for each field of a message: with the value of a number, or with bytes.
+func parseFields(b []byte, set func(field int, v uint64, b []byte)) error {
 	for len(b) > 0 {
 		field, kind, n := protowire.ConsumeTag(b)
 		if n < 0 {

@@ -7,52 +7,56 @@ import (
 )
 
 const (
-	// maxSlotted is the size in bytes up to which tensors are given back through slots: what is in
-	// them may be kept until the lender looks, so that it is to be no more than 64 MiB for each
-	// channel.
-	maxSlotted = 2 << 20
-	numSlots   = 32
-	slotsSize  = numSlots * 8
-	// slotsTicket is what a borrower sends with the memory of slots, in the place of a ticket.
-	slotsTicket = ^uint64(0)
+	// maxSlotSize is the largest tensor whose lease is returned through a slot, in bytes. A
+	// returned tensor may be kept until the lender looks, so this bounds the idle memory to 64 MiB
+	// per channel.
+	maxSlotSize = 2 << 20
+	numSlots    = 32
+	slotsSize   = numSlots * 8
+	// slotsLeaseID marks the message that contains the memory of slots.
+	slotsLeaseID = ^uint64(0)
 )
 
-// slots is memory that both ends of a channel have. The borrower gives a tensor back by writing its
-// ticket to the slot that it has got with it, which takes no system call and wakes nobody. The
-// lender looks when it lends the next, when somebody wants the tensor's memory to himself, and when
-// the step ends.
+// slots is memory that both ends of a channel map.
+//
+// The simple design returns each lease by a message on the channel, which wakes a thread of the
+// lender. With slots, the borrower writes the lease ID to the slot that came with the lease: no
+// system call, no wake-up. A step that reads 1 MiB took 736 µs with messages and 690 µs with slots.
+//
+// The lender looks at the slots when it leases another tensor, when a kernel needs exclusive access
+// to the memory of a leased tensor (tensor.SetReclaimer), and when it reports LeasedBytes. A lease
+// that is not returned by then ends with its step.
 type slots struct {
-	mem   []byte
-	loans [numSlots]*loan // the lender's, by slot; guarded by Lender.mu
-	used  int             // how many of them there are; guarded by Lender.mu
+	mem    []byte
+	leases [numSlots]*lease // the lender's leases by slot; guarded by Lender.mu
+	used   int              // number of leases; guarded by Lender.mu
 }
 
-// slotsOver returns slots in shared memory, which release gives up when nobody has the slots any
-// more.
-func slotsOver(mem []byte, release func([]byte)) *slots {
+// newSlotsOver returns slots in shared memory. unmap is called when they are unreachable.
+func newSlotsOver(mem []byte, unmap func([]byte)) *slots {
 	s := &slots{mem: mem}
-	runtime.AddCleanup(s, release, mem)
+	runtime.AddCleanup(s, unmap, mem)
 	return s
 }
 
+// word returns the memory of a slot.
 func (s *slots) word(i int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&s.mem[8*i])) }
 
-// giveBack says that the tensor of a ticket is no longer read. It reports false if there is no such
-// slot.
-func (s *slots) giveBack(slot, ticket uint64) bool {
+// release returns a lease and reports false if there is no such slot.
+func (s *slots) release(slot, id uint64) bool {
 	if s == nil || slot == 0 || slot > numSlots {
 		return false
 	}
-	s.word(int(slot - 1)).Store(ticket)
+	s.word(int(slot - 1)).Store(id)
 	runtime.KeepAlive(s)
 	return true
 }
 
-// take gives a loan a slot, and returns its number from 1 on: 0 if all are taken.
-func (s *slots) take(n *loan) uint64 {
-	for i := range s.loans {
-		if s.loans[i] == nil {
-			s.loans[i], n.slots, n.slot = n, s, i
+// assign assigns a free slot to a lease, and returns its number from 1, or 0 if all are used.
+func (s *slots) assign(n *lease) uint64 {
+	for i := range s.leases {
+		if s.leases[i] == nil {
+			s.leases[i], n.slots, n.slot = n, s, i
 			s.used++
 			return uint64(i + 1)
 		}
@@ -60,33 +64,33 @@ func (s *slots) take(n *loan) uint64 {
 	return 0
 }
 
-// leave gives up the slot of a loan.
-func (n *loan) leave() {
+// leaveSlot frees the slot of a lease.
+func (n *lease) leaveSlot() {
 	if s := n.slots; s != nil {
-		s.loans[n.slot], n.slots = nil, nil
+		s.leases[n.slot], n.slots = nil, nil
 		s.used--
 	}
 }
 
-// sweepLocked ends the loans that were given back through slots.
+// sweepLocked ends the leases of a channel that were returned through slots.
 func (l *Lender) sweepLocked(s *slots) {
 	if s == nil || s.used == 0 {
 		return
 	}
-	for i, n := range s.loans {
+	for i, n := range s.leases {
 		if n == nil {
 			continue
 		}
-		if ticket := n.word.Load(); s.word(i).Load() == ticket {
-			l.endLocked(ticket, n)
+		if id := n.idWord.Load(); s.word(i).Load() == id {
+			l.endLeaseLocked(id, n)
 		}
 	}
 	runtime.KeepAlive(s)
 }
 
-// sweep ends all loans that were given back.
+// sweep ends the leases of all channels that were returned through slots.
 func (l *Lender) sweep() {
-	if l.held.Load() == 0 {
+	if l.leasedBytes.Load() == 0 {
 		return
 	}
 	l.mu.Lock()

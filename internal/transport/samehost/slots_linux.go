@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newSlots returns slots and the file whose memory they are.
+// newSlots returns slots and the file that shares their memory.
 func newSlots() (*slots, *os.File, error) {
 	fd, err := unix.MemfdCreate("weft-transfer", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -28,8 +28,8 @@ func newSlots() (*slots, *os.File, error) {
 	return s, f, nil
 }
 
-// mapSlots returns the slots of a file, whose size nobody may change: who touches memory that a
-// file no longer has is ended.
+// mapSlots maps the slots of a file. The file must be sealed against shrinking: access to mapped
+// memory beyond the end of its file kills the process.
 func mapSlots(f *os.File) (s *slots, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -45,12 +45,12 @@ func mapSlots(f *os.File) (s *slots, err error) {
 			return
 		}
 		if seals&unix.F_SEAL_SHRINK == 0 || st.Size < slotsSize {
-			err = errors.New("the file of slots can become too small")
+			err = errors.New("the file of slots is too small or can shrink")
 			return
 		}
 		var mem []byte
 		if mem, err = unix.Mmap(int(fd), 0, slotsSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
-			s = slotsOver(mem, func(mem []byte) { _ = unix.Munmap(mem) })
+			s = newSlotsOver(mem, func(mem []byte) { _ = unix.Munmap(mem) })
 		}
 	})
 	if e != nil {

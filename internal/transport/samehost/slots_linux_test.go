@@ -11,11 +11,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// openSlots opens a channel and returns it with the lender's end of its slots.
+// openSlots opens a channel and returns it with the slots of the lender.
 func (p *pair) openSlots() (ch *channel, s *slots) {
 	p.t.Helper()
 	ch = p.open()
-	p.until("there are slots", func() bool {
+	p.until("the lender has mapped the slots", func() bool {
 		p.lender.mu.Lock()
 		defer p.lender.mu.Unlock()
 		s = p.lender.channels[ch.number]
@@ -24,12 +24,12 @@ func (p *pair) openSlots() (ch *channel, s *slots) {
 	return ch, s
 }
 
-// lend lends a tensor without a borrower that reads it.
+// lend leases a tensor that no borrower reads.
 func (p *pair) lend(ch *channel, t tensor.Tensor) *reply {
 	p.t.Helper()
 	resp := &message.RecvTensorResponse{Tensor: t.Retain()}
 	if !p.lender.Lend(&message.RecvTensorRequest{StepID: 7, Transport: ch.offer}, resp) {
-		p.t.Fatal("nothing was lent")
+		p.t.Fatal("no tensor was leased")
 	}
 	r, err := decodeReply(resp.Transport)
 	if err != nil {
@@ -38,15 +38,15 @@ func (p *pair) lend(ch *channel, t tensor.Tensor) *reply {
 	return r
 }
 
-// Who wants the memory of a tensor that was lent has it as soon as the borrower has read it, which
-// nobody was told.
+// The memory of a leased tensor can be reused as soon as the borrower has returned the lease,
+// without a message to the lender.
 func TestReclaim(t *testing.T) {
-	x := random(tensor.Uint8, tensor.Shape{minLent})
-	p := newSeeingPair(t, responses(x))
+	x := random(tensor.Uint8, tensor.Shape{minLeased})
+	p := newMemoryPair(t, responses(x))
 	_, s := p.openSlots()
-	p.meddle = func(*message.RecvTensorResponse) {
+	p.tamper = func(*message.RecvTensorResponse) {
 		if x.Exclusive() {
-			t.Error("the memory of a tensor that is lent is its owner's alone")
+			t.Error("a leased tensor is exclusive")
 		}
 	}
 	for range 2 * numSlots {
@@ -55,77 +55,77 @@ func TestReclaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Release()
-		if n, _ := p.lendings(); n != 1 || s.used != 1 {
-			t.Fatalf("%d loans, %d slots are used", n, s.used)
+		if n, _ := p.counts(); n != 1 || s.used != 1 {
+			t.Fatalf("%d leases, %d slots in use", n, s.used)
 		}
 		if !x.Exclusive() {
-			t.Fatal("the memory of a tensor that was given back is not its owner's alone")
+			t.Fatal("a tensor is not exclusive after its lease was returned")
 		}
-		if n, _ := p.lendings(); n != 0 || s.used != 0 || p.lender.LeasedBytes() != 0 {
-			t.Fatalf("%d loans, %d slots are used", n, s.used)
+		if n, _ := p.counts(); n != 0 || s.used != 0 || p.lender.LeasedBytes() != 0 {
+			t.Fatalf("%d leases, %d slots in use", n, s.used)
 		}
 	}
 }
 
-// Without slots that are free, and where tensors are large, the channel is told.
+// If no slot is free, and for large tensors, leases are returned over the channel.
 func TestNoSlot(t *testing.T) {
-	x, larger := random(tensor.Uint8, tensor.Shape{minLent}), random(tensor.Uint8, tensor.Shape{maxSlotted + 1})
-	p := newSeeingPair(t, responses(x))
+	x, larger := random(tensor.Uint8, tensor.Shape{minLeased}), random(tensor.Uint8, tensor.Shape{maxSlotSize + 1})
+	p := newMemoryPair(t, responses(x))
 	ch, _ := p.openSlots()
-	given := map[uint64]*reply{}
+	leased := map[uint64]*reply{}
 	for range numSlots {
 		r := p.lend(ch, x)
-		given[r.slot] = r
+		leased[r.slot] = r
 	}
-	if len(given) != numSlots || given[0] != nil {
-		t.Fatalf("%d loans got %d slots", numSlots, len(given))
+	if len(leased) != numSlots || leased[0] != nil {
+		t.Fatalf("%d leases have %d slots", numSlots, len(leased))
 	}
 	for _, r := range []*reply{p.lend(ch, x), p.lend(ch, larger)} {
 		if r.slot != 0 {
-			t.Errorf("a loan got slot %d", r.slot)
+			t.Errorf("a lease has slot %d", r.slot)
 		}
-		ch.giveBack(r)
+		ch.release(r)
 	}
-	p.until("the channel was told", func() bool { n, _ := p.lendings(); return n == numSlots })
-	for _, r := range given {
-		ch.giveBack(r)
+	p.until("the leases are returned", func() bool { n, _ := p.counts(); return n == numSlots })
+	for _, r := range leased {
+		ch.release(r)
 	}
 	if r := p.lend(ch, x); r.slot == 0 {
-		t.Error("slots of what was given back are not used again")
+		t.Error("slots of returned leases are not reused")
 	}
-	if n, _ := p.lendings(); n != 1 {
-		t.Errorf("there are %d loans", n)
+	if n, _ := p.counts(); n != 1 {
+		t.Errorf("there are %d leases", n)
 	}
 }
 
-// What lies in a slot, or comes from the other end of the channel, ends no loan but its own.
-func TestStrangeSlots(t *testing.T) {
-	x := random(tensor.Uint8, tensor.Shape{minLent})
-	p := newSeeingPair(t, responses(x))
+// A value in a slot, or a message of the channel, ends only the lease that it names.
+func TestWrongIDsInSlots(t *testing.T) {
+	x := random(tensor.Uint8, tensor.Shape{minLeased})
+	p := newMemoryPair(t, responses(x))
 	ch, _ := p.openSlots()
 	late := p.lend(ch, x)
 	p.lender.EndStep(7)
 	r := p.lend(ch, x)
 	if r.slot != late.slot {
-		t.Fatalf("slot %d is not used again, but %d", late.slot, r.slot)
+		t.Fatalf("slot %d is not reused, but %d", late.slot, r.slot)
 	}
-	ch.giveBack(late)
-	if p.lender.LeasedBytes() != minLent {
-		t.Error("a ticket of a step that is over ended another loan")
+	ch.release(late)
+	if p.lender.LeasedBytes() != minLeased {
+		t.Error("the lease ID of an ended step ends another lease")
 	}
-	ch.giveBack(&reply{slot: r.slot, ticket: 0})
-	if ch.slots.giveBack(numSlots+1, r.ticket) || ch.slots.giveBack(^uint64(0), r.ticket) || p.lender.LeasedBytes() != minLent {
-		t.Error("there is a slot too many")
+	ch.release(&reply{slot: r.slot, leaseID: 0})
+	if ch.slots.release(numSlots+1, r.leaseID) || ch.slots.release(^uint64(0), r.leaseID) || p.lender.LeasedBytes() != minLeased {
+		t.Error("release accepts a slot out of range")
 	}
-	ch.conn.Close() // what was not given back may still be asked for as bytes
-	p.until("the channel has ended", func() bool { _, n := p.lendings(); return n == 0 })
-	redeem := &message.RecvTensorRequest{StepID: 7, Transport: (&offer{channel: ch.number, redeem: r.ticket}).encode()}
-	if resp, err := p.lender.FetchLeased(redeem); err != nil || !resp.Tensor.SharesBuffer(&x) {
+	ch.conn.Close() // leases that were not returned can still be fetched
+	p.until("the channel is closed", func() bool { _, n := p.counts(); return n == 0 })
+	fetch := &message.RecvTensorRequest{StepID: 7, Transport: (&offer{channel: ch.number, fetch: r.leaseID}).encode()}
+	if resp, err := p.lender.FetchLeased(fetch); err != nil || !resp.Tensor.SharesBuffer(&x) {
 		t.Errorf("%v, %v", resp, err)
 	}
 }
 
-// Memory that could be taken away is not used for slots.
+// A file that can shrink is refused for slots.
 func TestUnsealedSlots(t *testing.T) {
 	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -137,7 +137,7 @@ func TestUnsealedSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := mapSlots(f); err == nil {
-		t.Error("memory that can become less was taken")
+		t.Error("a file that can shrink is mapped")
 	}
 	if err := f.Truncate(slotsSize - 1); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestUnsealedSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := mapSlots(f); err == nil {
-		t.Error("memory that is too small was taken")
+		t.Error("a file that is too small is mapped")
 	}
 	dir, err := os.Open(t.TempDir())
 	if err != nil {
@@ -154,16 +154,16 @@ func TestUnsealedSlots(t *testing.T) {
 	}
 	defer dir.Close()
 	if _, err := mapSlots(dir); err == nil {
-		t.Error("a directory was taken")
+		t.Error("a directory is mapped")
 	}
 }
 
-// Who brings the response reads the tensor, unless others are still to come.
-func TestReadAtOnce(t *testing.T) {
-	p := newSeeingPair(t, responses(random(tensor.Uint8, tensor.Shape{minLent})))
+// The goroutine that delivers the last outstanding response reads the tensor itself.
+func TestReadByDeliveringGoroutine(t *testing.T) {
+	p := newMemoryPair(t, responses(random(tensor.Uint8, tensor.Shape{minLeased})))
 	p.openSlots()
-	start := func(main caller, done func()) {
-		p.borrower.StartRecv(t.Context(), "there", &message.RecvTensorRequest{StepID: 7, Key: "k"}, Routes{main, main},
+	start := func(main taskFunc, done func()) {
+		p.borrower.StartRecv(t.Context(), "peer", &message.RecvTensorRequest{StepID: 7, Key: "k"}, Routes{main, main},
 			func(resp *message.RecvTensorResponse, err error) {
 				if err != nil {
 					t.Error(err)
@@ -180,12 +180,12 @@ func TestReadAtOnce(t *testing.T) {
 	}, func() { read++ })
 	returned, over := make(chan struct{}), make(chan struct{})
 	start(p.call, func() {
-		<-returned // which would never come if this were the goroutine that asks
+		<-returned // blocks forever if StartRecv calls this function
 		close(over)
 	})
 	close(returned)
 	<-over
 	if answer(); read != 1 {
-		t.Error("the last tensor was not read at once")
+		t.Error("the last tensor was not read by the delivering goroutine")
 	}
 }

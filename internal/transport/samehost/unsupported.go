@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// supported reports whether this system lets processes read each other's memory.
+// supported reports whether processes can read each other's memory on this system.
 const supported = false
 
 func readMemory(int, []byte, uint64) error { return errors.ErrUnsupported }

@@ -16,16 +16,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// caller is a function that is a task.
-type caller func(ctx context.Context, req *message.RecvTensorRequest, done Done)
+// taskFunc is a function that implements Task.
+type taskFunc func(ctx context.Context, req *message.RecvTensorRequest, done Done)
 
-func (c caller) StartRecv(ctx context.Context, req *message.RecvTensorRequest, done Done) {
-	c(ctx, req, done)
+func (f taskFunc) StartRecv(ctx context.Context, req *message.RecvTensorRequest, done Done) {
+	f(ctx, req, done)
 }
 
-// store is a task with tensors of one step, which come in no order.
+// store is a task with the tensors of one step, which become available in random order.
 type store struct {
-	lender   *Lender // nil for one of another implementation
+	lender   *Lender // nil for a task of another implementation
 	borrower *Borrower
 	table    *rendezvous.Table
 
@@ -33,10 +33,10 @@ type store struct {
 	calls int // guarded by mu
 }
 
-func newStore(t *testing.T, ours bool) *store {
+func newStore(t *testing.T, batches bool) *store {
 	t.Helper()
 	s := &store{borrower: NewBorrower(slog.New(slog.DiscardHandler)), table: rendezvous.New()}
-	if ours {
+	if batches {
 		s.lender = NewLender(slog.New(slog.DiscardHandler))
 		t.Cleanup(s.lender.Close)
 	}
@@ -51,8 +51,8 @@ func (s *store) call(ctx context.Context, req *message.RecvTensorRequest, done D
 	go func() { done(s.answer(ctx, req)) }()
 }
 
-// asked returns how many requests there have been.
-func (s *store) asked() int {
+// requestCount returns the number of requests so far.
+func (s *store) requestCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls
@@ -82,7 +82,7 @@ func (s *store) answer(ctx context.Context, req *message.RecvTensorRequest) (*me
 	return resp, err
 }
 
-// recvAll asks for n tensors and returns what came of each.
+// recvAll requests n tensors and returns the response or error of each.
 func (s *store) recvAll(ctx context.Context, n int) ([]*message.RecvTensorResponse, []error) {
 	resps, errs := make([]*message.RecvTensorResponse, n), make([]error, n)
 	requests := make([]*message.RecvTensorRequest, n)
@@ -91,7 +91,7 @@ func (s *store) recvAll(ctx context.Context, n int) ([]*message.RecvTensorRespon
 	}
 	var open sync.WaitGroup
 	open.Add(n)
-	s.borrower.StartRecvAll(ctx, "there", requests, Routes{caller(s.call), caller(s.call)}, func(i int, resp *message.RecvTensorResponse, err error) {
+	s.borrower.StartRecvAll(ctx, "peer", requests, Routes{taskFunc(s.call), taskFunc(s.call)}, func(i int, resp *message.RecvTensorResponse, err error) {
 		resps[i], errs[i] = resp, err
 		open.Done()
 	})
@@ -99,7 +99,8 @@ func (s *store) recvAll(ctx context.Context, n int) ([]*message.RecvTensorRespon
 	return resps, errs
 }
 
-// put makes the i-th tensor be there.
+// put makes tensor i available. Every 50 tensors include a string, a large, a dead and an empty
+// one.
 func (s *store) put(t *testing.T, i int) {
 	v := tensor.Vector(float32(i), 1)
 	dead := false
@@ -107,7 +108,7 @@ func (s *store) put(t *testing.T, i int) {
 	case 7:
 		v = tensor.Vector(fmt.Sprint(i))
 	case 8:
-		v = tensor.Vector(make([]float32, maxPacked)...)
+		v = tensor.Vector(make([]float32, maxBatchedSize)...)
 	case 9:
 		v, dead = tensor.Tensor{}, true
 	case 10:
@@ -120,9 +121,9 @@ func (s *store) put(t *testing.T, i int) {
 
 func TestRecvAll(t *testing.T) {
 	const n = 300
-	for name, ours := range map[string]bool{"of a lender": true, "of another implementation": false} {
+	for name, batches := range map[string]bool{"with batches": true, "without batches": false} {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(t, ours)
+			s := newStore(t, batches)
 			for round := range 3 {
 				order := rand.Perm(n)
 				for _, i := range order[:n/2] {
@@ -134,7 +135,7 @@ func TestRecvAll(t *testing.T) {
 						s.put(t, i)
 					}
 				})
-				before := s.asked()
+				before := s.requestCount()
 				resps, errs := s.recvAll(t.Context(), n)
 				late.Wait()
 				for i, resp := range resps {
@@ -143,15 +144,15 @@ func TestRecvAll(t *testing.T) {
 					}
 					check(t, i, resp)
 				}
-				if calls := s.asked() - before; ours && round > 0 && calls > n {
+				if calls := s.requestCount() - before; batches && round > 0 && calls > n {
 					t.Errorf("%d requests for %d tensors", calls, n)
 				}
 				if s.table.Parked() != 0 {
-					t.Error("something is left")
+					t.Error("a tensor was not received")
 				}
 			}
-			if s.borrower.peer("there").batches.Load() != ours {
-				t.Error("the borrower does not know what its peer can do")
+			if s.borrower.peer("peer").acceptsBatches.Load() != batches {
+				t.Error("the borrower is wrong about the capability of its peer")
 			}
 		})
 	}
@@ -164,7 +165,7 @@ func check(t *testing.T, i int, resp *message.RecvTensorResponse) {
 	case 7:
 		dtype, size = tensor.String, 1
 	case 8:
-		size = maxPacked
+		size = maxBatchedSize
 	case 10:
 		dtype, size = tensor.Float64, 0
 	}
@@ -179,10 +180,10 @@ func check(t *testing.T, i int, resp *message.RecvTensorResponse) {
 	}
 }
 
-// A request that fails, fails for all tensors that it was about.
+// An error of a batch request is reported for each of its tensors.
 func TestRecvAllFails(t *testing.T) {
 	s := newStore(t, true)
-	s.borrower.peer("there").batches.Store(true)
+	s.borrower.peer("peer").acceptsBatches.Store(true)
 	s.table.Abort(status.Unavailablef("gone"))
 	_, errs := s.recvAll(t.Context(), 5)
 	for _, err := range errs {
@@ -192,21 +193,21 @@ func TestRecvAllFails(t *testing.T) {
 	}
 }
 
-// Answers that make no sense are errors of the step, and leave nothing waiting.
-func TestRecvAllOfNonsense(t *testing.T) {
+// Invalid responses fail the step, and each callback is called.
+func TestInvalidBatchResponses(t *testing.T) {
 	two := tensor.Vector[float32](1, 2)
 	value := func(i int) rendezvous.Value { return rendezvous.Value{Index: i, Tensor: two} }
 	for name, options := range map[string]*anypb.Any{
-		"nothing":        (&reply{}).encode(),
-		"another's":      {TypeUrl: "x"},
-		"noise":          {TypeUrl: replyType, Value: []byte{0x42, 1, 0xff}},
-		"beyond":         (&reply{values: []rendezvous.Value{value(3)}}).encode(),
-		"twice":          (&reply{values: []rendezvous.Value{value(1), value(1)}}).encode(),
-		"alone, beyond":  (&reply{alone: []int{77}}).encode(),
-		"alone and here": (&reply{values: []rendezvous.Value{value(2)}, alone: []int{2}}).encode(),
+		"nothing":         (&reply{}).encode(),
+		"other type":      {TypeUrl: "x"},
+		"garbage":         {TypeUrl: replyType, Value: []byte{0x42, 1, 0xff}},
+		"out of range":    (&reply{values: []rendezvous.Value{value(3)}}).encode(),
+		"twice":           (&reply{values: []rendezvous.Value{value(1), value(1)}}).encode(),
+		"single, range":   (&reply{single: []int{77}}).encode(),
+		"single and sent": (&reply{values: []rendezvous.Value{value(2)}, single: []int{2}}).encode(),
 	} {
 		s := newStore(t, true)
-		s.borrower.peer("there").batches.Store(true)
+		s.borrower.peer("peer").acceptsBatches.Store(true)
 		var open sync.WaitGroup
 		open.Add(3)
 		requests := make([]*message.RecvTensorRequest, 3)
@@ -216,7 +217,7 @@ func TestRecvAllOfNonsense(t *testing.T) {
 		call := func(_ context.Context, _ *message.RecvTensorRequest, done Done) {
 			done(&message.RecvTensorResponse{Transport: options}, nil)
 		}
-		s.borrower.StartRecvAll(t.Context(), "there", requests, Routes{caller(call), caller(call)}, func(_ int, _ *message.RecvTensorResponse, err error) {
+		s.borrower.StartRecvAll(t.Context(), "peer", requests, Routes{taskFunc(call), taskFunc(call)}, func(_ int, _ *message.RecvTensorResponse, err error) {
 			if status.CodeOf(err) != status.Internal {
 				t.Errorf("%s: got %v", name, err)
 			}

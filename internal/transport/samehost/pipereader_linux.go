@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newPipe returns the ends of a pipe, to be read and to be written.
+// newPipe returns the reading and the writing end of a pipe.
 func newPipe() (in, out *os.File, err error) {
 	in, out, err = os.Pipe()
 	if err != nil {
@@ -31,8 +31,8 @@ func newPipe() (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-// sendPipe sends one end of a pipe with a message.
-func sendPipe(conn *net.UnixConn, message []byte, end *os.File) error {
+// sendFile sends a message with an open file.
+func sendFile(conn *net.UnixConn, message []byte, end *os.File) error {
 	raw, err := end.SyscallConn()
 	if err != nil {
 		return err
@@ -43,16 +43,16 @@ func sendPipe(conn *net.UnixConn, message []byte, end *os.File) error {
 	return err
 }
 
-// receive fills a message, and returns the end of a pipe that came with it, or nil.
-func receive(conn *net.UnixConn, message []byte) (*os.File, error) {
-	oob := make([]byte, unix.CmsgSpace(4)) // of one descriptor; the kernel closes others
+// receiveMessage fills message, and returns the file that recvErr with it, or nil.
+func receiveMessage(conn *net.UnixConn, message []byte) (*os.File, error) {
+	oob := make([]byte, unix.CmsgSpace(4)) // for one descriptor; the kernel closes others
 	n, k, _, _, err := conn.ReadMsgUnix(message, oob)
 	if err != nil {
 		return nil, err
 	}
-	end, err := descriptor(oob[:k])
+	end, err := fileFrom(oob[:k])
 	if err == nil && n != len(message) {
-		err = fmt.Errorf("a message of %d bytes, not of %d", n, len(message))
+		err = fmt.Errorf("a message of %d bytes instead of %d", n, len(message))
 	}
 	if err != nil && end != nil {
 		end.Close()
@@ -61,22 +61,23 @@ func receive(conn *net.UnixConn, message []byte) (*os.File, error) {
 	return end, err
 }
 
-func descriptor(oob []byte) (*os.File, error) {
+// fileFrom returns the file of a control message, or nil.
+func fileFrom(oob []byte) (*os.File, error) {
 	if len(oob) == 0 {
-		return nil, nil //nolint:nilnil // none came
+		return nil, nil //nolint:nilnil // no file was sent
 	}
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {
-		return nil, fmt.Errorf("what came with a message cannot be understood: %w", err)
+		return nil, fmt.Errorf("invalid control message: %w", err)
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil {
 		return nil, err
 	}
 	if len(fds) == 0 {
-		return nil, nil //nolint:nilnil // none came
+		return nil, nil //nolint:nilnil // no file was sent
 	}
-	for _, fd := range fds[1:] { // there is room for two
+	for _, fd := range fds[1:] { // the buffer has room for two because of alignment
 		unix.Close(fd)
 	}
 	if err := unix.SetNonblock(fds[0], true); err != nil {
@@ -86,9 +87,9 @@ func descriptor(oob []byte) (*os.File, error) {
 	return os.NewFile(uintptr(fds[0]), "pipe"), nil
 }
 
-// pour has the pages of memory taken for what a pipe holds, as much as there is room for, and waits
-// for that.
-func pour(pipe syscall.RawConn, mem []byte) (n int, err error) {
+// vmsplice maps pages of memory into a pipe, as many as it has room for. It waits until there is
+// room for one.
+func vmsplice(pipe syscall.RawConn, mem []byte) (n int, err error) {
 	e := pipe.Write(func(fd uintptr) bool {
 		iov := unix.Iovec{Base: unsafe.SliceData(mem)}
 		iov.SetLen(len(mem))
@@ -105,18 +106,19 @@ func pour(pipe syscall.RawConn, mem []byte) (n int, err error) {
 	return n, err
 }
 
-// stillOpen returns an error if the other end of a connection, which sends nothing, has closed it.
-func stillOpen(conn *net.UnixConn) error {
+// checkOpen returns an error if the other end of a connection has closed it. The other end sends
+// nothing.
+func checkOpen(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var b [1]byte
-	var came error
-	if err := raw.Control(func(fd uintptr) { _, _, came = unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT) }); err != nil {
+	var recvErr error
+	if err := raw.Control(func(fd uintptr) { _, _, recvErr = unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT) }); err != nil {
 		return err
 	}
-	if errors.Is(came, unix.EAGAIN) {
+	if errors.Is(recvErr, unix.EAGAIN) {
 		return nil
 	}
 	return errChannelEnd

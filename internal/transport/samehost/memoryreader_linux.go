@@ -12,11 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supported reports whether this system lets processes read each other's memory.
+// supported reports whether processes can read each other's memory on this system.
 const supported = true
 
-// readMemory fills dst with what lies at an address of another process. There is none with the
-// number 0.
+// readMemory fills dst with the memory at an address of another process. Process 0 does not exist.
 func readMemory(pid int, dst []byte, address uint64) error {
 	for len(dst) > 0 {
 		local := []unix.Iovec{{Base: unsafe.SliceData(dst)}}
@@ -35,15 +34,15 @@ func readMemory(pid int, dst []byte, address uint64) error {
 	return nil
 }
 
-// readWord returns the number that lies at an address of another process.
+// readWord returns the 64-bit number at an address of another process.
 func readWord(pid int, address uint64) (uint64, error) {
 	var b [8]byte
 	err := readMemory(pid, b[:], address)
 	return binary.NativeEndian.Uint64(b[:]), err
 }
 
-// peerProcess returns the process at the other end of a Unix socket, which must be of the same user
-// as this one: 0 if it is in a container with process numbers of its own.
+// peerProcess returns the ID of the process at the other end of a Unix socket, which must belong to
+// the same user. The ID is 0 if the process is in a container with process IDs of its own.
 func peerProcess(conn *net.UnixConn) (pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -57,7 +56,7 @@ func peerProcess(conn *net.UnixConn) (pid int, err error) {
 	case err != nil:
 		return 0, err
 	case int(cred.Uid) != os.Geteuid():
-		return 0, fmt.Errorf("process %d is of user %d, not of %d", cred.Pid, cred.Uid, os.Geteuid())
+		return 0, fmt.Errorf("process %d belongs to user %d instead of %d", cred.Pid, cred.Uid, os.Geteuid())
 	}
 	return int(cred.Pid), nil
 }
