@@ -17,20 +17,20 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// bundleVersion is the version of the format that this package writes and reads.
+// bundleVersion is the version of the format V2 that this package writes and reads.
 const bundleVersion = 1
 
-// bundle is the files of a checkpoint in the format V2.
+// A bundle is a checkpoint in the format V2.
 type bundle struct {
 	prefix string
 	shards int
 	order  byteOrder // of the elements
 
 	mu   sync.Mutex
-	data map[int]*os.File // guarded by mu; by shard, those that were needed so far
+	data map[int]*os.File // open data files by shard; guarded by mu
 }
 
-// byteOrder is the order of the bytes of elements and of the lengths of strings.
+// byteOrder is the byte order of elements and of the lengths of strings.
 type byteOrder interface {
 	binary.ByteOrder
 	binary.AppendByteOrder
@@ -47,7 +47,7 @@ func openBundle(prefix string) (*Reader, error) {
 	}
 	tensors := map[string]*stored{}
 	for key, entry := range entries {
-		if key[0] == 0 { // a piece, which the entry of the whole names
+		if key[0] == 0 { // a slice, which the entry of the whole tensor lists
 			continue
 		}
 		t, err := b.tensor(key, entry, entries)
@@ -59,7 +59,7 @@ func openBundle(prefix string) (*Reader, error) {
 	return &Reader{tensors, b}, nil
 }
 
-// readIndex returns the header and the other entries of an index.
+// readIndex returns the header and the entries of an index.
 func readIndex(prefix string) (*pb.BundleHeaderProto, map[string]*pb.BundleEntryProto, error) {
 	path := IndexFile(prefix)
 	f, size, err := open(path)
@@ -99,7 +99,7 @@ func readIndex(prefix string) (*pb.BundleHeaderProto, map[string]*pb.BundleEntry
 	return header, entries, checkVersion(header.GetVersion(), bundleVersion)
 }
 
-// checkVersion reports why a checkpoint cannot be read by a reader of the given version.
+// checkVersion returns an error if a reader of version consumer cannot read a checkpoint.
 func checkVersion(v *pb.VersionDef, consumer int32) error {
 	switch {
 	case v.GetProducer() < 0:
@@ -116,7 +116,7 @@ func checkVersion(v *pb.VersionDef, consumer int32) error {
 	return nil
 }
 
-// tensor returns the tensor of an entry after checking it and those of its pieces.
+// tensor returns the tensor of an entry after checking the entry and those of its slices.
 func (b *bundle) tensor(name string, entry *pb.BundleEntryProto, entries map[string]*pb.BundleEntryProto) (*stored, error) {
 	dtype, shape, err := b.check(entry)
 	if err != nil {
@@ -149,7 +149,7 @@ func (b *bundle) tensor(name string, entry *pb.BundleEntryProto, entries map[str
 	return t, nil
 }
 
-// check returns type and shape of an entry whose sizes agree with each other.
+// check returns the type and shape of an entry, and an error if its sizes contradict each other.
 func (b *bundle) check(e *pb.BundleEntryProto) (tensor.DType, tensor.Shape, error) {
 	shape, err := pbconv.ShapeFromProto(e.GetShape())
 	if err != nil {
@@ -157,7 +157,7 @@ func (b *bundle) check(e *pb.BundleEntryProto) (tensor.DType, tensor.Shape, erro
 	}
 	dtype := tensor.DType(e.GetDtype())
 	if e.GetDtype() != pb.DataType(dtype) || !dtype.Valid() || dtype == tensor.Resource {
-		return 0, nil, status.DataLossf("tensors of type %v are not stored", e.GetDtype())
+		return 0, nil, status.DataLossf("type %v cannot be stored", e.GetDtype())
 	}
 	if len(e.GetSlices()) > 0 {
 		return dtype, shape, nil
@@ -172,7 +172,7 @@ func (b *bundle) check(e *pb.BundleEntryProto) (tensor.DType, tensor.Shape, erro
 	return dtype, shape, nil
 }
 
-// load reads the elements of an entry that was checked.
+// load reads the elements of a checked entry.
 func (b *bundle) load(e *pb.BundleEntryProto, dtype tensor.DType, shape tensor.Shape) (tensor.Tensor, error) {
 	path := DataFile(b.prefix, int(e.GetShardId()), b.shards)
 	f, err := b.file(int(e.GetShardId()), path)
@@ -191,7 +191,7 @@ func (b *bundle) load(e *pb.BundleEntryProto, dtype tensor.DType, shape tensor.S
 	return t, in(path, err)
 }
 
-// file returns an open file with elements.
+// file returns the open data file of a shard.
 func (b *bundle) file(shard int, path string) (*os.File, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,7 +206,7 @@ func (b *bundle) file(shard int, path string) (*os.File, error) {
 	return f, nil
 }
 
-// Close closes the files with elements.
+// Close closes the data files.
 func (b *bundle) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,15 +15,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// named is a tensor, or a slice of one, as it is saved.
+// named is a tensor, or a slice of one, with its name.
 type named struct {
 	name string
-	full tensor.Shape // with slice, otherwise nil
+	full tensor.Shape // shape of the whole tensor; nil if there is no slice
 	part Slice
 	t    tensor.Tensor
 }
 
-// recorded are the tensors of the checkpoints in testdata, which TensorFlow has written.
+// recorded are the tensors in the checkpoints in testdata, which TensorFlow has written.
 func recorded(t testing.TB) []named {
 	t.Helper()
 	var all []named
@@ -58,7 +58,7 @@ func recorded(t testing.TB) []named {
 		named{name: "empty", t: empty}, named{name: "empty_strings", t: tensor.Vector[string]()}, part(t, 0, 3), part(t, 3, 7))
 }
 
-// part returns rows lo to lo+n of a tensor [10, 4] whose elements count up.
+// part returns the rows lo to lo+n of a tensor of shape [10, 4] whose elements count up.
 func part(t testing.TB, lo, n int64) named {
 	t.Helper()
 	vals := make([]float32, 4*n)
@@ -126,7 +126,7 @@ func same(a, b *tensor.Tensor) bool {
 	return bytes.Equal(a.Bytes(), b.Bytes())
 }
 
-// checkAll reads every tensor of a checkpoint and compares.
+// checkAll compares every tensor in a checkpoint.
 func checkAll(t *testing.T, r *Reader, all []named) {
 	t.Helper()
 	for _, n := range all {
@@ -154,7 +154,7 @@ func TestReadsWhatTensorFlowWrote(t *testing.T) {
 	whole := part(t, 0, 10)
 	got, err := merged.Read("part")
 	if err != nil || !same(&got, &whole.t) {
-		t.Errorf("a tensor in two pieces is %v, %v", got.String(), err)
+		t.Errorf("a tensor in two slices is %v, %v", got.String(), err)
 	}
 }
 
@@ -183,8 +183,8 @@ func TestBytes(t *testing.T) {
 	if left := list(t, filepath.Join(dir, "temp")); len(left) > 0 {
 		t.Errorf("merging left %q", left)
 	}
-	// TensorFlow does not say in which order it lists the slices of one tensor in a file of the
-	// format V1.
+	// TensorFlow lists the slices of one tensor in an unspecified order in a file of the format
+	// V1.
 	checkAll(t, mustOpen(t, filepath.Join(dir, "v1")), slices.DeleteFunc(all, func(n named) bool { return !v1Knows(n) }))
 }
 
@@ -199,7 +199,7 @@ func compareFiles(t *testing.T, have, want string) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(a, b) {
-		t.Errorf("%s has %d bytes that are not the %d of TensorFlow's", filepath.Base(have), len(a), len(b))
+		t.Errorf("%s has %d bytes, which differ from the %d bytes of TensorFlow", filepath.Base(have), len(a), len(b))
 	}
 }
 
@@ -332,7 +332,7 @@ func TestParseShapeAndSlice(t *testing.T) {
 	}
 }
 
-// TestSliceKeys checks that keys have the order of what they are made of.
+// TestSliceKeys checks that the order of keys is the order of the encoded values.
 func TestSliceKeys(t *testing.T) {
 	var last []byte
 	for _, v := range []int64{
@@ -349,7 +349,7 @@ func TestSliceKeys(t *testing.T) {
 	}
 }
 
-// TestBigEndian reads what a machine of the other byte order has written.
+// TestBigEndian reads a checkpoint of a big-endian machine.
 func TestBigEndian(t *testing.T) {
 	b := &bundle{order: binary.BigEndian}
 	x := tensor.Vector[uint32](0x01020304)

@@ -2,9 +2,9 @@ package checkpoint
 
 import "github.com/weft-ml/weft/tensor"
 
-// copyOverlap copies to dst, which is the slice to of a tensor, those elements of src, the slice
-// from of the same tensor, that both hold. All extents have known lengths. It returns the number of
-// elements.
+// copyOverlap copies the common elements of two slices of a tensor: from src, which holds the slice
+// from, to dst, which holds the slice to. All extents have non-negative lengths. It returns the
+// number of elements.
 func copyOverlap(dst *tensor.Tensor, to Slice, src *tensor.Tensor, from Slice) int64 {
 	common, ok := to.intersect(from)
 	if !ok {
@@ -22,7 +22,8 @@ func copyOverlap(dst *tensor.Tensor, to Slice, src *tensor.Tensor, from Slice) i
 	return n
 }
 
-// copyRows copies the rows of the innermost dimension, each of whose elements takes width places.
+// copyRows copies the common rows of the innermost dimension. An element consists of width values
+// of type T.
 func copyRows[T any](dst []T, to Slice, src []T, from, common Slice, width int) {
 	rank := len(common)
 	if rank == 0 {
@@ -30,7 +31,7 @@ func copyRows[T any](dst []T, to Slice, src []T, from, common Slice, width int) 
 		return
 	}
 	last := rank - 1
-	index := make([]int64, last) // within common
+	index := make([]int64, last) // position within common
 	row := int(common[last].Length) * width
 	for {
 		d, s := int64(0), int64(0)

@@ -19,7 +19,7 @@ import (
 
 var kills = flag.Int("kills", 25, "how often TestKilledWhileSaving kills")
 
-// TestMain makes the test binary the process that is killed while it saves.
+// TestMain also runs the process that TestKilledWhileSaving kills.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("WEFT_TEST_SAVE"); dir != "" {
 		saveForever(dir, os.Getenv("WEFT_TEST_STEP"))
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// saveForever saves checkpoints of step, step+1, … and reports each when it is saved. The name has
-// the step modulo 3, so that checkpoints are also replaced.
+// saveForever saves checkpoints of step, step+1, … and prints the step after each. The name has the
+// step modulo 3, so that checkpoints are also replaced.
 func saveForever(dir, from string) {
 	step, err := strconv.Atoi(from)
 	for ; err == nil; step++ {
@@ -59,15 +59,15 @@ func saveForever(dir, from string) {
 
 func prefixOf(dir string, step int) string { return filepath.Join(dir, "ck-"+strconv.Itoa(step%3)) }
 
-// TestKilledWhileSaving kills a process again and again while it saves: the checkpoint that it has
-// reported last is there and whole, and the next start leaves nothing else.
+// TestKilledWhileSaving repeatedly kills a process while it saves. The last checkpoint that it has
+// printed must be complete, and the next start must remove all other files.
 func TestKilledWhileSaving(t *testing.T) {
 	dir := t.TempDir()
 	step := 1
 	for range *kills {
 		last := killed(t, dir, step)
 		if last < 0 {
-			continue // it was killed before the first
+			continue // the process was killed before the first checkpoint
 		}
 		r, err := Open(prefixOf(dir, last))
 		if err != nil {
@@ -79,7 +79,7 @@ func TestKilledWhileSaving(t *testing.T) {
 			t.Fatalf("step %d was saved: %v", last, err)
 		}
 		if got := tensor.Values[int64](&x)[0]; got != int64(last) && got != int64(last+3) {
-			t.Fatalf("step %d was saved, and the checkpoint is of %d", last, got)
+			t.Fatalf("step %d was saved, but the checkpoint holds step %d", last, got)
 		}
 		step = last + 1
 	}
@@ -92,8 +92,8 @@ func TestKilledWhileSaving(t *testing.T) {
 	}
 }
 
-// killed runs a process that saves from a step on, kills it after a while, and returns the last
-// step that it reported.
+// killed runs a process that saves checkpoints from a step on, kills it after a random time, and
+// returns the last step that it printed.
 func killed(t *testing.T, dir string, step int) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -120,8 +120,8 @@ func killed(t *testing.T, dir string, step int) int {
 	return last
 }
 
-// TestReplace overwrites a checkpoint: until the moment that the new index is in place the old one
-// is whole.
+// TestReplace overwrites a checkpoint. The old one must be complete until the new index replaces
+// the old index.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	prefix := filepath.Join(dir, "ck")
@@ -129,10 +129,10 @@ func TestReplace(t *testing.T) {
 		write(t, prefix, named{name: "x", t: tensor.Scalar(i)})
 		got, err := mustOpen(t, prefix).Read("x")
 		if err != nil || tensor.Value[int32](&got) != i {
-			t.Errorf("after saving %d there is %v, %v", i, got.String(), err)
+			t.Errorf("after saving %d the value is %v, %v", i, got.String(), err)
 		}
 		if names := list(t, dir); len(names) != 2 {
-			t.Errorf("there are %q", names)
+			t.Errorf("the files are %q", names)
 		}
 	}
 	before := list(t, dir)
@@ -146,11 +146,11 @@ func TestReplace(t *testing.T) {
 	}
 	w.Abort()
 	if after := list(t, dir); strings.Join(after, " ") != strings.Join(before, " ") {
-		t.Errorf("an aborted checkpoint has left %q", after)
+		t.Errorf("an aborted checkpoint left %q", after)
 	}
 }
 
-// TestNextSaveSweeps plants what a dead process could have left.
+// TestNextSaveSweeps creates files that a dead process could have left: the next save removes them.
 func TestNextSaveSweeps(t *testing.T) {
 	dir := t.TempDir()
 	dead, err := fileio.Create(filepath.Join(dir, "old"))
@@ -164,6 +164,6 @@ func TestNextSaveSweeps(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "ck"), named{name: "x", t: tensor.Scalar(true)})
 	if names := list(t, dir); len(names) != 2 {
-		t.Errorf("there are %q", names)
+		t.Errorf("the files are %q", names)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestDamage flips every byte of the files of a checkpoint and cuts them at each: what is read is
-// right, or there is an error of code DataLoss that names the file.
+// TestDamage flips every byte of the files of a checkpoint and truncates the files at every byte.
+// The reader must return the right values, or an error with the code DataLoss that names the file.
 func TestDamage(t *testing.T) {
 	all := recorded(t)
 	for _, test := range []struct{ prefix, file string }{
@@ -41,12 +41,12 @@ func TestDamage(t *testing.T) {
 			try(good[:i], "cut", i)
 		}
 		if found < len(good) {
-			t.Errorf("%s: %d bytes and only %d damages found", test.file, len(good), found)
+			t.Errorf("%s: of %d damaged bytes only %d were detected", test.file, len(good), found)
 		}
 	}
 }
 
-// damaged reads all of a checkpoint and reports 1 if its damage was found.
+// damaged reads a checkpoint and returns 1 if the reader detects the damage.
 func damaged(t *testing.T, prefix string, all []named, how string, at int) int {
 	t.Helper()
 	bad := func(err error) {
@@ -55,7 +55,7 @@ func damaged(t *testing.T, prefix string, all []named, how string, at int) int {
 		case code != status.DataLoss:
 			t.Errorf("%s at %d: %v: %v", how, at, code, err)
 		case !strings.Contains(err.Error(), filepath.Dir(prefix)):
-			t.Errorf("%s at %d: the file is not named: %v", how, at, err)
+			t.Errorf("%s at %d: the error does not name the file: %v", how, at, err)
 		}
 	}
 	r, err := Open(prefix)
@@ -67,7 +67,7 @@ func damaged(t *testing.T, prefix string, all []named, how string, at int) int {
 	found := 0
 	for _, n := range all {
 		if _, err := r.Lookup(n.name); err != nil {
-			if filepath.Base(prefix) == "v2" { // the others have fewer tensors
+			if filepath.Base(prefix) == "v2" { // the other checkpoints have fewer tensors
 				bad(err)
 			}
 			found = 1
@@ -104,7 +104,7 @@ func copyFiles(t *testing.T, from, to, prefix string) {
 	}
 }
 
-// TestMissingShard asks for elements whose file is gone.
+// TestMissingShard reads elements whose data file is missing.
 func TestMissingShard(t *testing.T) {
 	dir := t.TempDir()
 	copyFiles(t, "testdata", dir, "v2")
@@ -118,7 +118,7 @@ func TestMissingShard(t *testing.T) {
 	}
 }
 
-// readEverything reads all tensors of files that may be anything.
+// readEverything reads all tensors in arbitrary files.
 func readEverything(prefix string) {
 	r, err := Open(prefix)
 	if err != nil {
@@ -197,8 +197,7 @@ func FuzzV1(f *testing.F) {
 	})
 }
 
-// TestHostileEntries writes indexes whose entries claim what is not there: the checksums of the
-// tables are right.
+// TestHostileEntries writes indexes with false entries and right checksums.
 func TestHostileEntries(t *testing.T) {
 	type entry = pb.BundleEntryProto
 	type change struct {

@@ -15,16 +15,23 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The elements of a tensor in a data file: plain memory as it is; for strings, all lengths as
-// varints, the masked checksum of the lengths as numbers of 4 bytes (8 where they need them), and
-// the text of all; for variants, each a varint length, a VariantTensorDataProto, and the masked
-// checksum of all so far. The checksum in the entry is that of plain memory, and for the others
-// that of what the inner checksums are taken of together with these.
+// The elements of a tensor in a data file have one of three forms:
+//
+//   - Numbers are stored as in memory.
+//   - Strings are stored as the varint lengths of all, the masked checksum of the lengths, and the
+//     bytes of all. That checksum covers each length as a fixed number of 4 bytes, or 8 if it needs
+//     them.
+//   - Each variant is stored as a varint length, a VariantTensorDataProto, and the masked checksum
+//     of all variants so far.
+//
+// The checksum in the entry covers the memory of numbers. For strings and variants it covers the
+// input of the inner checksums and these checksums themselves.
 
-// chunk is how much is read before its checksum is taken, while it is in the cache.
+// chunk is the number of bytes that are read before their checksum is computed. They are
+// then still in the CPU cache.
 const chunk = 256 << 10
 
-// elements reads the elements of an entry that lies within the file.
+// elements reads the elements of an entry that is within the bounds of the file.
 func (b *bundle) elements(f io.ReaderAt, e *pb.BundleEntryProto, dtype tensor.DType, shape tensor.Shape) (tensor.Tensor, error) {
 	var t tensor.Tensor
 	var crc uint32
@@ -68,7 +75,7 @@ func readPlain(f io.ReaderAt, offset int64, mem []byte) (uint32, error) {
 	return crc, nil
 }
 
-// normalize brings elements into the byte order of memory, and truth values to 0 and 1.
+// normalize converts elements to the byte order of the machine, and bools to 0 and 1.
 func (b *bundle) normalize(t *tensor.Tensor) {
 	mem := t.Bytes()
 	if t.DType() == tensor.Bool {
@@ -88,7 +95,7 @@ func (b *bundle) normalize(t *tensor.Tensor) {
 	}
 }
 
-// appendLength adds a length in the form in which checksums are taken of it.
+// appendLength appends a length in the form that checksums cover.
 func appendLength(b []byte, order binary.AppendByteOrder, n uint64) []byte {
 	if n > math.MaxUint32 {
 		return order.AppendUint64(b, n)
@@ -115,7 +122,7 @@ func (b *bundle) decodeStrings(mem []byte, shape tensor.Shape) (tensor.Tensor, u
 		crc = crc32c.Update(crc, appendLength(buf[:0], b.order, v))
 	}
 	if len(rest) < 4 {
-		return tensor.Tensor{}, 0, status.DataLossf("strings without the checksum of their lengths")
+		return tensor.Tensor{}, 0, status.DataLossf("the checksum of the lengths of the strings is missing")
 	}
 	if crc32c.Unmask(b.order.Uint32(rest)) != crc {
 		return tensor.Tensor{}, 0, status.DataLossf("The length checksum does not match")

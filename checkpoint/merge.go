@@ -13,10 +13,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Merge makes one checkpoint of several, as the tasks of a cluster write them, and removes those.
-// Their data files become those of the merged one; all must be in one file system. A tensor may be
-// in one of them, or in pieces in several. If allowMissing, prefixes without a checkpoint are left
-// out, but not all of them.
+// Merge combines several checkpoints, such as those of the tasks of a cluster, into one with the
+// prefix into, and removes them. The data files are renamed, so all must be in one file system.
+// Each tensor must be in one of the checkpoints, or in slices in several. If allowMissing is true,
+// prefixes without a checkpoint are ignored, except if there is no checkpoint at all
+// (InvalidArgument).
 func Merge(prefixes []string, into string, allowMissing bool) error {
 	if err := fileio.MakeDir(filepath.Dir(into)); err != nil {
 		return err
@@ -44,18 +45,18 @@ func Merge(prefixes []string, into string, allowMissing bool) error {
 	}
 	for _, prefix := range found {
 		if filepath.Clean(prefix) != filepath.Clean(into) {
-			os.Remove(IndexFile(prefix)) // one that stays has no data and fails to open
+			os.Remove(IndexFile(prefix)) // an index that stays has no data files
 		}
 	}
 	return nil
 }
 
-// merger gathers the entries of several checkpoints.
+// A merger collects the entries of several checkpoints.
 type merger struct {
-	header  *pb.BundleHeaderProto // of the first
+	header  *pb.BundleHeaderProto // of the first checkpoint
 	entries map[string]*pb.BundleEntryProto
-	files   []string       // data files by their new shard
-	shards  map[string]int // and the other way round
+	files   []string       // new shard → data file
+	shards  map[string]int // data file → new shard
 }
 
 func (m *merger) add(prefix string) error {
@@ -116,7 +117,7 @@ func (m *merger) shard(file string) int {
 	return at
 }
 
-// commit gives the data files their new names and writes the index over all of them.
+// commit renames the data files and writes the index for all of them.
 func (m *merger) commit(into string) error {
 	shards := freeShards(into, max(len(m.files), 1))
 	m.header.NumShards = int32(shards)

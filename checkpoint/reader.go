@@ -11,26 +11,27 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Reader reads a checkpoint. It may be used by several goroutines.
+// Reader reads a checkpoint. Its methods may be called concurrently.
 type Reader struct {
 	tensors map[string]*stored
 	files   io.Closer
 }
 
-// stored is a tensor of a checkpoint.
+// stored describes a tensor in a checkpoint and how to load it.
 type stored struct {
 	Info
 	pieces []piece
 }
 
-// piece is a part of a tensor, or the whole of it, as it is stored.
+// A piece is a slice of a tensor, or the whole tensor, that is stored contiguously.
 type piece struct {
 	slice Slice
 	load  func() (tensor.Tensor, error)
 }
 
-// Open opens the checkpoint with the given prefix or, where there is none in the format V2, the
-// checkpoint in the format V1 in the files that match. NotFound if there is neither.
+// Open opens the checkpoint with the given prefix. If there is none in the format V2, it opens the
+// checkpoint in the format V1 whose file names match prefix. The error has the code NotFound if
+// there is neither, and DataLoss if a file is damaged.
 func Open(prefix string) (*Reader, error) {
 	if _, err := os.Stat(IndexFile(prefix)); errors.Is(err, fs.ErrNotExist) {
 		return OpenV1(prefix)
@@ -38,10 +39,10 @@ func Open(prefix string) (*Reader, error) {
 	return openBundle(prefix)
 }
 
-// Close ends the use of the files. Tensors that were read stay valid.
+// Close closes the files. Tensors that were read stay valid.
 func (r *Reader) Close() error { return r.files.Close() }
 
-// Tensors returns what is known of all tensors, by name.
+// Tensors describes all tensors, in order of their names.
 func (r *Reader) Tensors() []Info {
 	infos := make([]Info, 0, len(r.tensors))
 	for _, name := range sortedKeys(r.tensors) {
@@ -50,7 +51,7 @@ func (r *Reader) Tensors() []Info {
 	return infos
 }
 
-// Lookup returns what is known of a tensor; NotFound if it is not in the checkpoint.
+// Lookup describes a tensor. The error has the code NotFound if it is not in the checkpoint.
 func (r *Reader) Lookup(name string) (Info, error) {
 	t, err := r.find(name)
 	if err != nil {
@@ -67,7 +68,8 @@ func (r *Reader) find(name string) (*stored, error) {
 	return t, nil
 }
 
-// Read returns a whole tensor with a reference of its own.
+// Read returns a whole tensor, which the caller releases. The error has the code NotFound if it is
+// not in the checkpoint, and DataLoss if it is damaged.
 func (r *Reader) Read(name string) (tensor.Tensor, error) {
 	t, err := r.find(name)
 	if err != nil {
@@ -76,8 +78,8 @@ func (r *Reader) Read(name string) (tensor.Tensor, error) {
 	return t.read(FullSlice(len(t.Shape)))
 }
 
-// ReadSlice returns a part of a tensor with a reference of its own. It does not matter in which
-// pieces it is stored.
+// ReadSlice returns a slice of a tensor, which the caller releases. The slice need not be one that
+// is stored. Errors are those of [Reader.Read], and Internal if the slice is not within the tensor.
 func (r *Reader) ReadSlice(name string, s Slice) (tensor.Tensor, error) {
 	t, err := r.find(name)
 	if err != nil {
@@ -130,12 +132,13 @@ func (t *stored) read(s Slice) (tensor.Tensor, error) {
 	return t.assemble(want, shape, parts)
 }
 
-// assemble copies a slice together from the pieces that it overlaps.
+// assemble copies a slice from the pieces that it overlaps.
 func (t *stored) assemble(want Slice, shape tensor.Shape, parts []*piece) (tensor.Tensor, error) {
 	var out tensor.Tensor
 	for _, p := range parts {
 		part, err := p.load()
-		if err == nil && !out.Initialized() { // now that a part is there the rest may be asked for
+		// allocated only after a piece was loaded, in case the entry is false
+		if err == nil && !out.Initialized() {
 			out, err = tensor.Alloc(t.DType, shape)
 		}
 		if err != nil {
@@ -152,7 +155,7 @@ func (t *stored) assemble(want Slice, shape tensor.Shape, parts []*piece) (tenso
 	return out, nil
 }
 
-// maxPieces bounds how many pieces one read may put together, which are compared with each other.
+// maxPieces bounds the number of pieces in one read. The check for overlaps is quadratic in it.
 const maxPieces = 1 << 14
 
 // disjoint checks that no two pieces overlap.

@@ -12,11 +12,11 @@ import (
 // Slice is a part of a tensor: a range in every dimension.
 type Slice []Extent
 
-// Extent is a range of indices in one dimension. A negative Length stands for the whole dimension;
-// Start is then 0.
+// Extent is a range of indices in one dimension. A negative Length means the whole dimension; Start
+// is then 0.
 type Extent struct{ Start, Length int64 }
 
-// FullSlice returns the slice that is a whole tensor of the given rank.
+// FullSlice returns the slice that covers any tensor of the given rank.
 func FullSlice(rank int) Slice {
 	s := make(Slice, rank)
 	for i := range s {
@@ -25,7 +25,7 @@ func FullSlice(rank int) Slice {
 	return s
 }
 
-// IsFull reports whether s is whole in every dimension, whatever the shape.
+// IsFull reports whether s covers the whole of every dimension for any shape.
 func (s Slice) IsFull() bool {
 	for _, e := range s {
 		if e.Length >= 0 {
@@ -35,8 +35,8 @@ func (s Slice) IsFull() bool {
 	return true
 }
 
-// String prints the slice as TensorFlow does: "0,2:-" is the first two of the first dimension and
-// all of the second.
+// String returns TensorFlow's notation: "0,2:-" is the range of length 2 from index 0 in the first
+// dimension, and the whole second dimension.
 func (s Slice) String() string {
 	var b strings.Builder
 	for i, e := range s {
@@ -52,7 +52,7 @@ func (s Slice) String() string {
 	return b.String()
 }
 
-// ParseSlice reads what String prints.
+// ParseSlice parses the notation of [Slice.String]. The error has the code InvalidArgument.
 func ParseSlice(text string) (Slice, error) {
 	var s Slice
 	for item := range strings.SplitSeq(text, ":") {
@@ -88,9 +88,9 @@ func parseExtent(text string) (Extent, bool) {
 	return Extent{start, length}, err == nil
 }
 
-// ParseShapeAndSlice reads the specification of a slice in the form that savers give it: the
-// dimensions of the whole tensor and the slice, "4 3 0,2:-". It returns also the shape of the
-// slice.
+// ParseShapeAndSlice parses the specification of a slice that savers use: the dimensions of the
+// whole tensor and the slice, as in "4 3 0,2:-". It also returns the shape of the slice. The error
+// has the code InvalidArgument, or Internal if the slice is not within the tensor.
 func ParseShapeAndSlice(spec string) (full tensor.Shape, s Slice, part tensor.Shape, err error) {
 	words := strings.Split(spec, " ")
 	if len(words) < 2 {
@@ -113,8 +113,8 @@ func ParseShapeAndSlice(spec string) (full tensor.Shape, s Slice, part tensor.Sh
 	return full, s, part, err
 }
 
-// Of returns the shape of the slice of a tensor of the given shape; an Internal error if it does
-// not fit in.
+// Of returns the shape of the slice of a tensor with the given shape. The error has the code
+// Internal if the slice is not within the tensor.
 func (s Slice) Of(full tensor.Shape) (tensor.Shape, error) {
 	if len(s) != len(full) {
 		return nil, status.Internalf("Mismatching ranks: shape = %v, slice = %v", full, s)
@@ -133,13 +133,13 @@ func (s Slice) Of(full tensor.Shape) (tensor.Shape, error) {
 	return part, nil
 }
 
-// covers reports whether the slice is the whole of a tensor of the given shape.
+// covers reports whether the slice covers the whole tensor of the given shape.
 func (s Slice) covers(full tensor.Shape) bool {
 	part, err := s.Of(full)
 	return err == nil && part.Equal(full)
 }
 
-// bounds returns the extents with lengths that are known.
+// bounds returns the slice with non-negative lengths, for a tensor of the given shape.
 func (s Slice) bounds(full tensor.Shape) Slice {
 	out := make(Slice, len(s))
 	for i, e := range s {
@@ -151,7 +151,8 @@ func (s Slice) bounds(full tensor.Shape) Slice {
 	return out
 }
 
-// intersect returns the common part of two slices with known lengths, and whether they have one.
+// intersect returns the intersection of two slices with non-negative lengths, and whether it is not
+// empty.
 func (s Slice) intersect(t Slice) (Slice, bool) {
 	out := make(Slice, len(s))
 	for i := range s {
@@ -185,7 +186,7 @@ func sliceFromProto(p *pb.TensorSliceProto, full tensor.Shape) (Slice, error) {
 		if _, ok := e.GetHasLengthHack().(*pb.TensorSliceProto_Extent_Length); ok {
 			s[i] = Extent{e.GetStart(), e.GetLength()}
 		} else if e.GetStart() != 0 {
-			return nil, status.DataLossf("a slice begins at %d and has no length", e.GetStart())
+			return nil, status.DataLossf("a slice has start = %d but no length", e.GetStart())
 		}
 		if s[i].Start < 0 || s[i].Length == 0 || s[i].Length < -1 {
 			return nil, status.DataLossf("a slice has start = %d, length = %d", s[i].Start, s[i].Length)

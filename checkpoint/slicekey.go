@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// sliceKey returns the key of the entry of a piece: a zero, the name, the rank, and start and
-// length of every extent, in an encoding whose order as bytes is the order of the values.
+// sliceKey returns the key of the entry of a slice: a zero, the name, the rank, and the start and
+// length of every extent. The order of the keys as bytes is the order of these values.
 func sliceKey(name string, s Slice) []byte {
 	b := appendOrdered(nil, 0)
 	b = appendOrderedString(b, name)
@@ -18,15 +18,16 @@ func sliceKey(name string, s Slice) []byte {
 	return b
 }
 
-// appendOrdered writes the number of bytes and the bytes, most significant first.
+// appendOrdered appends the number of significant bytes and then these bytes, most significant
+// first.
 func appendOrdered(b []byte, v uint64) []byte {
 	n := (bits.Len64(v) + 7) / 8
 	b = append(b, byte(n))
 	return append(b, binary.BigEndian.AppendUint64(nil, v)[8-n:]...)
 }
 
-// appendOrderedString escapes the bytes 0 and 255 and ends with a mark that is smaller than any
-// text.
+// appendOrderedString appends a string with the bytes 0 and 255 escaped, and a terminator that is
+// smaller than any continuation.
 func appendOrderedString(b []byte, s string) []byte {
 	for i := range len(s) {
 		switch s[i] {
@@ -41,9 +42,9 @@ func appendOrderedString(b []byte, s string) []byte {
 	return append(b, 0, 1)
 }
 
-// appendOrderedSigned writes a number in two's complement, most significant byte first, in as few
-// bytes as leave room for a header: as many leading ones as there are bytes, all inverted where the
-// number is negative.
+// appendOrderedSigned appends a number in two's complement, most significant byte first, in the
+// fewest bytes that leave room for a header. The header has as many leading one bits as there are
+// bytes; it is inverted for a negative number.
 func appendOrderedSigned(b []byte, v int64) []byte {
 	magnitude := v
 	if v < 0 {

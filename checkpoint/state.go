@@ -18,20 +18,23 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// State is the contents of the file, named "checkpoint" by default, that says which checkpoints a
-// folder holds. Paths are prefixes, absolute or, in the file, relative to the folder.
+// State is the contents of a state file, which lists the checkpoints in a folder. Paths are
+// prefixes. In the file they are absolute or relative to the folder, in a State absolute or
+// relative to the working directory.
 type State struct {
-	Latest        string
-	All           []string  // oldest first; the last is Latest
-	Times         []float64 // when each of All was made, in seconds since 1970; may be empty
-	LastPreserved float64   // when one was last kept for good, in seconds since 1970
+	Latest string    // "" before the first checkpoint is complete
+	All    []string  // oldest first; the last is Latest
+	Times  []float64 // times of All, in seconds since 1970; may be empty
+	// time when a checkpoint was last kept permanently, in seconds since 1970; 0 for none
+	LastPreserved float64
 }
 
-// StateFile is the usual name of the state file in its folder.
+// StateFile is the default name of the state file.
 const StateFile = "checkpoint"
 
-// ReadState reads the state file of the given name in a folder; NotFound if there is none. Relative
-// paths in it are made paths below the folder.
+// ReadState reads the state file of the given name in a folder, and joins relative paths in it with
+// dir. The error has the code NotFound if there is no such file, and DataLoss if it cannot be
+// parsed.
 func ReadState(dir, file string) (*State, error) {
 	path := filepath.Join(dir, file)
 	text, err := fileio.Read(path)
@@ -103,7 +106,7 @@ func relativeTo(dir, path string) (string, error) {
 
 func quote(s string) string { return `"` + tensor.Escape(s, true) + `"` }
 
-// seconds prints a time as Python does.
+// seconds formats a time as Python does.
 func seconds(t float64) string {
 	s := strconv.FormatFloat(t, 'f', -1, 64)
 	if !strings.Contains(s, ".") {
@@ -112,8 +115,8 @@ func seconds(t float64) string {
 	return s
 }
 
-// Exists reports whether there is a checkpoint, in either format, with the given prefix, or, in the
-// format V1, pattern.
+// Exists reports whether there is a checkpoint in either format with the given prefix or, in the
+// format V1, with names that match it as a pattern.
 func Exists(prefix string) bool {
 	for _, file := range []string{IndexFile(prefix), prefix} {
 		if _, err := os.Stat(file); err == nil {
@@ -123,12 +126,11 @@ func Exists(prefix string) bool {
 	return len(shardsV1(prefix)) > 0
 }
 
-// sharded is how the pattern ends that finds the files of a checkpoint in the format V1 which
-// several tasks have written.
+// sharded matches patterns for the files that several tasks have written for a checkpoint in the
+// format V1.
 var sharded = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-\?{5}-of-[0-9]{5,}$`) })
 
-// shardsV1 returns the existing files of a checkpoint in the format V1 that such a pattern stands
-// for.
+// shardsV1 returns the existing files that match such a pattern.
 func shardsV1(pattern string) []string {
 	if !sharded().MatchString(pattern) {
 		return nil
@@ -136,10 +138,10 @@ func shardsV1(pattern string) []string {
 	return fileio.Match(pattern)
 }
 
-// Latest returns the prefix of the latest checkpoint in a folder. It returns "" if the folder has no
-// state file, or one that was written before the first checkpoint was complete. The error has the
-// code NotFound if the state file names a checkpoint whose files are missing, and DataLoss if the
-// state file cannot be parsed.
+// Latest returns the prefix of the latest checkpoint in a folder. It returns "" if the folder has
+// no state file, or one that was written before the first checkpoint was complete. The error has
+// the code NotFound if the state file names a checkpoint whose files are missing, and DataLoss if
+// the state file cannot be parsed.
 func Latest(dir string) (string, error) {
 	s, err := ReadState(dir, StateFile)
 	switch {
@@ -164,12 +166,12 @@ func (s *State) missing(file string) error {
 		"Put the checkpoint back, correct %s, or remove it to start without a checkpoint", file, s.Latest, IndexFile(s.Latest), rest, file)
 }
 
-// Remove removes the files of a checkpoint, in either format; its index first, so that it is never
-// half there.
+// Remove removes the files of a checkpoint in either format. It removes the index first, so that no
+// incomplete checkpoint can be opened. It returns nil if there is no such checkpoint.
 func Remove(prefix string) error {
 	err := os.Remove(IndexFile(prefix))
 	for _, file := range dataFiles(prefix) {
-		os.Remove(file) // without the index it is in nobody's way
+		os.Remove(file) // without the index a file that stays is not part of a checkpoint
 	}
 	if os.IsNotExist(err) {
 		err = removeV1(prefix)
@@ -186,17 +188,18 @@ func removeV1(prefix string) error {
 	return nil
 }
 
-// parts is how savers call the folders in which the tasks of a cluster put what is then merged.
+// parts matches the names of the folders in which the tasks of a cluster write the parts of a
+// sharded checkpoint before they are merged.
 var parts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_temp_[0-9a-f]{32}$|_temp$`) })
 
-// Sweep removes from a folder what writers that died have left: files that were not finished, parts
-// that were never merged, and data files without an index. Only the one who writes the checkpoints
-// of the folder may call it, before the first.
+// Sweep removes the files of interrupted saves from a folder: temporary files, parts that were not
+// merged, and data files without an index. Only the process that writes the checkpoints in the
+// folder may call it, and not during a save.
 func Sweep(dir string) {
 	fileio.Sweep(dir)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // there is no folder, and no litter in it
+		return // there is no folder
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())

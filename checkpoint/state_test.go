@@ -12,7 +12,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestStateText holds what TensorFlow writes.
+// TestStateText compares with the text that TensorFlow writes.
 func TestStateText(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct {
@@ -48,8 +48,8 @@ all_model_checkpoint_paths: "ck-1"
 	}
 }
 
-// TestRelativeState compares the state file of a relative folder with the one that TensorFlow 2.21's
-// tf.compat.v1.train.Saver writes: it names checkpoints relative to the folder.
+// TestRelativeState compares the state file of a relative folder with the one that TensorFlow
+// 2.21's tf.compat.v1.train.Saver writes: it names checkpoints relative to the folder.
 func TestRelativeState(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(home)
@@ -122,7 +122,7 @@ func TestLatest(t *testing.T) {
 		t.Errorf("removing again: %v", err)
 	}
 	if names := list(t, dir); len(names) != 1 {
-		t.Errorf("left are %q", names)
+		t.Errorf("the remaining files are %q", names)
 	}
 	if err := os.WriteFile(filepath.Join(dir, StateFile), []byte("no state"), 0o600); err != nil {
 		t.Fatal(err)
@@ -132,13 +132,13 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-// TestShardsOfTheOldFormat has the pattern in the state file that TensorFlow's sharded savers of V1
-// write there.
+// TestShardsOfTheOldFormat uses a state file with a pattern, as TensorFlow's sharded savers of the
+// format V1 write it.
 func TestShardsOfTheOldFormat(t *testing.T) {
 	dir := t.TempDir()
 	pattern := filepath.Join(dir, "ck-7-?????-of-00002")
 	if Exists(pattern) {
-		t.Error("there is a checkpoint before it was written")
+		t.Error("Exists is true before the checkpoint is written")
 	}
 	for shard, value := range map[string]int32{"0": 3, "1": 4} {
 		w := CreateV1(filepath.Join(dir, "ck-7-0000"+shard+"-of-00002"))

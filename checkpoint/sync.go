@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/internal/format/fileio"
 )
 
-// Sync waits until the files of a checkpoint in the format V2 are on disk, for those whose writer
-// may not have waited.
+// Sync waits until the files of a checkpoint in the format V2 are on disk. It is for checkpoints of
+// other writers; [Writer.Close] has waited already.
 func Sync(prefix string) error {
 	for _, path := range append(dataFiles(prefix), IndexFile(prefix)) {
 		if err := syncFile(path); err != nil {

@@ -29,8 +29,8 @@ func (t tables) Close() error {
 	return err
 }
 
-// OpenV1 opens a checkpoint in the format V1: all files whose names match a pattern. NotFound if
-// there are none.
+// OpenV1 opens a checkpoint in the format V1: all files whose names match a pattern ("*", "?" and
+// "[…]"). The error has the code NotFound if there are none, and DataLoss if one is damaged.
 func OpenV1(pattern string) (*Reader, error) {
 	paths := fileio.Match(pattern)
 	if len(paths) == 0 {
@@ -52,7 +52,7 @@ func OpenV1(pattern string) (*Reader, error) {
 	return &Reader{tensors, files}, nil
 }
 
-// addTable adds the pieces of tensors in one file to tensors.
+// addTable adds the slices in one file to tensors.
 func addTable(tensors map[string]*stored, path string, f *os.File, size int64) error {
 	table, err := sstable.NewReader(f, size)
 	if err != nil {
@@ -77,7 +77,7 @@ func addTable(tensors map[string]*stored, path string, f *os.File, size int64) e
 	return nil
 }
 
-// getSlices returns the message under a key, nil if there is none.
+// getSlices returns the message with a key, nil if there is none.
 func getSlices(table *sstable.Reader, key []byte) (*pb.SavedTensorSlices, error) {
 	value, err := table.Get(key)
 	if err != nil || value == nil {
@@ -102,7 +102,7 @@ func addSlices(tensors map[string]*stored, path string, table *sstable.Reader, m
 	}
 	switch {
 	case pb.DataType(t.DType) != m.GetType() || typedFieldLen(t.DType, &pb.TensorProto{}) < 0:
-		return status.DataLossf("tensors of type %v are not stored, or in pieces of several types", m.GetType())
+		return status.DataLossf("type %v cannot be stored, or the slices have different types", m.GetType())
 	case !t.Shape.Equal(shape):
 		return status.Internalf("Incompatible tensor shapes detected for tensor %s: existing = %v, new = %v", t.Name, t.Shape, shape)
 	}
@@ -122,7 +122,7 @@ func addSlices(tensors map[string]*stored, path string, table *sstable.Reader, m
 	return nil
 }
 
-// loadV1 reads a piece.
+// loadV1 reads a slice.
 func loadV1(table *sstable.Reader, t *stored, s Slice) (tensor.Tensor, error) {
 	m, err := getSlices(table, sliceKey(t.Name, s))
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// typedFieldLen returns the number of elements in the field of a message that holds those of a type
-// in the format V1; -1 for types that the format does not know.
+// typedFieldLen returns the number of elements of the given type in the message, which has a field
+// for each type that the format V1 can store. It returns -1 for other types.
 func typedFieldLen(dtype tensor.DType, p *pb.TensorProto) int {
 	switch dtype {
 	case tensor.Float32:
@@ -32,10 +32,10 @@ func typedFieldLen(dtype tensor.DType, p *pb.TensorProto) int {
 	}
 }
 
-// maxFieldBytes returns how many bytes the elements of a tensor take at most in the field of their
-// type, as TensorFlow counts.
+// maxFieldBytes returns TensorFlow's upper bound for the size in bytes of a tensor's elements in a
+// message.
 func maxFieldBytes(t *tensor.Tensor) int64 {
-	each := int64(10) // a signed number as a varint
+	each := int64(10) // bytes of a signed number as a varint
 	switch t.DType() {
 	case tensor.String:
 		return t.ByteSize() + each*int64(t.NumElements())
@@ -50,8 +50,8 @@ func maxFieldBytes(t *tensor.Tensor) int64 {
 	return each * int64(t.NumElements())
 }
 
-// typedFields returns a message with the elements of a tensor in the field of their type and
-// nothing else; nil for types that the format V1 does not know.
+// typedFields returns a message that holds only the elements of a tensor, in the field of their
+// type. It returns nil for types that the format V1 cannot store.
 func typedFields(t *tensor.Tensor) *pb.TensorProto {
 	switch t.DType() {
 	case tensor.Float32:
@@ -90,7 +90,7 @@ func typedFields(t *tensor.Tensor) *pb.TensorProto {
 	}
 }
 
-// ints returns the elements of the types that share one field.
+// ints returns the elements of the types that share the field int_val.
 func ints(t *tensor.Tensor) []int32 {
 	switch t.DType() {
 	case tensor.Int32:

@@ -14,16 +14,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// V1Writer gathers a checkpoint in the format V1, one file, in memory.
+// V1Writer writes a checkpoint in the format V1, one file. It keeps the tensors in memory until
+// Close. Its methods must not be called concurrently.
 type V1Writer struct {
 	path  string
 	meta  *pb.SavedTensorSliceMeta
 	index map[string]*pb.SavedSliceMeta
-	data  map[string]*pb.SavedTensorSlices // share the memory of held
-	held  []tensor.Tensor                  // until Close
+	data  map[string]*pb.SavedTensorSlices // by key; the elements are the memory of held
+	held  []tensor.Tensor                  // retained until Close
 }
 
-// CreateV1 begins a checkpoint in the format V1. Nothing is written before Close.
+// CreateV1 returns a writer of a checkpoint in the format V1. The file is written by Close.
 func CreateV1(path string) *V1Writer {
 	return &V1Writer{
 		path: path, meta: &pb.SavedTensorSliceMeta{Versions: &pb.VersionDef{Producer: versionV1}},
@@ -31,13 +32,15 @@ func CreateV1(path string) *V1Writer {
 	}
 }
 
-// Add adds a tensor, whose elements must not change before Close; the caller may release it.
+// Add adds a tensor. Its elements must not change before Close. It may be released after Add.
+// Errors are those of [V1Writer.AddSlice].
 func (w *V1Writer) Add(name string, t *tensor.Tensor) error {
 	return w.AddSlice(name, t.Shape(), FullSlice(t.Rank()), t)
 }
 
-// AddSlice adds a piece of a tensor of shape full. Unimplemented for types that the format does not
-// know.
+// AddSlice adds a slice of a tensor with the shape full. The error has the code Unimplemented or
+// InvalidArgument for types that the format V1 cannot store, and InvalidArgument for slices of more
+// than 2 GiB.
 func (w *V1Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.Tensor) error {
 	part, err := s.Of(full)
 	if err != nil {
@@ -47,15 +50,15 @@ func (w *V1Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.T
 		return status.InvalidArgumentf("slice %v of shape %v cannot be saved from a tensor of shape %v", s, full, t.Shape())
 	}
 	if !utf8.ValidString(name) {
-		return status.InvalidArgumentf("the name %q is no UTF-8 text, which the format V1 needs", name)
+		return status.InvalidArgumentf("the name %q is not valid UTF-8, which the format V1 needs", name)
 	}
-	const header = 1 << 10 // more than what a message takes beside the elements
+	const header = 1 << 10 // upper bound for the size of a message without its elements
 	if size := maxFieldBytes(t) + header; size > 1<<31 {
 		return status.InvalidArgumentf("Tensor slice is too large to serialize (conservative estimate: %d bytes)", size)
 	}
 	fields := typedFields(t)
 	if fields == nil {
-		return unknownV1(t.DType())
+		return unsupportedV1(t.DType())
 	}
 	if err := w.register(name, full, s, t.DType()); err != nil {
 		return err
@@ -65,14 +68,15 @@ func (w *V1Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.T
 	return nil
 }
 
-func unknownV1(dtype tensor.DType) error {
+// unsupportedV1 returns TensorFlow's error for a type that the format V1 cannot store.
+func unsupportedV1(dtype tensor.DType) error {
 	if dtype == tensor.Uint32 || dtype == tensor.Uint64 {
 		return status.InvalidArgumentf("Tensor slice serialization not implemented for dtype %d", dtype)
 	}
 	return status.Unimplementedf("Saving data type %v not yet supported", dtype)
 }
 
-// register adds a piece to the list of tensors.
+// register adds a slice to the list of tensors.
 func (w *V1Writer) register(name string, full tensor.Shape, s Slice, dtype tensor.DType) error {
 	m := w.index[name]
 	if m == nil {
@@ -94,7 +98,7 @@ func (w *V1Writer) register(name string, full tensor.Shape, s Slice, dtype tenso
 	return nil
 }
 
-// Close writes the file, which appears whole or not at all, and waits until it is on disk.
+// Close writes the file and waits until it is on disk. After an error there is no new file.
 func (w *V1Writer) Close() error {
 	f, err := fileio.Create(w.path)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Writer writes a checkpoint in the format V2. Close or Abort must be called; Abort after Close
-// does nothing. A Writer belongs to one goroutine.
+// Writer writes a checkpoint in the format V2. The caller must call Close or Abort; Abort after
+// Close does nothing. The methods must not be called concurrently.
 type Writer struct {
 	prefix  string
 	data    *fileio.Temp
@@ -31,8 +31,8 @@ type Writer struct {
 
 const writeBuffer = 1 << 20
 
-// Create begins a checkpoint. The folder is made if it does not exist, but its parent must. What
-// dead writers have left in the folder is removed.
+// Create returns a writer of a checkpoint in the format V2. It creates the folder, whose parent
+// must exist, and removes temporary files of dead writers from it.
 func Create(prefix string) (*Writer, error) {
 	dir := filepath.Dir(prefix)
 	if err := fileio.MakeDir(dir); err != nil {
@@ -46,7 +46,8 @@ func Create(prefix string) (*Writer, error) {
 	return &Writer{prefix, data, bufio.NewWriterSize(data, writeBuffer), 0, map[string]*pb.BundleEntryProto{}}, nil
 }
 
-// Add writes a tensor under a name that was not used yet.
+// Add writes a tensor. The error has the code InvalidArgument if the name is empty or was used
+// before, or if the type of the tensor cannot be stored (resource handles).
 func (w *Writer) Add(name string, t *tensor.Tensor) error {
 	if name == "" || name[0] == 0 {
 		return status.InvalidArgumentf("a tensor cannot be saved under the name %q", name)
@@ -72,8 +73,9 @@ func (w *Writer) add(key string, t *tensor.Tensor) error {
 	return nil
 }
 
-// AddSlice writes a piece of a tensor of shape full. The pieces of one tensor may be in different
-// checkpoints, which Merge brings together.
+// AddSlice writes a slice of a tensor with the shape full. The slices of one tensor may be written
+// to different checkpoints that [Merge] combines. Errors are those of [Writer.Add], and Internal if
+// the slice is not within the tensor.
 func (w *Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.Tensor) error {
 	if s.IsFull() || s.covers(full) {
 		return w.Add(name, t)
@@ -102,7 +104,7 @@ func (w *Writer) AddSlice(name string, full tensor.Shape, s Slice, t *tensor.Ten
 	return nil
 }
 
-// sameWhole checks that a piece of a tensor belongs to the tensor of an entry.
+// sameWhole checks that a slice belongs to the tensor of an entry.
 func sameWhole(name string, whole *pb.BundleEntryProto, dtype tensor.DType, full tensor.Shape) error {
 	shape, err := pbconv.ShapeFromProto(whole.GetShape())
 	switch {
@@ -117,9 +119,9 @@ func sameWhole(name string, whole *pb.BundleEntryProto, dtype tensor.DType, full
 	return nil
 }
 
-// Close puts the checkpoint in place and waits until it is on disk. After an error nothing has
-// changed, except that a checkpoint of the same prefix is gone if the error came in the middle of
-// replacing it.
+// Close completes the checkpoint and waits until it is on disk. It replaces an older checkpoint
+// with the same prefix. After an error the older checkpoint still exists, unless the error occurred
+// while it was being replaced.
 func (w *Writer) Close() error {
 	defer w.Abort()
 	if err := w.buf.Flush(); err != nil {
@@ -148,9 +150,9 @@ func header(shards int) *pb.BundleHeaderProto {
 	return &pb.BundleHeaderProto{NumShards: int32(shards), Version: &pb.VersionDef{Producer: bundleVersion}}
 }
 
-// freeShards returns the number of shards that n new data files of a prefix shall bear in their
-// names: n, or one more where a checkpoint of this prefix has files of those names, which must stay
-// until the new index has taken the old one's place.
+// freeShards returns the number of shards for the names of n new data files: n, or n + 1 if an
+// older checkpoint with this prefix has files with those names. The older files must stay until the
+// new index has replaced the old one.
 func freeShards(prefix string, n int) int {
 	if _, err := os.Stat(IndexFile(prefix)); err != nil {
 		return n
@@ -164,7 +166,7 @@ func freeShards(prefix string, n int) int {
 	return n
 }
 
-// newIndex writes an index, on disk but not yet in place.
+// newIndex writes an index to a temporary file on disk.
 func newIndex(prefix string, header *pb.BundleHeaderProto, entries map[string]*pb.BundleEntryProto) (*fileio.Temp, error) {
 	f, err := fileio.Create(IndexFile(prefix))
 	if err != nil {
@@ -202,8 +204,9 @@ func addMessage(table *sstable.Writer, key string, m proto.Message) error {
 	return table.Add([]byte(key), value)
 }
 
-// replaceIndex makes a checkpoint of the new index of a prefix, whose data files are in place and
-// bear the given number of shards, and removes the data files of the one that it replaces.
+// replaceIndex renames the new index of a checkpoint to its final name, which completes the
+// checkpoint, and removes the data files of the checkpoint that it replaces. The data files of the
+// new one exist already; their names have the given number of shards.
 func replaceIndex(prefix string, index *fileio.Temp, shards int) error {
 	dir := filepath.Dir(prefix)
 	if err := fileio.SyncDir(dir); err != nil {
@@ -217,7 +220,7 @@ func replaceIndex(prefix string, index *fileio.Temp, shards int) error {
 	}
 	for _, file := range dataFiles(prefix) {
 		if !strings.HasSuffix(file, fmt.Sprintf("-of-%05d", shards)) {
-			os.Remove(file) // one that stays is in nobody's way
+			os.Remove(file) // a file that stays is not part of the checkpoint
 		}
 	}
 	return nil

@@ -14,18 +14,18 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Builder writes a SavedModel. It works in a folder beside the one that the model will have, which
-// [Builder.Save] renames.
+// Builder writes a SavedModel. It writes to a temporary folder next to that of the model, and
+// [Builder.Save] renames the folder. The methods must not be called concurrently.
 type Builder struct {
-	dir    string // that the model will have
-	tmp    string // "" when it is over
+	dir    string // folder of the model
+	tmp    string // temporary folder; "" after Save or Abort
 	model  *pb.SavedModel
-	assets map[string]string // name in the model → path of the file
+	assets map[string]string // name in the model → path of the original file
 }
 
-// CheckCreate reports whether [Create] can begin a SavedModel in a folder: AlreadyExists if the
-// folder is not empty, and the error of the file system if nothing can be written beside it. Programs
-// that export at the end of a long run call it at the start. It makes the parent folders of dir.
+// CheckCreate returns the error that [Create] would return for a folder: AlreadyExists if it is not
+// empty, or an error of the file system. Programs that export a model at the end of a long run call
+// it at the start. It creates the parent folders of dir.
 func CheckCreate(dir string) error {
 	b, err := Create(dir)
 	if err != nil {
@@ -35,8 +35,9 @@ func CheckCreate(dir string) error {
 	return nil
 }
 
-// Create begins a SavedModel in a folder that does not exist or is empty. Save or Abort must be
-// called; Abort after Save does nothing.
+// Create returns a builder of a SavedModel in a folder that must be empty or not exist
+// (AlreadyExists). It creates the parent folders. The caller must call Save or Abort; Abort after
+// Save does nothing.
 func Create(dir string) (*Builder, error) {
 	if files, err := os.ReadDir(dir); err == nil && len(files) > 0 {
 		return nil, status.AlreadyExistsf("Export directory %s already exists, and isn't empty. Please choose a different export "+
@@ -53,15 +54,15 @@ func Create(dir string) (*Builder, error) {
 	return &Builder{dir: dir, tmp: tmp, model: &pb.SavedModel{SavedModelSchemaVersion: schemaVersion}, assets: map[string]string{}}, nil
 }
 
-// Variables returns the prefix under which to write the checkpoint with the values of the variables
-// before Save.
+// Variables returns the prefix for the checkpoint with the values of the variables. The caller
+// writes the checkpoint before Save.
 func (b *Builder) Variables() string { return filepath.Join(b.tmp, variables, variables) }
 
-// Add adds a MetaGraph. Its tags must differ from those of the others.
+// Add adds a MetaGraph. Its tags must differ from those of the other MetaGraphs (AlreadyExists).
 func (b *Builder) Add(m *MetaGraph) error {
 	for _, other := range b.model.GetMetaGraphs() {
 		if fmt.Sprint(sortedTags(other.GetMetaInfoDef().GetTags())) == fmt.Sprint(sortedTags(m.Tags)) {
-			return status.AlreadyExistsf("the model has a MetaGraph with the tags %q already", m.Tags)
+			return status.AlreadyExistsf("the model already has a MetaGraph with the tags %q", m.Tags)
 		}
 	}
 	p, err := m.encode()
@@ -72,8 +73,8 @@ func (b *Builder) Add(m *MetaGraph) error {
 	return nil
 }
 
-// AddAsset adds a file and returns its name in the model. Files of the same name but of another
-// content get a number.
+// AddAsset copies a file to the model and returns its name there. If another file with the same
+// base name was added before, the name gets a numeric suffix.
 func (b *Builder) AddAsset(path string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return "", fileio.Error(path, err)
@@ -113,7 +114,8 @@ func copyFile(to, from string) error {
 	return out.Commit()
 }
 
-// Save puts the model in place and waits until it is on disk.
+// Save completes the model and waits until it is on disk. After an error the folder contains no
+// model.
 func (b *Builder) Save() error {
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(b.model)
 	if err != nil {
@@ -135,10 +137,10 @@ func (b *Builder) Save() error {
 	return fileio.SyncDir(filepath.Dir(filepath.Clean(b.dir)))
 }
 
-// Abort removes what was written.
+// Abort removes the temporary folder.
 func (b *Builder) Abort() {
 	if b.tmp != "" {
-		_ = os.RemoveAll(b.tmp) // what stays behind is in nobody's way
+		_ = os.RemoveAll(b.tmp) // files that remain are not part of a model
 		b.tmp = ""
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// decode returns the MetaGraph that a message holds.
+// decode converts a message to a MetaGraph.
 func decode(p *pb.MetaGraphDef) (*MetaGraph, error) {
 	info := p.GetMetaInfoDef()
 	m := &MetaGraph{
@@ -49,7 +49,7 @@ func decode(p *pb.MetaGraphDef) (*MetaGraph, error) {
 	return m, m.addLegacyAssets()
 }
 
-// addLegacyAssets finds the assets that older models name in a collection.
+// addLegacyAssets adds the assets that older models list in a collection.
 func (m *MetaGraph) addLegacyAssets() error {
 	if len(m.Assets) > 0 {
 		return nil
@@ -68,7 +68,7 @@ func decodeSaver(p *pb.SaverDef) *Saver {
 	return &Saver{
 		Filename: p.GetFilenameTensorName(), Save: p.GetSaveTensorName(), Restore: p.GetRestoreOpName(),
 		MaxToKeep: int(p.GetMaxToKeep()), Sharded: p.GetSharded(), KeepEvery: p.GetKeepCheckpointEveryNHours(),
-		FormatIsOld: p.GetVersion() != pb.SaverDef_V2,
+		FormatV1: p.GetVersion() != pb.SaverDef_V2,
 	}
 }
 
@@ -91,7 +91,8 @@ func decodeCollection(p *pb.CollectionDef) Collection {
 	}
 }
 
-// notNil returns an empty list for none, so that the kind of an empty collection is known.
+// notNil returns an empty list for nil, since the field that is not nil is the kind of a
+// collection.
 func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -131,16 +132,17 @@ func decodeInfos(ps map[string]*pb.TensorInfo) (map[string]TensorInfo, error) {
 	return out, nil
 }
 
-// maxComponents bounds how deep values of several tensors may be nested.
+// maxComponents is the maximum depth of nested composite tensors. It bounds the recursion for a
+// malicious file.
 const maxComponents = 100
 
 func decodeInfo(p *pb.TensorInfo, depth int) (TensorInfo, error) {
 	if depth > maxComponents {
-		return TensorInfo{}, status.InvalidArgumentf("a tensor of a signature is nested too deep")
+		return TensorInfo{}, status.InvalidArgumentf("a composite tensor of a signature is nested more than %d levels deep", maxComponents)
 	}
 	t := TensorInfo{Name: p.GetName(), DType: tensor.DType(p.GetDtype())} //nolint:gosec // checked below
 	if int32(t.DType) != int32(p.GetDtype()) {
-		return t, status.InvalidArgumentf("%d is not the number of a type", p.GetDtype())
+		return t, status.InvalidArgumentf("%d is not a valid data type", p.GetDtype())
 	}
 	var err error
 	if t.Shape, err = pbconv.PartialShapeFromProto(p.GetTensorShape()); err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/weft-ml/weft/graph"
 )
 
-// ClearDevices lets every node, those of functions too, run on any device, whatever it asked for,
-// so that a graph that was made for a cluster can run in one process. The graph is not modified but
-// replaced.
+// ClearDevices removes the devices of all nodes, including those in functions, so that a graph that
+// was built for a cluster can run in one process. It replaces m.Graph and does not modify the old
+// graph.
 func (m *MetaGraph) ClearDevices() {
 	cleared := *m.Graph
 	cleared.Nodes = withoutDevices(m.Graph.Nodes)

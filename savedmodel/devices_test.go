@@ -15,10 +15,10 @@ func TestClearDevices(t *testing.T) {
 	m.ClearDevices()
 	for _, n := range []graph.NodeDef{m.Graph.Nodes[0], m.Graph.Library[0].Nodes[0]} {
 		if n.Device != "" || n.Op != "NoOp" {
-			t.Errorf("%+v: it asks for a device, or is another", n)
+			t.Errorf("%+v: the node has a device or was changed", n)
 		}
 	}
 	if before.Nodes[0].Device != "/job:ps/task:0" || before.Library[0].Nodes[0].Device != "/device:GPU:0" {
-		t.Errorf("the graph that was there has been changed: %+v", before)
+		t.Errorf("the old graph was modified: %+v", before)
 	}
 }

@@ -1,18 +1,17 @@
-// Package savedmodel reads and writes MetaGraphs and SavedModels: graphs with what is needed to use
-// them.
+// Package savedmodel reads and writes TensorFlow's MetaGraphs and SavedModels.
 //
-// A [MetaGraph] is a graph with its collections, its signatures and the nodes that save and restore
-// its variables. Savers write one beside each checkpoint, in a file that ends in ".meta"
-// ([ReadMetaGraph], [MetaGraph.WriteFile]).
+// A [MetaGraph] is a graph with its collections, its signatures, and the names of the nodes that
+// save and restore its variables. Savers write one for each checkpoint, to a file with the suffix
+// ".meta" ([ReadMetaGraph], [MetaGraph.WriteFile]).
 //
-// A SavedModel is a folder with the values of variables and one MetaGraph or more, told apart by
+// A SavedModel is a folder with the values of variables and one or more MetaGraphs, which differ in
 // their tags:
 //
 //	saved_model.pb            the MetaGraphs (or saved_model.pbtxt, the same as text)
 //	variables/variables.*     a checkpoint
 //	assets/                   files that the graphs need
 //
-// It is read with [Open]:
+// [Open] reads it:
 //
 //	m, err := savedmodel.Open("/models/digits")
 //	if err != nil {
@@ -23,8 +22,6 @@
 //		…
 //	}
 //
-// and written with [Create], which lets the folder appear whole or not at all. To run a model, see
-// weft.LoadSavedModel; to write what was trained, see package train.
-//
-// The formats are TensorFlow's: what one of the two writes, the other reads.
+// [Create] writes it; the folder appears complete or not at all. Package serve, below this one,
+// runs models, and package train exports trained models.
 package savedmodel

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// encode returns the message of a MetaGraph.
+// encode converts a MetaGraph to a message.
 func (m *MetaGraph) encode() (*pb.MetaGraphDef, error) {
 	p := &pb.MetaGraphDef{
 		MetaInfoDef: &pb.MetaGraphDef_MetaInfoDef{
@@ -67,7 +67,7 @@ func (s *Saver) encode() *pb.SaverDef {
 		FilenameTensorName: s.Filename, SaveTensorName: s.Save, RestoreOpName: s.Restore, MaxToKeep: int32(s.MaxToKeep),
 		Sharded: s.Sharded, KeepCheckpointEveryNHours: s.KeepEvery, Version: pb.SaverDef_V2,
 	}
-	if s.FormatIsOld {
+	if s.FormatV1 {
 		p.Version = pb.SaverDef_V1
 	}
 	return p

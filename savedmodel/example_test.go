@@ -12,7 +12,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// What a model can do.
+// List the inputs of the signatures of a model.
 func Example() {
 	m, err := savedmodel.Open("testdata/lookups")
 	if err != nil {

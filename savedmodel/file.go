@@ -8,7 +8,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// ParseMetaGraph reads a serialized tensorflow.MetaGraphDef.
+// ParseMetaGraph parses a serialized tensorflow.MetaGraphDef. The error has the code DataLoss if it
+// is not one.
 func ParseMetaGraph(b []byte) (*MetaGraph, error) {
 	var p pb.MetaGraphDef
 	if err := proto.Unmarshal(b, &p); err != nil {
@@ -17,7 +18,7 @@ func ParseMetaGraph(b []byte) (*MetaGraph, error) {
 	return decode(&p)
 }
 
-// Marshal returns a serialized tensorflow.MetaGraphDef. The same MetaGraph gives the same bytes.
+// Marshal returns a serialized tensorflow.MetaGraphDef. The result is deterministic.
 func (m *MetaGraph) Marshal() ([]byte, error) {
 	p, err := m.encode()
 	if err != nil {
@@ -30,7 +31,8 @@ func (m *MetaGraph) Marshal() ([]byte, error) {
 	return b, nil
 }
 
-// ReadMetaGraph reads a MetaGraph from a file, as savers write them beside checkpoints.
+// ReadMetaGraph reads a MetaGraph from a file, such as the file PREFIX.meta of a checkpoint. Errors
+// are those of [ParseMetaGraph] and of the file system.
 func ReadMetaGraph(path string) (*MetaGraph, error) {
 	b, err := fileio.Read(path)
 	if err != nil {
@@ -43,7 +45,7 @@ func ReadMetaGraph(path string) (*MetaGraph, error) {
 	return m, nil
 }
 
-// WriteFile writes a MetaGraph to a file, which appears whole or stays as it was.
+// WriteFile writes a MetaGraph to a file. After an error an older file is unchanged.
 func (m *MetaGraph) WriteFile(path string) error {
 	b, err := m.Marshal()
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Freeze returns what the outputs ("y" or "y:0") of a graph need, with constants in the place of
-// variables: a graph that can be run from one file. values has the value of every variable by the
-// name of its node; see [VariableNodes]. Nodes keep their names. Variables must be read where they
-// are: one whose handle is passed to a function, or that is changed on the way, is an error.
-// weft.FreezeSavedModel puts the bodies of functions in the place of their calls before.
+// Freeze returns the subgraph that computes the given outputs ("y" or "y:0"), with its variables
+// replaced by constants, so that one file holds the whole model. values maps the names of variable
+// nodes (see [VariableNodes]) to their values. Nodes keep their names. The error has the code
+// InvalidArgument if the subgraph changes a variable or passes its handle to a function; inline the
+// functions first. It has the code NotFound if an output or the value of a variable is missing.
 func Freeze(g *graph.Def, outputs []string, values map[string]tensor.Tensor) (*graph.Def, error) {
 	needed, err := needed(g, outputs)
 	if err != nil {
@@ -39,8 +39,9 @@ func Freeze(g *graph.Def, outputs []string, values map[string]tensor.Tensor) (*g
 	return frozen, nil
 }
 
-// VariableNodes returns the names of the nodes that are variables or handles of them, among those
-// that the outputs need.
+// VariableNodes returns the names of the reference variables and of the handles of resource
+// variables that the given outputs depend on. The error has the code NotFound if the graph lacks an
+// output.
 func VariableNodes(g *graph.Def, outputs []string) (references, handles []string, err error) {
 	nodes, err := needed(g, outputs)
 	for _, n := range nodes {
@@ -54,7 +55,7 @@ func VariableNodes(g *graph.Def, outputs []string) (references, handles []string
 	return references, handles, err
 }
 
-// needed returns the nodes that outputs need, in the order of the graph.
+// needed returns the nodes that outputs depend on, in the order of the graph.
 func needed(g *graph.Def, outputs []string) ([]graph.NodeDef, error) {
 	byName := make(map[string]int, len(g.Nodes))
 	for i := range g.Nodes {
@@ -83,28 +84,27 @@ func needed(g *graph.Def, outputs []string) ([]graph.NodeDef, error) {
 	return nodes, nil
 }
 
-// freezer replaces variables by constants.
+// A freezer replaces variables by constants.
 type freezer struct {
-	values map[string]tensor.Tensor
-	// handles are the outputs that are handles of variables, with the types of these. They become
-	// values.
-	handles map[handle]tensor.DType
-	nodes   map[string]bool // that stay
+	values  map[string]tensor.Tensor
+	handles map[handle]tensor.DType // handles of variables → type of the variable
+	nodes   map[string]bool         // nodes of the frozen graph
 }
 
-// handle is an output of a node that is the handle of a variable.
+// A handle is an output of a node that is the handle of a variable. In the frozen graph it is the
+// value of the variable.
 type handle struct {
 	node  string
 	index int
 }
 
-// passesOn are operations whose results are one of their inputs, of any type.
+// passesOn lists the operations that return their inputs unchanged, of any type.
 var passesOn = map[string]bool{
 	"Identity": true, "IdentityN": true, "Enter": true, "Exit": true, "NextIteration": true, "Switch": true, "_SwitchN": true, "Merge": true,
 }
 
-// findHandles finds handles and nodes that pass them on, and reports whether there are more than
-// before.
+// findHandles adds handles and the outputs of nodes that pass them on. It reports whether it has
+// found any.
 func (f *freezer) findHandles(nodes []graph.NodeDef) bool {
 	before := len(f.handles)
 	for _, n := range nodes {
@@ -118,7 +118,7 @@ func (f *freezer) findHandles(nodes []graph.NodeDef) bool {
 	return len(f.handles) > before
 }
 
-// passHandles finds the outputs of a node that are what its inputs are.
+// passHandles adds the outputs of a node that passes on its inputs.
 func (f *freezer) passHandles(n graph.NodeDef) {
 	for i := range n.Inputs {
 		dtype, ok := f.takesHandle(n, i)
@@ -140,7 +140,7 @@ func (f *freezer) passHandles(n graph.NodeDef) {
 	}
 }
 
-// takesHandle reports whether an input is a handle, and returns the type of its variable.
+// takesHandle reports whether an input is a handle, and returns the type of the variable.
 func (f *freezer) takesHandle(n graph.NodeDef, i int) (tensor.DType, bool) {
 	if i >= len(n.Inputs) {
 		return tensor.Invalid, false
@@ -150,16 +150,16 @@ func (f *freezer) takesHandle(n graph.NodeDef, i int) (tensor.DType, bool) {
 	return dtype, ok
 }
 
-// writers are operations that change a variable by reference.
+// writers lists the operations that change a reference variable.
 var writers = map[string]bool{"Assign": true, "AssignAdd": true, "AssignSub": true, "ScatterUpdate": true, "ScatterAdd": true}
 
-// valueOps are the operations that do with values what others do with references to variables.
+// valueOps maps operations on references to the same operations on values.
 var valueOps = map[string]string{
 	"RefIdentity": "Identity", "RefSwitch": "Switch", "RefMerge": "Merge", "RefEnter": "Enter", "RefExit": "Exit",
 	"RefNextIteration": "NextIteration",
 }
 
-// freeze returns what a node becomes.
+// freeze returns the nodes that replace a node.
 func (f *freezer) freeze(n graph.NodeDef) ([]graph.NodeDef, error) {
 	switch n.Op {
 	case "Variable", "VariableV2", "VarHandleOp":
@@ -174,7 +174,7 @@ func (f *freezer) freeze(n graph.NodeDef) ([]graph.NodeDef, error) {
 		n.Op = byValue
 		return []graph.NodeDef{n}, nil
 	}
-	n.Attrs = f.withoutStrangers(n.Attrs)
+	n.Attrs = f.withoutMissingColocations(n.Attrs)
 	if passesOn[n.Op] {
 		f.retype(&n)
 		return []graph.NodeDef{n}, nil
@@ -193,12 +193,13 @@ func (f *freezer) freeze(n graph.NodeDef) ([]graph.NodeDef, error) {
 	return []graph.NodeDef{n}, nil
 }
 
-// withoutStrangers returns attributes that ask for no place beside a node that does not stay.
-func (f *freezer) withoutStrangers(attrs opdef.Attrs) opdef.Attrs {
+// withoutMissingColocations returns attributes without colocation with nodes that are not in the
+// frozen graph.
+func (f *freezer) withoutMissingColocations(attrs opdef.Attrs) opdef.Attrs {
 	groups := attrs.Strings("_class")
 	kept := slices.DeleteFunc(slices.Clone(groups), func(group string) bool {
-		node, beside := strings.CutPrefix(group, "loc:@")
-		return beside && !f.nodes[node]
+		node, colocated := strings.CutPrefix(group, "loc:@")
+		return colocated && !f.nodes[node]
 	})
 	if len(kept) == len(groups) {
 		return attrs
@@ -210,7 +211,7 @@ func (f *freezer) withoutStrangers(attrs opdef.Attrs) opdef.Attrs {
 	return attrs
 }
 
-// retype gives a node that passes on handles the types of the values that they become.
+// retype changes the types of a node that passes on handles to those of the values.
 func (f *freezer) retype(n *graph.NodeDef) {
 	types := slices.Clone(n.Attrs.Types("T"))
 	for i := range n.Inputs {
@@ -229,37 +230,37 @@ func (f *freezer) retype(n *graph.NodeDef) {
 }
 
 func cannotFreeze(n graph.NodeDef) error {
-	return status.InvalidArgumentf("node %s (op type: %s) cannot be frozen: it takes the handle of a variable, or changes one", n.Name, n.Op)
+	return status.InvalidArgumentf("node %s (op type: %s) cannot be frozen: it uses the handle of a variable or changes a variable", n.Name, n.Op)
 }
 
-// freezeUse returns what a node becomes whose first input was the handle of a variable and is its
-// value.
+// freezeUse returns the nodes that replace a node whose first input is a handle. In the frozen
+// graph that input is the value of the variable.
 func (f *freezer) freezeUse(n graph.NodeDef, dtype tensor.DType) ([]graph.NodeDef, error) {
-	was, before := n.Attrs, []graph.NodeDef(nil)
+	old, before := n.Attrs, []graph.NodeDef(nil)
 	switch {
 	case n.Op == "ReadVariableOp":
 		n.Op, n.Attrs = "Identity", opdef.Attrs{"T": dtype}
 	case n.Op == "VariableShape":
-		n.Op, n.Attrs = "Shape", opdef.Attrs{"T": dtype, "out_type": was["out_type"]}
+		n.Op, n.Attrs = "Shape", opdef.Attrs{"T": dtype, "out_type": old["out_type"]}
 	case n.Op == "ResourceGather":
 		indices, _ := graph.ParseInput(n.Inputs[1])
 		axis := graph.NodeDef{
-			// in the frame of the indices
+			// the control input places it in the frame of the indices
 			Name: n.Name + "/axis", Op: "Const", Device: n.Device, Inputs: []string{"^" + indices},
 			Attrs: opdef.Attrs{"dtype": tensor.Int32, "value": tensor.Scalar(int32(0))},
 		}
 		n.Inputs = slices.Insert(slices.Clone(n.Inputs), 2, axis.Name)
 		n.Op, n.Attrs = "GatherV2", opdef.Attrs{
-			"Tparams": dtype, "Tindices": was["Tindices"], "Taxis": tensor.Int32, "batch_dims": was["batch_dims"],
+			"Tparams": dtype, "Tindices": old["Tindices"], "Taxis": tensor.Int32, "batch_dims": old["batch_dims"],
 		}
 		before = append(before, axis)
 	case n.Op == "ResourceGatherNd":
-		n.Op, n.Attrs = "GatherNd", opdef.Attrs{"Tparams": dtype, "Tindices": was["Tindices"]}
+		n.Op, n.Attrs = "GatherNd", opdef.Attrs{"Tparams": dtype, "Tindices": old["Tindices"]}
 	default:
 		return nil, cannotFreeze(n)
 	}
 	for name, v := range n.Attrs {
-		if v == nil { // has its default
+		if v == nil { // the attribute has its default
 			delete(n.Attrs, name)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// addFunctions adds the functions of another graph that the nodes of a graph call, and those that
-// these call.
+// addFunctions adds to g the functions of another graph that its nodes call, directly or
+// indirectly.
 func addFunctions(g, from *graph.Def) {
 	used := calls(from, g.Nodes)
 	for i := range from.Library {
@@ -24,36 +24,36 @@ func addFunctions(g, from *graph.Def) {
 	}
 }
 
-// calls returns the names of the functions of a graph that nodes call, those that these call, and
-// the gradients of all.
+// calls returns the names of the functions of a graph that nodes call, directly or indirectly, and
+// of the gradients of these functions.
 func calls(g *graph.Def, nodes []graph.NodeDef) map[string]bool {
 	bodies := make(map[string][]graph.NodeDef, len(g.Library))
 	for i := range g.Library {
 		bodies[g.Library[i].Signature.Name] = g.Library[i].Nodes
 	}
 	called := map[string]bool{}
-	var see func(name string)
+	var add func(name string)
 	visit := func(nodes []graph.NodeDef) {
 		for i := range nodes {
-			see(nodes[i].Op)
+			add(nodes[i].Op)
 			for name := range nodes[i].Attrs.Functions() {
-				see(name)
+				add(name)
 			}
 		}
 	}
-	see = func(name string) {
+	add = func(name string) {
 		if body, known := bodies[name]; known && !called[name] {
 			called[name] = true
 			visit(body)
-			see(g.Gradient[name])
+			add(g.Gradient[name])
 		}
 	}
 	visit(nodes)
 	return called
 }
 
-// ReadsInFunctions reports whether variables, on which outputs of a graph depend, are used by
-// functions: what [Freeze] does not see through.
+// ReadsInFunctions reports whether outputs of a graph depend on variables that functions use, which
+// [Freeze] cannot replace. The error has the code NotFound if the graph lacks an output.
 func ReadsInFunctions(g *graph.Def, outputs []string) (bool, error) {
 	nodes, err := needed(g, outputs)
 	if err != nil {
@@ -76,7 +76,7 @@ func ReadsInFunctions(g *graph.Def, outputs []string) (bool, error) {
 	return hasVariables(g, calls(g, nodes)), nil
 }
 
-// hasVariables reports whether there are variables in functions.
+// hasVariables reports whether functions contain variables.
 func hasVariables(g *graph.Def, functions map[string]bool) bool {
 	for i := range g.Library {
 		if !functions[g.Library[i].Signature.Name] {

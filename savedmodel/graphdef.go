@@ -13,7 +13,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// MarshalGraph returns a serialized tensorflow.GraphDef. The same graph gives the same bytes.
+// MarshalGraph returns a serialized tensorflow.GraphDef. The result is deterministic.
 func MarshalGraph(g *graph.Def) ([]byte, error) {
 	p, err := pbconv.GraphToProto(g)
 	if err != nil {
@@ -26,7 +26,8 @@ func MarshalGraph(g *graph.Def) ([]byte, error) {
 	return b, nil
 }
 
-// ParseGraph reads a tensorflow.GraphDef, serialized or as text.
+// ParseGraph parses a tensorflow.GraphDef, in binary or text form. The error has the code DataLoss
+// if it is neither.
 func ParseGraph(b []byte) (*graph.Def, error) {
 	p := &pb.GraphDef{}
 	err := proto.Unmarshal(b, p)
@@ -43,8 +44,9 @@ func ParseGraph(b []byte) (*graph.Def, error) {
 	return pbconv.GraphFromProto(p)
 }
 
-// ReadGraph reads a GraphDef from a file, serialized (".pb") or as text (".pbtxt"). It looks at the
-// contents, not the name.
+// ReadGraph reads a GraphDef from a file in binary form (".pb") or text form (".pbtxt"). The
+// contents decide about the form, not the name. Errors are those of [ParseGraph] and of the file
+// system.
 func ReadGraph(path string) (*graph.Def, error) {
 	b, err := fileio.Read(path)
 	if err != nil {
@@ -57,7 +59,7 @@ func ReadGraph(path string) (*graph.Def, error) {
 	return g, nil
 }
 
-// WriteGraph writes a serialized GraphDef to a file, which appears whole or stays as it was.
+// WriteGraph writes a GraphDef to a file in binary form. After an error an older file is unchanged.
 func WriteGraph(path string, g *graph.Def) error {
 	b, err := MarshalGraph(g)
 	if err != nil {

@@ -49,11 +49,11 @@ func TestGraphFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if imported(t, got) != imported(t, def) {
-			t.Errorf("%s holds another graph", path)
+			t.Errorf("%s holds a different graph", path)
 		}
 	}
 	if _, err := ReadGraph(junk); status.CodeOf(err) != status.DataLoss || !strings.Contains(err.Error(), "not a GraphDef") {
-		t.Errorf("junk gives %v", err)
+		t.Errorf("for junk got %v", err)
 	}
 }
 
@@ -74,10 +74,10 @@ func TestStripDefaults(t *testing.T) {
 	m.StripDefaults()
 	attrs, inFunction := m.Graph.Nodes[1].Attrs, m.Graph.Library[0].Nodes[0].Attrs
 	if _, kept := attrs["transpose_a"]; kept || attrs["transpose_b"] != true || len(inFunction) != 1 || !m.DefaultsStripped {
-		t.Errorf("left are %v, and %v in the function", attrs, inFunction)
+		t.Errorf("the attributes are %v, and %v in the function", attrs, inFunction)
 	}
 	if imported(t, m.Graph) != before || len(g.Node("y").Attrs) < 3 {
-		t.Error("the graph is another one now")
+		t.Error("the old graph was modified")
 	}
 }
 

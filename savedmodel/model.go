@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// The files of a SavedModel.
+// Names of files in a SavedModel, and the version of its format.
 const (
 	modelFile     = "saved_model.pb"
 	modelTextFile = "saved_model.pbtxt"
@@ -24,13 +24,14 @@ const (
 	schemaVersion = 1
 )
 
-// Model is a SavedModel that was read.
+// Model is a SavedModel in memory, without the values of its variables.
 type Model struct {
 	Dir        string
 	MetaGraphs []*MetaGraph
 }
 
-// Open reads a SavedModel from its folder.
+// Open reads a SavedModel from its folder. The error has the code NotFound if there is none, and
+// DataLoss if it cannot be parsed.
 func Open(dir string) (*Model, error) {
 	p, err := read(dir)
 	if err != nil {
@@ -47,7 +48,7 @@ func Open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// IsModel reports whether a folder holds a SavedModel.
+// IsModel reports whether a folder contains a SavedModel.
 func IsModel(dir string) bool {
 	for _, name := range []string{modelFile, modelTextFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -78,7 +79,8 @@ func read(dir string) (*pb.SavedModel, error) {
 	return p, nil
 }
 
-// MetaGraph returns the MetaGraph that has exactly the given tags.
+// MetaGraph returns the MetaGraph with exactly the given tags, in any order. The error has the code
+// NotFound and lists the tags that exist.
 func (m *Model) MetaGraph(tags ...string) (*MetaGraph, error) {
 	want := sortedTags(tags)
 	var have []string
@@ -95,9 +97,9 @@ func (m *Model) MetaGraph(tags ...string) (*MetaGraph, error) {
 
 func sortedTags(tags []string) []string { return slices.Compact(slices.Sorted(slices.Values(tags))) }
 
-// Variables returns the prefix of the checkpoint with the values of the variables, which need not
-// exist.
+// Variables returns the prefix of the checkpoint with the values of the variables. A model without
+// variables has no such checkpoint.
 func (m *Model) Variables() string { return filepath.Join(m.Dir, variables, variables) }
 
-// AssetPath returns the path of a file that a graph needs.
+// AssetPath returns the path of an asset.
 func (m *Model) AssetPath(a Asset) string { return filepath.Join(m.Dir, assets, a.Filename) }

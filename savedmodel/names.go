@@ -8,10 +8,12 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// OutputName returns the name of an output as MetaGraphs have it, "node:0".
+// OutputName returns the name of an output in a MetaGraph, "node:0".
 func OutputName(o graph.Output) string { return o.Node.Name + ":" + strconv.Itoa(o.Index) }
 
-// FindOutput returns the output of a graph with the given name, "node:0" or, for the first, "node".
+// FindOutput returns the output of a graph with the given name: "node:0", or "node" for the first
+// output. The error has the code NotFound if there is no such output, and InvalidArgument for a
+// malformed name.
 func FindOutput(g *graph.Graph, name string) (graph.Output, error) {
 	node, index, given := strings.Cut(name, ":")
 	n := g.Node(node)
@@ -31,8 +33,8 @@ func FindOutput(g *graph.Graph, name string) (graph.Output, error) {
 	return n.Out(i), nil
 }
 
-// FindNode returns the node of a graph with the given name, which may be written as one of its
-// outputs.
+// FindNode returns the node of a graph with the given name, which may also be the name of one of
+// its outputs. The error has the code NotFound.
 func FindNode(g *graph.Graph, name string) (*graph.Node, error) {
 	node, _, _ := strings.Cut(name, ":")
 	if n := g.Node(strings.TrimPrefix(node, "^")); n != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// recorded is a model that TensorFlow wrote: y = matmul(x, w) with a file as an asset.
+// recorded is a model that TensorFlow wrote: y = matmul(x, w), with an asset.
 const recorded = "testdata/model"
 
 func TestOpen(t *testing.T) {
@@ -67,7 +67,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestRoundTrip checks that what TensorFlow wrote is written again as it was.
+// TestRoundTrip reads a model of TensorFlow and writes it again unchanged.
 func TestRoundTrip(t *testing.T) {
 	want, err := read(recorded)
 	if err != nil {
@@ -82,11 +82,11 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := want.GetMetaGraphs()[0]
-	g.MetaInfoDef.TensorflowGitVersion = "" // is not kept
-	got.AssetFileDef = nil                  // was in a collection only
+	g.MetaInfoDef.TensorflowGitVersion = "" // not kept
+	got.AssetFileDef = nil                  // TensorFlow lists the asset only in a collection
 	for _, p := range []*pb.MetaGraphDef{got, g} {
 		for _, n := range p.GetGraphDef().GetNode() {
-			delete(n.Attr, "value") // there are many ways to write a tensor down
+			delete(n.Attr, "value") // a tensor has several encodings
 		}
 	}
 	if !proto.Equal(got, g) {
@@ -136,7 +136,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// everything is a MetaGraph with something in each field.
+// everything is a MetaGraph with a value in each field.
 func everything() *MetaGraph {
 	op, err := (&opdef.Def{Name: "NoOp"}).Parse()
 	if err != nil {
@@ -148,7 +148,7 @@ func everything() *MetaGraph {
 			Nodes:    []graph.NodeDef{{Name: "n", Op: "NoOp", Attrs: opdef.Attrs{}}},
 			Versions: graph.Versions{Producer: 1},
 		},
-		Saver: &Saver{Filename: "f:0", Save: "s:0", Restore: "r", KeepEvery: 2, FormatIsOld: true},
+		Saver: &Saver{Filename: "f:0", Save: "s:0", Restore: "r", KeepEvery: 2, FormatV1: true},
 		Collections: map[string]Collection{
 			"nodes": {Nodes: []string{"n"}}, "none": {Nodes: []string{}}, "bytes": {Bytes: [][]byte{{1}, {2}}}, "ints": {Ints: []int64{1}},
 			"floats": {Floats: []float32{1.5}}, "any": {Any: []Any{{TypeURL: "type.googleapis.com/x.Y", Value: []byte{8, 1}}}},
@@ -194,11 +194,11 @@ func TestMetaGraphFile(t *testing.T) {
 	}
 	for range 5 {
 		if again, err := got.Marshal(); err != nil || !bytes.Equal(again, first) {
-			t.Fatalf("the same MetaGraph is written differently: %v", err)
+			t.Fatalf("Marshal is not deterministic: %v", err)
 		}
 	}
 	if _, err := ReadMetaGraph(path + "x"); status.CodeOf(err) != status.NotFound {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }
 
@@ -224,12 +224,12 @@ func TestBuilder(t *testing.T) {
 	for path, want := range map[string]string{file: "vocab.txt"} {
 		for range 2 {
 			if name, err := b.AddAsset(path); err != nil || name != want {
-				t.Errorf("asset %s is called %s, %v", path, name, err)
+				t.Errorf("asset %s is named %s, %v", path, name, err)
 			}
 		}
 	}
 	if name, err := b.AddAsset(other); err != nil || name != "vocab.txt_1" {
-		t.Errorf("another file of the same name is called %s, %v", name, err)
+		t.Errorf("another file of the same name is named %s, %v", name, err)
 	}
 	if err := b.Add(everything()); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestBuilder(t *testing.T) {
 		t.Errorf("the same tags twice: %v", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("the model can be seen before it is saved")
+		t.Error("the model exists before Save")
 	}
 	if err := b.Save(); err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestBuilder(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Create(dir); status.CodeOf(err) != status.AlreadyExists {
-		t.Errorf("a folder that is in use: %v", err)
+		t.Errorf("a folder that is not empty: %v", err)
 	}
 	aborted, err := Create(filepath.Join(parent, "never"))
 	if err != nil {
@@ -282,8 +282,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// FuzzParseMetaGraph looks for bytes that make the reader panic, or what it reads change when it is
-// written and read again.
+// FuzzParseMetaGraph looks for bytes that make the parser panic, or that change when the MetaGraph
+// is written and parsed again.
 func FuzzParseMetaGraph(f *testing.F) {
 	b, err := everything().Marshal()
 	if err != nil {
@@ -298,15 +298,15 @@ func FuzzParseMetaGraph(f *testing.F) {
 		}
 		first, err := m.Marshal()
 		if err != nil {
-			return // what is read may hold what cannot be written, such as a type that is none
+			return // a MetaGraph may hold values that cannot be written, such as an invalid type
 		}
 		again, err := ParseMetaGraph(first)
 		if err != nil {
-			t.Fatalf("what was written cannot be read: %v", err)
+			t.Fatalf("the written MetaGraph cannot be parsed: %v", err)
 		}
 		second, err := again.Marshal()
 		if err != nil || !bytes.Equal(first, second) {
-			t.Fatalf("it changed on the way: %v", err)
+			t.Fatalf("the MetaGraph has changed: %v", err)
 		}
 	})
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// StripDefaults leaves out the attributes of nodes that have the default of their operation, so
-// that older programs, which do not know the newest attributes, can read the graph. Definitions are
-// those in m.Ops. The graph is not modified but replaced.
+// StripDefaults removes the attributes of nodes that have the default value of m.Ops, so that older
+// programs, which do not know the newest attributes, can read the graph. It replaces m.Graph and
+// does not modify the old graph.
 func (m *MetaGraph) StripDefaults() {
 	ops := make(map[string]*opdef.Op, len(m.Ops))
 	for _, op := range m.Ops {

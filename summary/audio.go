@@ -8,20 +8,20 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Audio is sound in an encoded form, WAV if it was made here.
+// Audio is an encoded sound.
 type Audio struct {
-	SampleRate  float32 // frames in a second
+	SampleRate  float32 // frames per second
 	Channels    int64
 	Frames      int64
-	Encoded     []byte
-	ContentType string // "audio/wav"
+	Encoded     []byte // a WAV file if [NewAudio] has made it
+	ContentType string // MIME type, "audio/wav"
 }
 
-// NewAudio encodes frames, each with a sample between -1 and 1 for every channel, as a WAV file of
-// 16 bits a sample.
+// NewAudio encodes samples as a WAV file with 16 bits per sample. samples holds frames, each with
+// one sample in [-1, 1] per channel. The error has the code InvalidArgument.
 func NewAudio(sampleRate float32, channels int, samples []float32) (Audio, error) {
 	if channels <= 0 || len(samples)%channels != 0 || len(samples) > math.MaxInt32/2-64 || channels > math.MaxUint16 {
-		return Audio{}, status.InvalidArgumentf("%d samples are not sound of %d channels", len(samples), channels)
+		return Audio{}, status.InvalidArgumentf("%d samples cannot be divided into frames of %d channels", len(samples), channels)
 	}
 	if !(sampleRate > 0) || sampleRate > math.MaxInt32 {
 		return Audio{}, status.InvalidArgumentf("sample_rate must be > 0")
@@ -46,14 +46,14 @@ func NewAudio(sampleRate float32, channels int, samples []float32) (Audio, error
 	return Audio{sampleRate, int64(channels), int64(len(samples) / channels), b, "audio/wav"}, nil
 }
 
-// sample rounds a number between -1 and 1 to 16 bits.
+// sample converts a number in [-1, 1] to 16 bits.
 func sample(v float32) int16 {
 	return int16(max(math.MinInt16, min(math.MaxInt16, math.Round(float64(v*32768)))))
 }
 
-// Sounds encodes the first so many of a batch of sounds, a float tensor [batch, frames] or [batch,
-// frames, channels].
-func Sounds(t *tensor.Tensor, most int, sampleRate float32) ([]Audio, error) {
+// Sounds encodes the first limit sounds of a batch: a float32 tensor of shape [batch, frames] or
+// [batch, frames, channels]. The error has the code InvalidArgument.
+func Sounds(t *tensor.Tensor, limit int, sampleRate float32) ([]Audio, error) {
 	s := t.Shape()
 	if len(s) < 2 || len(s) > 3 {
 		return nil, status.InvalidArgumentf("Tensor must be 3-D or 2-D, got: %v", s)
@@ -66,7 +66,7 @@ func Sounds(t *tensor.Tensor, most int, sampleRate float32) ([]Audio, error) {
 		channels = int(s[2])
 	}
 	size := int(s[1]) * channels
-	sounds := make([]Audio, min(most, int(s[0])))
+	sounds := make([]Audio, min(limit, int(s[0])))
 	for i := range sounds {
 		var err error
 		if sounds[i], err = NewAudio(sampleRate, channels, tensor.Values[float32](t)[i*size:(i+1)*size]); err != nil {

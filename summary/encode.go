@@ -13,7 +13,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Marshal encodes values as a Summary message, as the operations on summaries pass it on.
+// Marshal encodes values as a serialized tensorflow.Summary, the output of summary operations.
 func Marshal(values ...Value) ([]byte, error) {
 	var out []byte
 	for i := range values {
@@ -22,7 +22,7 @@ func Marshal(values ...Value) ([]byte, error) {
 			return nil, err
 		}
 		metadata := &pb.Summary_Value{Metadata: p.GetMetadata()}
-		p.Metadata = nil // it comes last, where TensorFlow writes it
+		p.Metadata = nil // appended below: TensorFlow writes it last
 		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
 		if err == nil {
 			b, err = proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, metadata)
@@ -35,7 +35,7 @@ func Marshal(values ...Value) ([]byte, error) {
 	return out, nil
 }
 
-// Unmarshal decodes a Summary message.
+// Unmarshal decodes a serialized tensorflow.Summary. The error has the code DataLoss.
 func Unmarshal(b []byte) ([]Value, error) {
 	p := &pb.Summary{}
 	if err := proto.Unmarshal(b, p); err != nil {
@@ -88,7 +88,7 @@ func (v *Value) toProto() (*pb.Summary_Value, error) {
 		}
 		p.Value = &pb.Summary_Value_Tensor{Tensor: t}
 	default:
-		return nil, status.InvalidArgumentf("the value of %q is a %T, which no summary holds", v.Tag, data)
+		return nil, status.InvalidArgumentf("the value of %q has the type %T, which a summary cannot hold", v.Tag, data)
 	}
 	return p, nil
 }
@@ -193,7 +193,7 @@ func eventFromProto(p *pb.Event) (Event, error) {
 	return e, nil
 }
 
-// wallTime returns the time so many seconds after 1970.
+// wallTime converts seconds since 1970 to a time.
 func wallTime(seconds float64) time.Time {
 	if math.IsNaN(seconds) || math.Abs(seconds) > 1e12 {
 		return time.Time{}
@@ -201,11 +201,12 @@ func wallTime(seconds float64) time.Time {
 	return time.UnixMicro(int64(math.Round(seconds * 1e6)))
 }
 
-// SetMetadata sets the fields after Data to those of a SummaryMetadata message.
+// SetMetadata sets the fields after Data from a serialized tensorflow.SummaryMetadata. The error
+// has the code DataLoss.
 func (v *Value) SetMetadata(message []byte) error {
 	m := &pb.SummaryMetadata{}
 	if err := proto.Unmarshal(message, m); err != nil {
-		return status.DataLossf("not the metadata of a summary: %w", err)
+		return status.DataLossf("not a SummaryMetadata: %w", err)
 	}
 	v.setMetadata(m)
 	return nil
@@ -216,8 +217,8 @@ func (v *Value) setMetadata(m *pb.SummaryMetadata) {
 	v.DisplayName, v.Description, v.Class = m.GetDisplayName(), m.GetSummaryDescription(), Class(m.GetDataClass())
 }
 
-// CheckEvent reports whether bytes are an Event message.
+// CheckEvent returns an error if b is not a serialized tensorflow.Event.
 func CheckEvent(b []byte) error { return proto.Unmarshal(b, &pb.Event{}) }
 
-// CheckGraph reports whether bytes are a GraphDef message.
+// CheckGraph returns an error if b is not a serialized tensorflow.GraphDef.
 func CheckGraph(b []byte) error { return proto.Unmarshal(b, &pb.GraphDef{}) }

@@ -9,18 +9,19 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 )
 
-// Histogram counts values in buckets. Bucket i holds the values v with Limits[i-1] <= v <
+// Histogram counts values in buckets. Bucket i counts the values v with Limits[i-1] <= v <
 // Limits[i].
 type Histogram struct {
-	Min, Max   float64 // of the values; the largest and the smallest number if there are none
-	Count      float64 // of values
-	Sum        float64 // of values
-	SumSquares float64
+	Min, Max   float64 // of the values; without values the largest and smallest float64
+	Count      float64 // number of values
+	Sum        float64 // of the values
+	SumSquares float64 // sum of the squares of the values
 	Limits     []float64
-	Buckets    []float64 // counts
+	Buckets    []float64 // counts, one for each limit
 }
 
-// defaultLimits are TensorFlow's: powers of 1.1 from 1e-12 to 1e20 on both sides of zero.
+// defaultLimits returns TensorFlow's limits: powers of 1.1 from 1e-12 to 1e20 on both sides of
+// zero.
 var defaultLimits = sync.OnceValue(func() []float64 {
 	var positive []float64
 	for v := 1e-12; v < 1e20; v *= 1.1 {
@@ -34,7 +35,7 @@ var defaultLimits = sync.OnceValue(func() []float64 {
 	return append(append(limits, 0), positive...)
 })
 
-// NewHistogram counts values in TensorFlow's buckets; runs of empty buckets are one.
+// NewHistogram counts values in TensorFlow's buckets. It merges adjacent empty buckets.
 func NewHistogram(values []float64) Histogram {
 	limits := defaultLimits()
 	counts := make([]float64, len(limits))

@@ -11,15 +11,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Image is a picture in an encoded form, PNG if it was made here.
+// Image is an encoded image.
 type Image struct {
-	Height, Width int
-	Channels      int // 1 gray, 2 gray and alpha, 3 RGB, 4 RGB and alpha
-	Encoded       []byte
+	Height, Width int    // in pixels
+	Channels      int    // 1 gray, 2 gray and alpha, 3 RGB, 4 RGB and alpha
+	Encoded       []byte // a PNG file if [NewImage] has made it
 }
 
-// NewImage encodes pixels: rows from the top, each with its pixels from the left, each of so many
-// channels (1, 3 or 4).
+// NewImage encodes pixels as a PNG file. pixels holds the rows from top to bottom, each with its
+// pixels from left to right, each with its channels (1, 3 or 4). The error has the code
+// InvalidArgument.
 func NewImage(height, width, channels int, pixels []byte) (Image, error) {
 	if height <= 0 || width <= 0 || height > math.MaxInt32/width || len(pixels) != height*width*channels {
 		return Image{}, status.InvalidArgumentf("an image of %d by %d pixels with %d channels does not have %d bytes",
@@ -36,7 +37,7 @@ func NewImage(height, width, channels int, pixels []byte) (Image, error) {
 	return Image{height, width, channels, b.Bytes()}, nil
 }
 
-// picture returns the pixels as the encoder takes them.
+// picture converts pixels to an image for the encoder.
 func picture(height, width, channels int, pixels []byte) (image.Image, error) {
 	rect := image.Rect(0, 0, width, height)
 	switch channels {
@@ -56,7 +57,7 @@ func picture(height, width, channels int, pixels []byte) (image.Image, error) {
 	}
 }
 
-// transparent is a picture whose alpha channel is encoded also where it says nothing.
+// transparent is an image whose alpha channel is encoded even if all pixels are opaque.
 type transparent struct{ m *image.NRGBA }
 
 func (t transparent) ColorModel() color.Model { return t.m.ColorModel() }
@@ -64,11 +65,12 @@ func (t transparent) Bounds() image.Rectangle { return t.m.Bounds() }
 func (t transparent) At(x, y int) color.Color { return t.m.At(x, y) }
 func (t transparent) Opaque() bool            { return false }
 
-// Images encodes the first so many of a batch of images, a tensor [batch, height, width, channels]
-// of uint8, half, float or double. Numbers are scaled so that the largest is 255, or, where there
-// are negative ones, so that zero is 128 and the largest magnitude is 127 away from it; pixels that
-// are not finite get the color bad, which has at least as many channels.
-func Images(t *tensor.Tensor, most int, bad []byte) ([]Image, error) {
+// Images encodes the first limit images of a batch: a tensor of shape [batch, height, width,
+// channels] and type uint8, float16, float32 or float64. Values of an image of a floating-point
+// type are scaled so that the largest is 255. If there are negative values they are scaled so that
+// zero is 128 and the largest magnitude differs from it by 127. Pixels that are not finite get the
+// color bad, which must have at least as many channels. The error has the code InvalidArgument.
+func Images(t *tensor.Tensor, limit int, bad []byte) ([]Image, error) {
 	s := t.Shape()
 	if len(s) != 4 || s[3] != 1 && s[3] != 3 && s[3] != 4 {
 		return nil, status.InvalidArgumentf("Tensor must be 4-D with last dim 1, 3, or 4, not %v", s)
@@ -84,7 +86,7 @@ func Images(t *tensor.Tensor, most int, bad []byte) ([]Image, error) {
 		return nil, status.InvalidArgumentf("expected depth <= bad_color.size, got depth = %d, bad_color.size = %d", channels, len(bad))
 	}
 	size := height * width * channels
-	images := make([]Image, min(most, int(s[0])))
+	images := make([]Image, min(limit, int(s[0])))
 	for i := range images {
 		pixels, err := scale(t, i*size, (i+1)*size, channels, bad)
 		if err != nil {
@@ -97,7 +99,7 @@ func Images(t *tensor.Tensor, most int, bad []byte) ([]Image, error) {
 	return images, nil
 }
 
-// scale returns elements lo to hi of a tensor as the channels of pixels.
+// scale converts the elements lo to hi of a tensor to the channels of pixels.
 func scale(t *tensor.Tensor, lo, hi, channels int, bad []byte) ([]byte, error) {
 	switch t.DType() {
 	case tensor.Uint8:
@@ -121,8 +123,8 @@ func scale(t *tensor.Tensor, lo, hi, channels int, bad []byte) ([]byte, error) {
 	}
 }
 
-// scaleValues maps values to bytes by a function of the value, the scale and the offset, which
-// rounds as the type does.
+// scaleValues maps values to bytes. affine computes value * scale + offset with the rounding of the
+// type.
 func scaleValues[T float32 | float64](vals []T, channels int, bad []byte, affine func(v T, scale, offset float32) T) ([]byte, error) {
 	least, most := float32(math.Inf(1)), float32(math.Inf(-1))
 	for i := 0; i < len(vals); i += channels {
@@ -132,14 +134,14 @@ func scaleValues[T float32 | float64](vals []T, channels int, bad []byte, affine
 			}
 		}
 	}
-	const nothing = 1e-6 // what is smaller counts as zero
+	const epsilon = 1e-6 // smaller magnitudes count as zero; TensorFlow's value
 	var factor, offset float32
 	if least < 0 {
 		offset = 128
-		if top := max(-least, most, -most); top >= nothing {
+		if top := max(-least, most, -most); top >= epsilon {
 			factor = 127 / top
 		}
-	} else if most >= nothing {
+	} else if most >= epsilon {
 		factor = 255 / most
 	}
 	pixels := make([]byte, len(vals))

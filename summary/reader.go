@@ -16,15 +16,15 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Reader reads an event file, also one that is still being written: after io.EOF later calls of
-// Next return the events that have come since.
+// Reader reads an event file, which may still be written: after [io.EOF] later calls of Next return
+// the events that were added since. Its methods must not be called concurrently.
 type Reader struct {
 	f      *os.File
 	path   string
 	offset int64 // of the next record
 }
 
-// Open opens an event file.
+// Open opens an event file. The error has the code NotFound if it does not exist.
 func Open(path string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *Reader) Next() (Event, error) {
 	return Event{}, io.EOF
 }
 
-// ending returns what the last error of reading means: nothing at the end of the file, and nothing
-// where a writer is in the middle of a record.
+// ending converts the last error of reading: it returns nil at the end of the file, and within a
+// record that is not complete yet.
 func (r *Reader) ending(err error) error {
 	if err == io.EOF || strings.HasPrefix(err.Error(), "truncated record") { //nolint:errorlint // io.EOF is never wrapped
 		return nil
@@ -89,12 +89,13 @@ func (r *Reader) ending(err error) error {
 func decode(b []byte) (Event, error) {
 	p := &pb.Event{}
 	if err := proto.Unmarshal(b, p); err != nil {
-		return Event{}, status.DataLossf("a record is no event: %w", err)
+		return Event{}, status.DataLossf("a record is not an Event: %w", err)
 	}
 	return eventFromProto(p)
 }
 
-// Files returns the event files in a folder, in order of their names, which begin with the time.
+// Files returns the paths of the event files in a folder, in order of their names, which contain
+// the time of creation.
 func Files(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

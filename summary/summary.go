@@ -1,14 +1,14 @@
-// Package summary writes and reads event files, from which TensorBoard draws its pictures: scalars,
-// histograms, images, sounds, texts and other tensors, each with a tag and a step, beside graphs
-// and the log of a session.
+// Package summary writes and reads event files, which TensorBoard displays. An event file contains
+// scalars, histograms, images, sounds, texts and other tensors, each with a tag and a step, as well
+// as graphs and the log of a session.
 //
 //	w, err := summary.NewWriter("/tmp/logs", summary.Options{})
 //	…
 //	defer w.Close()
 //	err = w.Add(step, summary.Value{Tag: "loss", Data: loss}, summary.Value{Tag: "weights", Data: summary.NewHistogram(weights)})
 //
-// A file is a sequence of records, each an event; the files of one folder together are a run. What
-// was flushed is on disk.
+// A file is a sequence of records. Each record is an event. The files in one folder form a run.
+// After [Writer.Flush] or [Writer.Close] all events are on disk.
 package summary
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Event is one record of an event file. One of the fields after Step is set.
+// Event is one record of an event file. Exactly one of the fields after Step is set.
 type Event struct {
-	Time time.Time // when it was made, to the microsecond
+	Time time.Time // in microseconds; the zero Time for the time of writing
 	Step int64
 
-	FileVersion string // only in the first record
+	FileVersion string // in the first record only
 	Values      []Value
-	Graph       []byte // a GraphDef
-	MetaGraph   []byte // a MetaGraphDef
+	Graph       []byte // a serialized tensorflow.GraphDef
+	MetaGraph   []byte // a serialized tensorflow.MetaGraphDef
 	Session     *SessionLog
 	RunMetadata *RunMetadata
 	Log         *LogMessage
@@ -34,19 +34,19 @@ type Event struct {
 // Value is a named value of a summary.
 type Value struct {
 	Tag  string
-	Node string // the graph node that made it, for values without a tag
-	// Data is a float32, a Histogram, an Image, an Audio or a tensor.Tensor; nil for other kinds,
-	// which were read from a file.
+	Node string // graph node that computed the value, for values without a tag
+	// Data is a float32, [Histogram], [Image], [Audio] or [tensor.Tensor]. It is nil if a value of
+	// another kind was read from a file.
 	Data any
 
-	Plugin        string // which part of TensorBoard shows it
-	PluginContent []byte // what that part wants to know
+	Plugin        string // TensorBoard plugin that displays the value
+	PluginContent []byte // data for the plugin
 	DisplayName   string
 	Description   string
 	Class         Class
 }
 
-// Class says what the tensors under one tag are.
+// Class is the kind of the tensors with one tag.
 type Class int32
 
 // The classes of tensors.
@@ -57,24 +57,24 @@ const (
 	ClassBlobSequence
 )
 
-// Text returns a value that TensorBoard shows as text, Markdown included.
+// Text returns a value that TensorBoard displays as text. The texts may contain Markdown.
 func Text(tag string, texts ...string) Value {
 	return Value{
 		Tag: tag, Data: tensor.Vector(texts...), Plugin: "text", PluginContent: nil, Class: ClassTensor,
 	}
 }
 
-// SessionLog tells that training began, stopped or saved a checkpoint.
+// SessionLog records that training started, stopped or saved a checkpoint.
 type SessionLog struct {
 	Status     SessionStatus
-	Checkpoint string // prefix, with SessionCheckpoint
+	Checkpoint string // prefix of the checkpoint, for SessionCheckpoint
 	Message    string
 }
 
-// SessionStatus is what happened to a session.
+// SessionStatus is the kind of a [SessionLog].
 type SessionStatus int32
 
-// What can happen to a session.
+// The kinds of session logs.
 const (
 	SessionUnspecified SessionStatus = iota
 	SessionStart
@@ -82,10 +82,10 @@ const (
 	SessionCheckpoint
 )
 
-// RunMetadata is what is known of one step: a RunMetadata message under a tag.
+// RunMetadata is the trace of one step, with a tag.
 type RunMetadata struct {
 	Tag     string
-	Message []byte
+	Message []byte // a serialized tensorflow.RunMetadata
 }
 
 // LogMessage is a line of a log.

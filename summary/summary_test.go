@@ -98,7 +98,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		e.Time = time.Time{}
 		for k := range e.Values {
-			if x, ok := e.Values[k].Data.(tensor.Tensor); ok { // compare what is in it
+			if x, ok := e.Values[k].Data.(tensor.Tensor); ok { // compare the elements
 				y := want.Values[k].Data.(tensor.Tensor)
 				if !reflect.DeepEqual(x.Go(), y.Go()) {
 					t.Errorf("%s is %v, want %v", e.Values[k].Tag, x.Go(), y.Go())
@@ -111,11 +111,11 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	if name := filepath.Base(w.Path()); !strings.HasPrefix(name, "events.out.tfevents.1714996800.") || !strings.HasSuffix(name, ".test") {
-		t.Errorf("the file is called %s", name)
+		t.Errorf("the file name is %s", name)
 	}
 }
 
-// TestConveniences checks that the short forms write the same as events.
+// TestConveniences checks that the specific methods write the same as AddEvent.
 func TestConveniences(t *testing.T) {
 	w := newWriter(t, t.TempDir(), Options{})
 	for _, err := range []error{
@@ -133,7 +133,7 @@ func TestConveniences(t *testing.T) {
 	}
 }
 
-// TestFlushing checks when events are on disk, with a clock that the test sets.
+// TestFlushing checks when events are written to disk, with a clock that the test sets.
 func TestFlushing(t *testing.T) {
 	now := noon
 	w := newWriter(t, t.TempDir(), Options{MaxQueue: 2, FlushEvery: time.Minute, Now: func() time.Time { return now }})
@@ -151,10 +151,10 @@ func TestFlushing(t *testing.T) {
 	add(2, 0, 0)
 	add(3, 0, 3) // the queue is full
 	add(4, time.Second, 3)
-	add(5, time.Minute, 5) // the oldest waited long enough
+	add(5, time.Minute, 5) // FlushEvery has passed
 }
 
-// TestReadingWhileWriting reads on where it stopped.
+// TestReadingWhileWriting continues to read after the end of the file.
 func TestReadingWhileWriting(t *testing.T) {
 	w := newWriter(t, t.TempDir(), Options{MaxQueue: -1})
 	r, err := Open(w.Path())
@@ -178,7 +178,7 @@ func TestReadingWhileWriting(t *testing.T) {
 	}
 }
 
-// TestDamage cuts a file at every byte and flips each.
+// TestDamage truncates a file at every byte and flips every byte.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	w := newWriter(t, dir, Options{})
@@ -275,7 +275,7 @@ func TestHistogram(t *testing.T) {
 	}
 	for i := 1; i < len(h.Limits); i++ {
 		if h.Limits[i] <= h.Limits[i-1] {
-			t.Errorf("limit %d is not above the one before: %v", i, h.Limits)
+			t.Errorf("limit %d is not larger than the one before it: %v", i, h.Limits)
 		}
 	}
 }
@@ -297,13 +297,13 @@ func TestImages(t *testing.T) {
 	}
 	flat := tensor.Vector[float32](1)
 	if _, err := Images(&flat, 1, nil); status.CodeOf(err) != status.InvalidArgument {
-		t.Errorf("a vector gives %v", err)
+		t.Errorf("for a vector got %v", err)
 	}
 	if _, err := NewImage(2, 2, 3, []byte{1}); status.CodeOf(err) != status.InvalidArgument {
-		t.Errorf("too few pixels give %v", err)
+		t.Errorf("for too few pixels got %v", err)
 	}
 	if _, err := NewImage(1, 1, 7, make([]byte, 7)); status.CodeOf(err) != status.InvalidArgument {
-		t.Errorf("seven channels give %v", err)
+		t.Errorf("for seven channels got %v", err)
 	}
 }
 
@@ -332,10 +332,10 @@ func TestMarshal(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if _, err := Unmarshal([]byte{0xff}); status.CodeOf(err) != status.DataLoss {
-		t.Errorf("junk gives %v", err)
+		t.Errorf("for junk got %v", err)
 	}
 	if _, err := Marshal(Value{Tag: "x", Data: 3}); err == nil {
-		t.Error("an int is no value")
+		t.Error("no error for an int")
 	}
 }
 
@@ -370,7 +370,7 @@ func FuzzEvents(f *testing.F) {
 			return
 		}
 		if _, err := marshal(p); err != nil {
-			t.Errorf("what was read cannot be written: %v", err)
+			t.Errorf("the decoded values cannot be encoded: %v", err)
 		}
 	})
 }

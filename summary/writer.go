@@ -14,26 +14,27 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Options are how a Writer writes.
+// Options configure a [Writer].
 type Options struct {
-	Suffix string // of the name of the file
-	// how old an event may become before it is on disk, when others follow; two minutes if 0
+	Suffix string // of the file name
+	// FlushEvery is the time after which the next event flushes the buffer; 2 minutes if 0.
 	FlushEvery time.Duration
-	// so many events may wait to be on disk; 10 if 0, all the time if negative
+	// MaxQueue is the number of events in the buffer beyond which it is flushed: 10 if 0. If it is
+	// negative every event is flushed.
 	MaxQueue int
 	Now      func() time.Time // the clock; time.Now if nil
 }
 
-// Writer writes an event file. It may be used by several goroutines.
+// Writer writes an event file. Its methods may be called concurrently.
 type Writer struct {
 	path    string
 	options Options
 
 	mu      sync.Mutex
-	f       *os.File       // guarded by mu; nil after Close
+	f       *os.File       // nil after Close; guarded by mu
 	w       *record.Writer // guarded by mu
-	waiting int            // guarded by mu; events that are not on disk yet
-	flushed time.Time      // guarded by mu
+	waiting int            // events in the buffer; guarded by mu
+	flushed time.Time      // time of the last flush; guarded by mu
 }
 
 const (
@@ -41,7 +42,7 @@ const (
 	madeBy      = "tensorflow.core.util.events_writer"
 )
 
-// NewWriter begins an event file in a folder, which is made if it does not exist.
+// NewWriter creates an event file in a folder, and the folder if it does not exist.
 func NewWriter(dir string, options Options) (*Writer, error) {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -62,10 +63,10 @@ func NewWriter(dir string, options Options) (*Writer, error) {
 	return w, nil
 }
 
-// files counts the files of this process, whose names could be the same otherwise.
+// files numbers the files of this process, to make their names unique.
 var files atomic.Int64
 
-// create opens a file that did not exist and writes the first event.
+// create creates the file and writes the first event.
 func (w *Writer) create(dir string) error {
 	now := w.options.Now()
 	host, err := os.Hostname()
@@ -96,7 +97,7 @@ func (w *Writer) create(dir string) error {
 	return w.flushLocked()
 }
 
-// Path returns the name of the file.
+// Path returns the path of the file.
 func (w *Writer) Path() string { return w.path }
 
 // Add writes the values of a step as one event.
@@ -104,25 +105,26 @@ func (w *Writer) Add(step int64, values ...Value) error {
 	return w.AddEvent(Event{Step: step, Values: values})
 }
 
-// AddGraph writes a graph, a GraphDef message.
+// AddGraph writes a graph: a serialized tensorflow.GraphDef.
 func (w *Writer) AddGraph(graph []byte) error { return w.AddEvent(Event{Graph: graph}) }
 
-// AddMetaGraph writes a graph with what belongs to it, a MetaGraphDef message.
+// AddMetaGraph writes a MetaGraph: a serialized tensorflow.MetaGraphDef.
 func (w *Writer) AddMetaGraph(step int64, graph []byte) error {
 	return w.AddEvent(Event{Step: step, MetaGraph: graph})
 }
 
-// AddSession writes what happened to the session at a step.
+// AddSession writes an event in the life of the session at a step.
 func (w *Writer) AddSession(step int64, log SessionLog) error {
 	return w.AddEvent(Event{Step: step, Session: &log})
 }
 
-// AddRunMetadata writes what is known of how a step ran.
+// AddRunMetadata writes the trace of a step.
 func (w *Writer) AddRunMetadata(step int64, metadata RunMetadata) error {
 	return w.AddEvent(Event{Step: step, RunMetadata: &metadata})
 }
 
-// AddEvent writes an event; one without a time gets the present one.
+// AddEvent writes an event. If its time is zero it gets the current time. The error has the code
+// FailedPrecondition after Close.
 func (w *Writer) AddEvent(e Event) error {
 	if e.Time.IsZero() {
 		e.Time = w.options.Now()
@@ -138,7 +140,7 @@ func (w *Writer) AddEvent(e Event) error {
 	return w.AddRaw(b)
 }
 
-// AddRaw writes an Event message.
+// AddRaw writes a serialized tensorflow.Event.
 func (w *Writer) AddRaw(event []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,7 +180,7 @@ func (w *Writer) flushLocked() error {
 	return fileio.Error(w.path, w.f.Sync())
 }
 
-// Close flushes and closes the file. Closing again does nothing.
+// Close flushes and closes the file. Later calls do nothing.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package tfrecord reads and writes files of records (TFRecord), the form in which TensorFlow's
-// programs keep their examples: a sequence of byte strings with checksums, plain or compressed as a
-// whole.
+// Package tfrecord reads and writes TFRecord files, in which TensorFlow programs store examples. A
+// file is a sequence of byte strings with checksums. It may be compressed as a whole.
 //
 //	w, err := tfrecord.Create("/data/train.tfrecord", tfrecord.GZIP)
 //	if err != nil {
@@ -14,8 +13,8 @@
 //	}
 //	return w.Close()
 //
-// A record is mostly a serialized tensorflow.Example, which op.ParseExample understands; datasets
-// of such files are made with op.TFRecordDataset.
+// A record is usually a serialized tensorflow.Example, which op.ParseExample parses.
+// op.TFRecordDataset makes a dataset from such files.
 package tfrecord
 
 import (
@@ -29,24 +28,25 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Compression is how a file is compressed.
+// Compression is the compression of a file.
 type Compression string
 
-// The compressions, by the names that TensorFlow has for them.
+// The compressions, with TensorFlow's names.
 const (
 	None Compression = ""
 	ZLIB Compression = "ZLIB"
 	GZIP Compression = "GZIP"
 )
 
-// Reader reads records.
+// Reader reads records. Its methods must not be called concurrently.
 type Reader struct {
 	r     *record.Reader
-	name  string    // of the file, for errors
-	close io.Closer // nil if the caller owns what is read
+	name  string    // path of the file, for errors; may be empty
+	close io.Closer // nil if the caller owns the input
 }
 
-// Open opens a file.
+// Open opens a file. The error has the code NotFound if it does not exist, and DataLoss if it does
+// not have the given compression.
 func Open(path string, c Compression) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func Open(path string, c Compression) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader returns a reader of the records in r.
+// NewReader returns a reader of the records in r. Close does not close r.
 func NewReader(r io.Reader, c Compression) (*Reader, error) {
 	records, err := record.NewReader(r, record.Compression(c))
 	if err != nil {
@@ -70,8 +70,8 @@ func NewReader(r io.Reader, c Compression) (*Reader, error) {
 	return &Reader{r: records}, nil
 }
 
-// Next returns the next record, which is valid until the next call; io.EOF at the end. An error of
-// code DataLoss says that the file is damaged or ends within a record.
+// Next returns the next record, which is valid until the next call, or [io.EOF] at the end. The
+// error has the code DataLoss if the file is damaged or ends within a record.
 func (r *Reader) Next() ([]byte, error) {
 	b, err := r.r.Next()
 	if err == nil || errors.Is(err, io.EOF) || r.name == "" {
@@ -93,7 +93,7 @@ func (r *Reader) All() iter.Seq2[[]byte, error] {
 	}
 }
 
-// Close closes a file that Open opened.
+// Close closes the file of a reader that [Open] returned.
 func (r *Reader) Close() error {
 	if r.close == nil {
 		return nil
@@ -101,13 +101,14 @@ func (r *Reader) Close() error {
 	return fileio.Error(r.name, r.close.Close())
 }
 
-// Writer writes records.
+// Writer writes records. Its methods must not be called concurrently.
 type Writer struct {
 	w *record.Writer
-	f *fileio.Temp // nil if the caller owns what is written to
+	f *fileio.Temp // nil if the caller owns the output
 }
 
-// Create begins a file, which appears whole with Close or, after Abort, not at all.
+// Create creates a file. It appears complete when [Writer.Close] is called. The caller must call
+// Close or [Writer.Abort].
 func Create(path string, c Compression) (*Writer, error) {
 	f, err := fileio.Create(path)
 	if err != nil {
@@ -122,7 +123,8 @@ func Create(path string, c Compression) (*Writer, error) {
 	return w, nil
 }
 
-// NewWriter returns a writer of records to w. Close must be called, which does not close w.
+// NewWriter returns a writer of records to w. The caller must call [Writer.Close], which does not
+// close w.
 func NewWriter(w io.Writer, c Compression) (*Writer, error) {
 	records, err := record.NewWriter(w, record.Compression(c))
 	if err != nil {
@@ -134,10 +136,11 @@ func NewWriter(w io.Writer, c Compression) (*Writer, error) {
 // Write writes a record.
 func (w *Writer) Write(b []byte) error { return w.w.Write(b) }
 
-// Flush passes on what was written, so that a reader can see it.
+// Flush writes buffered data to the output, so that a reader of the output sees all records.
 func (w *Writer) Flush() error { return w.w.Flush() }
 
-// Close writes the end and, for a file, puts it in place and waits until it is on disk.
+// Close completes the output. A file of [Create] appears under its path and is on disk when Close
+// returns.
 func (w *Writer) Close() error {
 	if err := w.w.Close(); err != nil {
 		return err
@@ -148,7 +151,7 @@ func (w *Writer) Close() error {
 	return w.f.Commit()
 }
 
-// Abort removes a file that was not closed; after Close it does nothing.
+// Abort discards a file of [Create]. After Close it does nothing.
 func (w *Writer) Abort() {
 	if w.f != nil {
 		w.f.Abort()

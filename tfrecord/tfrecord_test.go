@@ -29,7 +29,7 @@ func TestFiles(t *testing.T) {
 			}
 		}
 		if _, err := os.Stat(path); err == nil {
-			t.Errorf("%q: the file is there before it is whole", c)
+			t.Errorf("%q: the file exists before Close", c)
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -77,16 +77,16 @@ func TestErrors(t *testing.T) {
 	}
 	defer r.Close()
 	if _, err := r.Next(); status.CodeOf(err) != status.DataLoss || !strings.Contains(err.Error(), path) {
-		t.Errorf("a file that was cut gives %v", err)
+		t.Errorf("for a truncated file got %v", err)
 	}
 	if _, err := tfrecord.Open(filepath.Join(dir, "none"), tfrecord.None); status.CodeOf(err) != status.NotFound {
-		t.Errorf("no file gives %v", err)
+		t.Errorf("for a missing file got %v", err)
 	}
 	if _, err := tfrecord.Create(filepath.Join(dir, "x"), "LZ4"); status.CodeOf(err) != status.InvalidArgument {
-		t.Errorf("another compression gives %v", err)
+		t.Errorf("for another compression got %v", err)
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 1 {
-		t.Errorf("left behind are %v", files)
+		t.Errorf("the remaining files are %v", files)
 	}
 }
 

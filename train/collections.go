@@ -127,7 +127,7 @@ func (im *importer) saverDef(b []byte) (*Saver, error) {
 	return im.saver(savedmodel.Saver{
 		Filename: def.GetFilenameTensorName(), Save: def.GetSaveTensorName(), Restore: def.GetRestoreOpName(),
 		MaxToKeep: int(def.GetMaxToKeep()), Sharded: def.GetSharded(), KeepEvery: def.GetKeepCheckpointEveryNHours(),
-		FormatIsOld: def.GetVersion() != pb.SaverDef_V2,
+		FormatV1: def.GetVersion() != pb.SaverDef_V2,
 	})
 }
 

@@ -209,7 +209,7 @@ func (sv *Saver) Write(ctx context.Context, sess Session, prefix string) error {
 // Restore assigns the values in the checkpoint with the given prefix to the variables. The error
 // has the code InvalidArgument if there is no such checkpoint, and NotFound if it lacks a variable.
 func (sv *Saver) Restore(ctx context.Context, sess Session, prefix string) error {
-	if !sv.nodes.FormatIsOld && !checkpoint.Exists(prefix) {
+	if !sv.nodes.FormatV1 && !checkpoint.Exists(prefix) {
 		return status.InvalidArgumentf("The passed save_path is not a valid checkpoint: %s", prefix)
 	}
 	feeds := map[graph.Output]tensor.Tensor{sv.file: tensor.Scalar(prefix)}
