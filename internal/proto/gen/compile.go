@@ -21,8 +21,7 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// compile returns the descriptors of every .proto file below dir, with comments, in the order of
-// their paths.
+// compile returns the descriptors of all .proto files below dir, with comments, sorted by path.
 func compile(ctx context.Context, dir string) (linker.Files, error) {
 	var paths []string
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, _ fs.DirEntry, err error) error {
@@ -75,7 +74,8 @@ func generate(ctx context.Context, root string, files linker.Files) (map[string]
 	return code, nil
 }
 
-// request asks for the code of the files. A plugin wants every dependency ahead of what imports it.
+// request returns the request for the code of the files. A plugin requires every dependency before
+// the files that import it.
 func request(files linker.Files) *pluginpb.CodeGeneratorRequest {
 	req := &pluginpb.CodeGeneratorRequest{Parameter: new("module=" + module)}
 	seen := make(map[string]bool)

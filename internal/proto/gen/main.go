@@ -1,9 +1,9 @@
 // Command protogen compiles the .proto sources in proto/ and writes their Go code to
 // internal/proto/pb.
 //
-// It needs neither protoc nor anything installed: the compiler is a library, and protoc-gen-go is a
-// tool of this module, at the version in go.mod. With -check it writes nothing and fails when the
-// committed code is not what the sources give.
+// It needs no installed tools: the compiler is a library, and protoc-gen-go is a tool of this
+// module at the version in go.mod. With -check it writes nothing and fails if the committed code
+// differs from the generated code.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 )
 
-// The places below the module's root.
+// Directories relative to the root of the module.
 const (
 	module     = "github.com/weft-ml/weft"
 	sourcesDir = "proto"
@@ -24,7 +24,7 @@ const (
 
 func main() {
 	root := flag.String("root", ".", "root directory of the module")
-	check := flag.Bool("check", false, "write nothing; fail when the committed code is not current")
+	check := flag.Bool("check", false, "write nothing; fail if the committed code is not current")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

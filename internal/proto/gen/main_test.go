@@ -16,9 +16,9 @@ import (
 	_ "github.com/weft-ml/weft/internal/proto/pb"
 )
 
-// TestCommittedCodeHoldsTheSources is the part of -check that needs no plugin: everything but
-// comments and the shape of the Go code.
-func TestCommittedCodeHoldsTheSources(t *testing.T) {
+// TestCommittedCodeMatchesTheSources is the part of -check that needs no plugin. It compares
+// everything except comments and the layout of the Go code.
+func TestCommittedCodeMatchesTheSources(t *testing.T) {
 	files, err := compile(t.Context(), filepath.Join("../../..", sourcesDir))
 	if err != nil {
 		t.Fatal(err)

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// An output is the generated files of one directory, which it owns: every other .pb.go file there
-// is a leftover.
+// output is the set of generated files of one directory. It owns the directory: every other .pb.go
+// file there is stale.
 type output struct {
 	dir  string
 	code map[string][]byte // by file name
 }
 
-// check fails unless the directory holds exactly the generated files.
+// check returns an error unless the directory holds exactly the generated files.
 func (o output) check() error {
 	stale, leftover, err := o.compare()
 	if err != nil {
@@ -29,7 +29,7 @@ func (o output) check() error {
 	return nil
 }
 
-// write makes the directory hold exactly the generated files, and touches only those that differ.
+// write writes the generated files that differ and removes other .pb.go files.
 func (o output) write() error {
 	stale, leftover, err := o.compare()
 	if err != nil {
@@ -49,7 +49,7 @@ func (o output) write() error {
 }
 
 // compare returns the names of the files that are missing or differ, and of those that are not
-// generated any more.
+// generated.
 func (o output) compare() (stale, leftover []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(o.code)) {
 		got, err := os.ReadFile(filepath.Join(o.dir, name))

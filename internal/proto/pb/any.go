@@ -8,13 +8,14 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// TypeURL returns the name under which TensorFlow knows the message in a google.protobuf.Any or an
-// error's payload, such as type.googleapis.com/tensorflow.RecvBufRespExtra.
+// TypeURL returns the type URL of a message with TensorFlow's name, such as
+// type.googleapis.com/tensorflow.RecvBufRespExtra. It is used in google.protobuf.Any and in
+// payloads of errors.
 func TypeURL(m proto.Message) string {
 	return "type.googleapis.com/" + strings.TrimPrefix(string(m.ProtoReflect().Descriptor().FullName()), "weft.")
 }
 
-// MarshalAny packs the message under TensorFlow's name for it.
+// MarshalAny packs a message under TensorFlow's name.
 func MarshalAny(m proto.Message) (*anypb.Any, error) {
 	value, err := proto.Marshal(m)
 	if err != nil {
@@ -23,8 +24,8 @@ func MarshalAny(m proto.Message) (*anypb.Any, error) {
 	return &anypb.Any{TypeUrl: TypeURL(m), Value: value}, nil
 }
 
-// UnmarshalAny unpacks a message that was packed under TensorFlow's name for m. It fails when a
-// holds another type.
+// UnmarshalAny unpacks a message that was packed under TensorFlow's name for m. It returns an error
+// if a holds another type.
 func UnmarshalAny(a *anypb.Any, m proto.Message) error {
 	want := strings.TrimPrefix(TypeURL(m), "type.googleapis.com/")
 	if got := a.GetTypeUrl(); got[strings.LastIndexByte(got, '/')+1:] != want {

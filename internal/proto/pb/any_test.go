@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 )
 
-func TestTypeURLIsTensorFlows(t *testing.T) {
+func TestTypeURL(t *testing.T) {
 	for _, tt := range []struct {
 		message proto.Message
 		want    string

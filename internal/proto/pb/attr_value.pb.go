@@ -211,7 +211,7 @@ type AttrValue_Func struct {
 }
 
 type AttrValue_Placeholder struct {
-	// In a function body: the function's attribute whose value stands here.
+	// In a function body: name of the function's attribute that replaces this value.
 	Placeholder string `protobuf:"bytes,9,opt,name=placeholder,proto3,oneof"`
 }
 
@@ -235,7 +235,7 @@ func (*AttrValue_Func) isAttrValue_Value() {}
 
 func (*AttrValue_Placeholder) isAttrValue_Value() {}
 
-// A function (or op) with attributes bound: the value of a "func" attribute.
+// A function or op with its attributes: the value of a "func" attribute.
 type NameAttrList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`

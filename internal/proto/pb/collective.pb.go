@@ -27,7 +27,7 @@ const (
 type CompleteGroupRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	GroupKey int32                  `protobuf:"varint,1,opt,name=group_key,json=groupKey,proto3" json:"group_key,omitempty"`
-	// How many devices the group waits for.
+	// Number of devices in the group.
 	GroupSize        int32             `protobuf:"varint,2,opt,name=group_size,json=groupSize,proto3" json:"group_size,omitempty"`
 	DeviceType       string            `protobuf:"bytes,3,opt,name=device_type,json=deviceType,proto3" json:"device_type,omitempty"`
 	CollectiveType   int32             `protobuf:"varint,5,opt,name=collective_type,json=collectiveType,proto3" json:"collective_type,omitempty"`
@@ -108,7 +108,7 @@ type CompleteGroupResponse struct {
 	GroupSize  int32                  `protobuf:"varint,2,opt,name=group_size,json=groupSize,proto3" json:"group_size,omitempty"`
 	DeviceType string                 `protobuf:"bytes,3,opt,name=device_type,json=deviceType,proto3" json:"device_type,omitempty"`
 	NumTasks   int32                  `protobuf:"varint,4,opt,name=num_tasks,json=numTasks,proto3" json:"num_tasks,omitempty"`
-	// Secret that the devices' own library shares.
+	// Secret shared by the library of the devices.
 	CommunicatorKey  []byte              `protobuf:"bytes,7,opt,name=communicator_key,json=communicatorKey,proto3" json:"communicator_key,omitempty"`
 	DeviceAttributes []*DeviceAttributes `protobuf:"bytes,8,rep,name=device_attributes,json=deviceAttributes,proto3" json:"device_attributes,omitempty"`
 	unknownFields    protoimpl.UnknownFields
@@ -375,7 +375,7 @@ func (x *CompleteInstanceResponse) GetSourceRank() int32 {
 	return 0
 }
 
-// Asks for the step ids to use, so that all masters agree.
+// Requests the next step ids, so that all masters use the same ones.
 type GetStepSequenceRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	GraphKey      []int64                `protobuf:"varint,1,rep,packed,name=graph_key,json=graphKey,proto3" json:"graph_key,omitempty"`
@@ -468,7 +468,7 @@ func (x *GetStepSequenceResponse) GetStepSequence() []*StepSequence {
 type StepSequence struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	GraphKey int64                  `protobuf:"varint,1,opt,name=graph_key,json=graphKey,proto3" json:"graph_key,omitempty"`
-	// -1: the graph is not known here.
+	// -1 if the graph is unknown.
 	NextStepId    int64 `protobuf:"varint,2,opt,name=next_step_id,json=nextStepId,proto3" json:"next_step_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -76,11 +76,11 @@ func (ConfigProto_Experimental_MlirBridgeRollout) EnumDescriptor() ([]byte, []in
 // Settings of a session.
 type ConfigProto struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The most devices to use, by device type.
+	// Maximum number of devices, by device type.
 	DeviceCount map[string]int32 `protobuf:"bytes,1,rep,name=device_count,json=deviceCount,proto3" json:"device_count,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Threads within a kernel; 0 lets the task choose.
 	IntraOpParallelismThreads int32 `protobuf:"varint,2,opt,name=intra_op_parallelism_threads,json=intraOpParallelismThreads,proto3" json:"intra_op_parallelism_threads,omitempty"`
-	// Kernels at a time; 0 lets the task choose, negative runs every kernel on the caller's thread.
+	// Concurrent kernels; 0 lets the task choose, negative runs all kernels on the caller's thread.
 	InterOpParallelismThreads int32 `protobuf:"varint,5,opt,name=inter_op_parallelism_threads,json=interOpParallelismThreads,proto3" json:"inter_op_parallelism_threads,omitempty"`
 	// Old form of one session_inter_op_thread_pool.
 	UsePerSessionThreads bool `protobuf:"varint,9,opt,name=use_per_session_threads,json=usePerSessionThreads,proto3" json:"use_per_session_threads,omitempty"`
@@ -91,15 +91,15 @@ type ConfigProto struct {
 	DeviceFilters          []string    `protobuf:"bytes,4,rep,name=device_filters,json=deviceFilters,proto3" json:"device_filters,omitempty"`
 	GpuOptions             *GPUOptions `protobuf:"bytes,6,opt,name=gpu_options,json=gpuOptions,proto3" json:"gpu_options,omitempty"`
 	PluggableDeviceOptions *GPUOptions `protobuf:"bytes,18,opt,name=pluggable_device_options,json=pluggableDeviceOptions,proto3" json:"pluggable_device_options,omitempty"`
-	// A node goes to another device when it has no kernel for the one it asks for.
+	// Place a node on another device if there is no kernel for the requested one.
 	AllowSoftPlacement bool `protobuf:"varint,7,opt,name=allow_soft_placement,json=allowSoftPlacement,proto3" json:"allow_soft_placement,omitempty"`
 	// Log every node's device.
 	LogDevicePlacement bool          `protobuf:"varint,8,opt,name=log_device_placement,json=logDevicePlacement,proto3" json:"log_device_placement,omitempty"`
 	GraphOptions       *GraphOptions `protobuf:"bytes,10,opt,name=graph_options,json=graphOptions,proto3" json:"graph_options,omitempty"`
-	// For every blocking call; 0 waits for ever.
+	// Timeout of blocking calls; 0 is none.
 	OperationTimeoutInMs int64       `protobuf:"varint,11,opt,name=operation_timeout_in_ms,json=operationTimeoutInMs,proto3" json:"operation_timeout_in_ms,omitempty"`
 	RpcOptions           *RPCOptions `protobuf:"bytes,13,opt,name=rpc_options,json=rpcOptions,proto3" json:"rpc_options,omitempty"`
-	// The master tells the workers of this cluster, in place of their own.
+	// The master sends this cluster to the workers, instead of their own.
 	ClusterDef *ClusterDef `protobuf:"bytes,14,opt,name=cluster_def,json=clusterDef,proto3" json:"cluster_def,omitempty"`
 	// Variables and queues belong to the session, not to the task.
 	IsolateSessionState bool `protobuf:"varint,15,opt,name=isolate_session_state,json=isolateSessionState,proto3" json:"isolate_session_state,omitempty"`
@@ -271,7 +271,7 @@ type ThreadPoolOptionProto struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 0 lets the task choose.
 	NumThreads int32 `protobuf:"varint,1,opt,name=num_threads,json=numThreads,proto3" json:"num_threads,omitempty"`
-	// Sessions that give one name share one pool.
+	// Sessions with the same name share a pool.
 	GlobalName    string `protobuf:"bytes,2,opt,name=global_name,json=globalName,proto3" json:"global_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -321,7 +321,7 @@ func (x *ThreadPoolOptionProto) GetGlobalName() string {
 	return ""
 }
 
-// A name and version for what a session serves.
+// Name and version of the model that a session serves.
 type SessionMetadata struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -377,7 +377,7 @@ func (x *SessionMetadata) GetVersion() int64 {
 // How tasks call each other.
 type RPCOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Even a client in the master's process uses the network.
+	// A client in the master's process also uses the network.
 	UseRpcForInprocessMaster bool `protobuf:"varint,1,opt,name=use_rpc_for_inprocess_master,json=useRpcForInprocessMaster,proto3" json:"use_rpc_for_inprocess_master,omitempty"`
 	// "deflate", "gzip", or empty for none.
 	CompressionAlgorithm string `protobuf:"bytes,2,opt,name=compression_algorithm,json=compressionAlgorithm,proto3" json:"compression_algorithm,omitempty"`
@@ -385,7 +385,7 @@ type RPCOptions struct {
 	CompressionLevel int32 `protobuf:"varint,3,opt,name=compression_level,json=compressionLevel,proto3" json:"compression_level,omitempty"`
 	// Keep the responses that need MarkRecvFinished, so that a retry finds them.
 	CacheRpcResponse bool `protobuf:"varint,4,opt,name=cache_rpc_response,json=cacheRpcResponse,proto3" json:"cache_rpc_response,omitempty"`
-	// Every session has connections of its own.
+	// Each session has its own connections.
 	DisableSessionConnectionSharing bool  `protobuf:"varint,5,opt,name=disable_session_connection_sharing,json=disableSessionConnectionSharing,proto3" json:"disable_session_connection_sharing,omitempty"`
 	NumChannelsPerTarget            int32 `protobuf:"varint,6,opt,name=num_channels_per_target,json=numChannelsPerTarget,proto3" json:"num_channels_per_target,omitempty"`
 	unknownFields                   protoimpl.UnknownFields
@@ -661,13 +661,13 @@ func (x *CoordinatedJob) GetNumTasks() int32 {
 // Settings of GPU devices.
 type GPUOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Above 1 it uses unified memory.
+	// Above 1, unified memory is used.
 	PerProcessGpuMemoryFraction float64 `protobuf:"fixed64,1,opt,name=per_process_gpu_memory_fraction,json=perProcessGpuMemoryFraction,proto3" json:"per_process_gpu_memory_fraction,omitempty"`
-	// Take memory when it is needed, not all at the start.
+	// Allocate memory on demand instead of at the start.
 	AllowGrowth           bool   `protobuf:"varint,4,opt,name=allow_growth,json=allowGrowth,proto3" json:"allow_growth,omitempty"`
 	AllocatorType         string `protobuf:"bytes,2,opt,name=allocator_type,json=allocatorType,proto3" json:"allocator_type,omitempty"`
 	DeferredDeletionBytes int64  `protobuf:"varint,3,opt,name=deferred_deletion_bytes,json=deferredDeletionBytes,proto3" json:"deferred_deletion_bytes,omitempty"`
-	// "0,2": which GPUs, in this order, become GPU:0 and so on.
+	// For example "0,2": the GPUs that become GPU:0, GPU:1, and so on.
 	VisibleDeviceList         string `protobuf:"bytes,5,opt,name=visible_device_list,json=visibleDeviceList,proto3" json:"visible_device_list,omitempty"`
 	PollingActiveDelayUsecs   int32  `protobuf:"varint,6,opt,name=polling_active_delay_usecs,json=pollingActiveDelayUsecs,proto3" json:"polling_active_delay_usecs,omitempty"`
 	PollingInactiveDelayMsecs int32  `protobuf:"varint,7,opt,name=polling_inactive_delay_msecs,json=pollingInactiveDelayMsecs,proto3" json:"polling_inactive_delay_msecs,omitempty"`
@@ -773,17 +773,17 @@ func (x *GPUOptions) GetExperimental() *GPUOptions_Experimental {
 
 type ConfigProto_Experimental struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The task that decides about collectives, as "/job:j/replica:r/task:t".
+	// Leader of collective groups, as "/job:j/replica:r/task:t".
 	CollectiveGroupLeader string `protobuf:"bytes,1,opt,name=collective_group_leader,json=collectiveGroupLeader,proto3" json:"collective_group_leader,omitempty"`
 	// The executor's registered name; empty for the default.
 	ExecutorType string `protobuf:"bytes,3,opt,name=executor_type,json=executorType,proto3" json:"executor_type,omitempty"`
-	// Largest piece of a RecvBuf, in bytes; negative is unlimited.
+	// Maximum size of a chunk of RecvBuf, in bytes; negative is unlimited.
 	RecvBufMaxChunk                            int32 `protobuf:"varint,4,opt,name=recv_buf_max_chunk,json=recvBufMaxChunk,proto3" json:"recv_buf_max_chunk,omitempty"`
 	UseNumaAffinity                            bool  `protobuf:"varint,5,opt,name=use_numa_affinity,json=useNumaAffinity,proto3" json:"use_numa_affinity,omitempty"`
 	CollectiveDeterministicSequentialExecution bool  `protobuf:"varint,6,opt,name=collective_deterministic_sequential_execution,json=collectiveDeterministicSequentialExecution,proto3" json:"collective_deterministic_sequential_execution,omitempty"`
 	CollectiveNccl                             bool  `protobuf:"varint,7,opt,name=collective_nccl,json=collectiveNccl,proto3" json:"collective_nccl,omitempty"`
 	ShareSessionStateInClusterspecPropagation  bool  `protobuf:"varint,8,opt,name=share_session_state_in_clusterspec_propagation,json=shareSessionStateInClusterspecPropagation,proto3" json:"share_session_state_in_clusterspec_propagation,omitempty"`
-	// Threads sleep at once when they have nothing to do.
+	// Idle threads sleep without busy-waiting.
 	DisableThreadSpinning        bool                                       `protobuf:"varint,9,opt,name=disable_thread_spinning,json=disableThreadSpinning,proto3" json:"disable_thread_spinning,omitempty"`
 	ShareClusterDevicesInSession bool                                       `protobuf:"varint,10,opt,name=share_cluster_devices_in_session,json=shareClusterDevicesInSession,proto3" json:"share_cluster_devices_in_session,omitempty"`
 	SessionMetadata              *SessionMetadata                           `protobuf:"bytes,11,opt,name=session_metadata,json=sessionMetadata,proto3" json:"session_metadata,omitempty"`
@@ -791,7 +791,7 @@ type ConfigProto_Experimental struct {
 	EnableMlirBridge             bool                                       `protobuf:"varint,13,opt,name=enable_mlir_bridge,json=enableMlirBridge,proto3" json:"enable_mlir_bridge,omitempty"`
 	MlirBridgeRollout            ConfigProto_Experimental_MlirBridgeRollout `protobuf:"varint,17,opt,name=mlir_bridge_rollout,json=mlirBridgeRollout,proto3,enum=weft.tensorflow.ConfigProto_Experimental_MlirBridgeRollout" json:"mlir_bridge_rollout,omitempty"`
 	EnableMlirGraphOptimization  bool                                       `protobuf:"varint,16,opt,name=enable_mlir_graph_optimization,json=enableMlirGraphOptimization,proto3" json:"enable_mlir_graph_optimization,omitempty"`
-	// Never keep partition graphs, even if a run asks for them.
+	// Never return partition graphs, even if a run requests them.
 	DisableOutputPartitionGraphs bool  `protobuf:"varint,14,opt,name=disable_output_partition_graphs,json=disableOutputPartitionGraphs,proto3" json:"disable_output_partition_graphs,omitempty"`
 	XlaFusionAutotunerThresh     int64 `protobuf:"varint,15,opt,name=xla_fusion_autotuner_thresh,json=xlaFusionAutotunerThresh,proto3" json:"xla_fusion_autotuner_thresh,omitempty"`
 	UseTfrt                      bool  `protobuf:"varint,18,opt,name=use_tfrt,json=useTfrt,proto3" json:"use_tfrt,omitempty"`

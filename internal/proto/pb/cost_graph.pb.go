@@ -98,11 +98,11 @@ type CostGraphDef_Node struct {
 	ComputeTime int64 `protobuf:"varint,14,opt,name=compute_time,json=computeTime,proto3" json:"compute_time,omitempty"`
 	// Microseconds of pure memory traffic.
 	MemoryTime int64 `protobuf:"varint,15,opt,name=memory_time,json=memoryTime,proto3" json:"memory_time,omitempty"`
-	// Must run last: a fetch.
+	// The node is a fetch, which runs last.
 	IsFinal bool `protobuf:"varint,7,opt,name=is_final,json=isFinal,proto3" json:"is_final,omitempty"`
 	// Ids of the control predecessors.
 	ControlInput []int32 `protobuf:"varint,8,rep,packed,name=control_input,json=controlInput,proto3" json:"control_input,omitempty"`
-	// The costs are a guess.
+	// The costs are not accurate.
 	Inaccurate    bool `protobuf:"varint,17,opt,name=inaccurate,proto3" json:"inaccurate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -362,7 +362,7 @@ func (x *CostGraphDef_Node_InputInfo) GetPrecedingPort() int32 {
 type CostGraphDef_Node_OutputInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Size  int64                  `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
-	// The input whose buffer the output reuses; -1 for none.
+	// Input whose buffer the output reuses; -1 for none.
 	AliasInputPort int64             `protobuf:"varint,2,opt,name=alias_input_port,json=aliasInputPort,proto3" json:"alias_input_port,omitempty"`
 	Shape          *TensorShapeProto `protobuf:"bytes,3,opt,name=shape,proto3" json:"shape,omitempty"`
 	Dtype          DataType          `protobuf:"varint,4,opt,name=dtype,proto3,enum=weft.tensorflow.DataType" json:"dtype,omitempty"`

@@ -29,12 +29,12 @@ type DeviceAttributes struct {
 	// The full name: /job:j/replica:r/task:t/device:TYPE:n.
 	Name       string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	DeviceType string `protobuf:"bytes,2,opt,name=device_type,json=deviceType,proto3" json:"device_type,omitempty"`
-	// Bytes that the device may use.
+	// Memory that the device may use, in bytes.
 	MemoryLimit int64           `protobuf:"varint,4,opt,name=memory_limit,json=memoryLimit,proto3" json:"memory_limit,omitempty"`
 	Locality    *DeviceLocality `protobuf:"bytes,5,opt,name=locality,proto3" json:"locality,omitempty"`
-	// Random, never 0, new with every start: tells a restarted task from the one before.
+	// Random number, never 0, that is different after each start of the task.
 	Incarnation uint64 `protobuf:"fixed64,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// For people.
+	// Description for users.
 	PhysicalDeviceDesc string `protobuf:"bytes,7,opt,name=physical_device_desc,json=physicalDeviceDesc,proto3" json:"physical_device_desc,omitempty"`
 	// For XLA's collectives: unique in the cluster.
 	XlaGlobalId   int64 `protobuf:"varint,8,opt,name=xla_global_id,json=xlaGlobalId,proto3" json:"xla_global_id,omitempty"`
@@ -121,11 +121,11 @@ func (x *DeviceAttributes) GetXlaGlobalId() int64 {
 	return 0
 }
 
-// What the device is near to.
+// Location of the device.
 type DeviceLocality struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	BusId int32                  `protobuf:"varint,1,opt,name=bus_id,json=busId,proto3" json:"bus_id,omitempty"`
-	// -1 when unknown.
+	// -1 if unknown.
 	NumaNode      int32       `protobuf:"varint,2,opt,name=numa_node,json=numaNode,proto3" json:"numa_node,omitempty"`
 	Links         *LocalLinks `protobuf:"bytes,3,opt,name=links,proto3" json:"links,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -228,7 +228,7 @@ func (x *LocalLinks) GetLink() []*InterconnectLink {
 	return nil
 }
 
-// A link to a near device.
+// A link to a nearby device.
 type InterconnectLink struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	DeviceId int32                  `protobuf:"varint,1,opt,name=device_id,json=deviceId,proto3" json:"device_id,omitempty"`

@@ -35,9 +35,9 @@ const (
 	FullTypeId_TFT_PRODUCT FullTypeId = 3
 	// An argument with a name.
 	FullTypeId_TFT_NAMED FullTypeId = 4
-	// Stamps out a template for each element of a list.
+	// Applies a template to each element of a list.
 	FullTypeId_TFT_FOR_EACH FullTypeId = 20
-	// From argument types to result types.
+	// Maps argument types to result types.
 	FullTypeId_TFT_CALLABLE FullTypeId = 100
 	// TFT_TENSOR[element] and the other containers.
 	FullTypeId_TFT_TENSOR       FullTypeId = 1000
@@ -63,7 +63,7 @@ const (
 	FullTypeId_TFT_COMPLEX64  FullTypeId = 212
 	FullTypeId_TFT_COMPLEX128 FullTypeId = 213
 	FullTypeId_TFT_STRING     FullTypeId = 214
-	// Opaque values behind a variant or resource.
+	// Opaque values in a variant or resource.
 	FullTypeId_TFT_DATASET        FullTypeId = 10102
 	FullTypeId_TFT_RAGGED         FullTypeId = 10103
 	FullTypeId_TFT_ITERATOR       FullTypeId = 10104

@@ -28,13 +28,13 @@ type GraphDef struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Node     []*NodeDef             `protobuf:"bytes,1,rep,name=node,proto3" json:"node,omitempty"`
 	Versions *VersionDef            `protobuf:"bytes,4,opt,name=versions,proto3" json:"versions,omitempty"`
-	// Before versions existed.
+	// Deprecated form of versions.
 	//
 	// Deprecated: Marked as deprecated in weft/tensorflow/graph.proto.
 	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// Functions that the nodes may call.
 	Library *FunctionDefLibrary `protobuf:"bytes,2,opt,name=library,proto3" json:"library,omitempty"`
-	// Where the nodes came from in the user's program.
+	// Source locations of the nodes in the user's program.
 	DebugInfo     *GraphDebugInfo `protobuf:"bytes,5,opt,name=debug_info,json=debugInfo,proto3" json:"debug_info,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -113,7 +113,7 @@ type NodeDef struct {
 	Op    string                 `protobuf:"bytes,2,opt,name=op,proto3" json:"op,omitempty"`
 	// "node" (its output 0), "node:k", then control inputs "^node".
 	Input []string `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
-	// A partial device name: a constraint, until placement makes it whole.
+	// Requested device, a partial name. Placement sets the full name.
 	Device string `protobuf:"bytes,4,opt,name=device,proto3" json:"device,omitempty"`
 	// By name. Attributes starting with "_" are for the runtime.
 	Attr                  map[string]*AttrValue          `protobuf:"bytes,5,rep,name=attr,proto3" json:"attr,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -271,13 +271,13 @@ type FunctionDef struct {
 	Attr      map[string]*AttrValue  `protobuf:"bytes,5,rep,name=attr,proto3" json:"attr,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// By the argument's index.
 	ArgAttr map[uint32]*FunctionDef_ArgAttrs `protobuf:"bytes,7,rep,name=arg_attr,json=argAttr,proto3" json:"arg_attr,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Resource arguments with one id are the same resource.
+	// Resource arguments with the same id are the same resource.
 	ResourceArgUniqueId map[uint32]uint32 `protobuf:"bytes,8,rep,name=resource_arg_unique_id,json=resourceArgUniqueId,proto3" json:"resource_arg_unique_id,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The body. An input is "arg", or "node:output_arg:index" with the op's name for its output.
 	NodeDef []*NodeDef `protobuf:"bytes,3,rep,name=node_def,json=nodeDef,proto3" json:"node_def,omitempty"`
-	// For each output of the signature the body's tensor.
+	// Tensor of the body for each output of the signature.
 	Ret map[string]string `protobuf:"bytes,4,rep,name=ret,proto3" json:"ret,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// For each control output of the signature the body's node.
+	// Node of the body for each control output of the signature.
 	ControlRet    map[string]string `protobuf:"bytes,6,rep,name=control_ret,json=controlRet,proto3" json:"control_ret,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -362,7 +362,7 @@ func (x *FunctionDef) GetControlRet() map[string]string {
 	return nil
 }
 
-// Names the function that computes another's gradient.
+// A function and the function that computes its gradient.
 type GradientDef struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	FunctionName  string                 `protobuf:"bytes,1,opt,name=function_name,json=functionName,proto3" json:"function_name,omitempty"`
@@ -415,7 +415,7 @@ func (x *GradientDef) GetGradientFunc() string {
 	return ""
 }
 
-// Names the function that is registered as an op's gradient.
+// An op and the function that computes its gradient.
 type RegisteredGradient struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	GradientFunc     string                 `protobuf:"bytes,1,opt,name=gradient_func,json=gradientFunc,proto3" json:"gradient_func,omitempty"`
@@ -533,7 +533,7 @@ func (x *VersionDef) GetBadConsumers() []int32 {
 	return nil
 }
 
-// The nodes and functions that a rewritten node stands for.
+// Original nodes and functions of a rewritten node.
 type NodeDef_ExperimentalDebugInfo struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	OriginalNodeNames []string               `protobuf:"bytes,1,rep,name=original_node_names,json=originalNodeNames,proto3" json:"original_node_names,omitempty"`

@@ -23,8 +23,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// For each node the user's call stack when it was made. Frames and traces are shared by id in newer
-// producers, inline in older ones.
+// The user's call stack at the creation of each node. Newer producers share frames and traces by
+// id. Older producers store them inline.
 type GraphDebugInfo struct {
 	state      protoimpl.MessageState                 `protogen:"open.v1"`
 	Files      []string                               `protobuf:"bytes,1,rep,name=files" json:"files,omitempty"`
@@ -104,7 +104,7 @@ func (x *GraphDebugInfo) GetNameToTraceId() map[string]uint64 {
 
 type GraphDebugInfo_FileLineCol struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Into files.
+	// Index into files.
 	FileIndex *int32  `protobuf:"varint,1,opt,name=file_index,json=fileIndex" json:"file_index,omitempty"`
 	Line      *int32  `protobuf:"varint,2,opt,name=line" json:"line,omitempty"`
 	Col       *int32  `protobuf:"varint,3,opt,name=col" json:"col,omitempty"`

@@ -395,7 +395,7 @@ func (VerifierConfig_Toggle) EnumDescriptor() ([]byte, []int) {
 // Settings for a session's graphs.
 type GraphOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Hold back receives until their values are needed.
+	// Delay receives until their values are needed.
 	EnableRecvScheduling bool              `protobuf:"varint,2,opt,name=enable_recv_scheduling,json=enableRecvScheduling,proto3" json:"enable_recv_scheduling,omitempty"`
 	OptimizerOptions     *OptimizerOptions `protobuf:"bytes,3,opt,name=optimizer_options,json=optimizerOptions,proto3" json:"optimizer_options,omitempty"`
 	// Steps between two builds of the cost model; 0 builds none.
@@ -513,7 +513,7 @@ type OptimizerOptions struct {
 	state                            protoimpl.MessageState `protogen:"open.v1"`
 	DoCommonSubexpressionElimination bool                   `protobuf:"varint,1,opt,name=do_common_subexpression_elimination,json=doCommonSubexpressionElimination,proto3" json:"do_common_subexpression_elimination,omitempty"`
 	DoConstantFolding                bool                   `protobuf:"varint,2,opt,name=do_constant_folding,json=doConstantFolding,proto3" json:"do_constant_folding,omitempty"`
-	// Constants above this size are not made; 0 is 10 MiB.
+	// Maximum size of folded constants, in bytes; 0 means 10 MiB.
 	MaxFoldedConstantInBytes int64                           `protobuf:"varint,6,opt,name=max_folded_constant_in_bytes,json=maxFoldedConstantInBytes,proto3" json:"max_folded_constant_in_bytes,omitempty"`
 	DoFunctionInlining       bool                            `protobuf:"varint,4,opt,name=do_function_inlining,json=doFunctionInlining,proto3" json:"do_function_inlining,omitempty"`
 	OptLevel                 OptimizerOptions_Level          `protobuf:"varint,3,opt,name=opt_level,json=optLevel,proto3,enum=weft.tensorflow.OptimizerOptions_Level" json:"opt_level,omitempty"`
@@ -617,7 +617,7 @@ type RewriterConfig struct {
 	FunctionOptimization      RewriterConfig_Toggle    `protobuf:"varint,10,opt,name=function_optimization,json=functionOptimization,proto3,enum=weft.tensorflow.RewriterConfig_Toggle" json:"function_optimization,omitempty"`
 	// Removes Assert, CheckNumerics and Print.
 	DebugStripper RewriterConfig_Toggle `protobuf:"varint,11,opt,name=debug_stripper,json=debugStripper,proto3,enum=weft.tensorflow.RewriterConfig_Toggle" json:"debug_stripper,omitempty"`
-	// Keep what no fetch or target needs.
+	// Keep nodes that no fetch or target needs.
 	DisableModelPruning              bool                  `protobuf:"varint,2,opt,name=disable_model_pruning,json=disableModelPruning,proto3" json:"disable_model_pruning,omitempty"`
 	ScopedAllocatorOptimization      RewriterConfig_Toggle `protobuf:"varint,15,opt,name=scoped_allocator_optimization,json=scopedAllocatorOptimization,proto3,enum=weft.tensorflow.RewriterConfig_Toggle" json:"scoped_allocator_optimization,omitempty"`
 	PinToHostOptimization            RewriterConfig_Toggle `protobuf:"varint,18,opt,name=pin_to_host_optimization,json=pinToHostOptimization,proto3,enum=weft.tensorflow.RewriterConfig_Toggle" json:"pin_to_host_optimization,omitempty"`
@@ -632,19 +632,19 @@ type RewriterConfig struct {
 	UsePluginOptimizers               RewriterConfig_Toggle            `protobuf:"varint,28,opt,name=use_plugin_optimizers,json=usePluginOptimizers,proto3,enum=weft.tensorflow.RewriterConfig_Toggle" json:"use_plugin_optimizers,omitempty"`
 	ExperimentalConditionalCodeMotion RewriterConfig_Toggle            `protobuf:"varint,30,opt,name=experimental_conditional_code_motion,json=experimentalConditionalCodeMotion,proto3,enum=weft.tensorflow.RewriterConfig_Toggle" json:"experimental_conditional_code_motion,omitempty"`
 	MetaOptimizerIterations           RewriterConfig_NumIterationsType `protobuf:"varint,12,opt,name=meta_optimizer_iterations,json=metaOptimizerIterations,proto3,enum=weft.tensorflow.RewriterConfig_NumIterationsType" json:"meta_optimizer_iterations,omitempty"`
-	// Smaller graphs stay as they are: 0 is 4, negative is no limit.
+	// Minimum number of nodes to optimize a graph; 0 means 4, negative means none.
 	MinGraphNodes                                   int32                     `protobuf:"varint,17,opt,name=min_graph_nodes,json=minGraphNodes,proto3" json:"min_graph_nodes,omitempty"`
 	ExperimentalDisableCompressedTensorOptimization bool                      `protobuf:"varint,26,opt,name=experimental_disable_compressed_tensor_optimization,json=experimentalDisableCompressedTensorOptimization,proto3" json:"experimental_disable_compressed_tensor_optimization,omitempty"`
 	ExperimentalDisableFoldingQuantizationEmulation bool                      `protobuf:"varint,27,opt,name=experimental_disable_folding_quantization_emulation,json=experimentalDisableFoldingQuantizationEmulation,proto3" json:"experimental_disable_folding_quantization_emulation,omitempty"`
 	MemoryOptimization                              RewriterConfig_MemOptType `protobuf:"varint,4,opt,name=memory_optimization,json=memoryOptimization,proto3,enum=weft.tensorflow.RewriterConfig_MemOptType" json:"memory_optimization,omitempty"`
 	MemoryOptimizerTargetNodeNameScope              string                    `protobuf:"bytes,6,opt,name=memory_optimizer_target_node_name_scope,json=memoryOptimizerTargetNodeNameScope,proto3" json:"memory_optimizer_target_node_name_scope,omitempty"`
-	// 0 is five minutes, negative is no limit.
+	// Timeout; 0 means five minutes, negative means none.
 	MetaOptimizerTimeoutMs int64                `protobuf:"varint,20,opt,name=meta_optimizer_timeout_ms,json=metaOptimizerTimeoutMs,proto3" json:"meta_optimizer_timeout_ms,omitempty"`
 	AutoParallel           *AutoParallelOptions `protobuf:"bytes,5,opt,name=auto_parallel,json=autoParallel,proto3" json:"auto_parallel,omitempty"`
-	// An optimizer that fails fails the step; else its work is dropped.
+	// An optimizer that fails fails the step; otherwise its result is dropped.
 	FailOnOptimizerErrors bool                    `protobuf:"varint,21,opt,name=fail_on_optimizer_errors,json=failOnOptimizerErrors,proto3" json:"fail_on_optimizer_errors,omitempty"`
 	ScopedAllocatorOpts   *ScopedAllocatorOptions `protobuf:"bytes,16,opt,name=scoped_allocator_opts,json=scopedAllocatorOpts,proto3" json:"scoped_allocator_opts,omitempty"`
-	// If set, exactly these, in this order.
+	// If set, run exactly these optimizers, in this order.
 	Optimizers                     []string                               `protobuf:"bytes,100,rep,name=optimizers,proto3" json:"optimizers,omitempty"`
 	CustomOptimizers               []*RewriterConfig_CustomGraphOptimizer `protobuf:"bytes,200,rep,name=custom_optimizers,json=customOptimizers,proto3" json:"custom_optimizers,omitempty"`
 	InterOptimizerVerifierConfig   *VerifierConfig                        `protobuf:"bytes,300,opt,name=inter_optimizer_verifier_config,json=interOptimizerVerifierConfig,proto3" json:"inter_optimizer_verifier_config,omitempty"`

@@ -23,10 +23,10 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// An op: its arguments, its attributes, and what passes must know of it.
+// An op: its arguments, attributes and properties for passes.
 type OpDef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Starting with "_": for the runtime only, not for users' graphs.
+	// Names starting with "_" are reserved for the runtime.
 	Name      string          `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	InputArg  []*OpDef_ArgDef `protobuf:"bytes,2,rep,name=input_arg,json=inputArg,proto3" json:"input_arg,omitempty"`
 	OutputArg []*OpDef_ArgDef `protobuf:"bytes,3,rep,name=output_arg,json=outputArg,proto3" json:"output_arg,omitempty"`
@@ -40,11 +40,11 @@ type OpDef struct {
 	IsCommutative bool `protobuf:"varint,18,opt,name=is_commutative,json=isCommutative,proto3" json:"is_commutative,omitempty"`
 	// Takes N inputs of one type and shape, in any grouping.
 	IsAggregate bool `protobuf:"varint,16,opt,name=is_aggregate,json=isAggregate,proto3" json:"is_aggregate,omitempty"`
-	// Not a function of its inputs alone: never folded, shared or pruned on that ground.
+	// Has state or effects, so it is never folded or merged.
 	IsStateful bool `protobuf:"varint,17,opt,name=is_stateful,json=isStateful,proto3" json:"is_stateful,omitempty"`
-	// A reference input may be a variable that holds no value yet.
+	// A reference input may be an uninitialized variable.
 	AllowsUninitializedInput bool `protobuf:"varint,19,opt,name=allows_uninitialized_input,json=allowsUninitializedInput,proto3" json:"allows_uninitialized_input,omitempty"`
-	// Talks to other tasks: aborting the step is not enough to stop it.
+	// Communicates with other tasks: aborting the step does not stop it.
 	IsDistributedCommunication bool `protobuf:"varint,21,opt,name=is_distributed_communication,json=isDistributedCommunication,proto3" json:"is_distributed_communication,omitempty"`
 	unknownFields              protoimpl.UnknownFields
 	sizeCache                  protoimpl.SizeCache
@@ -171,7 +171,7 @@ func (x *OpDef) GetIsDistributedCommunication() bool {
 	return false
 }
 
-// From which GraphDef version on an op is refused.
+// GraphDef version from which an op is rejected.
 type OpDeprecation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       int32                  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -224,7 +224,7 @@ func (x *OpDeprecation) GetExplanation() string {
 	return ""
 }
 
-// Op declarations in a row.
+// A list of op declarations.
 type OpList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Op            []*OpDef               `protobuf:"bytes,1,rep,name=op,proto3" json:"op,omitempty"`
@@ -269,7 +269,7 @@ func (x *OpList) GetOp() []*OpDef {
 	return nil
 }
 
-// An input or output. Exactly one of type, type_attr, type_list_attr says its type.
+// An input or output. Exactly one of type, type_attr, type_list_attr is set.
 type OpDef_ArgDef struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Name        string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -281,9 +281,9 @@ type OpDef_ArgDef struct {
 	NumberAttr string `protobuf:"bytes,5,opt,name=number_attr,json=numberAttr,proto3" json:"number_attr,omitempty"`
 	// The attribute that holds the types, for a list of tensors of different types.
 	TypeListAttr string `protobuf:"bytes,6,opt,name=type_list_attr,json=typeListAttr,proto3" json:"type_list_attr,omitempty"`
-	// What a resource argument points at.
+	// Type of the resource.
 	HandleData []*ResourceHandleProto_DtypeAndShape `protobuf:"bytes,7,rep,name=handle_data,json=handleData,proto3" json:"handle_data,omitempty"`
-	// Takes or gives a reference.
+	// The argument is a reference.
 	IsRef                bool         `protobuf:"varint,16,opt,name=is_ref,json=isRef,proto3" json:"is_ref,omitempty"`
 	ExperimentalFullType *FullTypeDef `protobuf:"bytes,17,opt,name=experimental_full_type,json=experimentalFullType,proto3" json:"experimental_full_type,omitempty"`
 	unknownFields        protoimpl.UnknownFields
@@ -388,13 +388,13 @@ type OpDef_AttrDef struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// "string", "int", "float", "bool", "type", "shape", "tensor", "func", or "list(...)" of these.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// Not set: every node must give the attribute.
+	// If not set, every node must have the attribute.
 	DefaultValue *AttrValue `protobuf:"bytes,3,opt,name=default_value,json=defaultValue,proto3" json:"default_value,omitempty"`
 	Description  string     `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
 	HasMinimum   bool       `protobuf:"varint,5,opt,name=has_minimum,json=hasMinimum,proto3" json:"has_minimum,omitempty"`
-	// The least value of an int, the least length of a list; only if has_minimum.
+	// Minimum value of an int or minimum length of a list, if has_minimum is set.
 	Minimum int64 `protobuf:"varint,6,opt,name=minimum,proto3" json:"minimum,omitempty"`
-	// A list: the values a type or string attribute may take.
+	// A list of the allowed values of a type or string attribute.
 	AllowedValues *AttrValue `protobuf:"bytes,7,opt,name=allowed_values,json=allowedValues,proto3" json:"allowed_values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What ReaderSerializeState gives.
+// The output of ReaderSerializeState.
 type ReaderBaseState struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	WorkStarted        int64                  `protobuf:"varint,1,opt,name=work_started,json=workStarted,proto3" json:"work_started,omitempty"`

@@ -26,7 +26,7 @@ const (
 // A model: one or more graphs over one set of variables.
 type SavedModel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1.
+	// Always 1.
 	SavedModelSchemaVersion int64           `protobuf:"varint,1,opt,name=saved_model_schema_version,json=savedModelSchemaVersion,proto3" json:"saved_model_schema_version,omitempty"`
 	MetaGraphs              []*MetaGraphDef `protobuf:"bytes,2,rep,name=meta_graphs,json=metaGraphs,proto3" json:"meta_graphs,omitempty"`
 	unknownFields           protoimpl.UnknownFields
@@ -84,10 +84,10 @@ type FingerprintDef struct {
 	GraphDefProgramHash  uint64                 `protobuf:"varint,2,opt,name=graph_def_program_hash,json=graphDefProgramHash,proto3" json:"graph_def_program_hash,omitempty"`
 	SignatureDefHash     uint64                 `protobuf:"varint,3,opt,name=signature_def_hash,json=signatureDefHash,proto3" json:"signature_def_hash,omitempty"`
 	SavedObjectGraphHash uint64                 `protobuf:"varint,4,opt,name=saved_object_graph_hash,json=savedObjectGraphHash,proto3" json:"saved_object_graph_hash,omitempty"`
-	// Of the variables' index file.
+	// Hash of the index file of the variables.
 	CheckpointHash uint64 `protobuf:"varint,5,opt,name=checkpoint_hash,json=checkpointHash,proto3" json:"checkpoint_hash,omitempty"`
 	Uuid           string `protobuf:"bytes,7,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	// Of the algorithm.
+	// Version of the hash algorithm.
 	Version       *VersionDef `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

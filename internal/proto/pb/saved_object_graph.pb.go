@@ -525,7 +525,7 @@ func (x *SavedFunction) GetFunctionSpec() *FunctionSpec {
 // Binds a FunctionDef to captured values.
 type SavedConcreteFunction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The objects that the captured arguments stand for.
+	// The objects of the captured arguments.
 	BoundInputs                 []int32          `protobuf:"varint,2,rep,packed,name=bound_inputs,json=boundInputs,proto3" json:"bound_inputs,omitempty"`
 	CanonicalizedInputSignature *StructuredValue `protobuf:"bytes,3,opt,name=canonicalized_input_signature,json=canonicalizedInputSignature,proto3" json:"canonicalized_input_signature,omitempty"`
 	OutputSignature             *StructuredValue `protobuf:"bytes,4,opt,name=output_signature,json=outputSignature,proto3" json:"output_signature,omitempty"`
@@ -584,7 +584,7 @@ func (x *SavedConcreteFunction) GetOutputSignature() *StructuredValue {
 	return nil
 }
 
-// A concrete function by itself.
+// A concrete function without a polymorphic function.
 type SavedBareConcreteFunction struct {
 	state                      protoimpl.MessageState `protogen:"open.v1"`
 	ConcreteFunctionName       string                 `protobuf:"bytes,1,opt,name=concrete_function_name,json=concreteFunctionName,proto3" json:"concrete_function_name,omitempty"`
@@ -653,7 +653,7 @@ func (x *SavedBareConcreteFunction) GetFunctionSpec() *FunctionSpec {
 	return nil
 }
 
-// How a function's Python arguments become tensors.
+// Mapping of a function's Python arguments to tensors.
 type FunctionSpec struct {
 	state          protoimpl.MessageState  `protogen:"open.v1"`
 	Fullargspec    *StructuredValue        `protobuf:"bytes,1,opt,name=fullargspec,proto3" json:"fullargspec,omitempty"`
@@ -732,7 +732,7 @@ type SavedVariable struct {
 	Aggregation     VariableAggregation     `protobuf:"varint,5,opt,name=aggregation,proto3,enum=weft.tensorflow.VariableAggregation" json:"aggregation,omitempty"`
 	Name            string                  `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
 	Device          string                  `protobuf:"bytes,7,opt,name=device,proto3" json:"device,omitempty"`
-	// The variables that a distributed one is made of.
+	// The components of a distributed variable.
 	ExperimentalDistributedVariableComponents []*SavedVariable `protobuf:"bytes,8,rep,name=experimental_distributed_variable_components,json=experimentalDistributedVariableComponents,proto3" json:"experimental_distributed_variable_components,omitempty"`
 	unknownFields                             protoimpl.UnknownFields
 	sizeCache                                 protoimpl.SizeCache
@@ -869,7 +869,7 @@ func (x *SavedConstant) GetOperation() string {
 	return ""
 }
 
-// A resource that is made when the model is loaded.
+// A resource that is created when the model is loaded.
 type SavedResource struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Device        string                 `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
@@ -914,7 +914,7 @@ func (x *SavedResource) GetDevice() string {
 	return ""
 }
 
-// A tensor that a function took from its surroundings.
+// A constant tensor captured by a function.
 type CapturedTensor struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A record: meta under the empty key, data under all others.
+// A record: meta under the empty key, data under all other keys.
 type SavedTensorSlices struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Meta          *SavedTensorSliceMeta  `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
@@ -76,7 +76,7 @@ func (x *SavedTensorSlices) GetData() *SavedSlice {
 	return nil
 }
 
-// What the file holds.
+// Contents of the file.
 type SavedTensorSliceMeta struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tensor        []*SavedSliceMeta      `protobuf:"bytes,1,rep,name=tensor,proto3" json:"tensor,omitempty"`
@@ -204,7 +204,7 @@ type SavedSlice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Slice *TensorSliceProto      `protobuf:"bytes,2,opt,name=slice,proto3" json:"slice,omitempty"`
-	// Always in the list of the type, never in tensor_content.
+	// Elements are in the field of the type, never in tensor_content.
 	Data          *TensorProto `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

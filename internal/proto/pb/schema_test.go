@@ -19,10 +19,10 @@ import (
 	_ "github.com/weft-ml/weft/internal/proto/pb"
 )
 
-// TestSchemaIsTensorFlows compares each of our messages and enums with the one of the same name in
-// testdata/tensorflow-2.21.binpb.gz: the descriptors of the files concerned, taken from TensorFlow
-// 2.21.0's libraries.
-func TestSchemaIsTensorFlows(t *testing.T) {
+// TestSchemaMatchesTensorFlow compares each message and enum with the one of the same name in
+// testdata/tensorflow-2.21.binpb.gz. That file contains descriptors from the libraries of
+// TensorFlow 2.21.0.
+func TestSchemaMatchesTensorFlow(t *testing.T) {
 	ours := describe(ourFiles())
 	if len(ours) < 200 {
 		t.Fatalf("only %d messages and enums found", len(ours))
@@ -104,7 +104,7 @@ func find(t *testing.T, files []*descriptorpb.FileDescriptorProto, message, fiel
 	return nil
 }
 
-// ourFiles returns fresh descriptors of the files linked into the test.
+// ourFiles returns new descriptors of the files linked into the test.
 func ourFiles() []*descriptorpb.FileDescriptorProto {
 	var files []*descriptorpb.FileDescriptorProto
 	protoregistry.GlobalFiles.RangeFiles(func(file protoreflect.FileDescriptor) bool {
@@ -137,7 +137,7 @@ func tensorFlowFiles(t *testing.T) []*descriptorpb.FileDescriptorProto {
 	return set.File
 }
 
-// compare returns what differs in each of our messages and enums, in the order of their names.
+// compare returns the differences of all messages and enums, sorted by name.
 func compare(ours, theirs map[string][]string) []string {
 	var faults []string
 	for name, have := range ours {
@@ -161,8 +161,8 @@ func compare(ours, theirs map[string][]string) []string {
 	return faults
 }
 
-// describe returns, by TensorFlow's full name, a line for each field of a message and each value of
-// an enum.
+// describe returns one line per field of a message and per value of an enum, by TensorFlow's full
+// name.
 func describe(files []*descriptorpb.FileDescriptorProto) map[string][]string {
 	lines := make(map[string][]string)
 	for _, file := range files {
@@ -214,8 +214,8 @@ func fieldLine(m *descriptorpb.DescriptorProto, f *descriptorpb.FieldDescriptorP
 	return line
 }
 
-// isPacked reports how the field is written: proto3 packs repeated numbers unless told otherwise,
-// proto2 when told to.
+// isPacked reports whether a repeated field is packed. The default is true in proto3 and false in
+// proto2.
 func isPacked(f *descriptorpb.FieldDescriptorProto, proto3 bool) bool {
 	if f.GetOptions() != nil && f.Options.Packed != nil {
 		return f.Options.GetPacked()

@@ -833,7 +833,7 @@ type TypeSpecProto struct {
 	TypeState *StructuredValue `protobuf:"bytes,2,opt,name=type_state,json=typeState,proto3" json:"type_state,omitempty"`
 	// For REGISTERED_TYPE_SPEC and EXTENSION_TYPE_SPEC: the registered name.
 	TypeSpecClassName string `protobuf:"bytes,3,opt,name=type_spec_class_name,json=typeSpecClassName,proto3" json:"type_spec_class_name,omitempty"`
-	// How many tensors the value consists of.
+	// Number of tensors of the value.
 	NumFlatComponents int32 `protobuf:"varint,4,opt,name=num_flat_components,json=numFlatComponents,proto3" json:"num_flat_components,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

@@ -70,10 +70,10 @@ func (BundleHeaderProto_Endianness) EnumDescriptor() ([]byte, []int) {
 	return file_weft_tensorflow_tensor_bundle_proto_rawDescGZIP(), []int{0, 0}
 }
 
-// About the whole bundle.
+// Header of the bundle.
 type BundleHeaderProto struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many data files there are.
+	// Number of data files.
 	NumShards     int32                        `protobuf:"varint,1,opt,name=num_shards,json=numShards,proto3" json:"num_shards,omitempty"`
 	Endianness    BundleHeaderProto_Endianness `protobuf:"varint,2,opt,name=endianness,proto3,enum=weft.tensorflow.BundleHeaderProto_Endianness" json:"endianness,omitempty"`
 	Version       *VersionDef                  `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
@@ -139,12 +139,12 @@ type BundleEntryProto struct {
 	Shape *TensorShapeProto      `protobuf:"bytes,2,opt,name=shape,proto3" json:"shape,omitempty"`
 	// The data file.
 	ShardId int32 `protobuf:"varint,3,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
-	// In the data file, in bytes.
+	// Offset in the data file, in bytes.
 	Offset int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	Size   int64 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
-	// Of the bytes, masked.
+	// Masked CRC-32C of the bytes.
 	Crc32C uint32 `protobuf:"fixed32,6,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
-	// If not empty, the tensor is stored as these slices, each with an entry of its own.
+	// If not empty, the tensor is stored as these slices, each with its own entry.
 	Slices        []*TensorSliceProto `protobuf:"bytes,7,rep,name=slices,proto3" json:"slices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

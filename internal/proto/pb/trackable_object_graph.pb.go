@@ -69,7 +69,7 @@ func (x *TrackableObjectGraph) GetNodes() []*TrackableObjectGraph_TrackableObjec
 	return nil
 }
 
-// Saves an object in a way of its own.
+// A custom saver of an object.
 type RegisteredSaver struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -314,7 +314,7 @@ func (x *TrackableObjectGraph_TrackableObject_SerializedTensor) GetCheckpointKey
 	return ""
 }
 
-// An optimizer's variable for another variable.
+// A variable of an optimizer for another variable.
 type TrackableObjectGraph_TrackableObject_SlotVariableReference struct {
 	state                  protoimpl.MessageState `protogen:"open.v1"`
 	OriginalVariableNodeId int32                  `protobuf:"varint,1,opt,name=original_variable_node_id,json=originalVariableNodeId,proto3" json:"original_variable_node_id,omitempty"`

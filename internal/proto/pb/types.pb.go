@@ -28,7 +28,7 @@ const (
 type DataType int32
 
 const (
-	// Not set: no tensor has it.
+	// Not set. No tensor has this type.
 	DataType_DT_INVALID   DataType = 0
 	DataType_DT_FLOAT     DataType = 1
 	DataType_DT_DOUBLE    DataType = 2
@@ -40,11 +40,11 @@ const (
 	DataType_DT_COMPLEX64 DataType = 8
 	DataType_DT_INT64     DataType = 9
 	DataType_DT_BOOL      DataType = 10
-	// Quantized: the scale travels beside the tensor.
+	// Quantized types. The scale is in a separate tensor.
 	DataType_DT_QINT8  DataType = 11
 	DataType_DT_QUINT8 DataType = 12
 	DataType_DT_QINT32 DataType = 13
-	// A float32 cut to its upper 16 bits.
+	// The upper 16 bits of a float32.
 	DataType_DT_BFLOAT16   DataType = 14
 	DataType_DT_QINT16     DataType = 15
 	DataType_DT_QUINT16    DataType = 16
@@ -52,19 +52,19 @@ const (
 	DataType_DT_COMPLEX128 DataType = 18
 	// IEEE 754 binary16.
 	DataType_DT_HALF DataType = 19
-	// A ResourceHandleProto: names state that lives on a device.
+	// A ResourceHandleProto: a handle to state on a device.
 	DataType_DT_RESOURCE DataType = 20
 	// Any value with a registered codec, see VariantTensorDataProto.
 	DataType_DT_VARIANT DataType = 21
 	DataType_DT_UINT32  DataType = 22
 	DataType_DT_UINT64  DataType = 23
-	// E and M say how many exponent and mantissa bits; FN has no infinities, UZ no negative zero.
+	// E and M are the numbers of exponent and mantissa bits. FN: no infinities. UZ: no negative zero.
 	DataType_DT_FLOAT8_E5M2        DataType = 24
 	DataType_DT_FLOAT8_E4M3FN      DataType = 25
 	DataType_DT_FLOAT8_E4M3FNUZ    DataType = 26
 	DataType_DT_FLOAT8_E4M3B11FNUZ DataType = 27
 	DataType_DT_FLOAT8_E5M2FNUZ    DataType = 28
-	// Narrower than a byte, yet one element per byte in memory.
+	// Narrower than a byte, but each element occupies a byte in memory.
 	DataType_DT_INT4                   DataType = 29
 	DataType_DT_UINT4                  DataType = 30
 	DataType_DT_INT2                   DataType = 31

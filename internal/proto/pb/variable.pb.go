@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// When the copies of a replicated variable are made equal.
+// Synchronization of the copies of a replicated variable.
 type VariableSynchronization int32
 
 const (
@@ -76,7 +76,7 @@ func (VariableSynchronization) EnumDescriptor() ([]byte, []int) {
 	return file_weft_tensorflow_variable_proto_rawDescGZIP(), []int{0}
 }
 
-// How the copies of a replicated variable are combined.
+// Aggregation of the copies of a replicated variable.
 type VariableAggregation int32
 
 const (
@@ -134,9 +134,9 @@ type VariableDef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tensor of the variable.
 	VariableName string `protobuf:"bytes,1,opt,name=variable_name,json=variableName,proto3" json:"variable_name,omitempty"`
-	// The tensor of its first value.
+	// The tensor of its initial value.
 	InitialValueName string `protobuf:"bytes,6,opt,name=initial_value_name,json=initialValueName,proto3" json:"initial_value_name,omitempty"`
-	// The node that sets the first value.
+	// The node that sets the initial value.
 	InitializerName string `protobuf:"bytes,2,opt,name=initializer_name,json=initializerName,proto3" json:"initializer_name,omitempty"`
 	// The tensor that reads the variable.
 	SnapshotName     string                  `protobuf:"bytes,3,opt,name=snapshot_name,json=snapshotName,proto3" json:"snapshot_name,omitempty"`
@@ -242,7 +242,7 @@ func (x *VariableDef) GetAggregation() VariableAggregation {
 	return VariableAggregation_VARIABLE_AGGREGATION_NONE
 }
 
-// The part of a partitioned variable that this one is.
+// The slice of a partitioned variable.
 type SaveSliceInfoDef struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	FullName      string                 `protobuf:"bytes,1,opt,name=full_name,json=fullName,proto3" json:"full_name,omitempty"`

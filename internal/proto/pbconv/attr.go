@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// AttrFromProto returns the value of an attribute, of the Go type that package opdef gives to its
-// kind. An empty list, and no value at all, is an opdef.AnyList.
+// AttrFromProto returns the value of an attribute, with the Go type that package opdef uses for its
+// kind. An empty list, and a message without a value, is an opdef.AnyList.
 func AttrFromProto(p *pb.AttrValue) (any, error) { return newReader().attr(p) }
 
 func (r *reader) attr(p *pb.AttrValue) (any, error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// DeviceToProto returns how a task describes one of its devices to others. memoryLimit is in bytes;
-// incarnation is the random number, never 0, that tells this life of the task from others.
+// DeviceToProto returns the description of a device for other tasks. memoryLimit is in bytes.
+// incarnation is a random number, never 0, that distinguishes this start of the task from others.
 func DeviceToProto(name device.Spec, memoryLimit int64, incarnation uint64) *pb.DeviceAttributes {
 	return &pb.DeviceAttributes{
 		Name: name.String(), DeviceType: name.Type, MemoryLimit: memoryLimit, Locality: &pb.DeviceLocality{},
@@ -15,8 +15,7 @@ func DeviceToProto(name device.Spec, memoryLimit int64, incarnation uint64) *pb.
 	}
 }
 
-// DeviceFromProto returns the full name of a device that a task describes, after checking the
-// description.
+// DeviceFromProto validates the description of a device of another task and returns its full name.
 func DeviceFromProto(p *pb.DeviceAttributes) (device.Spec, error) {
 	spec, err := device.Parse(p.GetName())
 	switch {

@@ -11,12 +11,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The elements of a tensor in tensor_content: plain memory as it is, and for strings, handles and
-// variants the length of every element as a varint, followed by the bytes of all. A handle's bytes
-// are a ResourceHandleProto, a variant's a VariantTensorDataProto.
+// Encoding of elements in tensor_content: numbers and booleans as in memory. For strings, handles
+// and variants: the length of every element as a varint, followed by the bytes of all. The bytes of
+// a handle are a ResourceHandleProto, those of a variant a VariantTensorDataProto.
 
-// DecodeElements returns the tensor of the given type and shape whose tensor_content is given, with
-// one reference. Plain memory is shared.
+// DecodeElements returns the tensor of the given type and shape with the elements in content, with
+// one reference. Numbers share the memory of content.
 func DecodeElements(dtype tensor.DType, shape tensor.Shape, content []byte) (tensor.Tensor, error) {
 	return newReader().content(dtype, shape, content)
 }
@@ -57,8 +57,8 @@ func (r *reader) content(dtype tensor.DType, shape tensor.Shape, content []byte)
 	}
 }
 
-// cleanBools returns content, or a copy of it if it has bytes other than 0 and 1, on which Go's
-// compiler relies. Like TensorFlow, it takes them for true.
+// cleanBools returns content, or a copy in which all bytes other than 0 are 1. Go's compiler relies
+// on these two values. Like TensorFlow, cleanBools treats other values as true.
 func cleanBools(content []byte) []byte {
 	if !slices.ContainsFunc(content, noBool) {
 		return content
@@ -72,10 +72,10 @@ func cleanBools(content []byte) []byte {
 
 func noBool(b byte) bool { return b > 1 }
 
-// splitElements returns the bytes of every element, shared with content.
+// splitElements returns the bytes of each element. They share the memory of content.
 func splitElements(shape tensor.Shape, content []byte) ([][]byte, error) {
 	n := shape.NumElements()
-	if n > int64(len(content)) { // each needs a byte for its length
+	if n > int64(len(content)) { // every element has a length of at least one byte
 		return nil, status.InvalidArgumentf("%d bytes are too few for %d elements", len(content), n)
 	}
 	sizes := make([]uint32, n)

@@ -5,7 +5,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// fields returns a tensor whose elements are in the field of its type.
+// fields returns a tensor whose elements are in the field for its type.
 func (r *reader) fields(dtype tensor.DType, shape tensor.Shape, p *pb.TensorProto) (tensor.Tensor, error) {
 	switch dtype {
 	case tensor.Float32:
@@ -82,8 +82,8 @@ type numeric interface {
 
 func number[T, F numeric](v F) T { return T(v) }
 
-// pairs returns the complex numbers of a list of real and imaginary parts; half a number at the end
-// is ignored.
+// pairs returns the complex numbers in a list of real and imaginary parts. An incomplete number at
+// the end is ignored.
 func pairs[F any](parts []F) [][2]F {
 	out := make([][2]F, len(parts)/2)
 	for i := range out {
@@ -92,8 +92,8 @@ func pairs[F any](parts []F) [][2]F {
 	return out
 }
 
-// fill returns a tensor of the given values. The last stands for all that are missing, zero does if
-// there are none, and those that are too many are ignored.
+// fill returns a tensor of the given values. The last value is repeated for missing elements, or
+// zero if there are no values. Excess values are ignored.
 func fill[T tensor.Elem, F any](r *reader, shape tensor.Shape, vals []F, convert func(F) T) (tensor.Tensor, error) {
 	dtype, n := tensor.DTypeOf[T](), shape.NumElements()
 	vals = vals[:min(int64(len(vals)), n)]
@@ -121,5 +121,5 @@ func fill[T tensor.Elem, F any](r *reader, shape tensor.Shape, vals []F, convert
 	return t, nil
 }
 
-// wordSize is what an element that is a Go value takes at least.
+// wordSize is the minimum size of an element that is a Go value, in bytes.
 const wordSize = 16

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// GraphFromProto returns a graph as it is written down. Only what the message says is checked, not
-// whether it makes a graph: graph.Import does that.
+// GraphFromProto returns the definition of a graph. It validates the message only. graph.Import
+// checks whether the definition is a valid graph.
 func GraphFromProto(p *pb.GraphDef) (*graph.Def, error) {
 	r := newReader()
 	def := &graph.Def{Versions: VersionsFromProto(p.GetVersions())}
@@ -32,7 +32,7 @@ func GraphFromProto(p *pb.GraphDef) (*graph.Def, error) {
 	return def, nil
 }
 
-// VersionsFromProto returns who made a graph and who can read it.
+// VersionsFromProto returns the producer and consumer versions of a graph.
 func VersionsFromProto(p *pb.VersionDef) graph.Versions {
 	v := graph.Versions{Producer: int(p.GetProducer()), MinConsumer: int(p.GetMinConsumer())}
 	for _, bad := range p.GetBadConsumers() {
@@ -41,7 +41,7 @@ func VersionsFromProto(p *pb.VersionDef) graph.Versions {
 	return v
 }
 
-// NodeFromProto returns a node as it is written down.
+// NodeFromProto returns the definition of a node.
 func NodeFromProto(p *pb.NodeDef) (graph.NodeDef, error) { return newReader().node(p) }
 
 func (r *reader) node(p *pb.NodeDef) (graph.NodeDef, error) {
@@ -83,7 +83,7 @@ func (r *reader) functionDef(p *pb.FunctionDef) (graph.FunctionDef, error) {
 	return out, nil
 }
 
-// GraphToProto returns the message of a graph. Element memory of tensors is shared with it.
+// GraphToProto returns the message of a graph. It shares the element memory of tensors.
 func GraphToProto(def *graph.Def) (*pb.GraphDef, error) {
 	p := &pb.GraphDef{Versions: VersionsToProto(def.Versions)}
 	var err error

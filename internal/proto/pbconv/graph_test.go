@@ -158,8 +158,8 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// FuzzGraph checks that no message makes the conversion panic and that what is read can be written
-// and read again.
+// FuzzGraph checks that no message causes a panic, and that a converted graph can be converted back
+// and forth again.
 func FuzzGraph(f *testing.F) {
 	p, err := GraphToProto(graphSample())
 	if err != nil {

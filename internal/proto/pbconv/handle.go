@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// HandleFromProto returns a resource handle. It names a resource and never holds one.
+// HandleFromProto returns a resource handle. It refers to the resource by name only.
 func HandleFromProto(p *pb.ResourceHandleProto) (*tensor.Handle, error) {
 	h := &tensor.Handle{
 		Device: p.GetDevice(), Container: p.GetContainer(), Name: p.GetName(), HashCode: p.GetHashCode(),
@@ -60,7 +60,7 @@ func handleElemsToProto(elems []tensor.HandleElem) []*pb.ResourceHandleProto_Dty
 	return out
 }
 
-// handles returns a resource tensor. Missing elements are handles that name nothing.
+// handles returns a resource tensor. Missing elements are empty handles.
 func (r *reader) handles(shape tensor.Shape, ps []*pb.ResourceHandleProto) (tensor.Tensor, error) {
 	n := shape.NumElements()
 	ps = ps[:min(int64(len(ps)), n)]

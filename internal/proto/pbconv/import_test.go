@@ -39,7 +39,7 @@ func importTestOps(t testing.TB) graphtext.Ops {
 	return ops
 }
 
-// importSample is a loop and a call of a function that calls itself.
+// importSample is a graph with a loop and a call of a recursive function.
 func importSample() *graph.Def {
 	f32 := opdef.Attrs{"T": tensor.Float32}
 	n := func(name, op string, attrs opdef.Attrs, inputs ...string) graph.NodeDef {
@@ -66,9 +66,8 @@ func importSample() *graph.Def {
 	}
 }
 
-// FuzzImport checks that no message makes the way into a graph, shape inference or the
-// instantiation of functions panic, and that a graph that was imported is imported again after it
-// was written down.
+// FuzzImport checks that no message causes a panic in the import of a graph, shape inference or the
+// instantiation of functions. An imported graph can be exported and imported again.
 func FuzzImport(f *testing.F) {
 	p, err := GraphToProto(importSample())
 	if err != nil {

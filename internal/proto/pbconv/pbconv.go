@@ -1,33 +1,32 @@
-// Package pbconv converts between TensorFlow's messages (package pb) and the values that the
-// runtime works on: tensors, shapes, attributes, operations, functions and graphs.
+// Package pbconv converts between TensorFlow's messages (package pb) and the values of the runtime:
+// tensors, shapes, attributes, operations, functions and graphs.
 //
-// Messages come from outside. Every conversion from one checks what it reads, names what is wrong,
-// and allocates no more than the message itself justifies: a small message can ask for a large
-// tensor only through values that it repeats, and these are bounded for each message as a whole.
-// Element memory is shared with the message where it can be, so a message must not be modified
-// after it was converted.
+// Messages are untrusted input. Every conversion from a message validates it, returns errors that
+// name the invalid part, and bounds its allocations. A small message can describe a large tensor
+// only by the rule that the last value is repeated. The repeated elements are bounded per message.
+// Element memory is shared with the message where possible, so a message must not be modified after
+// its conversion.
 package pbconv
 
 import "github.com/weft-ml/weft/status"
 
 const (
-	// maxExpansion bounds the bytes of elements that one message may ask for without holding them,
-	// by the rule that the last value of a short list stands for all missing ones. It is the size
-	// that a message itself can have.
+	// maxExpansion bounds the bytes of elements that are not in a message: the last value of a
+	// short list is repeated for all missing elements. It is the maximum size of a message itself.
 	maxExpansion = 1 << 31
-	// maxDepth bounds how deep tensors, functions and their attributes may nest.
+	// maxDepth bounds the nesting of tensors, functions and their attributes.
 	maxDepth = 100
 )
 
-// reader converts one message with everything in it.
+// reader converts one message with all nested messages.
 type reader struct {
-	expansion int64 // bytes of repeated elements that may still be asked for
+	expansion int64 // remaining budget of repeated elements, bytes
 	depth     int
 }
 
 func newReader() *reader { return &reader{expansion: maxExpansion} }
 
-// enter goes one level deeper; leave must follow where it returned no error.
+// enter increments the nesting depth. If it returns no error, leave must be called.
 func (r *reader) enter() error {
 	if r.depth >= maxDepth {
 		return status.InvalidArgumentf("values are nested more than %d deep", maxDepth)
@@ -38,7 +37,7 @@ func (r *reader) enter() error {
 
 func (r *reader) leave() { r.depth-- }
 
-// expand accounts for elements that the message does not hold.
+// expand charges elements that are not in the message to the budget.
 func (r *reader) expand(elements int64, size int) error {
 	if elements > r.expansion/int64(max(size, 1)) {
 		return status.ResourceExhaustedf("%d repeated elements of %d bytes are more than one message may ask for", elements, size)

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// ShapeFromProto returns a fully known shape. No message at all is a scalar's.
+// ShapeFromProto returns a fully known shape. A nil message is a scalar.
 func ShapeFromProto(p *pb.TensorShapeProto) (tensor.Shape, error) {
 	partial, err := PartialShapeFromProto(p)
 	if err != nil {
@@ -22,8 +22,7 @@ func ShapeFromProto(p *pb.TensorShapeProto) (tensor.Shape, error) {
 	return shape, shape.Check()
 }
 
-// PartialShapeFromProto returns a shape that may be unknown in part. No message at all is a
-// scalar's.
+// PartialShapeFromProto returns a partially known shape. A nil message is a scalar.
 func PartialShapeFromProto(p *pb.TensorShapeProto) (tensor.PartialShape, error) {
 	if p.GetUnknownRank() {
 		if len(p.GetDim()) > 0 {
@@ -51,7 +50,7 @@ func PartialShapeFromProto(p *pb.TensorShapeProto) (tensor.PartialShape, error) 
 	return tensor.MakePartial(dims...), nil
 }
 
-// dimString prints a shape that may be wrong.
+// dimString formats a possibly invalid shape.
 func dimString(p *pb.TensorShapeProto) string {
 	parts := make([]string, len(p.GetDim()))
 	for i, d := range p.GetDim() {
@@ -78,7 +77,7 @@ func ShapeToProto(s tensor.Shape) *pb.TensorShapeProto {
 	return p
 }
 
-// PartialShapeToProto returns the message of a shape that may be unknown in part.
+// PartialShapeToProto returns the message of a partially known shape.
 func PartialShapeToProto(s tensor.PartialShape) *pb.TensorShapeProto {
 	if !s.RankKnown() {
 		return &pb.TensorShapeProto{UnknownRank: true}

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TensorFromProto returns the tensor of a message, in whatever encoding it comes, with one
-// reference. The elements of tensor_content are shared with the message.
+// TensorFromProto returns the tensor of a message in any encoding, with one reference. Elements in
+// tensor_content are shared with the message.
 func TensorFromProto(p *pb.TensorProto) (tensor.Tensor, error) { return newReader().tensor(p) }
 
 func (r *reader) tensor(p *pb.TensorProto) (tensor.Tensor, error) {
@@ -26,7 +26,7 @@ func (r *reader) tensor(p *pb.TensorProto) (tensor.Tensor, error) {
 		return tensor.Tensor{}, err
 	}
 	if len(p.GetTensorContent()) > 0 {
-		// which TensorFlow only lets pass between its own
+		// TensorFlow accepts these only from its own processes.
 		if dtype == tensor.Bool && slices.ContainsFunc(p.GetTensorContent(), noBool) {
 			return tensor.Tensor{}, status.InvalidArgumentf("Cannot parse tensor from proto: a bool is neither 0 nor 1")
 		}
@@ -35,7 +35,7 @@ func (r *reader) tensor(p *pb.TensorProto) (tensor.Tensor, error) {
 	return r.fields(dtype, shape, p)
 }
 
-// elementType returns a type that tensors can have.
+// elementType returns a valid element type of a tensor.
 func elementType(p pb.DataType) (tensor.DType, error) {
 	if d, ok := dtypeOf(p); ok && d.Valid() {
 		return d, nil
@@ -43,7 +43,7 @@ func elementType(p pb.DataType) (tensor.DType, error) {
 	return tensor.Invalid, status.InvalidArgumentf("a tensor cannot be of type %v", p)
 }
 
-// dtypeOf returns the type of a number that may be none.
+// dtypeOf returns the type with the given number. ok is false if there is none.
 func dtypeOf(p pb.DataType) (tensor.DType, bool) {
 	if p < 0 || p > 0xff {
 		return tensor.Invalid, false
@@ -51,9 +51,9 @@ func dtypeOf(p pb.DataType) (tensor.DType, bool) {
 	return tensor.DType(p), true
 }
 
-// TensorToProto returns the message of a tensor as files and graphs hold it: strings, handles and
-// variants in the fields of their types, which every reader of such files understands, and all
-// other elements in tensor_content, shared.
+// TensorToProto returns the message of a tensor for files and graphs. Strings, handles and variants
+// are in the fields for their types, which every reader of such files supports. All other elements
+// are in tensor_content and share the memory of the tensor.
 func TensorToProto(t *tensor.Tensor) (*pb.TensorProto, error) {
 	p, err := header(t)
 	if err != nil {
@@ -84,8 +84,8 @@ func TensorToProto(t *tensor.Tensor) (*pb.TensorProto, error) {
 	return p, nil
 }
 
-// TensorToWire returns the message of a tensor as TensorFlow's services send it: all elements in
-// tensor_content, shared where they are plain memory.
+// TensorToWire returns the message of a tensor in the form of TensorFlow's services. All elements
+// are in tensor_content. Numbers share the memory of the tensor.
 func TensorToWire(t *tensor.Tensor) (*pb.TensorProto, error) {
 	p, err := header(t)
 	if err != nil {

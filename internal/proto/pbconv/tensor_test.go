@@ -58,7 +58,7 @@ func TestTensorFields(t *testing.T) {
 	}
 }
 
-// TestNarrowFields reads the types that have no slice of their own in Tensor.Go.
+// TestNarrowFields reads the types that Tensor.Go does not return as a slice of their own type.
 func TestNarrowFields(t *testing.T) {
 	for _, dtype := range []tensor.DType{
 		tensor.QInt8, tensor.QUint8, tensor.QInt16, tensor.QUint16, tensor.QInt32, tensor.Int4, tensor.Uint4,
@@ -140,7 +140,8 @@ func nestedVariant(depth int) *pb.TensorProto {
 	return p
 }
 
-// TestExpansionIsPerMessage checks that many small tensors cannot ask for what one may not.
+// TestExpansionIsPerMessage checks that the budget of repeated elements is shared by all tensors of
+// a message.
 func TestExpansionIsPerMessage(t *testing.T) {
 	one := &pb.TensorProto{Dtype: pb.DataType_DT_FLOAT, TensorShape: dims(1 << 27)}
 	list := make([]*pb.TensorProto, 100)
@@ -153,7 +154,7 @@ func TestExpansionIsPerMessage(t *testing.T) {
 	}
 }
 
-// TestWireBytes compares with what TensorFlow's server sends.
+// TestWireBytes compares with the bytes that TensorFlow's server sends.
 func TestWireBytes(t *testing.T) {
 	scalar := tensor.Scalar(float32(2))
 	matrix, _ := tensor.FromSlice(tensor.Shape{1, 2}, []float32{1, 2})
@@ -216,7 +217,7 @@ func TestTensorRoundTrip(t *testing.T) {
 				t.Fatalf("%s, %v: %v", form, want.DType(), err)
 			}
 			if !sameTensor(&got, &want) {
-				t.Errorf("%s, %v: %v is not what was written", form, want.DType(), p)
+				t.Errorf("%s, %v: %v does not hold the tensor", form, want.DType(), p)
 			}
 		}
 	}
@@ -257,8 +258,8 @@ func TestUninitializedTensorIsNotWritten(t *testing.T) {
 	}
 }
 
-// FuzzTensor checks that no message makes the conversion panic, and that what is read is written
-// back as it was.
+// FuzzTensor checks that no message causes a panic, and that a converted tensor is the same after a
+// round trip.
 func FuzzTensor(f *testing.F) {
 	for _, t := range samples() {
 		for _, write := range []func(*tensor.Tensor) (*pb.TensorProto, error){TensorToProto, TensorToWire} {
@@ -292,7 +293,7 @@ func FuzzTensor(f *testing.F) {
 			t.Fatal(err)
 		}
 		if !sameTensor(&got, &again) {
-			t.Errorf("%v came back as %v", &p, q)
+			t.Errorf("the round trip of %v returned %v", &p, q)
 		}
 	})
 }

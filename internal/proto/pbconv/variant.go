@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// variants returns a variant tensor. Elements of types that are not registered stay in the encoded
-// form, tensor.EncodedVariant. Missing elements and those without a type are nil.
+// variants returns a variant tensor. Elements of unregistered types keep their encoded form,
+// tensor.EncodedVariant. Missing elements and those without a type are nil.
 func (r *reader) variants(shape tensor.Shape, ps []*pb.VariantTensorDataProto) (tensor.Tensor, error) {
 	n := shape.NumElements()
 	ps = ps[:min(int64(len(ps)), n)]
