@@ -53,7 +53,7 @@ func (t *tuner) adjust() {
 	t.awaitCollection()
 }
 
-// growthPercent returns the value of GOGC for a live heap of some bytes.
+// growthPercent returns the value of GOGC for a live heap of that many bytes.
 func growthPercent(live uint64) int {
 	return int(min(max(100*minGrowth/max(live, 1), minPercent), maxPercent))
 }
