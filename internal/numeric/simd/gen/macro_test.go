@@ -37,7 +37,7 @@ func TestMacros(t *testing.T) {
 		t.macro("long", func() { add(t, 7) })
 		t.plainRet()
 	}
-	asm, _, err := source{"simd", "macros", avx512, emit, []int{32}}.print()
+	asm, _, _, err := source{"simd", "macros", avx512, emit, []int{32}}.print()
 	if err != nil {
 		t.Fatal(err)
 	}

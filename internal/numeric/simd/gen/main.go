@@ -1,15 +1,17 @@
-// Gen writes the assembly of the vector packages with avo:
+// Gen generates the assembly of the vector packages with avo, the declarations of its functions, and
+// the table of the kernels of package simd:
 //
-//	go -C internal/numeric/simd/gen run . -root ../../..
+//	go generate ./internal/numeric/simd
 //
-// It is a module of its own so that nobody else depends on avo. One kernel is described once, as a
-// sequence of operations on vectors (target.go), and emitted for every instruction set and element
-// type that it is listed for.
+// It is a separate module, so that the main module does not depend on avo. A kernel is described
+// once, as a sequence of vector operations (target.go), and emitted for every instruction set and
+// element type that it is listed for. Repeated sequences of instructions become macros (macro.go).
 package main
 
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"log"
 	"os"
 	"path/filepath"
@@ -65,26 +67,39 @@ func sources() []source {
 func main() {
 	root := flag.String("root", "../../../..", "root of the repository")
 	flag.Parse()
-	for _, s := range sources() {
-		if err := s.write(filepath.Join(*root, "internal/numeric", s.pkg)); err != nil {
-			log.Fatalf("%s/%s: %v", s.pkg, s.name, err)
+	files, err := generate()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(*root, "internal/numeric", name), text, 0o644); err != nil {
+			log.Fatal(err)
 		}
 	}
 }
 
-func (s source) write(dir string) error {
-	asm, stubs, err := s.print()
-	if err != nil {
-		return err
+// generate returns the generated files by path below internal/numeric.
+func generate() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	var kernels []string // of package simd
+	for _, s := range sources() {
+		asm, stubs, functions, err := s.print()
+		if err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", s.pkg, s.name, err)
+		}
+		path := s.pkg + "/" + s.name
+		files[path+"_amd64.s"], files[path+"_amd64.go"] = asm, stubs
+		if s.pkg == "simd" {
+			kernels = append(kernels, functions...)
+		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, s.name+"_amd64.s"), asm, 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, s.name+"_amd64.go"), stubs, 0o644)
+	var err error
+	files["simd/kernels_amd64.go"], err = wiring(kernels)
+	return files, err
 }
 
-// print returns the assembly and the declarations of its functions.
-func (s source) print() (asm, stubs []byte, err error) {
+// print returns the assembly, the declarations of its functions, and their names.
+func (s source) print() (asm, stubs []byte, functions []string, err error) {
 	ctx := build.NewContext()
 	for _, bits := range s.bits {
 		t := newTarget(ctx, s.isa, bits)
@@ -93,18 +108,21 @@ func (s source) print() (asm, stubs []byte, err error) {
 	}
 	file, err := ctx.Result()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := pass.Compile.Execute(file); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	for _, f := range file.Functions() {
+		functions = append(functions, f.Name)
 	}
 	macros := extractMacros(file)
 	cfg := printer.Config{Name: "internal/numeric/simd/gen", Pkg: filepath.Base(s.pkg)}
 	if asm, err = printer.NewGoAsm(cfg).Print(file); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	const include = "#include \"textflag.h\"\n"
 	asm = bytes.Replace(asm, []byte(include), []byte(include+macros), 1)
 	stubs, err = printer.NewStubs(cfg).Print(file)
-	return asm, stubs, err
+	return asm, stubs, functions, err
 }
