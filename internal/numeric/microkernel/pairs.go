@@ -17,8 +17,8 @@ var (
 var SlowPairs bool
 
 // Pairs returns the kernels for products of bfloat16. It returns nil if the current level has none
-// or they are slow. An element of A or B is a pair of bfloat16, neighbours along k, of the size of a
-// float32. The product of two pairs is the sum of the products of their first and of their second
+// or they are slow. An element of A or B is a pair of bfloat16, neighbours along k, of the size of
+// a float32. The product of two pairs is the sum of the products of their first and of their second
 // elements. C is float32. Denormals are treated as zero.
 func Pairs() *Kernel[float32] {
 	if simd.Current() < simd.AVX512 || SlowPairs {

@@ -14,18 +14,18 @@ import (
 )
 
 var (
-	every   = flag.Uint64("every", 4099, "measure the errors for one of so many float32; 1 is all")
-	billion = flag.Bool("billion", false, "sum a billion numbers")
+	every   = flag.Uint64("every", 4099, "measure the errors of every n-th float32")
+	billion = flag.Bool("billion", false, "sum a billion elements")
 )
 
-// accurate are the functions whose errors docs/reference/accuracy.md bounds.
+// accurate lists the functions whose errors docs/reference/accuracy.md bounds.
 var accurate = []struct {
 	name  string
 	f32   func(dst, src []float32)
 	f64   func(dst, src []float64)
 	near  func(x float64) float64       // reference for float32
 	exact func(x *big.Float) *big.Float // and for float64
-	// largest magnitude of the arguments that are tried for float64
+	// largest magnitude of the arguments tested for float64
 	most float64
 }{
 	{"exp", Exp[float32], Exp[float64], math.Exp, exactExp, 708},
@@ -40,14 +40,13 @@ var accurate = []struct {
 	{"cos", Cos[float32], Cos[float64], math.Cos, func(x *big.Float) *big.Float { return exactSin(x, 1) }, 1e6},
 }
 
-// TestSpecialValues64 looks at what has no error to be measured. A number that is none may have any
-// bits besides.
+// TestSpecialValues64 tests arguments without a measurable error. Any two NaN are considered equal.
 func TestSpecialValues64(t *testing.T) {
 	special := []float64{math.NaN(), math.Float64frombits(0xfff8000000000000), math.Float64frombits(0x7fffffffffffffff),
 		math.Inf(1), math.Inf(-1), 0, 1}
 	atLevels(t, func(t *testing.T) {
 		for _, f := range accurate {
-			for _, pad := range []int{0, 200} { // in the masked rest, and in the unrolled part
+			for _, pad := range []int{0, 200} { // in the masked remainder, and in the unrolled part
 				dst, src := make([]float64, len(special)+pad), append(slices.Clone(special), make([]float64, pad)...)
 				f.f64(dst, src)
 				for i, x := range special {
@@ -60,8 +59,8 @@ func TestSpecialValues64(t *testing.T) {
 	})
 }
 
-// documented returns the bounds that docs/reference/accuracy.md gives, in ULP, by function: for
-// float32 and for float64.
+// documented returns the bounds in docs/reference/accuracy.md, in ULP, by function: for float32 and
+// for float64.
 func documented(t *testing.T) map[string][2]float64 {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/reference/accuracy.md")
@@ -83,7 +82,7 @@ func documented(t *testing.T) map[string][2]float64 {
 	return bounds
 }
 
-// worst is the largest error that was seen and where.
+// worst is the largest error and its argument.
 type worst struct {
 	ulps float64
 	at   string
@@ -103,7 +102,7 @@ func (w *worst) check(t *testing.T, name string, bound float64) {
 	}
 }
 
-// TestAccuracy goes through the bit patterns of float32, both signs, over the whole range.
+// TestAccuracy tests float32 bit patterns of both signs over the whole range.
 func TestAccuracy(t *testing.T) {
 	bounds, step := documented(t), *every
 	const block = 1 << 16
@@ -128,11 +127,11 @@ func TestAccuracy(t *testing.T) {
 	})
 }
 
-// isNormal reports whether a number is not denormal, which the vector levels take as zero.
+// isNormal reports whether a number is not denormal. The vector levels treat denormals as zero.
 func isNormal(x, least float64) bool { return x == 0 || !(math.Abs(x) < least) }
 
-// ulpsOrDenormal is ulps where the result is normal. Below that, results count as right if they are
-// zero or close to it.
+// ulpsOrDenormal is like ulps for normal results. A denormal result is accepted if it is close to
+// zero.
 func ulpsOrDenormal[T Float](got T, want, least float64) float64 {
 	if math.Abs(want) < least && math.Abs(float64(got)) <= least {
 		return 0
@@ -140,7 +139,7 @@ func ulpsOrDenormal[T Float](got T, want, least float64) float64 {
 	return ulps(got, want)
 }
 
-// TestAccuracy64 tries float64 of all magnitudes against results with far more digits.
+// TestAccuracy64 tests float64 of all magnitudes against references of much higher precision.
 func TestAccuracy64(t *testing.T) {
 	const n = 1500
 	src, want := make([][]float64, len(accurate)), make([][]*big.Float, len(accurate))
@@ -164,8 +163,8 @@ func TestAccuracy64(t *testing.T) {
 	})
 }
 
-// arguments64 returns arguments of a function, half of them below 8, the others of magnitudes up to
-// most.
+// arguments64 returns arguments of a function: half of them below 8, and the others of magnitudes
+// up to most.
 func arguments64(name string, most float64, n int) []float64 {
 	rng := rand.New(rand.NewPCG(3, 5))
 	src := make([]float64, n)
@@ -183,7 +182,7 @@ func arguments64(name string, most float64, n int) []float64 {
 	return src
 }
 
-// exactULPs is the distance of a normal number from want in units in the last place of float64.
+// exactULPs returns the distance of a normal number from want in ULP of float64.
 func exactULPs(got float64, want *big.Float) float64 {
 	if math.IsNaN(got) || math.IsInf(got, 0) {
 		return math.Inf(1)
@@ -194,7 +193,7 @@ func exactULPs(got float64, want *big.Float) float64 {
 	return math.Abs(d) / math.Ldexp(1, max(e, -1021)-53)
 }
 
-// TestPowAccuracy tries bases of all magnitudes with exponents for which the power is in range.
+// TestPowAccuracy tests bases of all magnitudes with exponents for which the power is in range.
 func TestPowAccuracy(t *testing.T) {
 	n := 1 << 32 / int(*every)
 	bounds := documented(t)["pow"]
@@ -206,7 +205,7 @@ func TestPowAccuracy(t *testing.T) {
 		for i := range a {
 			a[i] = math.Float32frombits(rng.Uint32N(0x7f000000) + 0x800000)
 			if i%2 == 0 {
-				a[i] = 1 + (rng.Float32()-0.5)*rng.Float32() // large exponents then matter
+				a[i] = 1 + (rng.Float32()-0.5)*rng.Float32() // near 1: large exponents
 			}
 			b[i] = float32((rng.Float64()*2 - 1) * 127 / math.Abs(math.Log2(float64(a[i]))))
 		}

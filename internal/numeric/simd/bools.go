@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// Maps of booleans, eight at a time: they are bytes 0 and 1.
+// Maps of booleans, eight at a time. A boolean is a byte of value 0 or 1.
 
 var andWords, orWords, xorWords levels[func(dst, a, b *int32, n int)]
 
-// wholeWords maps what it can and returns the rest.
+// wholeWords maps whole words with the assembly and returns the rest.
 func wholeWords(asm *levels[func(dst, a, b *int32, n int)], dst, a, b []bool) (z, x, y []uint8) {
 	z, x, y = bytesOf(dst), bytesOf(a)[:len(dst)], bytesOf(b)[:len(dst)]
 	if len(z) < 4*vector {
@@ -22,7 +22,7 @@ func wholeWords(asm *levels[func(dst, a, b *int32, n int)], dst, a, b []bool) (z
 
 func wordsOf(x []uint8, n int) []int32 { return unsafe.Slice((*int32)(unsafe.Pointer(&x[0])), n) }
 
-// And: dst = a and b.
+// And computes dst = a and b.
 func And(dst, a, b []bool) {
 	z, x, y := wholeWords(&andWords, dst, a, b)
 	for ; len(z) >= 8; z, x, y = z[8:], x[8:], y[8:] {
@@ -33,7 +33,7 @@ func And(dst, a, b []bool) {
 	}
 }
 
-// Or: dst = a or b.
+// Or computes dst = a or b.
 func Or(dst, a, b []bool) {
 	z, x, y := wholeWords(&orWords, dst, a, b)
 	for ; len(z) >= 8; z, x, y = z[8:], x[8:], y[8:] {
@@ -52,7 +52,7 @@ func init() {
 	}
 }
 
-// Not: dst = not src.
+// Not computes dst = not src.
 func Not(dst, src []bool) {
 	const ones = 0x0101010101010101
 	src = src[:len(dst)]
@@ -69,12 +69,12 @@ func Not(dst, src []bool) {
 	}
 }
 
-// Count returns how many of src are true.
+// Count returns the number of true elements.
 func Count(src []bool) int {
 	n := 0
 	x := bytesOf(src)
 	for len(x) >= 8 {
-		// Sums of up to 255 words stay within their bytes.
+		// Sums of up to 255 words do not overflow their bytes.
 		block := min(len(x)/8, 255)
 		var sum uint64
 		for range block {

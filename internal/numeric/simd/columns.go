@@ -2,7 +2,7 @@ package simd
 
 import "unsafe"
 
-// columnKernels go over the rows of a matrix; stride is in bytes.
+// columnKernels holds kernels over the rows of a matrix. stride is in bytes.
 type columnKernels[T Float] struct {
 	sum levels[func(acc, x *T, stride, rows, cols int)]
 	max levels[func(acc, x *T, stride, rows, cols int)]
@@ -22,11 +22,12 @@ func columnsOf[T Float]() *columnKernels[T] {
 	return cast[columnKernels[T]](&columns.f64)
 }
 
-// SumColumns: acc[j] += the sum over i of x[i*len(acc)+j]; x has whole rows of len(acc) elements.
+// SumColumns computes acc[j] += the sum over i of x[i*len(acc)+j]. x must have whole rows of
+// len(acc) elements.
 func SumColumns[T Float](acc, x []T) { SumPanel(acc, x, len(acc)) }
 
-// SumPanel: acc[j] += the sum over i of x[i*stride+j], as far as x has rows of len(acc) elements,
-// which are stride apart.
+// SumPanel computes acc[j] += the sum over i of x[i*stride+j]. Rows of x have len(acc) elements and
+// are stride apart.
 func SumPanel[T Float](acc, x []T, stride int) {
 	rows := panelRows(acc, x, stride)
 	switch l := Current(); {
@@ -37,14 +38,14 @@ func SumPanel[T Float](acc, x []T, stride int) {
 		foldPanel(acc, x, stride, columnsOf[T]().sum, Add)
 		return
 	}
-	// Down the rows of a wide matrix every step is on another page: go along them instead.
+	// In a wide matrix every step down a column is on another page, so process it along the rows.
 	for i := 0; i < rows; i += len(ones32) {
 		AddRows(acc, onesOf[T]()[:min(len(ones32), rows-i)], x[i*stride:], stride)
 	}
 }
 
-// sumPanelGo adds up in float64, so that one sum after another costs no accuracy where there are no
-// vectors of sums.
+// sumPanelGo sums in float64, because it lacks the partial sums of vector code that limit rounding
+// errors.
 func sumPanelGo[T Float](acc, x []T, stride, rows int) {
 	var sums [64]float64
 	for lo := 0; lo < len(acc); lo += len(sums) {
@@ -63,15 +64,15 @@ func sumPanelGo[T Float](acc, x []T, stride, rows int) {
 	}
 }
 
-// MaxPanel: acc[j] = max(acc[j], x[i*stride+j]) over all i for which x has rows of len(acc)
-// elements, which are stride apart.
+// MaxPanel computes acc[j] = max(acc[j], x[i*stride+j]) over all i. Rows of x have len(acc)
+// elements and are stride apart.
 func MaxPanel[T Float](acc, x []T, stride int) { foldPanel(acc, x, stride, columnsOf[T]().max, Max) }
 
-// MinPanel: acc[j] = min(acc[j], x[i*stride+j]) over all i for which x has rows of len(acc)
-// elements, which are stride apart.
+// MinPanel computes acc[j] = min(acc[j], x[i*stride+j]) over all i. Rows of x have len(acc)
+// elements and are stride apart.
 func MinPanel[T Float](acc, x []T, stride int) { foldPanel(acc, x, stride, columnsOf[T]().min, Min) }
 
-// panelRows returns how many rows x has, of which the last need not go on to the next.
+// panelRows returns the number of rows of x. The last row may end before the next one would start.
 func panelRows[T Float](acc, x []T, stride int) int {
 	if len(acc) == 0 || len(x) < len(acc) {
 		return 0
@@ -100,8 +101,8 @@ func foldPanel[T Float](acc, x []T, stride int, asm levels[func(acc, x *T, strid
 	}
 }
 
-// wideRow is the number of columns from which on rows are taken one after another and not panel by
-// panel.
+// wideRow is the number of columns from which on a matrix is processed row by row instead of panel
+// by panel.
 const wideRow = 256
 
 var (
@@ -122,12 +123,13 @@ func onesOf[T Float]() []T {
 	return as[T](ones64[:])
 }
 
-// AddRow: dst[i*len(v)+j] = x[i*len(v)+j] + v[j] for whole rows of len(v) elements: a bias.
+// AddRow computes dst[i*len(v)+j] = x[i*len(v)+j] + v[j] for whole rows of len(v) elements: it adds
+// a bias.
 func AddRow[T Float](dst, x, v []T) {
 	mapRows(dst, x, v, columnsOf[T]().add, Add)
 }
 
-// MulRow: dst[i*len(v)+j] = x[i*len(v)+j] * v[j] for whole rows of len(v) elements.
+// MulRow computes dst[i*len(v)+j] = x[i*len(v)+j] * v[j] for whole rows of len(v) elements.
 func MulRow[T Float](dst, x, v []T) {
 	mapRows(dst, x, v, columnsOf[T]().mul, Mul)
 }
@@ -151,7 +153,7 @@ func mapRows[T Float](dst, x, v []T, asm levels[func(dst, x, v *T, stride, rows,
 	})
 }
 
-// SubColumns: dst[i*cols+j] = x[i*cols+j] - a[i] - b[i] for whole rows of cols elements.
+// SubColumns computes dst[i*cols+j] = x[i*cols+j] - a[i] - b[i] for whole rows of cols elements.
 func SubColumns[T Float](dst, x, a, b []T, cols int) {
 	rows := rowsOf(len(dst), cols)
 	x, a, b = x[:len(dst)], a[:rows], b[:rows]
@@ -168,7 +170,7 @@ func SubColumns[T Float](dst, x, a, b []T, cols int) {
 	forRows(rows, max(cols, 1), func(row, n, _, _ int) { f(&dst[row*cols], &x[row*cols], &a[row], &b[row], n, cols) })
 }
 
-// forRows calls f for pieces of a matrix: some rows, or some columns of one row if rows are long.
+// forRows calls f for pieces of a matrix: some rows, or a part of one row if rows are long.
 func forRows(rows, cols int, f func(row, rows, col, cols int)) {
 	step := max(1, piece/cols)
 	for r := 0; r < rows; r += step {

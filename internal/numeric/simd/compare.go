@@ -2,10 +2,10 @@ package simd
 
 import "unsafe"
 
-// Predicate is a comparison. Only NotEqual holds for what is not a number.
+// Predicate is a comparison. For NaN only NotEqual holds.
 type Predicate int
 
-// The predicates.
+// Predicates.
 const (
 	Equal Predicate = iota
 	NotEqual
@@ -15,8 +15,8 @@ const (
 	GreaterEqual
 )
 
-// comparison has the assembly of the predicates, for whole vectors: less and lessEqual serve for
-// their opposites as well.
+// comparison holds the assembly of the predicates, for whole vectors. The opposites of less and
+// lessEqual use the same code with exchanged operands.
 type comparison[T Float] struct {
 	vector [4]levels[func(dst *bool, a, b *T, n int)]
 	scalar [6]levels[func(dst *bool, a *T, n int, b T)]
@@ -33,7 +33,7 @@ func comparingOf[T Float]() *comparison[T] {
 	return cast[comparison[T]](&comparing.f64)
 }
 
-// Compare: dst = a p b.
+// Compare computes dst = a p b.
 func Compare[T Float](p Predicate, dst []bool, a, b []T) {
 	switch p {
 	case Greater:
@@ -55,7 +55,7 @@ func Compare[T Float](p Predicate, dst []bool, a, b []T) {
 	compareGo(p, dst[whole:], a[whole:], b[whole:])
 }
 
-// CompareScalar: dst = a p b.
+// CompareScalar computes dst = a p b.
 func CompareScalar[T Float](p Predicate, dst []bool, a []T, b T) {
 	a = a[:len(dst)]
 	whole := 0
@@ -70,7 +70,7 @@ func CompareScalar[T Float](p Predicate, dst []bool, a []T, b T) {
 	compareScalarGo(p, dst[whole:], a[whole:], b)
 }
 
-// CompareMagnitude: dst = |a| p b, for Equal and Less.
+// CompareMagnitude computes dst = |a| p b, for Equal and Less.
 func CompareMagnitude[T Float](p Predicate, dst []bool, a []T, b T) {
 	a = a[:len(dst)]
 	whole := 0
@@ -146,7 +146,7 @@ var (
 	blend64 levels[func(dst, a, b *float64, cond *bool, n int)]
 )
 
-// Blend: dst = a where cond, else b.
+// Blend sets dst to a where cond is true, and to b elsewhere.
 func Blend[E uint32 | uint64](dst, a, b []E, cond []bool) {
 	n := len(dst)
 	a, b, cond = a[:n], b[:n], cond[:n]

@@ -5,15 +5,15 @@ import (
 	"unsafe"
 )
 
-// vector is a number of elements that is whole vectors at every level.
+// vector is a number of elements that fills whole vectors at every level.
 const vector = 16
 
-// conversion is a map from one type to another; the assembly is for whole vectors only.
+// conversion is a map from one type to another. The assembly handles whole vectors only.
 type conversion[D, S any] struct {
 	asm levels[func(dst *D, src *S, n int)]
 }
 
-// run converts what it can and returns how much that is.
+// run converts whole vectors with the assembly and returns the number of converted elements.
 func (k *conversion[D, S]) run(dst []D, src []S) int {
 	whole := len(dst) &^ (vector - 1)
 	src = src[:len(dst)]
@@ -48,23 +48,22 @@ var (
 	longFromUint8 conversion[int64, uint8]
 )
 
-// Conversions.
-
-// FromUint8: dst = src.
+// FromUint8 converts src to dst.
 func FromUint8(dst []float32, src []uint8) {
 	for i := fromUint8.run(dst, src); i < len(dst); i++ {
 		dst[i] = float32(src[i])
 	}
 }
 
-// FromInt8: dst = src.
+// FromInt8 converts src to dst.
 func FromInt8(dst []float32, src []int8) {
 	for i := fromInt8.run(dst, src); i < len(dst); i++ {
 		dst[i] = float32(src[i])
 	}
 }
 
-// ToBytes: dst = the low bytes of src truncated, or 0 where that does not fit an int32.
+// ToBytes sets dst to the low bytes of src truncated to int32, or to 0 where src does not fit an
+// int32.
 func ToBytes(dst []uint8, src []float32) {
 	for i := toBytes.run(dst, src); i < len(dst); i++ {
 		dst[i] = 0
@@ -74,14 +73,14 @@ func ToBytes(dst []uint8, src []float32) {
 	}
 }
 
-// FromInt32: dst = src, rounded.
+// FromInt32 converts src to dst, with rounding.
 func FromInt32(dst []float32, src []int32) {
 	for i := fromInt32.run(dst, src); i < len(dst); i++ {
 		dst[i] = float32(src[i])
 	}
 }
 
-// ToInt32: dst = src truncated, or the smallest integer where src does not fit.
+// ToInt32 truncates src to dst. The result is the smallest integer where src does not fit.
 func ToInt32(dst []int32, src []float32) {
 	for i := toInt32.run(dst, src); i < len(dst); i++ {
 		if x := src[i]; x >= math.MinInt32 && x < -math.MinInt32 {
@@ -92,14 +91,14 @@ func ToInt32(dst []int32, src []float32) {
 	}
 }
 
-// FromInt64: dst = src, rounded.
+// FromInt64 converts src to dst, with rounding.
 func FromInt64(dst []float32, src []int64) {
 	for i := fromLong.run(dst, src); i < len(dst); i++ {
 		dst[i] = float32(src[i])
 	}
 }
 
-// ToInt64: dst = src truncated, or the smallest integer where src does not fit.
+// ToInt64 truncates src to dst. The result is the smallest integer where src does not fit.
 func ToInt64(dst []int64, src []float32) {
 	for i := toLong.run(dst, src); i < len(dst); i++ {
 		if x := src[i]; x >= math.MinInt64 && x < -math.MinInt64 {
@@ -110,55 +109,55 @@ func ToInt64(dst []int64, src []float32) {
 	}
 }
 
-// Int64FromInt32: dst = src.
+// Int64FromInt32 converts src to dst.
 func Int64FromInt32(dst []int64, src []int32) {
 	for i := longFromInt.run(dst, src); i < len(dst); i++ {
 		dst[i] = int64(src[i])
 	}
 }
 
-// Int64FromUint8: dst = src.
+// Int64FromUint8 converts src to dst.
 func Int64FromUint8(dst []int64, src []uint8) {
 	for i := longFromUint8.run(dst, src); i < len(dst); i++ {
 		dst[i] = int64(src[i])
 	}
 }
 
-// Int32FromInt64: dst = the low half of src.
+// Int32FromInt64 sets dst to the low halves of src.
 func Int32FromInt64(dst []int32, src []int64) {
 	for i := intFromLong.run(dst, src); i < len(dst); i++ {
 		dst[i] = int32(src[i])
 	}
 }
 
-// Short is a 16-bit floating type.
+// Short is a 16-bit floating-point type.
 type Short interface {
 	~uint16
 	Float32() float32
 }
 
-// FromHalf: dst = src, numbers of half precision (IEEE 754 binary16).
+// FromHalf converts numbers of half precision (IEEE 754 binary16).
 func FromHalf[H Short](dst []float32, src []H) {
 	for i := fromHalf.run(dst, bits16(src)); i < len(dst); i++ {
 		dst[i] = src[i].Float32()
 	}
 }
 
-// ToHalf: dst = src rounded to half precision; one does it for one number.
+// ToHalf rounds src to half precision. one converts a single number.
 func ToHalf[H Short](dst []H, src []float32, one func(float32) H) {
 	for i := toHalf.run(bits16(dst), src); i < len(dst); i++ {
 		dst[i] = one(src[i])
 	}
 }
 
-// FromBFloat: dst = src, the upper halves of float32.
+// FromBFloat converts bfloat16 numbers, the upper halves of float32.
 func FromBFloat[H Short](dst []float32, src []H) {
 	for i := fromBFloat.run(dst, bits16(src)); i < len(dst); i++ {
 		dst[i] = src[i].Float32()
 	}
 }
 
-// ToBFloat: dst = src rounded to the upper halves of float32; one does it for one number.
+// ToBFloat rounds src to bfloat16, the upper halves of float32. one converts a single number.
 func ToBFloat[H Short](dst []H, src []float32, one func(float32) H) {
 	for i := toBFloat.run(bits16(dst), src); i < len(dst); i++ {
 		dst[i] = one(src[i])
@@ -167,14 +166,14 @@ func ToBFloat[H Short](dst []H, src []float32, one func(float32) H) {
 
 func bits16[H ~uint16](x []H) []uint16 { return *(*[]uint16)(unsafe.Pointer(&x)) }
 
-// ToDouble: dst = src.
+// ToDouble converts src to dst.
 func ToDouble(dst []float64, src []float32) {
 	for i := toDouble.run(dst, src); i < len(dst); i++ {
 		dst[i] = float64(src[i])
 	}
 }
 
-// FromDouble: dst = src, rounded.
+// FromDouble converts src to dst, with rounding.
 func FromDouble(dst []float32, src []float64) {
 	for i := fromDouble.run(dst, src); i < len(dst); i++ {
 		dst[i] = float32(src[i])

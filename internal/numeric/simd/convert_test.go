@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// h is a 16-bit number that is only told apart by its bits.
+// h is a 16-bit type that represents its bits.
 type h uint16
 
 func (v h) Float32() float32 { return math.Float32frombits(uint32(v) << 16) }
@@ -20,7 +20,7 @@ func bfloat(x float32) h {
 	return h((b + 0x7fff + b>>16&1) >> 16)
 }
 
-// special are numbers at which conversions and comparisons differ.
+// special holds numbers at which conversions and comparisons differ.
 var special = []float32{
 	0, float32(math.Copysign(0, -1)), 1, -1, 0.5, 1.5, -2.5, 65504, 65519, 65520, 1e-8, -6e-8, 6.1e-5, 5e-39,
 	2147483520, 2147483648, -2147483648, -2147483904, 3e38, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
@@ -40,7 +40,7 @@ func mixed(n int) []float32 {
 	return out
 }
 
-// same compares with what the level without vectors gives.
+// same compares the results of every level with those of the generic level.
 func same[D, S any](t *testing.T, src func(n int) []S, f func(dst []D, src []S), equal func(a, b D) bool) {
 	t.Helper()
 	for _, n := range lengths {

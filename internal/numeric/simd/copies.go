@@ -7,16 +7,16 @@ var (
 	reverse  levels[func(dst, src *float32, n int)]
 )
 
-// copyBytes is how much one call of the assembly copies.
+// copyBytes is the number of bytes that one call of the assembly copies.
 const copyBytes = 64 << 10
 
-// Plain is an element without pointers.
+// Plain is the constraint of elements without pointers.
 type Plain interface {
 	uint8 | uint16 | uint32 | uint64 | float32 | float64 | complex128
 }
 
-// CopyRows copies n rows of size elements: row i of dst begins at d + i*dStride, that of src at s +
-// i*sStride.
+// CopyRows copies n rows of size elements. Row i of dst starts at d + i*dStride, and that of src at
+// s + i*sStride.
 func CopyRows[E Plain](dst []E, d, dStride int, src []E, s, sStride, n, size int) {
 	width := int(unsafe.Sizeof(*new(E)))
 	bytes := size * width
@@ -35,7 +35,7 @@ func CopyRows[E Plain](dst []E, d, dStride int, src []E, s, sStride, n, size int
 	}
 }
 
-// Reverse: dst = src in opposite order. They must not overlap.
+// Reverse copies src to dst in opposite order. They must not overlap.
 func Reverse(dst, src []uint32) {
 	n := len(dst)
 	src = src[:n]

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Functions with far more digits than float64 has, as references: correct to some 200 bits for
-// arguments of moderate size.
+// Reference functions with more precision than float64: correct to about 200 bits for arguments of
+// moderate size.
 
 const exactBits = 300
 
@@ -18,12 +18,12 @@ func less(a, b *big.Float) *big.Float  { return exactZero().Sub(a, b) }
 func times(a, b *big.Float) *big.Float { return exactZero().Mul(a, b) }
 func over(a, b *big.Float) *big.Float  { return exactZero().Quo(a, b) }
 
-// tiny reports whether a term no longer changes a sum.
+// tiny reports whether a term is too small to change a sum.
 func tiny(term, sum *big.Float) bool {
 	return term.Sign() == 0 || sum.Sign() != 0 && term.MantExp(nil) < sum.MantExp(nil)-exactBits
 }
 
-// atanhSeries is the sum of x^(2k+1)/(2k+1), with alternating signs the inverse tangent.
+// atanhSeries returns the sum of x^(2k+1)/(2k+1). With alternating signs it is the inverse tangent.
 func atanhSeries(x *big.Float, alternate bool) *big.Float {
 	sum, power, square := exactZero(), x, times(x, x)
 	if alternate {
@@ -47,7 +47,7 @@ var exactPi = sync.OnceValue(func() *big.Float { // 16*atan(1/5) - 4*atan(1/239)
 	return less(times(newExact(16), a), times(newExact(4), b))
 })
 
-// exactExp is e^x.
+// exactExp returns e^x.
 func exactExp(x *big.Float) *big.Float {
 	f, _ := x.Float64()
 	n := math.Round(f / math.Ln2)
@@ -65,7 +65,7 @@ func exactExp(x *big.Float) *big.Float {
 	return sum.SetMantExp(sum, int(n))
 }
 
-// exactLog is the natural logarithm of a positive number: of 2^e*m it is e*ln 2 +
+// exactLog returns the natural logarithm of a positive number 2^e*m as e*ln 2 +
 // 2*atanh((m-1)/(m+1)).
 func exactLog(x *big.Float) *big.Float {
 	m := exactZero()
@@ -90,7 +90,7 @@ func exactSigmoid(x *big.Float) *big.Float {
 func exactLog1p(x *big.Float) *big.Float { return exactLog(plus(x, newExact(1))) }
 func exactExpm1(x *big.Float) *big.Float { return less(exactExp(x), newExact(1)) }
 
-// exactSin is the sine of x + quarters*pi/2.
+// exactSin returns the sine of x + quarters*pi/2.
 func exactSin(x *big.Float, quarters int) *big.Float {
 	half := over(exactPi(), newExact(2))
 	f, _ := over(x, half).Float64()
@@ -113,7 +113,7 @@ func exactSin(x *big.Float, quarters int) *big.Float {
 	return sum
 }
 
-// exactErf is the error function by its power series, for arguments up to 7.
+// exactErf returns the error function by its power series, for arguments up to 7.
 func exactErf(x *big.Float) *big.Float {
 	square := times(x, x)
 	square.Neg(square)
@@ -130,5 +130,5 @@ func exactErf(x *big.Float) *big.Float {
 
 func exactRsqrt(x *big.Float) *big.Float { return over(newExact(1), exactZero().Sqrt(x)) }
 
-// exactPow is x^y for positive x.
+// exactPow returns x^y for positive x.
 func exactPow(x, y *big.Float) *big.Float { return exactExp(times(y, exactLog(x))) }

@@ -4,11 +4,11 @@ import "unsafe"
 
 var gatherRows levels[func(dst, src *float32, list *int64, rows, words int)]
 
-// fetchAhead is how many rows further on in the list than those they copy the assembly looks.
+// fetchAhead is the distance, in rows of the list, at which the assembly prefetches.
 const fetchAhead = 8
 
-// Gather: row i of dst = row list[i] of src, whose rows have width elements. All rows that are
-// listed must exist.
+// Gather sets row i of dst to row list[i] of src. Rows have width elements. All listed rows must
+// exist.
 func Gather[E uint32 | uint64](dst, src []E, list []int64, width int) {
 	if width == 0 {
 		return

@@ -2,15 +2,15 @@ package simd
 
 import "unsafe"
 
-// Int is an integer type with vector code.
+// Int is the constraint of the integer types with vector code.
 type Int interface{ int32 | int64 }
 
-// integer has the assembly for one size, for whole vectors; what is nil has none.
+// integer holds the assembly for one size, for whole vectors. Functions without assembly are nil.
 type integer[T Int] struct {
 	add, sub, mul, max, min levels[func(dst, a, b *T, n int)]
 	sumRows                 levels[func(dst, a *T, rows, cols int)]
 	maxRows, minRows        levels[func(dst, a *T, rows, cols int)]
-	compare                 [4]levels[func(dst *bool, a, b *T, n int)] // as in comparison
+	compare                 [4]levels[func(dst *bool, a, b *T, n int)] // indexed like comparison
 }
 
 var (
@@ -25,7 +25,7 @@ func integersOf[T Int]() *integer[T] {
 	return cast[integer[T]](&integers64)
 }
 
-// runInts maps what it can and returns how much that is.
+// runInts maps whole vectors with the assembly and returns the number of mapped elements.
 func runInts[R any, T Int](asm *levels[func(dst *R, a, b *T, n int)], dst []R, a, b []T) int {
 	l := Current()
 	if l == Generic || asm[l-1] == nil {
@@ -38,7 +38,7 @@ func runInts[R any, T Int](asm *levels[func(dst *R, a, b *T, n int)], dst []R, a
 	return whole
 }
 
-// AddInts: dst = a + b.
+// AddInts computes dst = a + b.
 func AddInts[T Int](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&integersOf[T]().add, dst, a, b); i < len(dst); i++ {
@@ -46,7 +46,7 @@ func AddInts[T Int](dst, a, b []T) {
 	}
 }
 
-// SubInts: dst = a - b.
+// SubInts computes dst = a - b.
 func SubInts[T Int](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&integersOf[T]().sub, dst, a, b); i < len(dst); i++ {
@@ -54,7 +54,7 @@ func SubInts[T Int](dst, a, b []T) {
 	}
 }
 
-// MulInts: dst = a * b.
+// MulInts computes dst = a * b.
 func MulInts[T Int](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&integersOf[T]().mul, dst, a, b); i < len(dst); i++ {
@@ -62,24 +62,22 @@ func MulInts[T Int](dst, a, b []T) {
 	}
 }
 
-// SumIntRows: dst[i] = the sum of row i of x, whose rows have cols elements, at least one.
+// SumIntRows sets dst[i] to the sum of row i of x. Rows have cols >= 1 elements.
 func SumIntRows[T Int](dst, x []T, cols int) {
 	intRows(&integersOf[T]().sumRows, dst, x, cols, func(a, b T) T { return a + b })
 }
 
-// MaxIntRows: dst[i] = the largest element of row i of x, whose rows have cols elements, at least
-// one.
+// MaxIntRows sets dst[i] to the largest element of row i of x. Rows have cols >= 1 elements.
 func MaxIntRows[T Int](dst, x []T, cols int) {
 	intRows(&integersOf[T]().maxRows, dst, x, cols, func(a, b T) T { return max(a, b) })
 }
 
-// MinIntRows: dst[i] = the smallest element of row i of x, whose rows have cols elements, at least
-// one.
+// MinIntRows sets dst[i] to the smallest element of row i of x. Rows have cols >= 1 elements.
 func MinIntRows[T Int](dst, x []T, cols int) {
 	intRows(&integersOf[T]().minRows, dst, x, cols, func(a, b T) T { return min(a, b) })
 }
 
-// intRows reduces rows, a piece at a time where they are long.
+// intRows reduces rows, in pieces if they are long.
 func intRows[T Int](asm *levels[func(dst, a *T, rows, cols int)], dst, x []T, cols int, op func(a, b T) T) {
 	x = x[:len(dst)*cols]
 	l := Current()
@@ -109,7 +107,7 @@ func intRows[T Int](asm *levels[func(dst, a *T, rows, cols int)], dst, x []T, co
 	}
 }
 
-// MaxInts: dst = max(a, b).
+// MaxInts computes dst = max(a, b).
 func MaxInts[T Int](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&integersOf[T]().max, dst, a, b); i < len(dst); i++ {
@@ -117,7 +115,7 @@ func MaxInts[T Int](dst, a, b []T) {
 	}
 }
 
-// MinInts: dst = min(a, b).
+// MinInts computes dst = min(a, b).
 func MinInts[T Int](dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&integersOf[T]().min, dst, a, b); i < len(dst); i++ {
@@ -125,13 +123,13 @@ func MinInts[T Int](dst, a, b []T) {
 	}
 }
 
-// divisions are the assembly for divisions of int32.
+// divisions holds the assembly for divisions of int32.
 var divisions struct {
 	quotients, floorQuotients, remainders, floorRemainders levels[func(dst, a, b *int32, n int)]
 }
 
-// Quotients: dst = a / b, truncated. No element of b may be 0, here and in the functions below. A
-// quotient that does not fit wraps around.
+// Quotients computes dst = a / b, truncated. No element of b may be 0, here and in the functions
+// below. A quotient that overflows wraps around.
 func Quotients(dst, a, b []int32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&divisions.quotients, dst, a, b); i < len(dst); i++ {
@@ -139,7 +137,7 @@ func Quotients(dst, a, b []int32) {
 	}
 }
 
-// FloorQuotients: dst = a / b, rounded down.
+// FloorQuotients computes dst = a / b, rounded down.
 func FloorQuotients(dst, a, b []int32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&divisions.floorQuotients, dst, a, b); i < len(dst); i++ {
@@ -151,7 +149,7 @@ func FloorQuotients(dst, a, b []int32) {
 	}
 }
 
-// Remainders: dst = what a / b, truncated, leaves: it has the sign of a.
+// Remainders sets dst to the remainder of the truncated division a / b, with the sign of a.
 func Remainders(dst, a, b []int32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&divisions.remainders, dst, a, b); i < len(dst); i++ {
@@ -159,7 +157,7 @@ func Remainders(dst, a, b []int32) {
 	}
 }
 
-// FloorRemainders: dst = what a / b, rounded down, leaves: it has the sign of b.
+// FloorRemainders sets dst to the remainder of the division a / b rounded down, with the sign of b.
 func FloorRemainders(dst, a, b []int32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := runInts(&divisions.floorRemainders, dst, a, b); i < len(dst); i++ {
@@ -171,7 +169,7 @@ func FloorRemainders(dst, a, b []int32) {
 	}
 }
 
-// CompareInts: dst = a p b.
+// CompareInts computes dst = a p b.
 func CompareInts[T Int](p Predicate, dst []bool, a, b []T) {
 	switch p {
 	case Greater:

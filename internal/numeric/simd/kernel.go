@@ -2,15 +2,15 @@ package simd
 
 import "unsafe"
 
-// piece is the number of elements that one call of an assembly function gets, a few microseconds of
-// work.
+// piece is the number of elements per call of an assembly function. Such a call takes a few
+// microseconds.
 const piece = 16 << 10
 
-// levels holds an assembly function per vector level: AVX2, AVX-512. Where there is no assembly it
-// is empty.
+// levels holds the assembly function of each vector level: AVX2 and AVX-512. Missing functions are
+// nil.
 type levels[F any] [2]F
 
-// pair has a kernel's two element types.
+// pair holds a kernel for both element types.
 type pair[K32, K64 any] struct {
 	f32 K32
 	f64 K64
@@ -102,8 +102,9 @@ func runScalar[T Float](k *scalarPair, dst, a []T, b T) {
 
 func isFloat32[T Float]() bool { return unsafe.Sizeof(T(0)) == 4 }
 
-// as gives x its own type again, where the compiler knows it only as a type parameter.
+// as converts a slice to its actual element type, which the compiler knows only as a type
+// parameter.
 func as[To, From Float](x []From) []To { return *(*[]To)(unsafe.Pointer(&x)) }
 
-// asPtr is as for pointers to arrays and functions' arguments.
+// asPtr is like as, for pointers to arrays and function arguments.
 func asPtr[To, From Float](x *From) *To { return (*To)(unsafe.Pointer(x)) }

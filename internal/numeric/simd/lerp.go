@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Between is a place in a row of pixels, of so many elements each: between the pixels that begin
-// with the elements Lower and Upper, at the given share of the way. The assembly knows the layout.
+// Between is a position between two pixels of a row, which start with elements Lower and Upper.
+// Share is the weight of the upper one. The assembly depends on the layout.
 type Between struct {
 	Lower, Upper int
 	Share        float32
@@ -17,7 +17,7 @@ var lerps struct {
 	pixels levels[func(dst, src *float32, places *byte, n, channels int)]
 }
 
-// Lerp: dst = a + (b-a)*share.
+// Lerp computes dst = a + (b-a)*share.
 func Lerp(dst, a, b []float32, share float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	l := Current()
@@ -32,7 +32,8 @@ func Lerp(dst, a, b []float32, share float32) {
 	}
 }
 
-// LerpPixels sets the pixels of dst, of so many channels, to what lies at the places in src.
+// LerpPixels interpolates the pixels of dst, of the given number of channels, at the positions
+// places in src.
 func LerpPixels(dst, src []float32, places []Between, channels int) {
 	for i := range places {
 		if p := &places[i]; uint(p.Lower) > uint(len(src)-channels) || uint(p.Upper) > uint(len(src)-channels) {

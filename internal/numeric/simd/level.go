@@ -15,7 +15,7 @@ const (
 	AVX512               // AVX-512 F, DQ, BW and VL
 )
 
-// EnvLevel is the environment variable that lowers the level of a process.
+// EnvLevel is the environment variable that limits the level of a process.
 const EnvLevel = "WEFT_SIMD"
 
 func (l Level) String() string {
@@ -36,8 +36,8 @@ var (
 
 func init() { level.Store(int32(startLevel(os.Getenv(EnvLevel)))) }
 
-// startLevel is the level that name asks for, or the best that the processor has if name is unknown
-// or asks for more.
+// startLevel returns the level with the given name. If the name is unknown or the processor does
+// not support the level, it returns the best supported one.
 func startLevel(name string) Level {
 	for _, l := range Levels() {
 		if l.String() == name {
@@ -56,10 +56,10 @@ func Levels() []Level {
 	return l
 }
 
-// Current is the level in use.
+// Current returns the level in use.
 func Current() Level { return Level(level.Load()) }
 
-// Force sets the level for the whole process and returns the one before: for tests and
+// Force sets the level for the whole process and returns the previous one. It is for tests and
 // measurements. It panics if the processor does not support l.
 func Force(l Level) Level {
 	if l < Generic || l > best {

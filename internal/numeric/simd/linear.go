@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// linear has the kernels that combine slices with factors, of which filling is the simplest.
+// linear holds the kernels that combine slices with factors, and the simplest case: filling.
 type linear[T Float] struct {
 	fill  levels[func(dst *T, n int, v T)]
 	clamp levels[func(dst, src *T, n int, low, high T)]
@@ -27,7 +27,7 @@ func linearOf[T Float]() *linear[T] {
 	return cast[linear[T]](&linears.f64)
 }
 
-// Fill: dst = v.
+// Fill sets all elements of dst to v.
 func Fill[E uint32 | uint64](dst []E, v E) {
 	l := Current()
 	if l == Generic || linears.f32.fill[l-1] == nil {
@@ -46,8 +46,7 @@ func Fill[E uint32 | uint64](dst []E, v E) {
 	}
 }
 
-// Clamp: dst = src, at most high and then at least low. A bound that is not a number bounds
-// nothing.
+// Clamp computes dst = max(min(src, high), low). A bound that is NaN is ignored.
 func Clamp[T Float](dst, src []T, low, high T) {
 	src = src[:len(dst)]
 	l := Current()
@@ -69,7 +68,7 @@ func Clamp[T Float](dst, src []T, low, high T) {
 	}
 }
 
-// Leaky: dst = x where by > 0, else alpha*x.
+// Leaky sets dst to x where by > 0, and to alpha*x elsewhere.
 func Leaky[T Float](dst, x, by []T, alpha T) {
 	x, by = x[:len(dst)], by[:len(dst)]
 	l := Current()
@@ -88,12 +87,12 @@ func Leaky[T Float](dst, x, by []T, alpha T) {
 	}
 }
 
-// SelectLess: dst = a where x < bound, else b.
+// SelectLess sets dst to a where x < bound, and to b elsewhere.
 func SelectLess[T Float](dst, x []T, bound T, a, b []T) {
 	selectBy(&linearOf[T]().selectLess, dst, x, bound, a, b, func(x T) bool { return x < bound })
 }
 
-// SelectGreater: dst = a where x > bound, else b.
+// SelectGreater sets dst to a where x > bound, and to b elsewhere.
 func SelectGreater[T Float](dst, x []T, bound T, a, b []T) {
 	selectBy(&linearOf[T]().selectGreater, dst, x, bound, a, b, func(x T) bool { return x > bound })
 }
@@ -116,7 +115,7 @@ func selectBy[T Float](asm *levels[func(dst, x, a, b *T, n int, bound T)], dst, 
 	}
 }
 
-// Add4: dst = a + b + c + d, from left to right.
+// Add4 computes dst = a + b + c + d, from left to right.
 func Add4[T Float](dst, a, b, c, d []T) {
 	n := len(dst)
 	a, b, c, d = a[:n], b[:n], c[:n], d[:n]
@@ -133,7 +132,7 @@ func Add4[T Float](dst, a, b, c, d []T) {
 	}
 }
 
-// Axpy: y += a*x.
+// Axpy computes y += a*x.
 func Axpy[T Float](y []T, a T, x []T) {
 	x = x[:len(y)]
 	l := Current()
@@ -149,7 +148,7 @@ func Axpy[T Float](y []T, a T, x []T) {
 	}
 }
 
-// Axpby: dst = a*x + b*y.
+// Axpby computes dst = a*x + b*y.
 func Axpby[T Float](dst []T, a T, x []T, b T, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	l := Current()

@@ -1,6 +1,6 @@
 package simd
 
-// matvec has the kernels that go through a matrix once, four rows at a time; stride is in bytes.
+// matvec holds kernels that read a matrix once, four rows at a time. stride is in bytes.
 type matvec[T Float] struct {
 	addRows levels[func(y, x *T, stride int, coef *T, fours, n int)]
 	dotRows levels[func(dst, x *T, stride int, y *T, fours, n int)]
@@ -17,11 +17,11 @@ func matvecOf[T Float]() *matvec[T] {
 	return cast[matvec[T]](&matvecs.f64)
 }
 
-// matvecPiece is the number of elements of a matrix that one call goes through.
+// matvecPiece is the number of elements of a matrix per call.
 const matvecPiece = 4 * piece
 
-// AddRows: y += the sum over i of coef[i] times row i of x; rows are stride elements apart and as
-// long as y.
+// AddRows computes y += the sum over i of coef[i] times row i of x. Rows are stride elements apart
+// and have the length of y.
 func AddRows[T Float](y, coef, x []T, stride int) {
 	if len(y) == 0 || len(coef) == 0 {
 		return
@@ -31,7 +31,7 @@ func AddRows[T Float](y, coef, x []T, stride int) {
 	if l := Current(); l != Generic {
 		fours = len(coef) / 4
 		f := matvecOf[T]().addRows[l-1]
-		for j := 0; j < len(y); j += sumPiece { // a part of y that stays in the first-level cache
+		for j := 0; j < len(y); j += sumPiece { // a part of y that stays in the L1 cache
 			n := min(sumPiece, len(y)-j)
 			step := max(1, matvecPiece/(4*n))
 			for i := 0; i < fours; i += step {
@@ -44,8 +44,8 @@ func AddRows[T Float](y, coef, x []T, stride int) {
 	}
 }
 
-// AddListed: y += the sum over i of coef[i] times row list[i*stride] of x, whose rows are as long
-// as y. All rows that are listed must exist.
+// AddListed computes y += the sum over i of coef[i] times row list[i*stride] of x. Rows have the
+// length of y. All listed rows must exist.
 func AddListed[T Float](y, x []T, list []int64, stride int, coef []T) {
 	if len(y) == 0 || len(coef) == 0 {
 		return
@@ -64,7 +64,7 @@ func AddListed[T Float](y, x []T, list []int64, stride int, coef []T) {
 	}
 }
 
-// DotRows: dst[i] = the sum over j of x[i*stride+j]*y[j], for rows as long as y.
+// DotRows sets dst[i] to the sum over j of x[i*stride+j]*y[j], for rows of the length of y.
 func DotRows[T Float](dst, x []T, stride int, y []T) {
 	if len(dst) == 0 {
 		return

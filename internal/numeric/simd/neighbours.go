@@ -1,15 +1,15 @@
 package simd
 
-// Sums of neighbours in the rows of a matrix, for local response normalization.
+// Sums over neighbours in the rows of a matrix, for local response normalization.
 
-// neighbours has the assembly; stride is in bytes.
+// neighbours holds the assembly. stride is in bytes.
 var neighbours struct {
 	mulRows    levels[func(dst, a, b *float32, stride, rows, cols int)]
 	windowSums levels[func(dst, x *float32, stride, rows, cols, n int, scale, bias float32)]
 }
 
-// MulRows: dst = a*b for rows of cols elements, which are stride apart in dst and without gaps in a
-// and b.
+// MulRows computes dst = a*b for rows of cols elements. Rows are stride apart in dst, and
+// contiguous in a and b.
 func MulRows(dst []float32, stride int, a, b []float32, cols int) {
 	b = b[:len(a)]
 	eachRowBlock(len(a), cols, cols, func(row, rows int) {
@@ -26,8 +26,8 @@ func MulRows(dst []float32, stride int, a, b []float32, cols int) {
 }
 
 // WindowSums sets each element j of a row of dst to bias + scale times the sum of elements j to
-// j+n-1 of that row of x. Rows have cols elements, without gaps in dst and stride apart in x, where
-// n-1 more elements follow.
+// j+n-1 of that row of x. Rows of dst have cols elements without gaps. Rows of x have cols+n-1
+// elements and are stride apart.
 func WindowSums(dst []float32, cols int, x []float32, stride, n int, scale, bias float32) {
 	eachRowBlock(len(dst), cols, cols*n, func(row, rows int) {
 		at := row * cols
@@ -46,7 +46,8 @@ func WindowSums(dst []float32, cols int, x []float32, stride, n int, scale, bias
 	})
 }
 
-// eachRowBlock calls visit for blocks of rows of n elements in all, each row of which takes work.
+// eachRowBlock calls visit for blocks of rows. The rows have n elements in all, and each costs
+// work.
 func eachRowBlock(n, cols, work int, visit func(row, rows int)) {
 	if cols == 0 {
 		return

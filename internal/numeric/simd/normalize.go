@@ -1,9 +1,9 @@
 package simd
 
-// Passes down the columns of matrices, for batch normalization: x, dy and dst have rows as long as
-// shift, without gaps.
+// Passes down the columns of matrices, for batch normalization. Rows of x, dy and dst have the
+// length of shift, without gaps.
 
-// columnPasses has the assembly; stride is in bytes.
+// columnPasses holds the assembly. stride is in bytes.
 var columnPasses struct {
 	moments       levels[func(x, sum, squares, shift *float32, stride, rows, cols int)]
 	products      levels[func(dy, x, sum, products, shift *float32, stride, rows, cols int)]
@@ -11,7 +11,7 @@ var columnPasses struct {
 	normalizeGrad levels[func(dst, dy, x, shift, factor, slope, level *float32, stride, rows, cols int)]
 }
 
-// Moments adds to sum and squares the sums over the rows of x - shift and of its square.
+// Moments adds the sums over the rows of x - shift to sum, and those of its square to squares.
 func Moments(sum, squares, x, shift []float32) {
 	sum, squares = sum[:len(shift)], squares[:len(shift)]
 	if l := Current(); l != Generic {
@@ -29,7 +29,7 @@ func Moments(sum, squares, x, shift []float32) {
 	})
 }
 
-// Products adds to sum and products the sums over the rows of dy and of dy*(x - shift).
+// Products adds the sums over the rows of dy to sum, and those of dy*(x - shift) to products.
 func Products(sum, products, dy, x, shift []float32) {
 	sum, products, x = sum[:len(shift)], products[:len(shift)], x[:len(dy)]
 	if l := Current(); l != Generic {
@@ -46,7 +46,7 @@ func Products(sum, products, dy, x, shift []float32) {
 	})
 }
 
-// Normalize: dst = (x - shift)*factor + offset in each row.
+// Normalize computes dst = (x - shift)*factor + offset in each row.
 func Normalize(dst, x, shift, factor, offset []float32) {
 	x, factor, offset = x[:len(dst)], factor[:len(shift)], offset[:len(shift)]
 	if l := Current(); l != Generic {
@@ -62,7 +62,7 @@ func Normalize(dst, x, shift, factor, offset []float32) {
 	})
 }
 
-// NormalizeGrad: dst = dy*factor + (x - shift)*slope + level in each row.
+// NormalizeGrad computes dst = dy*factor + (x - shift)*slope + level in each row.
 func NormalizeGrad(dst, dy, x, shift, factor, slope, level []float32) {
 	dy, x = dy[:len(dst)], x[:len(dst)]
 	factor, slope, level = factor[:len(shift)], slope[:len(shift)], level[:len(shift)]
@@ -79,8 +79,8 @@ func NormalizeGrad(dst, dy, x, shift, factor, slope, level []float32) {
 	})
 }
 
-// columnPieces calls visit for pieces of a matrix of n elements with rows of so many columns: with
-// the place of the piece and its first column, the distance of rows in bytes, and its size.
+// columnPieces divides a matrix of n elements into pieces and calls visit for each. visit receives
+// the position of the piece, its first column, the distance between rows in bytes, and its size.
 func columnPieces(n, columns int, visit func(at, col, stride, rows, cols int)) {
 	if columns == 0 {
 		return

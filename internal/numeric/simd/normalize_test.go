@@ -14,7 +14,8 @@ func checkNear(t *testing.T, what string, got []float32, want []float64, toleran
 	}
 }
 
-// TestColumnPasses has numbers of columns and rows around the sizes of vectors, panels and pieces.
+// TestColumnPasses tests numbers of columns and rows around the sizes of vectors, panels and
+// pieces.
 func TestColumnPasses(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		for _, size := range [][2]int{{1, 1}, {3, 7}, {64, 16}, {5, 64}, {300, 100}, {2, piece + 5}, {0, 8}, {4, 0}} {

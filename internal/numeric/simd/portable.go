@@ -2,7 +2,7 @@ package simd
 
 import "math"
 
-// The kernels, with their portable loops; asm_amd64.go adds the assembly.
+// The kernels, with their portable loops. kernels_amd64.go adds the assembly.
 var (
 	neg        = unaryOf(negGo[float32], negGo[float64])
 	abs        = unaryOf(absGo[float32], absGo[float64])
@@ -60,7 +60,7 @@ func scalarOf(f func(dst, a []float32, b float32), d func(dst, a []float64, b fl
 	return scalarPair{scalar[float32]{pure: f}, scalar[float64]{pure: d}}
 }
 
-// each returns the loop over a function of one number.
+// each returns a loop that applies a function of one number.
 func each[T Float](f func(float64) float64) func(dst, src []T) {
 	return func(dst, src []T) {
 		for i, x := range src {

@@ -12,8 +12,8 @@ var (
 	firstEqualInt firstEqualRows[int32]
 )
 
-// FirstEqual: at[i] = the first position in row i of x, whose rows have cols elements, of one that
-// is equal to values[i], or -1.
+// FirstEqual sets at[i] to the first position in row i of x of an element equal to values[i], or to
+// -1. Rows have cols elements.
 func FirstEqual[T Float](at []int64, x, values []T, cols int) {
 	if isFloat32[T]() {
 		findEqual(&firstEqual.f32, at, as[float32](x), as[float32](values), cols)

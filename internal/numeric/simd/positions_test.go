@@ -20,8 +20,8 @@ func TestFirstEqual(t *testing.T) {
 	})
 }
 
-// testFirstEqual searches rows for what the last row does not have, and the others at different
-// places and once more later.
+// testFirstEqual searches for a value that the last row does not contain. The other rows contain it
+// twice, at various positions.
 func testFirstEqual[T float32 | float64 | int32](t *testing.T, cols int, find func(at []int64, x, values []T)) {
 	t.Helper()
 	const rows = 5

@@ -2,17 +2,17 @@ package simd
 
 import "math"
 
-// sumPiece is the number of elements that are added up as T: few enough that rounding errors do not
-// pile up.
+// sumPiece is the number of elements that are summed in type T. It is small enough to limit
+// rounding errors.
 const sumPiece = 4 << 10
 
-// reduction is a function from rows of numbers to a number each.
+// reduction reduces each row to a number.
 type reduction[T Float] struct {
 	asm  levels[func(dst, a *T, rows, cols int)]
 	pure func(a []T) T
 }
 
-// dotProduct is a function from two slices to a number.
+// dotProduct reduces two slices to a number.
 type dotProduct[T Float] struct {
 	asm levels[func(a, b *T, n int) T]
 }
@@ -47,8 +47,8 @@ func reductionFor[T Float](k *reductionPair) *reduction[T] {
 	return cast[reduction[T]](&k.f64)
 }
 
-// reduceRows reduces the rows of x, which have cols elements, or with whole those that take more
-// than one piece.
+// reduceRows reduces the rows of x, which have cols elements. It uses whole for rows longer than
+// one piece.
 func reduceRows[T Float](k *reductionPair, dst, x []T, cols int, whole func(a []T) T) {
 	l := Current()
 	if l == Generic || cols > sumPiece {
@@ -62,19 +62,19 @@ func reduceRows[T Float](k *reductionPair, dst, x []T, cols int, whole func(a []
 	forRows(len(dst), cols, func(row, rows, _, _ int) { f(&dst[row], &x[row*cols], rows, cols) })
 }
 
-// SumRows: dst[i] = Sum of row i of x, whose rows have cols elements, at least one.
+// SumRows sets dst[i] to Sum of row i of x. Rows have cols >= 1 elements.
 func SumRows[T Float](dst, x []T, cols int) { reduceRows(&sum, dst, x, cols, Sum[T]) }
 
-// MaxRows: dst[i] = MaxOf row i of x, whose rows have cols elements, at least one.
+// MaxRows sets dst[i] to MaxOf of row i of x. Rows have cols >= 1 elements.
 func MaxRows[T Float](dst, x []T, cols int) { reduceRows(&largest, dst, x, cols, MaxOf[T]) }
 
-// MinRows: dst[i] = MinOf row i of x, whose rows have cols elements, at least one.
+// MinRows sets dst[i] to MinOf of row i of x. Rows have cols >= 1 elements.
 func MinRows[T Float](dst, x []T, cols int) { reduceRows(&least, dst, x, cols, MinOf[T]) }
 
-// ProdRows: dst[i] = Prod of row i of x, whose rows have cols elements, at least one.
+// ProdRows sets dst[i] to Prod of row i of x. Rows have cols >= 1 elements.
 func ProdRows[T Float](dst, x []T, cols int) { reduceRows(&product, dst, x, cols, Prod[T]) }
 
-// Prod returns the product of a, 1 if it is empty.
+// Prod returns the product of a, or 1 if a is empty.
 func Prod[T Float](a []T) T {
 	p := T(1)
 	for i := 0; i < len(a); i += piece {
@@ -90,12 +90,12 @@ func reducePart[T Float](k *reductionPair, a []T) T {
 	return T(k.f64.part(as[float64](a)))
 }
 
-// Sum returns the sum of a, 0 if it is empty. Pieces of 4096 elements are added up as float64, so
-// that the error stays at some units in the last place of the sum of the magnitudes, however long a
-// is.
+// Sum returns the sum of a, or 0 if a is empty. It sums pieces of 4096 elements and adds these sums
+// in float64. The error therefore stays within a few ULP of the sum of the magnitudes for any
+// length.
 func Sum[T Float](a []T) T { return T(Sum64(a)) }
 
-// Sum64 is Sum before the result is rounded to T: for sums of sums.
+// Sum64 is Sum before the result is rounded to T. Use it for sums of sums.
 func Sum64[T Float](a []T) float64 {
 	s := 0.0
 	if l := Current(); l != Generic && len(a) > sumPiece {
@@ -116,7 +116,7 @@ func Sum64[T Float](a []T) float64 {
 	return s
 }
 
-// MaxOf returns the largest element of a, not a number if any is, and -Inf if a is empty.
+// MaxOf returns the largest element of a, NaN if any element is NaN, and -Inf if a is empty.
 func MaxOf[T Float](a []T) T {
 	m := T(math.Inf(-1))
 	for i := 0; i < len(a); i += piece {
@@ -125,7 +125,7 @@ func MaxOf[T Float](a []T) T {
 	return m
 }
 
-// MinOf returns the smallest element of a, not a number if any is, and +Inf if a is empty.
+// MinOf returns the smallest element of a, NaN if any element is NaN, and +Inf if a is empty.
 func MinOf[T Float](a []T) T {
 	m := T(math.Inf(1))
 	for i := 0; i < len(a); i += piece {
@@ -134,7 +134,7 @@ func MinOf[T Float](a []T) T {
 	return m
 }
 
-// Dot returns the sum of a[i]*b[i] over the elements of a. Pieces are added up as in Sum.
+// Dot returns the sum of a[i]*b[i] over the elements of a. It sums pieces like Sum.
 func Dot[T Float](a, b []T) T {
 	b = b[:len(a)]
 	s := 0.0

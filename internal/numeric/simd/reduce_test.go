@@ -48,8 +48,7 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// testRows compares the reductions of rows with those of slices, and products with those in
-// float64.
+// testRows compares the row reductions with those of slices, and products with products in float64.
 func testRows[T Float](t *testing.T, tolerance float64) {
 	for _, cols := range lengths[1:] {
 		const rows = 5
@@ -256,7 +255,7 @@ func TestSoftmaxOfNaNAndInfinity(t *testing.T) {
 			SoftmaxRows(got, tt.x, len(tt.x), largest, sum)
 			for i, w := range tt.want {
 				if !(ulps(got[i], float64(w)) < 2) && w == w {
-					continue // e^-inf over an infinite sum is 0 or not a number, by level
+					continue // e^-inf over an infinite sum: 0 or NaN
 				}
 				if (w != w) != (got[i] != got[i]) {
 					t.Errorf("Softmax(%v) = %v, want %v", tt.x, got, tt.want)

@@ -8,8 +8,8 @@ var (
 	scatterAdd64 levels[func(dst, src *float64, to, from *int64, rows, cols int)]
 )
 
-// Scatter: row list[i] of dst = row i of src, in order; rows have width elements. All rows that are
-// listed must exist.
+// Scatter sets row list[i] of dst to row i of src, in order. Rows have width elements. All listed
+// rows must exist.
 func Scatter[E uint32 | uint64](dst, src []E, list []int64, width int) {
 	if width == 0 {
 		return
@@ -28,8 +28,8 @@ func Scatter[E uint32 | uint64](dst, src []E, list []int64, width int) {
 	}
 }
 
-// ScatterAdd: row to[i] of dst += row from[i] of src, in order; rows have width elements. All rows
-// that are listed must exist.
+// ScatterAdd adds row from[i] of src to row to[i] of dst, in order. Rows have width elements. All
+// listed rows must exist.
 func ScatterAdd[T Float](dst, src []T, to, from []int64, width int) {
 	from = from[:len(to)]
 	if width == 0 {

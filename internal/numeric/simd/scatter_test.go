@@ -64,7 +64,7 @@ func testScatterAdd[T Float](t *testing.T) {
 	}
 }
 
-// randomRows returns a list of n of rows.
+// randomRows returns a list of n row numbers.
 func randomRows(rng *rand.Rand, n, rows int) []int64 {
 	list := make([]int64, n)
 	for i := range list {

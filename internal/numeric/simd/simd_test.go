@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// lengths covers empty slices, parts of a vector, whole vectors and unrolled blocks with every kind
-// of rest, and more than one piece.
+// lengths contains empty slices, partial vectors, whole vectors, unrolled blocks with every kind of
+// remainder, and more than one piece.
 var lengths = []int{0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 128, 129, 257, 1000, piece + 5}
 
-// atLevels runs the test at every level that the processor has.
+// atLevels runs the test at every level that the processor supports.
 func atLevels(t *testing.T, test func(t *testing.T)) {
 	for _, l := range Levels() {
 		t.Run(l.String(), func(t *testing.T) {
@@ -22,8 +22,8 @@ func atLevels(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// guarded returns n random elements in [lo, hi) at an odd address, between guards that check finds
-// overwritten.
+// guarded returns n random elements in [lo, hi) at an odd address. check fails if the elements
+// around them were overwritten.
 func guarded[T Float](n int, lo, hi float64) (s []T, check func(t *testing.T)) {
 	const guard = 123456
 	rng := rand.New(rand.NewPCG(uint64(n), 7))
@@ -50,7 +50,7 @@ func random[T Float](n int, lo, hi float64) []T {
 	return s
 }
 
-// ulps is the distance of got from want in units in the last place of T.
+// ulps returns the distance of got from want in ULP of T.
 func ulps[T Float](got T, want float64) float64 {
 	g := float64(got)
 	if math.IsNaN(g) && math.IsNaN(want) || g == want {
@@ -88,7 +88,7 @@ func unaryCases[T Float]() []unaryCase[T] {
 		{"Rsqrt", Rsqrt[T], func(x float64) float64 { return 1 / math.Sqrt(x) }, 0.01, 9, 1.5},
 		{"Reciprocal", Reciprocal[T], func(x float64) float64 { return 1 / x }, -9, 9, 0.5},
 		{"Relu", Relu[T], func(x float64) float64 { return max(x, 0) }, -9, 9, 0},
-		{"Exp", Exp[T], math.Exp, -87, 88, 1.5}, // of which Go takes a part for float64
+		{"Exp", Exp[T], math.Exp, -87, 88, 1.5}, // includes the error of math.Exp
 		{"Log", Log[T], math.Log, 1e-30, 30, 1},
 		{"Tanh", Tanh[T], math.Tanh, -10, 10, 3},
 		{"Log1p", Log1p[T], math.Log1p, -0.9, 30, 3},
@@ -152,7 +152,7 @@ func binaryCases[T Float]() []binaryCase[T] {
 		}, 0},
 		{"TanhGrad", func(dst, a, b []T) {
 			for i := range b {
-				b[i] /= 4 // the range of tanh, without the cancellation near 1
+				b[i] /= 4 // the range of tanh, without cancellation near 1
 			}
 			TanhGrad(dst, a, b)
 		}, func(a, b float64) float64 { return a * (1 - b*b) }, 4},
@@ -189,7 +189,7 @@ func binaryCases[T Float]() []binaryCase[T] {
 		{"ScalarSub", func(dst, a []T, b T) { ScalarSub(dst, b, a) }, func(a, b float64) float64 { return b - a }},
 		{"ScalarDiv", func(dst, a []T, b T) { ScalarDiv(dst, b, a) }, func(a, b float64) float64 { return b / a }},
 	} {
-		// The number takes the place of a second slice that holds it throughout.
+		// Compare with a second slice that holds the number throughout.
 		cases = append(cases, binaryCase[T]{s.name, func(dst, a, b []T) {
 			if len(b) == 0 {
 				s.f(dst, a, 3)
@@ -236,7 +236,7 @@ func testBinary[T Float](t *testing.T) {
 }
 
 func TestFill(t *testing.T) {
-	const quiet, signaling = 0xffc00001, 0x7fa00003 // bits of what is not a number stay
+	const quiet, signaling = 0xffc00001, 0x7fa00003 // bits of NaN are preserved
 	atLevels(t, func(t *testing.T) {
 		for _, n := range lengths {
 			a, b := make([]uint32, n+1), make([]uint64, n+1)
@@ -295,7 +295,7 @@ func TestSpecialValues(t *testing.T) {
 	}
 	atLevels(t, func(t *testing.T) {
 		for _, tt := range tests {
-			// Once in the masked rest, once in the unrolled part.
+			// Once in the masked remainder, once in the unrolled part.
 			for _, pad := range []int{0, 200} {
 				src := append(append([]float32(nil), tt.src...), make([]float32, pad)...)
 				dst := make([]float32, len(src))
@@ -310,8 +310,7 @@ func TestSpecialValues(t *testing.T) {
 	})
 }
 
-// TestPowSpecialValues compares all pairs of numbers that are special as base or exponent with what
-// Go gives.
+// TestPowSpecialValues compares all pairs of special bases and exponents with the results of Go.
 func TestPowSpecialValues(t *testing.T) {
 	inf := float32(math.Inf(1))
 	special := []float32{float32(math.NaN()), inf, -inf, 0, float32(math.Copysign(0, -1)), 1, -1, 2, -2, 0.5, -0.5, 3, -3, 1.5, -1.5,
@@ -375,14 +374,14 @@ func TestForce(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("Force accepts a level that the processor does not have")
+			t.Error("Force accepted an unsupported level")
 		}
 	}()
 	Force(best + 1)
 }
 
-// TestDenormals checks that vector code takes denormal numbers as zero and that Go code after it
-// still has them.
+// TestDenormals checks that vector code treats denormal numbers as zero, and that the following Go
+// code does not.
 func TestDenormals(t *testing.T) {
 	tiny, half := []float32{1e-40, 1}, []float32{0.5, 0.5}
 	atLevels(t, func(t *testing.T) {
@@ -392,7 +391,7 @@ func TestDenormals(t *testing.T) {
 			t.Errorf("product of a denormal number is %v", dst[0])
 		}
 		if x := tiny[0] * half[0]; x == 0 {
-			t.Error("vector code left denormal numbers off")
+			t.Error("denormals are disabled after vector code")
 		}
 	})
 }

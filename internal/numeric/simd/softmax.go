@@ -2,7 +2,7 @@ package simd
 
 import "math"
 
-// softmaxKernels is the assembly of softmax.
+// softmaxKernels holds the assembly of softmax.
 type softmaxKernels[T Float] struct {
 	rows levels[func(dst, src *T, rows, cols int, largest, sum *T)]
 	sums levels[func(src *T, rows, cols int, largest, sum *T)]
@@ -17,9 +17,9 @@ func softmaxOf[T Float]() *softmaxKernels[T] {
 	return cast[softmaxKernels[T]](&softmaxAsm.f64)
 }
 
-// SoftmaxRows: dst = e^src / the sum of e^src, for each row of cols elements. It also sets
-// largest[i] to the largest element of row i and sum[i] to the sum of e^(src - largest[i]): what
-// cross entropies need besides.
+// SoftmaxRows computes dst = e^src / the sum of e^src for each row of cols elements. It also sets
+// largest[i] to the largest element of row i, and sum[i] to the sum of e^(src - largest[i]). The
+// cross entropy uses these.
 func SoftmaxRows[T Float](dst, src []T, cols int, largest, sum []T) {
 	rows := rowsOf(len(dst), cols)
 	if rows == 0 {
@@ -45,8 +45,8 @@ func SoftmaxRows[T Float](dst, src []T, cols int, largest, sum []T) {
 	}
 }
 
-// ExpSums sets largest[i] to the largest element of row i of src, whose rows have cols elements,
-// and sum[i] to the sum of e^(src - largest[i]).
+// ExpSums sets largest[i] to the largest element of row i of src, and sum[i] to the sum of e^(src -
+// largest[i]). Rows have cols elements.
 func ExpSums[T Float](largest, sum, src []T, cols int) {
 	rows := rowsOf(len(src), cols)
 	if rows == 0 {
@@ -72,9 +72,9 @@ func ExpSums[T Float](largest, sum, src []T, cols int) {
 	}
 }
 
-// LogSoftmaxRows: dst = src - ln(the sum of e^src), for each row of cols elements. It also sets
-// largest[i] to the largest element of row i and logSum[i] to ln(the sum of e^(src - largest[i])).
-// dst may be src.
+// LogSoftmaxRows computes dst = src - ln(the sum of e^src) for each row of cols elements. It also
+// sets largest[i] to the largest element of row i, and logSum[i] to ln(the sum of e^(src -
+// largest[i])). dst may be src.
 func LogSoftmaxRows[T Float](dst, src []T, cols int, largest, logSum []T) {
 	src = src[:len(dst)]
 	ExpSums(largest, logSum, src, cols)
@@ -90,7 +90,7 @@ func rowsOf(n, cols int) int {
 	return n / cols
 }
 
-// softmaxLong is SoftmaxRows for a row that takes several calls.
+// softmaxLong is SoftmaxRows for a row longer than one piece.
 func softmaxLong[T Float](dst, src []T, largest, sum *T) {
 	expSumLong(src, largest, sum)
 	SubScalar(dst, src, *largest)
@@ -98,7 +98,7 @@ func softmaxLong[T Float](dst, src []T, largest, sum *T) {
 	MulScalar(dst, dst, 1 / *sum)
 }
 
-// expSumLong adds up pieces with their own largest elements.
+// expSumLong sums pieces relative to their own largest elements and combines the sums.
 func expSumLong[T Float](src []T, largest, sum *T) {
 	f := softmaxOf[T]().sums[Current()-1]
 	m, s := math.Inf(-1), 0.0
@@ -109,7 +109,7 @@ func expSumLong[T Float](src []T, largest, sum *T) {
 	*largest, *sum = T(m), T(s)
 }
 
-// addExpSums adds two sums of exponentials relative to their largest elements a and b.
+// addExpSums adds two sums of exponentials that are relative to their largest elements a and b.
 func addExpSums(a, sumA, b, sumB float64) (largest, sum float64) {
 	if math.IsInf(a, -1) && sumA == 0 {
 		return b, sumB

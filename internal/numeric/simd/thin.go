@@ -1,10 +1,10 @@
 package simd
 
-// thin is the width up to which Transpose leaves a matrix to TransposeThin.
+// thin is the largest width of matrices that Transpose delegates to TransposeThin.
 const thin = 15
 
-// TransposeThin is [Transpose] of few rows or few columns, such as the channels of an image: four
-// of them at a time, so that the long side is walked through once for all.
+// TransposeThin is [Transpose] for few rows or few columns, such as the channels of an image. It
+// processes four of them at a time, so that it reads the long side once for all four.
 func TransposeThin[E any](dst []E, dstStride int, src []E, srcStride, rows, cols int) {
 	if rows == 0 || cols == 0 {
 		return
@@ -26,7 +26,7 @@ func TransposeThin[E any](dst []E, dstStride int, src []E, srcStride, rows, cols
 	}
 }
 
-// unzip turns up to four columns and returns how many.
+// unzip transposes up to four columns and returns their number.
 func unzip[E any](dst []E, dstStride int, src []E, srcStride, rows, cols int) int {
 	at, a := 0, dst[:rows]
 	if cols == 1 {
@@ -63,7 +63,7 @@ func unzip[E any](dst []E, dstStride int, src []E, srcStride, rows, cols int) in
 	return 4
 }
 
-// zip turns up to four rows and returns how many.
+// zip transposes up to four rows and returns their number.
 func zip[E any](dst []E, dstStride int, src []E, srcStride, rows, cols int) int {
 	at, a := 0, src[:cols]
 	if rows == 1 {

@@ -2,15 +2,16 @@ package simd
 
 import "unsafe"
 
-// transpose8 and transposeHalves8 turn 8 rows of a whole number of squares; strides are in bytes.
+// transpose8 and transposeHalves8 transpose 8 rows of a whole number of 8×8 squares. Strides are in
+// bytes.
 var (
 	transpose8       levels[func(dst, src *float32, dstStride, srcStride, n int)]
 	transposeHalves8 levels[func(dst, src *uint16, dstStride, srcStride, n int)]
 )
 
-// turnColumns returns how many columns of 8 rows are turned before the next 8 rows: the lines that
-// they are written to stay in the first cache until they are full, which has few places for lines
-// that far powers of two lie between.
+// turnColumns returns the number of columns of 8 rows that are transposed before the next 8 rows.
+// The cache lines written must stay in the L1 cache until they are full. If they are a large power
+// of two apart, they compete for few places.
 func turnColumns(bytes int) int {
 	if bytes%2048 == 0 {
 		return 8
@@ -18,22 +19,23 @@ func turnColumns(bytes int) int {
 	return 32
 }
 
-// transposeLines turns blocks of whole cache lines: as many rows and columns as a vector has
-// elements.
+// transposeLines transposes blocks of whole cache lines, with as many rows and columns as a vector
+// has elements.
 var (
 	transposeLines32 levels[func(dst, src *float32, dstStride, srcStride, dstStep, srcStep, blocks int)]
 	transposeLines64 levels[func(dst, src *float64, dstStride, srcStride, dstStep, srcStep, blocks int)]
 )
 
-// Transpose: dst[i*dstStride+j] = src[j*srcStride+i] for the rows j and the columns i of a matrix
-// in src.
+// Transpose computes dst[i*dstStride+j] = src[j*srcStride+i] for the rows j and the columns i of a
+// matrix in src.
 func Transpose[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, rows, cols int) {
 	wholeRows, wholeCols := turnLines(dst, dstStride, src, srcStride, rows, cols)
 	turnSquares(dst, dstStride, src, srcStride, 0, rows, wholeCols, cols)
 	turnSquares(dst, dstStride, src, srcStride, wholeRows, rows, 0, wholeCols)
 }
 
-// turnLines turns what it can of a matrix and returns how many rows and columns that is.
+// turnLines transposes whole blocks of a matrix and returns the number of rows and columns that it
+// processed.
 func turnLines[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, rows, cols int) (wholeRows, wholeCols int) {
 	const line = 64
 	size := int(unsafe.Sizeof(E(0)))
@@ -54,7 +56,7 @@ func turnLines[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcS
 	return wholeRows, wholeCols
 }
 
-// turnSquares turns rows row to rows and columns col to cols of a matrix.
+// turnSquares transposes the rows from row to rows and the columns from col to cols of a matrix.
 func turnSquares[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, row, rows, col, cols int) {
 	wholeRows, wholeCols, size := row, col, int(unsafe.Sizeof(E(0)))
 	if l := Current(); l != Generic && transpose8[l-1] != nil && size < 8 {

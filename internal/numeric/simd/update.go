@@ -2,10 +2,10 @@ package simd
 
 import "math"
 
-// The steps of the optimizers: w are the weights, g is the gradient, the other slices are the
-// state, all updated in place. The formulas are those of TensorFlow's Apply ops.
+// Optimizer steps. w holds the weights and g the gradient. The other slices are the state. w and
+// the state are updated in place. The formulas are those of TensorFlow's Apply ops.
 
-// SGD: w -= rate*g.
+// SGD computes w -= rate*g.
 func SGD[T Float](w, g []T, rate T) { Axpy(w, -rate, g) }
 
 type updateKernels[T Float] struct {
@@ -26,8 +26,8 @@ func updateOf[T Float]() *updateKernels[T] {
 	return cast[updateKernels[T]](&update.f64)
 }
 
-// Momentum: acc = momentum*acc + g; then w -= rate*acc, or with Nesterov's form w -= rate*(g +
-// momentum*acc).
+// Momentum computes acc = momentum*acc + g, and then w -= rate*acc or, with Nesterov's form, w -=
+// rate*(g + momentum*acc).
 func Momentum[T Float](w, acc, g []T, rate, momentum T, nesterov bool) {
 	acc, g = acc[:len(w)], g[:len(w)]
 	l := Current()
@@ -46,7 +46,7 @@ func Momentum[T Float](w, acc, g []T, rate, momentum T, nesterov bool) {
 	}
 }
 
-// Adagrad: acc += g² unless frozen; w -= rate*g/(√acc + epsilon).
+// Adagrad computes acc += g² unless frozen, and then w -= rate*g/(√acc + epsilon).
 func Adagrad[T Float](w, acc, g []T, rate, epsilon T, frozen bool) {
 	acc, g = acc[:len(w)], g[:len(w)]
 	l := Current()
@@ -54,7 +54,7 @@ func Adagrad[T Float](w, acc, g []T, rate, epsilon T, frozen bool) {
 		adagradGo(w, acc, g, rate, epsilon, frozen)
 		return
 	}
-	// p[2] is a mask and not a factor: acc may not become NaN by an infinite g times 0
+	// p[2] is a mask instead of a factor: an infinite g times 0 must not turn acc into NaN
 	p := [3]T{rate, epsilon}
 	if every := ^uint64(0); !frozen {
 		p[2] = *cast[T](&every)
@@ -68,15 +68,15 @@ func Adagrad[T Float](w, acc, g []T, rate, epsilon T, frozen bool) {
 	}
 }
 
-// AdamRates are the factors of a step of Adam. Rate is the learning rate with the correction for
-// the number of steps in it: rate * √(1 - beta2^t) / (1 - beta1^t).
+// AdamRates holds the factors of a step of Adam. Rate is the learning rate corrected for the number
+// of steps: rate * √(1 - beta2^t) / (1 - beta1^t).
 type AdamRates[T Float] struct {
 	Rate, Beta1, Beta2, Epsilon T
 	Nesterov                    bool
 }
 
-// Adam: m += (g-m)*(1-beta1); v += (g²-v)*(1-beta2); w -= rate*m/(√v + epsilon), where Nesterov's
-// form has beta1*m + (1-beta1)*g in place of m.
+// Adam computes m += (g-m)*(1-beta1), v += (g²-v)*(1-beta2), and then w -= rate*m/(√v + epsilon).
+// Nesterov's form replaces m by beta1*m + (1-beta1)*g in the last step.
 func Adam[T Float](w, m, v, g []T, r AdamRates[T]) {
 	m, v, g = m[:len(w)], v[:len(w)], g[:len(w)]
 	p := [4]T{r.Rate, 1 - r.Beta1, 1 - r.Beta2, r.Epsilon}
@@ -95,12 +95,12 @@ func Adam[T Float](w, m, v, g []T, r AdamRates[T]) {
 	}
 }
 
-// RMSPropRates are the factors of a step of RMSProp.
+// RMSPropRates holds the factors of a step of RMSProp.
 type RMSPropRates[T Float] struct{ Rate, Rho, Momentum, Epsilon T }
 
-// RMSProp: ms += (g²-ms)*(1-rho); mom = momentum*mom + rate*g/√(ms + epsilon); w -= mom. The
-// centered form, for mg other than nil, has mg += (g-mg)*(1-rho) and ms - mg² in place of ms under
-// the root.
+// RMSProp computes ms += (g²-ms)*(1-rho), mom = momentum*mom + rate*g/√(ms + epsilon), and then w
+// -= mom. The centered form, if mg is not nil, also computes mg += (g-mg)*(1-rho) and replaces ms
+// by ms - mg² under the root.
 func RMSProp[T Float](w, ms, mom, mg, g []T, r RMSPropRates[T]) {
 	ms, mom, g = ms[:len(w)], mom[:len(w)], g[:len(w)]
 	p := [4]T{r.Rate, 1 - r.Rho, r.Momentum, r.Epsilon}
@@ -122,13 +122,13 @@ func RMSProp[T Float](w, ms, mom, mg, g []T, r RMSPropRates[T]) {
 	}
 }
 
-// FTRLRates are the factors of a step of FTRL. Scale multiplies the gradient and the penalties,
-// Divisor divides the roots: the rate stands in either.
+// FTRLRates holds the factors of a step of FTRL. Scale multiplies the gradient and the penalties,
+// and Divisor divides the roots. Either of them contains the learning rate.
 type FTRLRates[T Float] struct{ Scale, Divisor, L1, L2, Shrinkage T }
 
-// FTRL: next = acc + g²; linear += scale*(g + 2*shrinkage*w) - (√next - √acc)/divisor*w; acc =
-// next; then w = (sign(linear)*l1*scale - linear)/(√next/divisor + 2*l2*scale) where |linear| >
-// l1*scale and is not 0, and 0 elsewhere.
+// FTRL computes next = acc + g², linear += scale*(g + 2*shrinkage*w) - (√next - √acc)/divisor*w,
+// and acc = next. Then w = (sign(linear)*l1*scale - linear)/(√next/divisor + 2*l2*scale) where
+// |linear| > l1*scale and linear is not 0, and w = 0 elsewhere.
 func FTRL[T Float](w, acc, linear, g []T, r FTRLRates[T]) {
 	acc, linear, g = acc[:len(w)], linear[:len(w)], g[:len(w)]
 	p := [5]T{r.Scale, 1 / r.Divisor, r.L1 * r.Scale, 2 * r.L2 * r.Scale, 2 * r.Shrinkage}

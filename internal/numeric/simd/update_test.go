@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An update step on n elements: state holds the weights, the optimizer's slots and the gradient, in
-// that order. want is the step on one element in float64.
+// updateCase is an update step on n elements. state holds the weights, the optimizer's slots and
+// the gradient, in that order. want is the step on one element in float64.
 type updateCase[T Float] struct {
 	name  string
 	slots int
@@ -92,7 +92,7 @@ func TestUpdates(t *testing.T) {
 	})
 }
 
-// What is divided by zero or by infinity is what a division makes of it.
+// TestUpdatesOfSpecialValues tests divisions by zero and by infinity.
 func TestUpdatesOfSpecialValues(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		inf, nan := float32(math.Inf(1)), float32(math.NaN())

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// spread returns integers of all magnitudes, as a type.
+// spread returns integers of all magnitudes.
 func spread[T int8 | uint8 | int16 | uint16 | int32](n int) []T {
 	x := make([]T, n)
 	for i := range x {
@@ -14,7 +14,7 @@ func spread[T int8 | uint8 | int16 | uint16 | int32](n int) []T {
 	return x
 }
 
-// doubles returns numbers around the bounds of integers, and others.
+// doubles returns numbers around the bounds of the integer types, and others.
 func doubles(n int) []float64 {
 	x := make([]float64, n)
 	odd := []float64{
