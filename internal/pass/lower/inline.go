@@ -68,10 +68,10 @@ type inliner struct {
 	*lowerer
 	*site
 	body   *graph.Body
-	single bool          // all of the body is on the device of the call
-	strict bool          // effects come before results
-	copies []*graph.Node // of the body's nodes, by ID; of an argument what stands for it
-	entry  *graph.Node   // runs when the call may begin; nil if that needs no saying
+	single bool          // the whole body is on the device of the call
+	strict bool          // results wait for effects
+	copies []*graph.Node // copies of the nodes of the body, by ID; for an argument, the node that replaces it
+	entry  *graph.Node   // runs before the body; nil if the body needs no delay
 	// whether each node of the body, by ID, is in a loop, on a branch, or after one
 	downstream []bool
 }
@@ -244,8 +244,8 @@ func (in *inliner) finish() {
 	in.replace(in.site, values, done)
 }
 
-// effects returns the nodes that the end of a call waits for although no result may depend on them.
-// It omits nodes on a branch, which may be dead, and nodes in a loop, which are in another frame: a
+// effects returns the nodes that the end of a call waits for, even if no result depends on them. It
+// omits nodes on a branch, which may be dead, and nodes in a loop, which are in another frame: a
 // node outside could not wait for them.
 func (in *inliner) effects() []*graph.Node {
 	var out []*graph.Node

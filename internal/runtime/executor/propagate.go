@@ -61,7 +61,7 @@ func (r *run) arriveAtMerge(src *node, e *edge, it *iteration, value *kernel.Val
 	case value == nil:
 		c.dead++
 		isDead = c.dead == n.numIn || src.kind == enter
-	case c.pending&1 == 0: // a second live input
+	case c.pending&1 == 0: // not the first live input
 		return
 	default:
 		it.values[e.slot] = kernel.Value{Tensor: value.Tensor.Retain(), Ref: value.Ref}

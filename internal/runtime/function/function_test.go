@@ -74,7 +74,7 @@ func binary(f func(x, y int64) int64) kernel.Func {
 	}
 }
 
-// inPlace reports whether it may work in place.
+// inPlace returns whether the kernel may modify its input in place.
 func inPlace(c *kernel.Context) error {
 	c.SetOutput(1, tensor.Scalar(c.Input(0).Exclusive()))
 	_, err := c.Forward(0, 0)

@@ -69,7 +69,7 @@ func codecOf[T tensor.Elem](parse func(string) (T, error), format func(T) string
 
 func show[T any](v T) string { return fmt.Sprint(v) }
 
-// integer are the element types of whole numbers.
+// integer is the constraint of integer element types.
 type integer interface {
 	tensor.Elem
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64

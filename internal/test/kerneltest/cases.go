@@ -205,7 +205,7 @@ func (c *Case) compare(t *testing.T, what string, input func(tensor.Tensor) tens
 	}
 }
 
-// variable returns a variable as an input: a reference, or a handle of the variable's own.
+// variable returns a variable as an input: a reference or a handle.
 func (e *Env) variable(v *kernel.Variable, byRef bool) kernel.Value {
 	if byRef {
 		return kernel.Value{Ref: v}

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// tolerances are the relative and absolute errors that outputs may have where a case says nothing:
-// room for another order of summation and another elementary function.
+// tolerances are the default relative and absolute errors of outputs. They allow another order of
+// summation and another elementary function.
 var tolerances = map[tensor.DType]float64{
 	tensor.Float32: 2e-6, tensor.Complex64: 4e-6, tensor.Float64: 1e-13, tensor.Complex128: 1e-13,
 	tensor.Float16: 1e-3, tensor.BFloat16: 8e-3,

@@ -67,7 +67,7 @@ func (c *Case) parseLine(word, rest string) error {
 	return err
 }
 
-// appendGradient reads "none" or a tensor, before which "sparse" may stand.
+// appendGradient reads "none", or a tensor with the optional prefix "sparse".
 func appendGradient(list []Gradient, s string) ([]Gradient, error) {
 	if s == "none" {
 		return append(list, Gradient{}), nil

@@ -146,7 +146,7 @@ func (s *Step) run(env *Env, outputs map[string][]kernel.Value) ([]kernel.Value,
 	return node.RunValues(values...)
 }
 
-// counter is the number in the name of a resource that belongs to one node or one step.
+// counter matches the number in the name of a resource that belongs to one node or one step.
 var counter = regexp.MustCompile(`_\d+`)
 
 func (s *Step) check(t *testing.T, out []kernel.Value, err error) {

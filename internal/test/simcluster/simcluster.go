@@ -88,8 +88,8 @@ func New(model Model, jobs map[string]int, relays int) *Cluster {
 	return c
 }
 
-// Master starts the master of a task. It sees the given tasks of the cluster, all of them if none
-// are given, and its own. The caller must close it.
+// Master starts the master of a task. The master sees the given tasks, or all tasks if none are
+// given, and its own. The caller must close it.
 func (c *Cluster) Master(self cluster.Task, sees ...cluster.Task) *master.Master {
 	if len(sees) == 0 {
 		sees = c.tasks
