@@ -45,8 +45,8 @@ type Reader struct {
 	close io.Closer // nil if the caller owns the input
 }
 
-// Open opens a file. The error has the code NotFound if it does not exist, and DataLoss if it does
-// not have the given compression.
+// Open opens a file. The error has the code NotFound if it does not exist, and InvalidArgument for
+// an unknown compression.
 func Open(path string, c Compression) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {

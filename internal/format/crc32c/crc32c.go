@@ -1,5 +1,5 @@
-// Package crc32c holds the checksums of TensorFlow's file formats: CRC-32 with Castagnoli's
-// polynomial, stored masked.
+// Package crc32c computes the checksums of TensorFlow's file formats: CRC-32 with Castagnoli's
+// polynomial, which files store in masked form.
 package crc32c
 
 import "hash/crc32"
@@ -9,17 +9,17 @@ var table = crc32.MakeTable(crc32.Castagnoli)
 // Sum returns the checksum of b.
 func Sum(b []byte) uint32 { return crc32.Checksum(b, table) }
 
-// Update returns the checksum of what crc is the checksum of, followed by b.
+// Update returns the checksum of the bytes that crc covers, followed by b.
 func Update(crc uint32, b []byte) uint32 { return crc32.Update(crc, table, b) }
 
-// maskDelta makes masked checksums differ from plain ones.
+// maskDelta is added to a rotated checksum to mask it.
 const maskDelta = 0xa282ead8
 
-// Mask returns the form in which files store a checksum: a checksum of bytes that contain plain
-// checksums is weak.
+// Mask returns the form of a checksum in files. A checksum of bytes that contain unmasked checksums
+// would be weak.
 func Mask(crc uint32) uint32 { return (crc>>15 | crc<<17) + maskDelta }
 
-// Unmask undoes Mask.
+// Unmask is the inverse of [Mask].
 func Unmask(masked uint32) uint32 {
 	rot := masked - maskDelta
 	return rot>>17 | rot<<15

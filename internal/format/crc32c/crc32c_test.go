@@ -2,7 +2,7 @@ package crc32c
 
 import "testing"
 
-// TestKnown holds values that the format's other implementations give.
+// TestKnown compares with values of other implementations of the format.
 func TestKnown(t *testing.T) {
 	if got := Sum([]byte("123456789")); got != 0xe3069283 {
 		t.Errorf("checksum is %#x", got)
@@ -15,7 +15,7 @@ func TestKnown(t *testing.T) {
 	}
 	for _, crc := range []uint32{0, 1, 0xffffffff, 0xa282ead8, 0xe3069283} {
 		if got := Unmask(Mask(crc)); got != crc {
-			t.Errorf("%#x comes back as %#x", crc, got)
+			t.Errorf("Unmask(Mask(%#x)) is %#x", crc, got)
 		}
 		if Mask(crc) == crc {
 			t.Errorf("%#x is not masked", crc)

@@ -1,5 +1,5 @@
-// Package fileio is how operations and file formats reach the file system: errors with TensorFlow's
-// codes and texts, files that appear whole or not at all, and patterns of names.
+// Package fileio accesses the file system for operations and file formats. It has errors with
+// TensorFlow's codes and texts, files that appear complete or not at all, and patterns of names.
 package fileio
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Error translates an error of the operating system about a file: "PATH; No such file or directory"
-// with code NotFound.
+// Error converts an error of the operating system about a file, for instance to the text "PATH; No
+// such file or directory" with the code NotFound. It returns nil for nil.
 func Error(path string, err error) error {
 	var pathErr *fs.PathError
 	var linkErr *os.LinkError
@@ -33,7 +33,7 @@ func Error(path string, err error) error {
 	return status.Errorf(codeOf(err), "%s; %s", path, text)
 }
 
-// codes are what TensorFlow makes of the numbers of the operating system; all others are Unknown.
+// codes maps error numbers to TensorFlow's codes. All others are Unknown.
 var codes = map[syscall.Errno]status.Code{
 	syscall.EINVAL: status.InvalidArgument, syscall.ENAMETOOLONG: status.InvalidArgument, syscall.ESPIPE: status.InvalidArgument,
 	syscall.ENOTTY: status.InvalidArgument, syscall.E2BIG: status.InvalidArgument,
@@ -65,8 +65,8 @@ func Read(path string) ([]byte, error) {
 	return b, Error(path, err)
 }
 
-// Write makes the contents of a file, which appears whole or stays as it was; folders that do not
-// exist are made.
+// Write replaces the contents of a file and waits until they are on disk. It creates the folders of
+// the file. After an error an older file is unchanged.
 func Write(path string, contents []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return Error(filepath.Dir(path), err)
@@ -82,7 +82,7 @@ func Write(path string, contents []byte) error {
 	return t.Commit()
 }
 
-// MakeDir makes a folder, whose parent must exist, unless it exists.
+// MakeDir creates a folder, whose parent must exist. It returns nil if the folder exists.
 func MakeDir(path string) error {
 	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return Error(path, err)
@@ -90,8 +90,8 @@ func MakeDir(path string) error {
 	return nil
 }
 
-// Match returns the files whose paths match a pattern, in order. "*" and "?" do not match a slash,
-// and "[!a]" is any character but a. A pattern that is malformed matches nothing.
+// Match returns the paths that match a pattern, in order. "*" and "?" do not match a slash, and
+// "[!a]" matches any character except a. A malformed pattern matches nothing.
 func Match(pattern string) []string {
 	paths, err := filepath.Glob(strings.ReplaceAll(pattern, "[!", "[^"))
 	if err != nil {

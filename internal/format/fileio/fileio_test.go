@@ -42,7 +42,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	if err := Error("p", nil); err != nil {
-		t.Errorf("no error became %v", err)
+		t.Errorf("for nil got %v", err)
 	}
 	if err := MakeDir(dir); err != nil {
 		t.Errorf("a folder that exists: %v", err)
@@ -65,14 +65,14 @@ func TestFilesAppearWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := Read(path); err != nil || string(b) != "old" {
-		t.Errorf("before it was committed the file holds %q, %v", b, err)
+		t.Errorf("before Commit the file contains %q, %v", b, err)
 	}
 	if err := f.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	f.Abort()
 	if b, err := Read(path); err != nil || string(b) != "new" {
-		t.Errorf("the file holds %q, %v", b, err)
+		t.Errorf("the file contains %q, %v", b, err)
 	}
 	g, err := Create(path)
 	if err != nil {
@@ -80,11 +80,11 @@ func TestFilesAppearWhole(t *testing.T) {
 	}
 	g.Abort()
 	if names := list(t, dir); !slices.Equal(names, []string{"f"}) {
-		t.Errorf("left are %q", names)
+		t.Errorf("the remaining files are %q", names)
 	}
 }
 
-// TestSweep tells files whose writer is gone, which nothing locks, from one that is being written.
+// TestSweep removes files that are not locked, and keeps one that is being written.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	live, err := Create(filepath.Join(dir, "live"))
@@ -101,7 +101,7 @@ func TestSweep(t *testing.T) {
 	Sweep(filepath.Join(dir, "none"))
 	want := []string{filepath.Base(live.f.Name()), "other.tempstate1", "x.weft-tmp-1"}
 	if names := list(t, dir); !slices.Equal(names, want) {
-		t.Errorf("left are %q, want %q", names, want)
+		t.Errorf("the remaining files are %q, want %q", names, want)
 	}
 }
 

@@ -4,7 +4,7 @@ package fileio
 
 import "os"
 
-// Where files have no locks that end with their process, none is taken for abandoned.
+// canLock is false: without locks that end with their process, no file counts as abandoned.
 const canLock = false
 
 func lock(*os.File) bool { return true }

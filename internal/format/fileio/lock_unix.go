@@ -9,8 +9,8 @@ import (
 
 const canLock = true
 
-// lock takes the lock of an open file, which ends when the file is closed or the process dies, and
-// reports whether it did.
+// lock locks an open file and reports whether it succeeded. The lock ends when the file is closed
+// or the process dies.
 func lock(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }

@@ -10,19 +10,18 @@ import (
 	"syscall"
 )
 
-// Temp is a file that is being written beside the place it will have. Nothing is seen of it there
-// before Commit. It stays locked as long as it exists, so that what a dead process has left can be
-// told from what a living one is writing.
+// Temp is a temporary file in the folder of its final path, which Commit renames. It is locked
+// while it exists. [Sweep] removes the files that are not locked, since their process is dead.
 type Temp struct {
-	f    *os.File // nil once it is over
-	path string   // where it will be
+	f    *os.File // nil after Commit, Rename or Abort
+	path string   // final path
 }
 
-// tempName is how the files under construction are called.
+// tempName matches the names of temporary files.
 var tempName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.weft-tmp-[0-9a-f]{16}$`) })
 
-// Create begins a file. The folder must exist. Abort or Commit must follow; Abort after Commit does
-// nothing.
+// Create creates a temporary file for a path, whose folder must exist. The caller must call Commit
+// or Abort; Abort after Commit does nothing.
 func Create(path string) (*Temp, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, Error(path, syscall.EISDIR)
@@ -36,11 +35,11 @@ func Create(path string) (*Temp, error) {
 		if lock(f) && exists(f) {
 			return &Temp{f, path}, nil
 		}
-		f.Close() // Sweep came between the creation and the lock
+		f.Close() // Sweep has removed the file before it was locked
 	}
 }
 
-// exists reports whether the name of an open file still leads to it.
+// exists reports whether an open file still has its name.
 func exists(f *os.File) bool {
 	have, err := f.Stat()
 	if err != nil {
@@ -56,11 +55,11 @@ func (t *Temp) Write(b []byte) (int, error) {
 	return n, Error(t.path, err)
 }
 
-// Sync waits until what was written is on disk.
+// Sync waits until the contents are on disk.
 func (t *Temp) Sync() error { return Error(t.path, t.f.Sync()) }
 
-// Commit puts the file where it belongs, in place of any that is there, and waits until it is on
-// disk. After an error nothing has changed and nothing is left.
+// Commit renames the file to its final path, replacing an older file, and waits until it is on
+// disk. After an error an older file is unchanged and the temporary file is removed.
 func (t *Temp) Commit() error {
 	if err := t.Sync(); err != nil {
 		t.Abort()
@@ -72,8 +71,8 @@ func (t *Temp) Commit() error {
 	return SyncDir(filepath.Dir(t.path))
 }
 
-// Rename is Commit without waiting for the disk, for those who put several files in place: Sync
-// all, Rename all, SyncDir.
+// Rename is Commit without the wait for the disk. To commit several files, call Sync for all,
+// Rename for all, and then [SyncDir].
 func (t *Temp) Rename() error {
 	if err := os.Rename(t.f.Name(), t.path); err != nil {
 		t.Abort()
@@ -84,10 +83,10 @@ func (t *Temp) Rename() error {
 	return nil
 }
 
-// Move changes the place, within the same folder, that the file will have.
+// Move changes the final path, which must be in the same folder.
 func (t *Temp) Move(path string) { t.path = path }
 
-// Abort removes the file.
+// Abort removes the temporary file.
 func (t *Temp) Abort() {
 	if t.f != nil {
 		os.Remove(t.f.Name())
@@ -96,7 +95,7 @@ func (t *Temp) Abort() {
 	}
 }
 
-// SyncDir waits until the names of the files in a folder are on disk.
+// SyncDir waits until the entries of a folder are on disk.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -106,12 +105,12 @@ func SyncDir(dir string) error {
 	return Error(dir, f.Sync())
 }
 
-// Sweep removes the files in a folder that processes which no longer live had begun. Those of
-// living ones stay.
+// Sweep removes the temporary files of dead processes from a folder. It keeps those of live
+// processes.
 func Sweep(dir string) {
 	files, err := os.ReadDir(dir)
 	if err != nil || !canLock {
-		return // there is nothing that could be swept
+		return // no folder, or no locks that tell whether a process is alive
 	}
 	for _, file := range files {
 		if tempName().MatchString(file.Name()) {

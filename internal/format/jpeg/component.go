@@ -3,17 +3,17 @@ package jpeg
 // block holds quantized coefficients in the order of the file.
 type block [64]int16
 
-// component is one color of the image, transformed.
+// A component is one transformed color component of the image.
 type component struct {
-	id, table     int // 0 for brightness, 1 for colors
-	across, down  int // how many blocks a unit of the image has
+	id            int
+	table         int // 0 for luminance, 1 for chrominance
+	across, down  int // blocks in a minimum coded unit (MCU)
 	width, height int // in blocks
-	stride        int // blocks of a row, with those that only fill units
+	stride        int // blocks in a row, including the padding to whole MCUs
 	blocks        []block
 }
 
-// samples are those of one color: rows of stride, of which the image has width, the rest repeats
-// the last.
+// samples are the samples of one color component. Rows are padded to stride with their last sample.
 type samples struct {
 	pix            []uint8
 	stride, height int
@@ -21,7 +21,8 @@ type samples struct {
 
 func (s *samples) row(y int) []uint8 { return s.pix[y*s.stride:][:s.stride] }
 
-// halved returns the means of squares of four samples, which are rounded down and up in turns.
+// halved returns the samples at half the resolution: means of 2 by 2 samples, alternately rounded
+// down and up.
 func (s *samples) halved() samples {
 	out := samples{stride: s.stride / 2, height: (s.height + 1) / 2}
 	out.pix = make([]uint8, out.stride*out.height)
@@ -34,7 +35,7 @@ func (s *samples) halved() samples {
 	return out
 }
 
-// separate returns brightness and colors of an image (JFIF's YCbCr), or brightness alone.
+// separate converts an image to its components: YCbCr as JFIF defines it, or luminance alone.
 func separate(pix []uint8, height, width, channels int) []samples {
 	const half, middle = 1 << 15, 128<<16 + 1<<15 - 1
 	all := make([]samples, channels)
@@ -47,10 +48,10 @@ func separate(pix []uint8, height, width, channels int) []samples {
 		if channels == 1 {
 			copy(all[0].row(y), from)
 		} else {
-			bright, blue, red := all[0].row(y), all[1].row(y), all[2].row(y)
+			luma, blue, red := all[0].row(y), all[1].row(y), all[2].row(y)
 			for x := range width {
 				r, g, b := int(from[3*x]), int(from[3*x+1]), int(from[3*x+2])
-				bright[x] = uint8((19595*r + 38470*g + 7471*b + half) >> 16)
+				luma[x] = uint8((19595*r + 38470*g + 7471*b + half) >> 16)
 				blue[x] = uint8((-11059*r - 21709*g + 32768*b + middle) >> 16)
 				red[x] = uint8((32768*r - 27439*g - 5329*b + middle) >> 16)
 			}
@@ -65,7 +66,7 @@ func separate(pix []uint8, height, width, channels int) []samples {
 	return all
 }
 
-// transform makes the blocks of samples.
+// transform computes the blocks of the component.
 func (c *component) transform(s *samples, quantizer *[64]uint8) {
 	rows := (c.height + c.down - 1) / c.down * c.down
 	c.stride = (c.width + c.across - 1) / c.across * c.across
@@ -76,7 +77,7 @@ func (c *component) transform(s *samples, quantizer *[64]uint8) {
 			row[x].fill(s, x, y, quantizer)
 		}
 		for x := c.width; x < c.stride; x++ {
-			row[x][0] = row[x-1][0] // which takes the fewest bits
+			row[x][0] = row[x-1][0] // takes the fewest bits
 		}
 	}
 	for y := c.height; y < rows; y++ {
@@ -87,7 +88,7 @@ func (c *component) transform(s *samples, quantizer *[64]uint8) {
 	}
 }
 
-// fill sets the coefficients of block x, y. Rows under the image repeat the last one.
+// fill sets the coefficients of block x, y. Rows below the image repeat its last row.
 func (b *block) fill(s *samples, x, y int, quantizer *[64]uint8) {
 	var work [64]int32
 	for i := range 8 {

@@ -1,17 +1,17 @@
 package jpeg
 
-// Factors of the transform in fractions of 13 bits: sums and differences of cosines (Loeffler,
-// Ligtenberg and Moschytz, 1989).
+// Factors of the transform as fixed-point numbers with 13 fraction bits: sums and differences of
+// cosines (Loeffler, Ligtenberg and Moschytz, 1989).
 const (
 	fractionBits = 13
-	extraBits    = 2 // that the first pass keeps
+	extraBits    = 2 // additional fraction bits of the results of the first pass
 
 	f0298, f0390, f0541, f0765, f0899, f1175 = 2446, 3196, 4433, 6270, 7373, 9633
 	f1501, f1847, f1961, f2053, f2562, f3072 = 12299, 15137, 16069, 16819, 20995, 25172
 )
 
-// transform replaces the samples of a block, around 0, by its cosine transform times 8, with the
-// roundings of libjpeg.
+// transform replaces the samples of a block, centered at 0, by their cosine transform times 8, with
+// the rounding of libjpeg.
 func transform(b *[64]int32) {
 	for i := 0; i < 64; i += 8 {
 		line(b, i, 1, -extraBits, fractionBits-extraBits)
@@ -21,11 +21,11 @@ func transform(b *[64]int32) {
 	}
 }
 
-// round divides by 2 to the n.
+// round returns v / 2^n, rounded.
 func round(v int32, n int) int32 { return (v + 1<<(n-1)) >> n }
 
-// line transforms 8 values that lie step apart. It divides sums by 2 to the whole, or multiplies
-// them if that is negative, and products by 2 to the part.
+// line transforms 8 values with a distance of step. It divides sums by 2^whole, or multiplies them
+// by 2^-whole if whole is negative, and divides products by 2^part.
 func line(b *[64]int32, at, step, whole, part int) {
 	v := func(i int) *int32 { return &b[(at+i*step)&63] }
 	s0, d0 := *v(0)+*v(7), *v(0)-*v(7)

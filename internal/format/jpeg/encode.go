@@ -1,19 +1,19 @@
-// Package jpeg writes JPEG files: what image/jpeg writes, and colors at full resolution, codes made
-// for the image, and progressive files. Its files are those of libjpeg, byte for byte.
+// Package jpeg writes JPEG files that are identical to those of libjpeg. Unlike image/jpeg it
+// supports chrominance at full resolution, optimized Huffman codes and progressive files.
 package jpeg
 
 import "encoding/binary"
 
-// Options are how an image is encoded.
+// Options configure [Encode].
 type Options struct {
 	Quality     int    // 0 to 100
-	Halve       bool   // colors have half the resolution
-	Optimize    bool   // codes are made for the image
-	Progressive bool   // the whole image in coarse steps first, with such codes
-	Segments    string // that the file begins with: [Segment]s
+	Halve       bool   // chrominance has half the resolution in both directions
+	Optimize    bool   // compute the optimal Huffman codes for the image
+	Progressive bool   // write scans of increasing precision; implies Optimize
+	Segments    string // segments at the start of the file, as [Segment] returns them
 }
 
-// MaxSize is the greatest width and height of an image.
+// MaxSize is the maximum width and height of an image in pixels.
 const MaxSize = 65500
 
 const (
@@ -24,17 +24,17 @@ const (
 	defineQuantizers         = 0xdb
 )
 
-// MaxBody is how many bytes the body of a segment can have.
+// MaxBody is the maximum size of the body of a segment in bytes.
 const MaxBody = 0xffff - 2
 
-// Segment returns a marker with its body, of at most MaxBody bytes.
+// Segment returns a marker with its body, which has at most [MaxBody] bytes.
 func Segment(marker byte, body []byte) string {
 	head := binary.BigEndian.AppendUint16([]byte{0xff, marker}, uint16(len(body)+2))
 	return string(append(head, body...))
 }
 
-// Encode returns the file of an image of 1 or 3 channels (red, green, blue) of 8 bits; its sizes
-// are 1 to MaxSize.
+// Encode returns the file of an image with 1 channel (gray) or 3 channels (red, green, blue) of 8
+// bits. The pixels are in row-major order. height and width must be from 1 to [MaxSize].
 func Encode(pix []uint8, height, width, channels int, o Options) string {
 	out := append([]byte{0xff, startOfImage}, o.Segments...)
 	unit := 8
@@ -71,7 +71,7 @@ func Encode(pix []uint8, height, width, channels int, o Options) string {
 	return string(append(out, 0xff, endOfImage))
 }
 
-// scaled returns quantizers for a quality.
+// scaled returns the quantizers for a quality.
 func scaled(q *[64]uint8, quality int) (out [64]uint8) {
 	quality = max(quality, 1)
 	scale := 200 - 2*quality
@@ -84,38 +84,38 @@ func scaled(q *[64]uint8, quality int) (out [64]uint8) {
 	return out
 }
 
-func frame(components []*component, height, width int, steps bool) string {
+func frame(components []*component, height, width int, progressively bool) string {
 	body := binary.BigEndian.AppendUint16([]byte{8}, uint16(height))
 	body = binary.BigEndian.AppendUint16(body, uint16(width))
 	body = append(body, byte(len(components)))
 	for _, c := range components {
 		body = append(body, byte(c.id), byte(c.across<<4|c.down), byte(c.table))
 	}
-	if steps {
+	if progressively {
 		return Segment(progressive, body)
 	}
 	return Segment(baseline, body)
 }
 
-// scans returns the one scan of a baseline file, or those of a progressive one: libjpeg's.
-func scans(all []*component, steps bool) []scan {
-	if !steps {
+// scans returns the only scan of a baseline file, or libjpeg's scans of a progressive file.
+func scans(all []*component, progressively bool) []scan {
+	if !progressively {
 		return []scan{{components: all, last: 63}}
 	}
-	bright := all[:1]
+	luma := all[:1]
 	if len(all) == 1 {
 		return []scan{
-			{all, 0, 0, 0, 1}, {bright, 1, 5, 0, 2}, {bright, 6, 63, 0, 2}, {bright, 1, 63, 2, 1}, {all, 0, 0, 1, 0}, {bright, 1, 63, 1, 0},
+			{all, 0, 0, 0, 1}, {luma, 1, 5, 0, 2}, {luma, 6, 63, 0, 2}, {luma, 1, 63, 2, 1}, {all, 0, 0, 1, 0}, {luma, 1, 63, 1, 0},
 		}
 	}
 	blue, red := all[1:2], all[2:]
 	return []scan{
-		{all, 0, 0, 0, 1}, {bright, 1, 5, 0, 2}, {red, 1, 63, 0, 1}, {blue, 1, 63, 0, 1}, {bright, 6, 63, 0, 2},
-		{bright, 1, 63, 2, 1}, {all, 0, 0, 1, 0}, {red, 1, 63, 1, 0}, {blue, 1, 63, 1, 0}, {bright, 1, 63, 1, 0},
+		{all, 0, 0, 0, 1}, {luma, 1, 5, 0, 2}, {red, 1, 63, 0, 1}, {blue, 1, 63, 0, 1}, {luma, 6, 63, 0, 2},
+		{luma, 1, 63, 2, 1}, {all, 0, 0, 1, 0}, {red, 1, 63, 1, 0}, {blue, 1, 63, 1, 0}, {luma, 1, 63, 1, 0},
 	}
 }
 
-// append writes the codes of the scan, its head and its bits.
+// append appends the Huffman codes, the header and the data of the scan.
 func (s *scan) append(out []byte, optimize bool) []byte {
 	var counter coder
 	if optimize {

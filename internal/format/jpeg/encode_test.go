@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// noisy returns an image of waves with noise of the given strength.
+// noisy returns an image of waves with noise of the given amplitude.
 func noisy(height, width, channels, noise int) []uint8 {
 	r := rand.New(rand.NewPCG(1, 2))
 	pix := make([]uint8, height*width*channels)
@@ -54,17 +54,17 @@ func source(pix []uint8, height, width, channels int) image.Image {
 	return out
 }
 
-// checkModes encodes an image in all ways, which must hold the same coefficients.
+// checkModes encodes an image in all modes. All files must have the same coefficients.
 func checkModes(t *testing.T, pix []uint8, height, width, channels, quality int, halve bool) image.Image {
 	t.Helper()
 	first := decoded(t, Encode(pix, height, width, channels, Options{Quality: quality, Halve: halve}))
 	if first.Bounds() != image.Rect(0, 0, width, height) {
-		t.Fatalf("the image has become %v, want %d by %d", first.Bounds(), width, height)
+		t.Fatalf("the decoded image has the bounds %v, want %d by %d", first.Bounds(), width, height)
 	}
 	for _, o := range []Options{{Optimize: true}, {Progressive: true}} {
 		o.Quality, o.Halve = quality, halve
 		if d := distance(first, decoded(t, Encode(pix, height, width, channels, o))); d != 0 {
-			t.Errorf("%d by %d by %d, %+v: other pixels than those of a baseline file, by %d", height, width, channels, o, d)
+			t.Errorf("%d by %d by %d, %+v: the pixels differ from those of a baseline file by %d", height, width, channels, o, d)
 		}
 	}
 	return first
@@ -81,15 +81,14 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestRunsEnd encodes what ends runs of blocks early: more blocks without coefficients than can be
-// counted, and more bits to refine than libjpeg keeps.
+// TestRunsEnd encodes images that end runs of blocks early: more blocks without coefficients than
+// one symbol can count, and more correction bits than libjpeg buffers.
 func TestRunsEnd(t *testing.T) {
 	checkModes(t, make([]uint8, 1500*1500), 1500, 1500, 1, 50, false)
 	checkModes(t, noisy(256, 256, 1, 200), 256, 256, 1, 100, false)
 }
 
-// TestFiles compares with image/jpeg where it can do the same: the transform rounds as libjpeg's
-// does in both.
+// TestFiles compares with image/jpeg in the mode that both support. Both round as libjpeg does.
 func TestFiles(t *testing.T) {
 	const height, width = 40, 24
 	pix := noisy(height, width, 1, 30)

@@ -1,13 +1,13 @@
 package jpeg
 
-// huffman is a prefix code as files tell it: how many symbols have codes of 1 to 16 bits, and the
-// symbols, shortest code first.
+// huffman is a prefix code in the form of the file: the number of codes of 1 to 16 bits, and the
+// symbols in order of the lengths of their codes.
 type huffman struct {
 	counts  [16]uint8
 	symbols []byte
 }
 
-// codes are the codes of symbols with their lengths in bits.
+// codes maps symbols to their codes and the lengths in bits.
 type codes [256]struct {
 	code uint16
 	bits uint8
@@ -26,14 +26,15 @@ func (h *huffman) codes() *codes {
 	return &all
 }
 
-// frequencies count symbols; the last stands for the code of ones alone, which files may not use.
+// frequencies counts symbols. The last element reserves the code of all ones, which files must not
+// use.
 type frequencies [257]int
 
-// best returns the code that makes symbols of these frequencies shortest (annex K.2). Of equal ones
-// the greatest symbols are joined first, as libjpeg does.
+// best returns the optimal code for the frequencies (annex K.2). Of several symbols with the same
+// frequency the greatest is merged first, as in libjpeg.
 func (f frequencies) best() huffman {
 	f[256] = 1
-	// bits of each code; the chains of symbols that were joined, 1 more than the index
+	// size is the length of each code in bits; next links merged symbols, as index + 1
 	var size, next [257]int
 	for {
 		least, second := f.least(-1), 0
@@ -55,8 +56,8 @@ func (f frequencies) best() huffman {
 	return limited(&size)
 }
 
-// least returns the rarest symbol that occurs, the greatest of several, other than one; -1 if there
-// is none.
+// least returns the symbol with the lowest frequency above zero, except other, and the greatest of
+// several. It returns -1 if there is none.
 func (f *frequencies) least(other int) int {
 	found := -1
 	for i, n := range f {
@@ -67,7 +68,8 @@ func (f *frequencies) least(other int) int {
 	return found
 }
 
-// limited returns a code of at most 16 bits for symbols that should have the given sizes.
+// limited returns a code with at most 16 bits per symbol, for symbols whose optimal codes have the
+// given lengths.
 func limited(size *[257]int) (h huffman) {
 	var counts [258]int
 	for _, n := range size {
@@ -76,7 +78,8 @@ func limited(size *[257]int) (h huffman) {
 		}
 	}
 	for i := len(counts) - 1; i > 16; i-- {
-		for counts[i] > 0 { // two codes become one shorter; a short one makes way for the other
+		// one of two codes becomes shorter; a shorter code is split for the other
+		for counts[i] > 0 {
 			j := i - 2
 			for counts[j] == 0 {
 				j--
@@ -90,7 +93,7 @@ func limited(size *[257]int) (h huffman) {
 	for counts[last] == 0 {
 		last--
 	}
-	counts[last]-- // the code of ones
+	counts[last]-- // the code of all ones
 	for i := range h.counts {
 		h.counts[i] = uint8(counts[i+1])
 	}
@@ -104,7 +107,7 @@ func limited(size *[257]int) (h huffman) {
 	return h
 }
 
-// bitWriter appends bits to a scan, the highest first.
+// A bitWriter appends bits to a scan, most significant first.
 type bitWriter struct {
 	out  []byte
 	bits uint64
@@ -118,12 +121,12 @@ func (w *bitWriter) write(bits uint32, n uint) {
 		b := byte(w.bits >> w.n)
 		w.out = append(w.out, b)
 		if b == 0xff {
-			w.out = append(w.out, 0) // so that it is no marker
+			w.out = append(w.out, 0) // distinguishes the byte from a marker
 		}
 	}
 }
 
-// flush fills the last byte with ones.
+// flush pads the last byte with ones.
 func (w *bitWriter) flush() {
 	if w.n > 0 {
 		w.write(1<<7-1, 8-w.n)

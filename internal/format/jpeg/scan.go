@@ -2,25 +2,26 @@ package jpeg
 
 import "math/bits"
 
-// scan is a part of the file: for some components, coefficients first to last of all blocks, of
-// which high bits may have been in scans before (those from bit high on) and low bits come later.
+// A scan is a pass over the image. It holds the coefficients first to last of all blocks of some
+// components, without the bits from high on (unless high is 0), which earlier scans hold, and
+// without the bits below low, which later scans hold.
 type scan struct {
 	components  []*component
 	first, last int
 	high, low   int
 }
 
-// coder writes the symbols of a scan, or counts them if it has no codes.
+// A coder writes the symbols of a scan, or counts them if it has no codes.
 type coder struct {
 	bitWriter
-	counts [2][2]frequencies // of DC and AC, by table
-	codes  *[2][2]*codes
+	counts [2][2]frequencies // of DC and AC symbols, by table
+	codes  *[2][2]*codes     // of DC and AC symbols, by table; nil to count
 
-	run     int    // blocks that have ended, which are written together
-	pending []byte // bits that refine coefficients of these blocks
+	run     int    // blocks without further coefficients, which are written as one symbol
+	pending []byte // correction bits of these blocks
 }
 
-// symbol writes the code of a symbol, with n bits of v behind it.
+// symbol writes the code of a symbol, followed by n bits of v.
 func (c *coder) symbol(class, table int, symbol byte, v uint32, n uint) {
 	if c.codes == nil {
 		c.counts[class][table][symbol]++
@@ -31,8 +32,8 @@ func (c *coder) symbol(class, table int, symbol byte, v uint32, n uint) {
 	c.write(v, n)
 }
 
-// value writes a symbol that tells how many bits v has, after run zeros, and the bits: of negative
-// values those of v-1.
+// value writes v after run zeros: a symbol with the number of bits of v, and then the bits. For a
+// negative value the bits are those of v-1.
 func (c *coder) value(class, table, run int, v int32) {
 	n := bits.Len32(uint32(max(v, -v)))
 	c.symbol(class, table, byte(run<<4|n), uint32(v+v>>31), uint(n))
@@ -45,7 +46,7 @@ func (c *coder) raw(bit byte) {
 }
 
 func (c *coder) scan(s *scan) {
-	var before [3]int32 // means of the blocks before
+	var before [3]int32 // DC coefficients of the preceding blocks
 	for y, x := range s.units() {
 		for i, p := range s.components {
 			down, across := p.down, p.across
@@ -65,7 +66,8 @@ func (c *coder) scan(s *scan) {
 	c.flush()
 }
 
-// units yields the rows and columns of units: single blocks if there is one component.
+// units iterates over the rows and columns of the minimum coded units. With one component a unit is
+// a single block.
 func (s *scan) units() func(yield func(y, x int) bool) {
 	p := s.components[0]
 	rows, columns := p.height, p.width
@@ -104,9 +106,9 @@ func (c *coder) block(s *scan, p *component, b *block, before *int32) {
 	}
 }
 
-const zeros16 = 0xf0 // the symbol of 16 zeros
+const zeros16 = 0xf0 // the symbol for 16 zeros
 
-// sequential writes all coefficients but the first.
+// sequential writes all AC coefficients.
 func (c *coder) sequential(table int, b *block) {
 	run := 0
 	for _, v := range b[1:] {
@@ -125,13 +127,13 @@ func (c *coder) sequential(table int, b *block) {
 	}
 }
 
-// most blocks and bits that can be written together; of bits, what libjpeg has room for.
 const (
-	mostBlocks = 0x7fff
-	mostBits   = 1000 - 64 + 1
+	maxRun = 0x7fff // blocks that one symbol can count
+	// correction bits of a run; the size of libjpeg's buffer less one block
+	maxPending = 1000 - 64 + 1
 )
 
-// approximate writes the high bits of coefficients.
+// approximate writes the high bits of AC coefficients.
 func (c *coder) approximate(s *scan, table int, b *block) {
 	run := 0
 	for _, v := range b[s.first : s.last+1] {
@@ -148,16 +150,17 @@ func (c *coder) approximate(s *scan, table int, b *block) {
 		run = 0
 	}
 	if run > 0 {
-		if c.run++; c.run == mostBlocks {
+		if c.run++; c.run == maxRun {
 			c.endRun(table)
 		}
 	}
 }
 
-// refine writes the next bit of coefficients: with a symbol for those that were 0 until now.
+// refine writes the next bit of AC coefficients. A coefficient that was 0 in the earlier scans gets
+// a symbol, the others a correction bit.
 func (c *coder) refine(s *scan, table int, b *block) {
 	var size [64]int16
-	end := 0 // the last that becomes 1
+	end := 0 // last coefficient that becomes 1
 	for k := s.first; k <= s.last; k++ {
 		if size[k] = max(b[k], -b[k]) >> s.low; size[k] == 1 {
 			end = k
@@ -170,8 +173,9 @@ func (c *coder) refine(s *scan, table int, b *block) {
 		}
 		c.pending, kept = c.pending[:0], 0
 	}
-	// Bits behind kept belong to this block, and go behind its next symbol.
-	ended := func() {
+	// endRun ends the run before this block. The pending bits from kept on belong to this block and
+	// follow its next symbol.
+	endRun := func() {
 		if c.run == 0 {
 			return
 		}
@@ -186,7 +190,7 @@ func (c *coder) refine(s *scan, table int, b *block) {
 			continue
 		}
 		for ; run > 15 && k <= end; run -= 16 {
-			ended()
+			endRun()
 			c.symbol(1, table, zeros16, 0, 0)
 			flush()
 		}
@@ -194,7 +198,7 @@ func (c *coder) refine(s *scan, table int, b *block) {
 			c.pending = append(c.pending, byte(size[k]&1))
 			continue
 		}
-		ended()
+		endRun()
 		positive := uint32(1)
 		if b[k] < 0 {
 			positive = 0
@@ -204,13 +208,13 @@ func (c *coder) refine(s *scan, table int, b *block) {
 		run = 0
 	}
 	if run > 0 || len(c.pending) > kept {
-		if c.run++; c.run == mostBlocks || len(c.pending) > mostBits {
+		if c.run++; c.run == maxRun || len(c.pending) > maxPending {
 			c.endRun(table)
 		}
 	}
 }
 
-// endRun writes how many blocks have ended, and the bits that refine them.
+// endRun writes the number of blocks in the run and their correction bits.
 func (c *coder) endRun(table int) {
 	if c.run == 0 {
 		return

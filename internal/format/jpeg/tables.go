@@ -1,6 +1,6 @@
 package jpeg
 
-// zigzag are the places, in rows, of the coefficients of a block in the order of the file.
+// zigzag lists the row-major positions of the coefficients of a block in the order of the file.
 var zigzag = [64]uint8{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
 	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
@@ -8,8 +8,8 @@ var zigzag = [64]uint8{
 	58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 }
 
-// quantizers are the standard's for quality 50, in rows: of brightness and of color (ITU-T T.81,
-// annex K.1).
+// quantizers are the standard tables for quality 50 in row-major order, for luminance and
+// chrominance (ITU-T T.81, annex K.1).
 var quantizers = [2][64]uint8{{
 	16, 11, 10, 16, 24, 40, 51, 61,
 	12, 12, 14, 19, 26, 58, 60, 55,
@@ -30,8 +30,8 @@ var quantizers = [2][64]uint8{{
 	99, 99, 99, 99, 99, 99, 99, 99,
 }}
 
-// standardCodes are the standard's (annex K.3): of means (DC) and of other coefficients (AC), by
-// table.
+// standardCodes are the standard Huffman codes (annex K.3): for DC and AC coefficients, each for
+// luminance and chrominance.
 var standardCodes = [2][2]huffman{
 	{
 		{[16]uint8{0, 1, 5, 1, 1, 1, 1, 1, 1}, []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b")},

@@ -12,13 +12,13 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Reader reads records.
+// Reader reads records. Its methods must not be called concurrently.
 type Reader struct {
-	src    *bufio.Reader // of the file as it is
+	src    *bufio.Reader // compressed
 	c      Compression
-	r      io.Reader // of records; nil before the first
-	offset int64     // of the next record, uncompressed
-	buf    bytes.Buffer
+	r      io.Reader    // decompressed; nil before the first record
+	offset int64        // of the next record in the decompressed file
+	buf    bytes.Buffer // the current record
 }
 
 // NewReader returns a reader of the records in r.
@@ -29,11 +29,11 @@ func NewReader(r io.Reader, c Compression) (*Reader, error) {
 	return &Reader{src: bufio.NewReaderSize(r, 64<<10), c: c}, nil
 }
 
-// Offset returns the position of the next record in the uncompressed file.
+// Offset returns the position of the next record in the decompressed file, in bytes.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// Next returns the next record, which is valid until the next call; io.EOF at the end of the file,
-// and DataLoss if the file ends within a record or is damaged.
+// Next returns the next record, which is valid until the next call, or [io.EOF] at the end of the
+// file. The error has the code DataLoss if the file is damaged or ends within a record.
 func (r *Reader) Next() ([]byte, error) {
 	if err := r.open(); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (r *Reader) Next() ([]byte, error) {
 		return nil, status.DataLossf("corrupted record at %d", r.offset)
 	}
 	r.buf.Reset()
-	// memory grows with what is there
+	// CopyN grows the buffer with the input, so a false length allocates no memory
 	if _, err := io.CopyN(&r.buf, r.r, int64(length)+4); err != nil {
 		return nil, r.truncated(err)
 	}
@@ -63,7 +63,7 @@ func (r *Reader) Next() ([]byte, error) {
 	return body, nil
 }
 
-// open begins the decompression, which needs the first bytes of the file.
+// open starts the decompression, which reads the start of the file.
 func (r *Reader) open() error {
 	if r.r != nil {
 		return nil

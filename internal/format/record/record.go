@@ -1,6 +1,6 @@
-// Package record reads and writes TensorFlow's record files (TFRecord): a sequence of byte strings,
-// each with its length in 8 bytes, little-endian, the masked checksum of the length, and after the
-// bytes their masked checksum. Whole files may be compressed.
+// Package record reads and writes TensorFlow's record files (TFRecord). A record is its length as 8
+// bytes, little-endian, the masked checksum of the length, the bytes, and their masked checksum. A
+// file may be compressed as a whole.
 package record
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Compression is how a file of records is compressed.
+// Compression is the compression of a file.
 type Compression string
 
-// The compressions, by the names that TensorFlow has for them.
+// The compressions, with TensorFlow's names.
 const (
 	None Compression = ""
 	ZLIB Compression = "ZLIB"
@@ -33,7 +33,7 @@ func (c Compression) check() error {
 	}
 }
 
-// reader returns what decompresses r.
+// reader returns a reader that decompresses r.
 func (c Compression) reader(r io.Reader) (io.Reader, error) {
 	switch c {
 	case ZLIB:
@@ -47,13 +47,13 @@ func (c Compression) reader(r io.Reader) (io.Reader, error) {
 	}
 }
 
-// compressor is a writer that compresses.
+// A compressor is a writer that compresses.
 type compressor interface {
 	io.WriteCloser
 	Flush() error
 }
 
-// writer returns what compresses to w; nil for None.
+// writer returns a compressor that writes to w; nil for [None].
 func (c Compression) writer(w io.Writer) compressor {
 	switch c {
 	case ZLIB:

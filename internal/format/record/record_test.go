@@ -46,7 +46,7 @@ func read(b []byte, c Compression) (records []string, err error) {
 	}
 }
 
-// TestBytes holds what TensorFlow writes.
+// TestBytes compares with the bytes that TensorFlow writes.
 func TestBytes(t *testing.T) {
 	if got := hex.EncodeToString(write(t, None, "abc")); got != "0300000000000000b099490e6162636e57f121" {
 		t.Errorf("a record is %s", got)
@@ -58,10 +58,10 @@ func TestRoundTrip(t *testing.T) {
 	for _, c := range []Compression{None, "NONE", ZLIB, GZIP, Snappy} {
 		got, err := read(write(t, c, records...), c)
 		if err != nil || strings.Join(got, "|") != strings.Join(records, "|") {
-			t.Errorf("%q: %d records come back, %v", c, len(got), err)
+			t.Errorf("%q: read %d records, %v", c, len(got), err)
 		}
 		if got, err := read(nil, c); err != nil || got != nil {
-			t.Errorf("%q: an empty file holds %q, %v", c, got, err)
+			t.Errorf("%q: in an empty file read %q, %v", c, got, err)
 		}
 	}
 	if _, err := NewWriter(io.Discard, "LZ"); status.CodeOf(err) != status.InvalidArgument {
@@ -72,8 +72,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestDamage flips every byte and cuts at every byte: what is read before the damage is right, and
-// the damage is found.
+// TestDamage flips every byte and truncates at every byte. The reader must return the records
+// before the damage and detect the damage.
 func TestDamage(t *testing.T) {
 	want := []string{"first", "second"}
 	for _, c := range []Compression{None, ZLIB, GZIP, Snappy} {
@@ -102,7 +102,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestHugeLength claims more than there is memory for.
+// TestHugeLength reads a record whose length exceeds the memory of the machine.
 func TestHugeLength(t *testing.T) {
 	b, err := hex.DecodeString("ffffffffffffff3f" + "00000000" + "6162")
 	if err != nil {
@@ -120,7 +120,7 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, c string, b []byte) {
 		records, err := read(b, Compression(c))
 		if err == nil && Compression(c) == None && len(records) > 0 && !bytes.Equal(write(t, None, records...), b) {
-			t.Errorf("%d records are not those of the file", len(records))
+			t.Errorf("%d records differ from those of the file", len(records))
 		}
 	})
 }

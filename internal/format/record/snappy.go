@@ -11,11 +11,11 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// A file that is compressed with Snappy is a sequence of blocks, each with its length in 4 bytes,
-// big-endian.
+// A file that is compressed with Snappy is a sequence of blocks. Each block follows its length, 4
+// bytes in big-endian order.
 const (
-	snappyBlock = 256 << 10 // that blocks are made of
-	maxBlock    = 1 << 30   // that is read
+	snappyBlock = 256 << 10 // bytes in a block before compression
+	maxBlock    = 1 << 30   // largest block that is read, in bytes
 )
 
 type snappyWriter struct {
@@ -37,7 +37,7 @@ func (w *snappyWriter) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Flush writes what there is as a block.
+// Flush writes the buffered bytes as a block.
 func (w *snappyWriter) Flush() error {
 	if len(w.buf) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (w *snappyWriter) Close() error { return w.Flush() }
 
 type snappyReader struct {
 	from *bufio.Reader
-	rest []byte // of the block
+	rest []byte // unread bytes of the block
 }
 
 func (r *snappyReader) Read(b []byte) (int, error) {
@@ -69,7 +69,7 @@ func (r *snappyReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// block reads the next block. What it takes is not more than what is there.
+// block reads the next block. ReadAll grows with the input, so a false size allocates no memory.
 func (r *snappyReader) block() error {
 	var head [4]byte
 	if _, err := io.ReadFull(r.from, head[:]); err != nil {
@@ -84,10 +84,10 @@ func (r *snappyReader) block() error {
 		return io.ErrUnexpectedEOF
 	}
 	if n, err := snappy.DecodedLen(packed); err != nil || n > maxBlock {
-		return status.DataLossf("a block of a file that is compressed with Snappy is damaged")
+		return status.DataLossf("a block of a Snappy file is damaged")
 	}
 	if r.rest, err = snappy.Decode(nil, packed); err != nil {
-		return errors.Join(status.DataLossf("a block of a file that is compressed with Snappy is damaged"), err)
+		return errors.Join(status.DataLossf("a block of a Snappy file is damaged"), err)
 	}
 	return nil
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/weft-ml/weft/internal/format/crc32c"
 )
 
-// Writer writes records. Errors of the underlying writer stick.
+// Writer writes records. After an error of the underlying writer all later calls return it. The
+// methods must not be called concurrently.
 type Writer struct {
 	buf    *bufio.Writer
-	packed compressor // nil without compression; otherwise it writes to buf
-	out    io.Writer  // where records go: buf or packed
+	packed compressor // writes to buf; nil without compression
+	out    io.Writer  // buf or packed
 }
 
 // NewWriter returns a writer of records to w.
@@ -43,7 +44,7 @@ func (w *Writer) Write(b []byte) error {
 	return err
 }
 
-// Flush passes everything on to the underlying writer.
+// Flush writes all buffered data to the underlying writer.
 func (w *Writer) Flush() error {
 	if w.packed != nil {
 		if err := w.packed.Flush(); err != nil {
@@ -53,7 +54,7 @@ func (w *Writer) Flush() error {
 	return w.buf.Flush()
 }
 
-// Close ends the file. It does not close the underlying writer.
+// Close completes the file. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	if w.packed != nil {
 		if err := w.packed.Close(); err != nil {

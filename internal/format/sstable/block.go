@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// block is the contents of a block that is known to end with as many restarts as it claims.
+// A block is the parsed contents of a block. It has as many restarts as it claims.
 type block struct {
 	entries  []byte
 	restarts []byte // 4 bytes each
@@ -27,8 +27,9 @@ func parseBlock(b []byte) (block, error) {
 	return block{body[:at], body[at:]}, nil
 }
 
-// all returns the entries in order from a position on, which must be that of a whole key. Keys and
-// values are valid until the next step. It ends after the first error.
+// all iterates over the entries from a position on, which must be that of an entry with a complete
+// key. A key is valid until the next iteration. The iteration ends at the first error, which it
+// stores in *err.
 func (b block) all(from int, err *error) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		var key []byte
@@ -47,7 +48,7 @@ func (b block) all(from int, err *error) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// parseEntry reads one entry from the front of b and returns the rest.
+// parseEntry parses an entry at the start of b and returns the rest of b.
 func parseEntry(b []byte) (shared uint64, delta, value, rest []byte, ok bool) {
 	var sizes [3]uint64
 	for i := range sizes {
@@ -65,7 +66,7 @@ func parseEntry(b []byte) (shared uint64, delta, value, rest []byte, ok bool) {
 	return sizes[0], delta, b[:sizes[2]], b[sizes[2]:], true
 }
 
-// seek returns the first entry whose key is not smaller than key, or ok false if there is none.
+// seek returns the first entry whose key is not smaller than key. ok is false if there is none.
 func (b block) seek(key []byte) (k, value []byte, ok bool, err error) {
 	from, err := b.restartBefore(key)
 	if err != nil {
@@ -79,8 +80,8 @@ func (b block) seek(key []byte) (k, value []byte, ok bool, err error) {
 	return nil, nil, false, err
 }
 
-// restartBefore returns the position of the last whole key that is smaller than key, or of the
-// first.
+// restartBefore returns the position of the last restart whose key is smaller than key, or of the
+// first restart.
 func (b block) restartBefore(key []byte) (int, error) {
 	lo, hi := 0, len(b.restarts)/4-1
 	for lo < hi {
@@ -102,7 +103,7 @@ func (b block) restartBefore(key []byte) (int, error) {
 	return at, err
 }
 
-// restart returns the position and the key of an entry whose key is whole.
+// restart returns the position and the key of restart i.
 func (b block) restart(i int) (int, []byte, error) {
 	at := uint64(binary.LittleEndian.Uint32(b.restarts[4*i:]))
 	if at < uint64(len(b.entries)) {

@@ -12,14 +12,15 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Reader reads a table. It may be used by several goroutines.
+// Reader reads a table. Its methods may be called concurrently.
 type Reader struct {
 	r     io.ReaderAt
 	size  uint64
 	index block
 }
 
-// NewReader returns a reader of the table in the first size bytes of r, which it keeps using.
+// NewReader returns a reader of the table in the first size bytes of r. The reader uses r until the
+// caller is done with it.
 func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	if size < footerSize {
 		return nil, status.DataLossf("file is too short to be an sstable")
@@ -45,7 +46,7 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	return t, err
 }
 
-// block reads a block after checking that it lies in the file, and verifies its checksum.
+// block reads a block. It checks that the block is within the file, and verifies its checksum.
 func (t *Reader) block(h handle) (block, error) {
 	if h.offset > t.size || h.size > t.size-h.offset || t.size-h.offset-h.size < trailerSize {
 		return block{}, status.DataLossf("a block of %d bytes at byte %d is beyond the end of a table of %d", h.size, h.offset, t.size)
@@ -66,13 +67,13 @@ func (t *Reader) block(h handle) (block, error) {
 			return block{}, err
 		}
 	default:
-		return block{}, status.DataLossf("a block is compressed in a way numbered %d", kind)
+		return block{}, status.DataLossf("a block has the unknown compression %d", kind)
 	}
 	return parseBlock(contents)
 }
 
-// maxRatio is more than what the best compressed block can grow by: Snappy copies at most 64 bytes
-// with each 2.
+// maxRatio is an upper bound for the compression ratio: Snappy copies at most 64 bytes per element,
+// and an element has at least 2 bytes.
 const maxRatio = 64
 
 func uncompress(b []byte) ([]byte, error) {
@@ -87,7 +88,7 @@ func uncompress(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Get returns the value of a key, or nil if the table does not have it.
+// Get returns the value of a key, or nil if the table does not contain it.
 func (t *Reader) Get(key []byte) ([]byte, error) {
 	_, place, ok, err := t.index.seek(key)
 	if err != nil || !ok {
@@ -112,8 +113,8 @@ func (t *Reader) at(place []byte) (block, error) {
 	return t.block(h)
 }
 
-// All returns all entries in order. A key is valid until the next step; values may be kept. When it
-// ends early because of damage, *err says why.
+// All iterates over the entries in order. A key is valid until the next iteration; values stay
+// valid. The iteration ends at the first error, which it stores in *err.
 func (t *Reader) All(err *error) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		var last []byte

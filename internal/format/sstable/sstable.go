@@ -1,14 +1,15 @@
-// Package sstable reads and writes sorted string tables, the format that LevelDB introduced and
-// that TensorFlow's checkpoints use: keys in ascending order with their values.
+// Package sstable reads and writes sorted string tables, LevelDB's file format, which TensorFlow's
+// checkpoints use: pairs of keys and values in ascending order of the keys.
 //
-// A table is a sequence of blocks. Data blocks hold entries, each with as much of its key as
-// differs from the key before, and at the end the positions of entries whose keys are whole. An
-// index block maps a key that is not smaller than any in a data block, and smaller than all in the
-// next one, to the place of that block. A footer of fixed size says where the index is. Each block
-// is followed by a byte that says how it is compressed and by a checksum.
+// A table is a sequence of blocks. A data block contains entries, each with the suffix of its key
+// that differs from the key before, and then the positions of the entries with complete keys
+// (restarts). The index block maps a separator key to the position of each data block: a key that
+// is not smaller than the keys in the block and smaller than those in the next block. A footer of
+// fixed size contains the position of the index. Each block is followed by a byte for its
+// compression and a checksum.
 //
-// All sizes that a file claims are checked against the size of the file before memory is allocated
-// for them. What does not fit the format is a DataLoss error.
+// Sizes in a file are checked against the size of the file before memory is allocated. Malformed
+// data is an error with the code DataLoss.
 package sstable
 
 import "encoding/binary"
@@ -17,20 +18,20 @@ const (
 	magic = 0xdb4775248b80fb57
 
 	footerSize  = 2*2*binary.MaxVarintLen64 + 8 // two handles, padded, and the magic number
-	trailerSize = 1 + 4                         // the kind of compression and a masked checksum
+	trailerSize = 1 + 4                         // a byte for the compression and a masked checksum
 
 	compressionNone   = 0
 	compressionSnappy = 1
 )
 
-// handle is the place of a block in the file.
+// A handle is the position and size of a block in the file, in bytes.
 type handle struct{ offset, size uint64 }
 
 func (h handle) append(b []byte) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, h.offset), h.size)
 }
 
-// parseHandle reads a handle from the front of b and returns the rest.
+// parseHandle parses a handle at the start of b and returns the rest of b.
 func parseHandle(b []byte) (h handle, rest []byte, ok bool) {
 	offset, n := binary.Uvarint(b)
 	if n <= 0 {

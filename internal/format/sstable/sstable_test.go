@@ -54,8 +54,8 @@ func someEntries(n, valueSize int) []entry {
 	return entries
 }
 
-// TestBytes compares a table of several blocks with the one that TensorFlow has written for the
-// index of a checkpoint of 12,000 scalars.
+// TestBytes compares a table of several blocks with the one that TensorFlow wrote for the index of
+// a checkpoint of 12,000 scalars.
 func TestBytes(t *testing.T) {
 	entries := []entry{{"", "\x08\x01\x1a\x02\x08\x01"}}
 	for k := range 12000 {
@@ -69,7 +69,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// scalarEntry is the BundleEntryProto of a float at an offset whose value is 1.
+// scalarEntry returns the BundleEntryProto of a float of value 1 at an offset.
 func scalarEntry(offset int) string {
 	b := []byte{0x08, 1, 0x12, 0}
 	if offset > 0 {
@@ -83,7 +83,7 @@ func TestRoundTrip(t *testing.T) {
 		b := build(t, entries)
 		got, err := all(b)
 		if err != nil || !slices.Equal(got, entries) {
-			t.Errorf("%d entries: %d come back, %v", len(entries), len(got), err)
+			t.Errorf("%d entries: read %d, %v", len(entries), len(got), err)
 		}
 		r, err := open(b)
 		if err != nil {
@@ -112,7 +112,7 @@ func TestKeysMustAscend(t *testing.T) {
 	}
 }
 
-// TestCompressed reads blocks that are compressed, and refuses one that claims too much.
+// TestCompressed reads compressed blocks, and one whose claimed size is impossible.
 func TestCompressed(t *testing.T) {
 	var plain blockWriter
 	plain.interval = 1
@@ -142,7 +142,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestDamage flips and cuts: always an error or the entries.
+// TestDamage flips and truncates. The reader must return an error or the right entries.
 func TestDamage(t *testing.T) {
 	want := someEntries(20, 5)
 	good := build(t, want)
@@ -150,7 +150,7 @@ func TestDamage(t *testing.T) {
 		t.Helper()
 		got, err := all(b)
 		if err == nil && !slices.Equal(got, want) {
-			t.Errorf("%s at %d: other entries and no error", what, at)
+			t.Errorf("%s at %d: wrong entries and no error", what, at)
 		}
 		if err != nil && status.CodeOf(err) != status.DataLoss {
 			t.Errorf("%s at %d: %v", what, at, err)
@@ -166,7 +166,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// FuzzBlock skips the checksums, which hide the parser of blocks from a fuzzer.
+// FuzzBlock fuzzes the parser of blocks without the checksums, which would reject most inputs.
 func FuzzBlock(f *testing.F) {
 	w := blockWriter{interval: restartInterval}
 	for _, e := range someEntries(20, 3) {
@@ -181,7 +181,7 @@ func FuzzBlock(f *testing.F) {
 		for range block.all(0, &err) {
 		}
 		if k, _, ok, err := block.seek(key); err == nil && ok && bytes.Compare(k, key) < 0 {
-			t.Errorf("sought %q and got %q", key, k)
+			t.Errorf("seek(%q) returned %q", key, k)
 		}
 	})
 }

@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	blockSize       = 256 << 10 // a data block ends with the entry that makes it this large
-	restartInterval = 16        // entries of a data block from one whole key to the next
+	blockSize       = 256 << 10 // size in bytes at which a data block ends; TensorFlow's
+	restartInterval = 16        // entries from one complete key to the next; TensorFlow's
 )
 
-// Writer writes a table, byte for byte as TensorFlow does. Errors of the underlying writer stick
-// and are returned by Close.
+// Writer writes a table that is identical to TensorFlow's. After an error of the underlying writer
+// all later calls return it. The methods must not be called concurrently.
 type Writer struct {
 	w      io.Writer
-	offset uint64
-	err    error
+	offset uint64 // bytes written
+	err    error  // of the first failed write
 
 	data, index blockWriter
 	lastKey     []byte
-	pending     *handle // of the last data block, whose index entry waits for the key that follows
+	// last data block, if its index entry is not written until the next key is known
+	pending *handle
 }
 
 // NewWriter returns a writer of a table without entries.
@@ -32,7 +33,7 @@ func NewWriter(w io.Writer) *Writer {
 	return &Writer{w: w, data: blockWriter{interval: restartInterval}, index: blockWriter{interval: 1}}
 }
 
-// Add appends an entry. Its key must be greater than all before.
+// Add appends an entry. Its key must be greater than all keys before it (Internal).
 func (w *Writer) Add(key, value []byte) error {
 	if w.err != nil {
 		return w.err
@@ -51,7 +52,7 @@ func (w *Writer) Add(key, value []byte) error {
 	return w.err
 }
 
-// Close ends the table. It does not close the underlying writer.
+// Close completes the table. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	if w.data.count > 0 {
 		w.flush()
@@ -79,7 +80,7 @@ func (w *Writer) flush() {
 	w.pending = &h
 }
 
-// block writes the contents of a block with its trailer.
+// block writes the contents of a block and its trailer.
 func (w *Writer) block(contents []byte) handle {
 	h := handle{w.offset, uint64(len(contents))}
 	trailer := []byte{compressionNone}
@@ -100,7 +101,7 @@ func (w *Writer) write(b []byte) {
 	}
 }
 
-// separator returns a short key k with lo <= k < hi, to tell two blocks apart in the index.
+// separator returns a short key k with lo <= k < hi, for the index entry between two blocks.
 func separator(lo, hi []byte) []byte {
 	n := 0
 	for n < min(len(lo), len(hi)) && lo[n] == hi[n] {
@@ -128,11 +129,11 @@ func successor(key []byte) []byte {
 
 // blockWriter builds the contents of one block.
 type blockWriter struct {
-	interval int
+	interval int // entries from one complete key to the next
 	buf      []byte
 	restarts []uint32
-	count    int // entries
-	last     []byte
+	count    int    // entries
+	last     []byte // key of the last entry
 }
 
 func (b *blockWriter) add(key, value []byte) {
@@ -152,7 +153,7 @@ func (b *blockWriter) add(key, value []byte) {
 	b.count++
 }
 
-// size is that of the finished block.
+// size returns the size of the finished block in bytes.
 func (b *blockWriter) size() int { return len(b.buf) + 4*max(len(b.restarts), 1) + 4 }
 
 func (b *blockWriter) finish() []byte {
