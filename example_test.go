@@ -23,7 +23,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = cluster.Stop(ctx) }()
+	defer func() { _ = cluster.Shutdown(ctx) }()
 
 	s := op.NewScope()
 	x := op.Placeholder(s.Named("x"), tensor.Float32)

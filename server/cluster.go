@@ -17,7 +17,7 @@ type Cluster struct {
 }
 
 // StartCluster starts servers on free loopback ports, one for each task: the number of tasks of
-// each job is given, and the number of CPU devices of each task. The caller must call Stop.
+// each job is given, and the number of CPU devices of each task. The caller must call Shutdown or Close.
 func StartCluster(jobs map[string]int, cpuDevices int, opts ...Option) (*Cluster, error) {
 	listeners := map[cluster.Task]net.Listener{}
 	c := &Cluster{spec: cluster.Spec{}, servers: map[cluster.Task]*Server{}}
@@ -43,7 +43,7 @@ func StartCluster(jobs map[string]int, cpuDevices int, opts ...Option) (*Cluster
 		}
 		if err != nil {
 			closeAll(listeners)
-			return nil, errors.Join(err, c.Stop(context.Background()))
+			return nil, errors.Join(err, c.Close())
 		}
 	}
 	return c, nil
@@ -68,12 +68,23 @@ func (c *Cluster) Server(job string, task int) *Server {
 	return c.servers[cluster.Task{Job: job, Index: task}]
 }
 
-// Stop stops all servers. Steps may end by themselves as long as ctx lives.
-func (c *Cluster) Stop(ctx context.Context) error {
+// Shutdown shuts down all servers, one after the other; see [Server.Shutdown].
+func (c *Cluster) Shutdown(ctx context.Context) error {
 	var errs []error
 	for _, t := range c.spec.Tasks() {
 		if s := c.servers[t]; s != nil {
-			errs = append(errs, s.Stop(ctx))
+			errs = append(errs, s.Shutdown(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close closes all servers; see [Server.Close].
+func (c *Cluster) Close() error {
+	var errs []error
+	for _, t := range c.spec.Tasks() {
+		if s := c.servers[t]; s != nil {
+			errs = append(errs, s.Close())
 		}
 	}
 	return errors.Join(errs...)

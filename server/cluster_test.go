@@ -29,7 +29,7 @@ func TestStartCluster(t *testing.T) {
 	if c.Server("worker", 2) != nil || c.Server("chief", 0) != nil {
 		t.Error("there are servers of tasks that are not")
 	}
-	if err := c.Stop(t.Context()); err != nil {
+	if err := c.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := StartCluster(map[string]int{"a b": 1}, 1); err == nil {

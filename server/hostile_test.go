@@ -221,7 +221,7 @@ func newAttacker(t *testing.T) attacker {
 		// what still prepares a step may end
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := s.Stop(ctx); err != nil {
+		if err := s.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
 	})

@@ -32,7 +32,7 @@ func TestPushersShareAParameterServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Stop(t.Context()) //nolint:errcheck // nothing runs any more
+	defer c.Shutdown(t.Context()) //nolint:errcheck // nothing runs any more
 
 	m := newPushed()
 	clients := make([]*pusher, pushers)

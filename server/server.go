@@ -6,10 +6,9 @@
 //	if err != nil {
 //		return err
 //	}
-//	if err := s.Start(); err != nil {
-//		return err
-//	}
-//	return s.Join()
+//	return s.Run(ctx) // until ctx ends
+//
+// [Server.Start] and [Server.Join] are for programs that are written like those of TensorFlow.
 //
 // Several servers can run in one process. A client of package weft in the same process reaches a
 // server by plain calls.
@@ -77,7 +76,7 @@ const (
 )
 
 // New returns a server for a task. It listens, so that the address is taken and known, but serves
-// nobody yet. A task whose port is 0 gets one that is free. The caller must call Stop.
+// nobody yet. A task whose port is 0 gets one that is free. The caller must call Run, Shutdown or Close.
 func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	if err := def.Validate(); err != nil {
 		return nil, err
@@ -182,10 +181,27 @@ func (s *Server) Join() error {
 	return s.err
 }
 
-// Stop ends the server and waits until nothing of it is left. New steps are refused at once; those
-// that run may end by themselves as long as ctx lives; that they had to be cancelled is the only
-// error. It may be called more than once.
-func (s *Server) Stop(ctx context.Context) error {
+// Run starts the server and serves until ctx ends, and then shuts down. Running steps have the grace
+// period to end; see [WithGracePeriod]. It returns the error of [Server.Shutdown], or the reason why
+// the server has stopped by itself.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.Start(); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.stopped:
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
+	defer cancel()
+	return errors.Join(s.Shutdown(ctx), s.Join())
+}
+
+// Shutdown stops the server and waits until all its goroutines have ended. It rejects new steps at
+// once. Running steps may end by themselves until ctx ends; then they are cancelled, and the error
+// is DeadlineExceeded. Shutdown may be called more than once and concurrently: only the first call
+// returns that error. A server that was never started must be shut down or closed, too.
+func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	was := s.state
 	s.state = stopping
@@ -207,6 +223,15 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 	<-s.stopped
 	return err
+}
+
+// Close stops the server at once: it cancels the steps that run, and waits until all goroutines of
+// the server have ended. It may be called after Shutdown, and more than once.
+func (s *Server) Close() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.Shutdown(ctx) // which reports that steps were cancelled
+	return nil
 }
 
 // closeRoles ends sessions and steps, here and, where that is quickly done, on other tasks.

@@ -126,7 +126,7 @@ func start(t *testing.T, def cluster.ServerDef, opts ...Option) *Server {
 func stop(t *testing.T, s *Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := s.Stop(ctx); err != nil {
+	if err := s.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
 }
@@ -266,6 +266,77 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// Run serves until its context ends, and returns an error on a server that was stopped.
+func TestRun(t *testing.T) {
+	s, err := New(cluster.ServerDef{Cluster: cluster.Spec{"ps": cluster.Dense("127.0.0.1:0")}, Job: "ps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	if _, err := weft.ListDevices(t.Context(), s.Target(), weft.WithNetwork()); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("Close after Run: %v", err)
+	}
+	if err := s.Run(t.Context()); status.CodeOf(err) != status.FailedPrecondition {
+		t.Errorf("Run after the end: got %v", err)
+	}
+}
+
+// Run cancels steps that go on after the grace period, and says so.
+func TestRunCancelsSteps(t *testing.T) {
+	s, err := New(cluster.ServerDef{Cluster: cluster.Spec{"ps": cluster.Dense("127.0.0.1:0")}, Job: "ps"}, WithGracePeriod(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended, step := make(chan error), make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	root, y := waiting()
+	client := session(t, s, root, weft.WithNetwork())
+	go func() {
+		_, err := client.Run(t.Context(), nil, []graph.Output{y}, nil)
+		step <- err
+	}()
+	<-waits
+	cancel()
+	if err := <-ended; status.CodeOf(err) != status.DeadlineExceeded {
+		t.Errorf("Run: got %v", err)
+	}
+	if err := <-step; err == nil {
+		t.Error("the step has not been cancelled")
+	}
+}
+
+// Close ends steps at once.
+func TestCloseCancelsSteps(t *testing.T) {
+	c, err := StartCluster(map[string]int{"ps": 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, y := waiting()
+	client := session(t, c.Server("ps", 0), root)
+	step := make(chan error)
+	go func() {
+		_, err := client.Run(t.Context(), nil, []graph.Output{y}, nil)
+		step <- err
+	}()
+	<-waits
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-step; err == nil {
+		t.Error("the step has not been cancelled")
+	}
+}
+
 func TestHealth(t *testing.T) {
 	s := start(t, cluster.ServerDef{Cluster: cluster.Spec{"ps": cluster.Dense("127.0.0.1:0")}, Job: "ps"})
 	conn, err := grpc.NewClient(s.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -353,7 +424,7 @@ func TestStopLetsStepsEnd(t *testing.T) {
 		stopped := make(chan error)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		go func() { stopped <- servers[first].Stop(ctx) }()
+		go func() { stopped <- servers[first].Shutdown(ctx) }()
 		for {
 			if err := servers[first].gate.enter(); err != nil {
 				break // it has begun to stop
@@ -386,7 +457,7 @@ func TestStopCancelsSteps(t *testing.T) {
 	<-waits
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := servers[worker0].Stop(ctx); status.CodeOf(err) != status.DeadlineExceeded {
+	if err := servers[worker0].Shutdown(ctx); status.CodeOf(err) != status.DeadlineExceeded {
 		t.Errorf("got error %v", err)
 	}
 	if err := <-done; err == nil {

@@ -58,7 +58,7 @@ func ExampleSyncReplicasOptimizer() {
 		fmt.Println(err)
 		return
 	}
-	defer func() { _ = cl.Stop(ctx) }()
+	defer func() { _ = cl.Shutdown(ctx) }()
 
 	worker := func(task int) error {
 		s := op.NewScope().WithDeviceFunc(train.ReplicaDeviceSetter(train.DeviceSetter{

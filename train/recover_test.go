@@ -22,7 +22,7 @@ func startTask(t *testing.T, spec cluster.Spec, job string) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
 	return s
 }
 
@@ -39,7 +39,7 @@ func TestLostParameterServer(t *testing.T) {
 	var seen []int64
 	err := sess.Loop(t.Context(), func(ctx context.Context) error {
 		if len(seen) == 13 {
-			if err := cl.Server("ps", 0).Stop(ctx); err != nil {
+			if err := cl.Server("ps", 0).Shutdown(ctx); err != nil {
 				return err
 			}
 			startTask(t, cl.Spec(), "ps")

@@ -66,7 +66,7 @@ func startCluster(t *testing.T, jobs map[string]int) *server.Cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cl.Stop(context.Background()); err != nil {
+		if err := cl.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})

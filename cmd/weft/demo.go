@@ -121,7 +121,7 @@ func (f *demoFlags) run(ctx context.Context, scr *screen) error {
 func stopCluster(cl *server.Cluster) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_ = cl.Stop(ctx) // the program ends: what is still running ends with it
+	_ = cl.Shutdown(ctx) // the program ends: what is still running ends with it
 }
 
 func (f *demoFlags) dataset() (*mnist.Dataset, error) {

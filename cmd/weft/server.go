@@ -134,7 +134,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		level = slog.LevelDebug
 	}
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	opts := []server.Option{server.WithLogger(logger), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr())}
+	opts := []server.Option{server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr())}
 	if f.insecure {
 		opts = append(opts, server.Insecure())
 	}
@@ -148,7 +148,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	if f.metrics != "" {
 		l, err := metrics.Listen(f.metrics, f.insecure)
 		if err != nil {
-			_ = s.Stop(ctx) // it has not begun
+			_ = s.Close() // it has not been started
 			return err
 		}
 		var serving sync.WaitGroup
@@ -165,10 +165,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		}
 	}
 	f.announce(cmd, s, def)
-	<-ctx.Done()
-	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.grace)
-	defer cancel()
-	return s.Stop(stopCtx)
+	return s.Run(ctx)
 }
 
 func announce(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {

@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = c.Stop(context.Background()) }()
+		defer func() { _ = c.Shutdown(context.Background()) }()
 		var out strings.Builder
 		err = run(t.Context(), &out, c.Target("worker", 0), tt.soft)
 		switch {

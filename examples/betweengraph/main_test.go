@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cl.Stop(context.Background()) }()
+	defer func() { _ = cl.Shutdown(context.Background()) }()
 	spec := cl.Spec()
 	var running sync.WaitGroup
 	for task := range 2 {

@@ -13,7 +13,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Stop(context.Background()) }()
+	defer func() { _ = c.Shutdown(context.Background()) }()
 	var out strings.Builder
 	if err := run(t.Context(), &out, c.Target("local", 0)); err != nil {
 		t.Fatal(err)

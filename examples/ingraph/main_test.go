@@ -14,7 +14,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cl.Stop(context.Background()) }()
+	defer func() { _ = cl.Shutdown(context.Background()) }()
 	for mode, want := range map[string]string{
 		"async": `^mode : async step : 120 ,test accuracy : (0\.[89]|1\.0)`,
 		"sync":  `^mode : sync step : 60 ,test accuracy : (0\.[89]|1\.0)`,

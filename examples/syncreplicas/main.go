@@ -78,7 +78,7 @@ func (c *config) run(ctx context.Context, out io.Writer) (err error) {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = s.Stop(context.WithoutCancel(ctx)) }()
+		defer func() { _ = s.Shutdown(context.WithoutCancel(ctx)) }()
 		if err := s.Start(); err != nil {
 			return err
 		}

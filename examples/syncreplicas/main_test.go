@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cl.Stop(context.Background()) }()
+	defer func() { _ = cl.Shutdown(context.Background()) }()
 	spec := cl.Spec()
 	dir := t.TempDir()
 	var running sync.WaitGroup

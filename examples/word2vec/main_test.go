@@ -18,7 +18,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cl.Stop(context.Background()) }()
+	defer func() { _ = cl.Shutdown(context.Background()) }()
 	var out strings.Builder
 	c := config{
 		target: cl.Target("worker", 0), psTasks: 2, vocabulary: 100, size: 8, negative: 8, window: 2, batch: 64, steps: 600, rate: 0.3,

@@ -58,7 +58,7 @@ func ways(t testing.TB) []way {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := grpc.Stop(context.Background()); err != nil {
+		if err := grpc.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
