@@ -95,7 +95,7 @@ interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions 
 .PHONY: bench
 bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS="--quick", ARGS="--only latency")
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-client ./bench/goclient
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-floor ./bench/floor
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-nullserver ./bench/nullserver
 	$(VENV)/bin/python -m bench.run $(ARGS)
 
 .PHONY: bench-kernels

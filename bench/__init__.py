@@ -1,1 +1,1 @@
-"""Weft and TensorFlow's server side by side, end to end. Run it with make bench."""
+"""Benchmarks that compare Weft with TensorFlow's server: make bench and make bench-kernels."""

@@ -1,4 +1,4 @@
-"""Medians, ratios and where they are kept."""
+"""Medians, ratios, tables, and the files that hold them."""
 import datetime
 import importlib.metadata
 import json
@@ -7,7 +7,7 @@ import pathlib
 import platform
 import statistics
 
-from bench import floor
+from bench.endtoend import nullserver
 
 RESULTS = pathlib.Path(__file__).parent / "results"
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -22,9 +22,12 @@ figures in [bench/results](../bench/results).
 
 
 def table(groups, runs, headlines=False):
-    """A Markdown table of {group: {side: [{row: number} of each round]}}; the first side is compared with the second."""
+    """Returns a Markdown table of {group: {side: [{row: number} of each round]}}.
+
+    The first side is compared with the second.
+    """
     ours, theirs = next(iter(runs.values()))
-    least = floors(groups, runs)
+    least = lower_bounds(groups, runs)
     lines = [f"| measure | unit | {ours} | {theirs} | {ours} is better by |" + ("" if headlines else " aim |"),
              "|---|---|---:|---:|---:|" + ("" if headlines else "---:|")]
     for group in groups:
@@ -37,29 +40,32 @@ def table(groups, runs, headlines=False):
 
 
 def values(rounds, row):
-    """The numbers of a row, None for a round that has none."""
+    """Returns the numbers of a row, with None for a round without one."""
     return [r.get(row.name) for r in rounds]
 
 
-def floors(groups, runs):
-    """What rows would be with a server that takes no time: the lesser of both sides, whose answers hardly differ."""
+def lower_bounds(groups, runs):
+    """Returns the median of each row with the null server.
+
+    It is the smaller one of both sides, whose recorded responses hardly differ.
+    """
     out = {}
     for group in groups:
         for row in group.rows:
-            if row.name.startswith(floor.PREFIX):
+            if row.name.startswith(nullserver.PREFIX):
                 sides = [[x for x in values(rounds, row) if x] for rounds in runs[group.name].values()]
-                out[row.name.removeprefix(floor.PREFIX)] = min((statistics.median(xs) for xs in sides if xs), default=None)
+                out[row.name.removeprefix(nullserver.PREFIX)] = min((statistics.median(xs) for xs in sides if xs), default=None)
     return out
 
 
 def aim(row, ours, theirs, least=None):
-    """What a row should reach, with a mark where it does, and otherwise what a server that takes no time would reach."""
+    """Returns the aim of a row, with a mark if it is reached and the null server's ratio if not."""
     if row.aim:
         found = ratios(row, ours, theirs)
         if found and statistics.median(found) >= row.aim:
             return f"{row.aim:g}x ✓"
         theirs = [x for x in theirs if x]
-        return f"{row.aim:g}x" + (f", floor {number(statistics.median(theirs) / least)}x" if least and theirs else "")
+        return f"{row.aim:g}x" + (f", null server {number(statistics.median(theirs) / least)}x" if least and theirs else "")
     if row.bound:
         found = [x for x in ours if x is not None]
         within = found and (statistics.median(found) <= row.bound if row.better == "lower" else statistics.median(found) >= row.bound)
@@ -68,33 +74,36 @@ def aim(row, ours, theirs, least=None):
 
 
 def ratios(row, ours, theirs):
-    """By how much the first side was better in each round."""
+    """Returns the factor by which the first side was better in each round."""
     return [b / a if row.better == "lower" else a / b for a, b in zip(ours, theirs) if a and b]
 
 
 def better(row, ours, theirs):
-    """The median of the rounds' ratios, and the middle half of them: what both sides met in a round cancels out."""
+    """Returns the median and interquartile range of the ratios of the rounds.
+
+    Ratios within a round cancel disturbances that both sides met.
+    """
     found = ratios(row, ours, theirs)
     if not found:
         return ""
-    low, high = middle(found)
+    low, high = quartiles(found)
     text = f"{number(statistics.median(found))}x"
     return text if len(found) < 3 else f"{text} ({number(low)}–{number(high)})"
 
 
-def middle(xs):
-    """What a quarter is below, and what a quarter is above."""
+def quartiles(xs):
+    """Returns the first and the third quartile."""
     xs = sorted(xs)
     quarter = len(xs) // 4
     return xs[quarter], xs[-1 - quarter]
 
 
 def cell(numbers):
-    """The median, and the middle half where there are several."""
+    """Returns the median, and the interquartile range if the numbers differ."""
     numbers = [x for x in numbers if x is not None]
     if not numbers:
         return "–"
-    low, high = middle(numbers)
+    low, high = quartiles(numbers)
     text = number(statistics.median(numbers))
     return text if number(low) == number(high) else f"{text} ({number(low)}–{number(high)})"
 
@@ -120,7 +129,10 @@ def processor():
 
 
 def save(groups, where, runs):
-    """Keeps the figures as JSON and the table as Markdown, named after the day, with those that this day had of other groups."""
+    """Saves the figures as JSON and the table as Markdown, in files named after the date.
+
+    Figures of other groups from the same day are kept. Returns the path of the Markdown file.
+    """
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / where["date"].split()[0]
     try:
@@ -136,23 +148,24 @@ def save(groups, where, runs):
 
 
 def show(groups, kept):
-    """Writes the headline rows to the documentation."""
+    """Writes the headline rows to docs/benchmarks.md."""
     present = [g for g in groups if g.name in kept]
     runs = {g.name: kept[g.name]["runs"] for g in present}
     PAGE.write_text(HEAD + machine(present, kept) + "\n\n" + table(present, runs, headlines=True) + "\n")
 
 
 def machine(present, kept):
-    """The machine that the first group was measured on."""
+    """Returns a description of the machine on which the first group was measured."""
     conditions = kept[present[0].name]["conditions"]
     return ", ".join(f"{key} {conditions[key]}" for key in ("processor", "cores", "tensorflow")) + "."
 
 
 def page(groups, kept):
-    """The whole table, with when and under what load each group was measured."""
+    """Returns the whole table, with the time and load at which each group was measured."""
     present = [g for g in groups if g.name in kept]
-    lines = ["Medians (middle half); ratios are the medians of those of the rounds, in which the sides took turns. Behind an aim",
-             "that is not reached: what a server that takes no time would reach with the same clients.",
+    lines = ["Cells show the median and interquartile range over rounds, in which the sides took turns. A ratio",
+             "is the median of the rounds' ratios. After an aim that is not reached: the ratio of the null",
+             "server, the lower bound of any server with the same clients.",
              machine(present, kept), "",
              table(present, {g.name: kept[g.name]["runs"] for g in present}), ""]
     when = {}

@@ -1,9 +1,9 @@
-"""What benchmarks of single steps share."""
+"""Helpers for the timing of single steps."""
 import time
 
 
 def plain(tf):
-    """No rewriting of the graph: what is measured are the nodes that were asked for."""
+    """Returns a config without graph rewriting, so that exactly the nodes of the graph are measured."""
     config = tf.ConfigProto()
     config.graph_options.optimizer_options.opt_level = -1
     config.graph_options.rewrite_options.disable_meta_optimizer = True
@@ -11,7 +11,7 @@ def plain(tf):
 
 
 def best(step, n):
-    """The shortest of n runs: what disturbs only lengthens."""
+    """Returns the shortest of n runs, because disturbances only make a run longer."""
     times = []
     for _ in range(n):
         start = time.perf_counter()

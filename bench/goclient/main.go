@@ -1,11 +1,11 @@
-// Command goclient measures how long steps take that compute next to nothing, as a client in Go
-// sees them. bench.latency runs it against Weft and TensorFlow.
+// Command goclient measures the latency of steps with almost no computation in a Go client.
+// bench.endtoend.latency runs it against Weft and TensorFlow.
 //
 //	goclient -target grpc://localhost:2222 -calls 1:500,8:100,64:30
 //
-// With -target local the step is one of this process. It prints a JSON list of the median and 99th
-// percentile, in microseconds, for every kind of step and number of clients at once. Every client
-// has a session of its own.
+// With -target local the step runs in this process. The output is a JSON list with the median and
+// the 99th percentile, in microseconds, for each kind of step and number of clients. Every client has
+// its own session.
 package main
 
 import (
@@ -22,12 +22,12 @@ import (
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
-	_ "github.com/weft-ml/weft/local" // the target
+	_ "github.com/weft-ml/weft/local" // registers the target
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// result is what is printed of one kind of step.
+// result is the output for one kind of step.
 type result struct {
 	Step    string  `json:"step"`
 	Clients int     `json:"clients"`
@@ -35,13 +35,13 @@ type result struct {
 	P99     float64 `json:"p99"`
 }
 
-// load is a number of clients and how many calls each makes.
+// load is a number of clients and the number of calls of each.
 type load struct{ clients, calls int }
 
 func main() {
 	target := flag.String("target", "", "worker 0 of a cluster with a ps and two workers, or "+inProcess)
-	calls := flag.String("calls", "1:500", "calls of each client, by the number of clients at once")
-	only := flag.String("steps", "", "kinds of steps to be measured, separated by commas; all if there are none")
+	calls := flag.String("calls", "1:500", "list of clients:calls, where calls is per client")
+	only := flag.String("steps", "", "comma-separated kinds of steps to measure (default all)")
 	flag.Parse()
 	results, err := measure(context.Background(), *target, *calls, *only)
 	if err == nil {
@@ -113,7 +113,8 @@ type step struct {
 
 const inProcess = "local"
 
-// steps returns those of bench.latency that a Go client takes as well, or the only one in process.
+// steps returns the kinds of steps of bench.endtoend.latency for a Go client, or the only one for
+// the local target.
 func steps(target string) ([]step, error) {
 	one := op.NewScope()
 	if target == inProcess {
@@ -137,7 +138,8 @@ func steps(target string) ([]step, error) {
 	}, nil
 }
 
-// hops returns a step whose value is made on the first task and goes over the others to worker 0.
+// hops returns a step whose value starts on the first task and passes through the others to worker
+// 0.
 func hops(name string, tasks ...string) step {
 	s := op.NewScope()
 	x := op.RandomUniform(s.WithDevice(tasks[0]), op.Const(s.WithDevice(tasks[0]), []int32{}), tensor.Float32)
@@ -148,8 +150,8 @@ func hops(name string, tasks ...string) step {
 	return step{name, s.Graph(), x, nil, nil}
 }
 
-// run makes all clients call at the same time and returns how long their calls took; the first
-// fifth of each warms up.
+// run runs all clients concurrently and returns the times of their calls. The first fifth of each
+// client's calls is a warm-up.
 func (l load) run(ctx context.Context, target string, s step) ([]time.Duration, error) {
 	clients := make([]*weft.Callable, l.clients)
 	for i := range clients {

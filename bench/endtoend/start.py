@@ -1,4 +1,4 @@
-"""From exec to an answer, and what there is on disk."""
+"""The time from exec to the first response, and the size of the program."""
 import importlib.util
 import pathlib
 import socket
@@ -11,19 +11,19 @@ HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 
 
 def serving(side):
-    """From exec until a client gets the server's first bytes."""
+    """Measures the time from exec to the server's first bytes."""
     c = side.fresh({"local": 1})
     host, port = c.spec["local"][0].split(":")
     start = time.monotonic()
     with c, socket.create_connection((host, int(port)), 30) as s:
         s.sendall(HTTP2)
         if not s.recv(1):
-            raise RuntimeError("the server hangs up")
+            raise RuntimeError("the server closed the connection")
         return {"exec to serving": 1e3 * (time.monotonic() - start)}
 
 
 def first_step(side):
-    """From exec to the answer of the first step, with a client that is ready."""
+    """Measures the time from exec to the result of the first step, with a running client."""
     import tensorflow.compat.v1 as tf
 
     with tf.Graph().as_default():
@@ -36,7 +36,7 @@ def first_step(side):
 
 
 def size(side):
-    """The program a task needs: one binary, or TensorFlow's shared libraries."""
+    """Measures the size of the program: one binary, or TensorFlow's shared libraries."""
     if side.server == cluster.TENSORFLOW:
         package = pathlib.Path(importlib.util.find_spec("tensorflow").origin).parent
         total = sum(f.stat().st_size for f in package.rglob("*.so*") if not f.is_symlink())

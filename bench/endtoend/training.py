@@ -1,4 +1,4 @@
-"""Training between graphs: a Python client for every worker, variables on parameter servers."""
+"""Between-graph training: one Python client per worker, variables on parameter servers."""
 import contextlib
 import sys
 import time
@@ -6,13 +6,16 @@ import time
 from bench.rows import Group, Row
 
 WARM_UP = 20
-CLUSTERS = (1, 2), (2, 4)  # tasks of ps and worker
-HIDDEN = {100: 300, 512: 150, 2048: 40}  # timed steps of each worker, by hidden units
-WORD2VEC = 300  # the first hundred are slower on some hosts (docs/performance.md, Garbage)
+CLUSTERS = (1, 2), (2, 4)  # numbers of ps and worker tasks
+HIDDEN = {100: 300, 512: 150, 2048: 40}  # timed steps per worker, by number of hidden units
+WORD2VEC = 300  # timed steps; the first 100 are slower on some hosts (docs/performance.md)
 
 
 def train(index, spec, model, size, synchronous, steps):
-    """One client of a training cluster; yields when its timed steps began and ended, and how many they were."""
+    """Runs one client of a training cluster.
+
+    The last value it yields is the start, the end and the number of its timed steps.
+    """
     import numpy as np
     import tensorflow.compat.v1 as tf
 
@@ -26,7 +29,7 @@ def train(index, spec, model, size, synchronous, steps):
                 optimizer = tf.train.SyncReplicasOptimizer(optimizer, workers, workers)
             train_op = optimizer.minimize(loss, global_step=global_step)
         init = tf.global_variables_initializer()
-        # A server that does not answer ends the measurement with an error that says so.
+        # With the timeout, a server that hangs fails the measurement.
         config = tf.ConfigProto(device_filters=["/job:ps", worker], operation_timeout_in_ms=60_000)
         with tf.Session("grpc://" + spec["worker"][index], config=config) as sess:
             if chief:
@@ -51,7 +54,7 @@ def train(index, spec, model, size, synchronous, steps):
 
 
 def lead(sess, run, global_step, steps, workers):
-    """The chief's steps: their beginning, their end, and how many all workers made with it meanwhile."""
+    """Runs the chief's steps. Returns their start, their end, and the number of steps of all workers."""
     run(WARM_UP)
     before, start = sess.run(global_step), time.monotonic()
     run(steps)
@@ -60,8 +63,11 @@ def lead(sess, run, global_step, steps, workers):
 
 
 def follow(tf, run):
-    """The steps of another worker, until the chief takes no more gradients. Their number is not given: a worker that is
-    quick takes the token of one that is slow, who then has to make fewer."""
+    """Runs the steps of another worker until the chief stops taking gradients.
+
+    Their number is not fixed, because a fast worker takes tokens of a slow one, which then runs
+    fewer steps.
+    """
     try:
         run(sys.maxsize)
     except tf.errors.OutOfRangeError:
@@ -69,19 +75,19 @@ def follow(tf, run):
 
 
 def model_of(name):
-    from bench import models
+    from bench.endtoend import models
 
     return models.MODELS[name]
 
 
 class Synchronous:
-    """What SyncReplicasOptimizer's hook does, without the rest of a monitored session."""
+    """The work of SyncReplicasOptimizer's hook, without the rest of a monitored session."""
 
     def __init__(self, tf, optimizer, chief):
         self.tf, self.chief, self.local = tf, chief, optimizer.local_step_init_op
         if chief:
             self.local = optimizer.chief_init_op
-            # Without tokens at the start no worker gets ahead, so that no gradient is late.
+            # Without initial tokens no worker gets ahead, so that no gradient is stale.
             self.tokens, self.runner = optimizer.get_init_tokens_op(num_tokens=0), optimizer.get_chief_queue_runner()
 
     @contextlib.contextmanager
@@ -101,14 +107,14 @@ def measure(side, tasks, model, size, synchronous, steps):
     ps, workers = tasks
     c = side.cluster({"ps": ps, "worker": workers})
     steps = side.count(steps)
-    spans = [span for span in side.fleet.run(workers, train, c.spec, model, size, synchronous, steps) if span]
+    spans = [span for span in side.clients.run(workers, train, c.spec, model, size, synchronous, steps) if span]
     for task in range(ps):
         tf.Session.reset(c.target("ps", task))
     return sum(done for *_, done in spans) / (max(end for _, end, _ in spans) - min(start for start, *_ in spans))
 
 
 def group(tasks, how, model, size, synchronous, steps):
-    """One case in a group of its own: one that hangs does not take others along."""
+    """Returns a group of one case, so that a case that hangs does not affect others."""
     name = f"{how}, {'SyncReplicas' if synchronous else 'asynchronous'}, {tasks[0]} ps, {tasks[1]} workers"
     row = Row(name, "steps/s", "higher", 1.5, headline=tasks == CLUSTERS[0] or size == 512)
     return Group("training " + name.replace(",", ""), [row], lambda side: {name: measure(side, tasks, model, size, synchronous, steps)}, rounds=3, limit=120)

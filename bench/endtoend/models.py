@@ -1,11 +1,14 @@
-"""The models of the training measurements, as the tutorials write them. Each returns its loss and a function that makes feeds."""
+"""The models of the training rows, written as in tutorials.
+
+Each function returns the loss, the optimizer, and a function from a step number to its feeds.
+"""
 
 BATCH = 100
 VOCABULARY, EMBEDDING, SAMPLED, PAIRS = 50_000, 128, 64, 128
 
 
 def perceptron(tf, np, rng, hidden, tasks):
-    """784-hidden-10 with a ReLU."""
+    """A 784-hidden-10 network with a ReLU."""
     images = rng.rand(20, BATCH, 784).astype(np.float32)
     labels = np.eye(10, dtype=np.float32)[rng.randint(0, 10, (20, BATCH))]
     x, y = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
@@ -19,7 +22,7 @@ def perceptron(tf, np, rng, hidden, tasks):
 
 
 def word2vec(tf, np, rng, _, tasks):
-    """Skip-gram with noise-contrastive loss; the table and the weights are divided over the parameter servers."""
+    """Skip-gram with noise-contrastive loss. The parameter servers share the table and the weights."""
     words = np.minimum(rng.zipf(1.2, (20, PAIRS)), VOCABULARY) - 1
     near = (np.minimum(rng.zipf(1.2, (20, PAIRS, 1)), VOCABULARY) - 1).astype(np.int64)
     x, y = tf.placeholder(tf.int64, [PAIRS]), tf.placeholder(tf.int64, [PAIRS, 1])

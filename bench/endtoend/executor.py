@@ -1,8 +1,8 @@
-"""How fast the executor runs the nodes of one step.
+"""The time per node in the executor.
 
-Each graph is one step of thousands of nodes on a server of its own; what an empty step costs is taken off, and the first
-steps, in which the servers learn how long nodes take, are not timed. No graph is rewritten on either side, and every node
-works on one number, so that the executor is what is measured.
+Each graph is one step of thousands of nodes, on a server of its own. The time of an empty step is
+subtracted. The first steps, in which the servers learn the cost of nodes, are not timed. Graph
+rewriting is off on both sides, and every node works on one number, so that the executor dominates.
 """
 import os
 import time
@@ -10,9 +10,9 @@ import time
 from bench.rows import Group, Row
 from bench.steps import best, plain
 
-GRAPHS = {}  # name: (nodes, build); build takes a placeholder of one number and returns what is to be fetched
+GRAPHS = {}  # name: (number of nodes, build); build maps a scalar placeholder to the fetch
 
-WORK = 100  # a product of two square matrices of this size takes about 10 µs
+WORK = 100  # size of square matrices whose product takes about 10 µs
 
 
 def graph(nodes):
@@ -58,13 +58,13 @@ def wide_graph_of_10_us_kernels(tf, x):
     return tf.group(*ends)
 
 
-WARM = 5  # steps that are not timed
+WARM = 5  # warm-up steps
 
-LARGE = 20_000  # nodes of the graph whose first step is timed
+LARGE = 20_000  # number of nodes of the graph whose first step is timed
 
 
 def nodes(side):
-    """The time of a node of every graph on one side."""
+    """Returns the time per node of every graph."""
     import tensorflow.compat.v1 as tf
 
     c = side.cluster({"local": 1})
@@ -72,7 +72,7 @@ def nodes(side):
 
 
 def net_time(tf, c, build):
-    """The time of a graph's step on a cluster, without that of an empty one."""
+    """Returns the time of a graph's step minus that of an empty step."""
     with tf.Graph().as_default(), tf.Session(c.target("local"), config=plain(tf)) as s:
         x = tf.placeholder(tf.float32, [])
         many, nothing = build(tf, x), tf.group(x)
@@ -86,7 +86,7 @@ def net_time(tf, c, build):
 
 
 def two_cores(side):
-    """How many times faster the wide graph runs on two cores than on one."""
+    """Returns the speedup of the wide graph on two cores over one."""
     import tensorflow.compat.v1 as tf
 
     cores = sorted(os.sched_getaffinity(0))
@@ -94,7 +94,7 @@ def two_cores(side):
         return {}
     times = []
     for n in 1, 2:
-        os.sched_setaffinity(0, cores[:n])  # the server inherits it and takes a thread for each
+        os.sched_setaffinity(0, cores[:n])  # inherited by the server, which uses one thread per core
         try:
             c = side.fresh({"local": 1}).__enter__()
         finally:
@@ -105,7 +105,7 @@ def two_cores(side):
 
 
 def large_graph(side):
-    """The first step of a large graph, on a new server, and the memory that its session takes there."""
+    """Measures the first step of a large graph on a new server, and the memory of its session."""
     import tensorflow.compat.v1 as tf
 
     with tf.Graph().as_default(), side.fresh({"local": 1}) as c:

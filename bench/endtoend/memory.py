@@ -1,19 +1,20 @@
-"""The resident memory of tasks: of a new cluster, and of one that has trained."""
+"""The resident memory of tasks in a new cluster and after training."""
 import statistics
 import time
 
-from bench import training
+from bench.endtoend import training
 from bench.rows import Group, Row
 
 HIDDEN, STEPS = 2048, 60
-REST = 12  # seconds; Weft's tasks give memory back when they have had nothing to do for 5 to 10
-TENSORS = 3 * 4 * (784 * HIDDEN + HIDDEN + HIDDEN * 10 + 10) / 2**20  # variables and Adam's two slots, in MiB
+REST = 12  # seconds; an idle Weft task releases memory after 5 to 10 s
+# Size of the variables and of Adam's two slots, in MiB.
+TENSORS = 3 * 4 * (784 * HIDDEN + HIDDEN + HIDDEN * 10 + 10) / 2**20
 
 
 def measure(side):
     with side.fresh({"ps": 1, "worker": 2}) as c:
         idle = statistics.median(c.resident_mib().values())
-        side.fleet.run(2, training.train, c.spec, "perceptron", HIDDEN, False, side.count(STEPS))
+        side.clients.run(2, training.train, c.spec, "perceptron", HIDDEN, False, side.count(STEPS))
         after = c.resident_mib()
         time.sleep(REST)
         rested = c.resident_mib()

@@ -1,18 +1,18 @@
-"""How long a step takes that computes next to nothing, for one client and for many at once."""
+"""The latency of steps with almost no computation, for one client and for many."""
 import json
 import pathlib
 import subprocess
 import threading
 import time
 
-from bench import floor
+from bench.endtoend import nullserver
 from bench.rows import Group, Row
 from interop import cluster
 
 JOBS = {"ps": 1, "worker": 2}
-CALLS = 300  # of one client and kind of step
-MANY = {1: CALLS, 8: 100, 64: 30}  # calls of each client, by how many there are at once
-PROCESSES = 4  # that many Python clients are divided over
+CALLS = 300  # calls of one client per kind of step
+MANY = {1: CALLS, 8: 100, 64: 30}  # calls of each client, by number of clients
+PROCESSES = 4  # processes that the Python clients are divided over
 GO = pathlib.Path(cluster.BINARY).with_name("bench-client")
 
 STEPS = {
@@ -25,7 +25,10 @@ STEPS = {
 
 
 def graph(tf, kind):
-    """Returns what a step of some kind fetches and feeds. Hops are tensors from task to task; the first task is worker 0."""
+    """Returns the fetch and the feeds of a kind of step.
+
+    A hop is a tensor sent from task to task. The first task is worker 0.
+    """
     import numpy as np
 
     def on(task, x):
@@ -53,7 +56,7 @@ def stepper(tf, sess, kind):
 
 
 def timed(step, n):
-    """The times of n calls, in µs."""
+    """Returns the times of n calls, in µs."""
     times = []
     for _ in range(n):
         start = time.perf_counter()
@@ -73,64 +76,65 @@ def row_names(what, clients):
 
 
 def entries(what, clients, times):
-    median, worst = row_names(what, clients)
-    return {median: percentile(times, 0.5), worst: percentile(times, 0.99)}
+    median, tail = row_names(what, clients)
+    return {median: percentile(times, 0.5), tail: percentile(times, 0.99)}
 
 
 def one_client(side):
-    """Steps of every kind from one Python client."""
+    """Times every kind of step with one Python client."""
     import tensorflow.compat.v1 as tf
 
     c = side.cluster(JOBS)
     out = {}
     for kind, what in STEPS.items():
-        with tf.Graph().as_default(), tf.Session(c.target("worker", 0), config=impatient(tf)) as sess:
+        with tf.Graph().as_default(), tf.Session(c.target("worker", 0), config=with_timeout(tf)) as sess:
             step = stepper(tf, sess, kind)
             timed(step, side.count(CALLS) // 5)
             out |= entries(what, 1, timed(step, side.count(CALLS)))
     return out
 
 
-def impatient(tf):
-    """A server that does not answer ends the measurement with an error that says so."""
+def with_timeout(tf):
+    """Returns a config with a timeout, so that a server that hangs fails the measurement."""
     return tf.ConfigProto(operation_timeout_in_ms=30_000)
 
 
 def many_clients(side):
-    """Steps of some kinds from many Python clients: threads with sessions of their own, of a few processes."""
+    """Times some kinds of steps with many Python clients: threads with a session each, in a few processes."""
     c = side.cluster(JOBS)
     out = {}
     for n in (8, 64):
         for kind in ("callable", "feed", "one hop"):
             args = c.target("worker", 0), kind, n // PROCESSES, side.count(MANY[n])
-            times = side.fleet.run(PROCESSES, threads, *args)
+            times = side.clients.run(PROCESSES, threads, *args)
             out |= entries(STEPS[kind], n, sum(times, []))
     return out
 
 
 def threads(index, target, kind, count, calls):
-    """Runs the steps of count clients in this process; yields how long they took."""
+    """Runs the steps of count clients in this process and yields their times."""
     import tensorflow.compat.v1 as tf
 
     with tf.Graph().as_default() as g:
-        step_of = graph(tf, kind)
+        fetch_and_feeds = graph(tf, kind)
         g.finalize()
-        sessions = [tf.Session(target, graph=g, config=impatient(tf)) for _ in range(count)]
+        sessions = [tf.Session(target, graph=g, config=with_timeout(tf)) for _ in range(count)]
         try:
-            yield from together(sessions, kind, step_of, calls)
+            yield from concurrently(sessions, kind, fetch_and_feeds, calls)
         finally:
             for s in sessions:
                 s.close()
 
 
-def together(sessions, kind, step_of, calls):
-    fetch, feeds = step_of
+def concurrently(sessions, kind, fetch_and_feeds, calls):
+    """Runs calls in one thread per session and yields all times."""
+    fetch, feeds = fetch_and_feeds
     times = []
 
     def work(sess):
         step = sess.make_callable(fetch) if kind == "callable" else lambda: sess.run(fetch, feeds)
         mine = timed(step, calls)
-        times.extend(mine[calls // 5:])  # the others warm up
+        times.extend(mine[calls // 5:])  # the first calls are a warm-up
 
     yield
     workers = [threading.Thread(target=work, args=(s,)) for s in sessions]
@@ -139,21 +143,21 @@ def together(sessions, kind, step_of, calls):
     for w in workers:
         w.join()
     if not times:
-        raise RuntimeError("no client has come to an end")
+        raise RuntimeError("no client finished")
     yield times
 
 
 def go_client(side):
-    """Steps from the Go client, with as many sessions as clients."""
+    """Times steps with the Go client, with one session per client."""
     out = {}
     for r in go_steps(side.cluster(JOBS).target("worker", 0), {n: side.count(k) for n, k in MANY.items()}):
-        median, worst = row_names("Go client, " + STEPS[r["step"]], r["clients"])
-        out |= {median: r["median"], worst: r["p99"]}
+        median, tail = row_names("Go client, " + STEPS[r["step"]], r["clients"])
+        out |= {median: r["median"], tail: r["p99"]}
     return out
 
 
 def go_steps(target, calls):
-    """What the Go client prints, given how often each of so many clients calls."""
+    """Returns the output of the Go client. calls maps numbers of clients to calls per client."""
     calls = ",".join(f"{n}:{k}" for n, k in calls.items())
     done = subprocess.run([GO, "-target", target, "-calls", calls], capture_output=True, text=True, timeout=50)
     if done.returncode:
@@ -162,7 +166,7 @@ def go_steps(target, calls):
 
 
 def in_process(side):
-    """A step of one node in the Go program that asks for it. TensorFlow has nothing like it for Go without C."""
+    """Times a step of one node within a Go process. TensorFlow has no counterpart without C."""
     if side.server == cluster.TENSORFLOW:
         return {}
     (r,) = go_steps("local", {1: side.count(100_000)})
@@ -190,4 +194,4 @@ MEASURED = [
 ]
 IN_ONE = Group("latency in process", [Row(IN_PROCESS, "µs", bound=2)], in_process)
 
-GROUPS = MEASURED + [IN_ONE] + [floor.below(group) for group in MEASURED]
+GROUPS = MEASURED + [IN_ONE] + [nullserver.lower_bound(group) for group in MEASURED]

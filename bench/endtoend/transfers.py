@@ -1,19 +1,19 @@
-"""Tensors between tasks, and between clients and tasks: how fast, and what they cost the servers in processor time."""
+"""The throughput of tensor transfers between tasks and with clients, and their server CPU time."""
 import contextlib
 import statistics
 import time
 
 from bench.rows import Group, Row
-from interop.cluster import processor_seconds
+from interop.cluster import cpu_seconds
 
 SIZES = {"1 MiB": 2**20, "16 MiB": 2**24, "100 MiB": 100 * 2**20, "1 GiB": 2**30}
-MANY = 100  # small variables that are read in one step
-FED = 100_000_000  # bytes of a feed or fetch
-LEAST = 0.7  # seconds to measure a case for
+MANY = 100  # number of small variables read in one step
+FED = 100_000_000  # size of a feed or fetch, in bytes
+MIN_SECONDS = 0.7  # shortest measurement of a case
 
 
 def tasks(side):
-    """A worker takes one element of a variable that it gets whole from another task."""
+    """A worker receives a whole variable from another task and uses one element."""
     import tensorflow.compat.v1 as tf
     values = {}
     c = side.cluster({"ps": 1, "worker": 1})
@@ -31,7 +31,7 @@ def tasks(side):
 
 
 def many(side):
-    """A worker reads small variables of another task, all in one step."""
+    """A worker reads many small variables of another task in one step."""
     import tensorflow.compat.v1 as tf
     c = side.cluster({"ps": 1, "worker": 1})
     with session(c) as sess:
@@ -46,7 +46,7 @@ def many(side):
 
 
 def clients(side):
-    """A client sends an array and gets one element of it; a client gets a whole variable."""
+    """A client feeds an array and fetches one element; a client fetches a whole variable."""
     import numpy as np
     import tensorflow.compat.v1 as tf
     c = side.cluster({"worker": 1})
@@ -66,7 +66,10 @@ def clients(side):
 
 @contextlib.contextmanager
 def session(c):
-    """A session on the worker, with a graph of its own that is sent as it is. Its variables do not stay."""
+    """Yields a session on the worker, with a graph of its own and no rewriting.
+
+    Its variables are deleted at the end.
+    """
     import tensorflow.compat.v1 as tf
     plain = tf.ConfigProto(graph_options=tf.GraphOptions(rewrite_options={"disable_meta_optimizer": True}))
     with tf.Graph().as_default(), tf.Session(c.target("worker"), config=plain) as sess:
@@ -75,16 +78,16 @@ def session(c):
 
 
 def timed(c, step):
-    """The median time of a step, and the mean of what it costs the servers, in seconds."""
+    """Returns the median time of a step and its mean server CPU time, in seconds."""
     for _ in range(5):
         step()
     times = []
-    before, end = processor_seconds(c), time.perf_counter() + LEAST
+    before, end = cpu_seconds(c), time.perf_counter() + MIN_SECONDS
     while len(times) < 5 or time.perf_counter() < end:
         start = time.perf_counter()
         step()
         times.append(time.perf_counter() - start)
-    return statistics.median(times), (processor_seconds(c) - before) / len(times)
+    return statistics.median(times), (cpu_seconds(c) - before) / len(times)
 
 
 GROUPS = [

@@ -1,4 +1,4 @@
-"""Many servers on one machine: how long a session on all of them takes to make, and a step that has a part on each."""
+"""Many servers on one machine: the time to create a session and to run a step with a part on each."""
 import statistics
 import time
 

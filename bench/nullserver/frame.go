@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// Types of frames, and what else RFC 9113 says of them.
+// Frame types, flags and sizes of RFC 9113.
 const (
 	data         = 0x0
 	headers      = 0x1
@@ -27,7 +27,7 @@ const (
 	settingSize   = 6
 )
 
-// frame is one frame as it came.
+// frame is one HTTP/2 frame as received.
 type frame struct {
 	bytes  []byte
 	kind   byte
@@ -35,9 +35,9 @@ type frame struct {
 	stream uint32
 }
 
-var errUnexpected = errors.New("a frame as the clients that are measured do not send it")
+var errUnexpected = errors.New("unsupported frame from a client")
 
-// read reads the next frame, in place of the last.
+// read reads the next frame and overwrites the last one.
 func (f *frame) read(in *bufio.Reader) error {
 	head, err := in.Peek(headerSize)
 	if err != nil {
@@ -60,15 +60,15 @@ func (f *frame) read(in *bufio.Reader) error {
 
 func (f *frame) payload() []byte { return f.bytes[headerSize:] }
 
-// ends reports whether the frame is the last of its stream.
+// ends reports whether the frame ends its stream.
 func (f *frame) ends() bool { return f.kind <= headers && f.flags&endStream != 0 }
 
-// fields returns what is in a frame with headers.
+// fields returns the header fields of a HEADERS frame.
 func (f *frame) fields(blocks *hpack.Decoder) ([]hpack.HeaderField, error) {
 	return blocks.DecodeFull(f.payload())
 }
 
-// initialWindow returns what a frame with settings says of the window of calls.
+// initialWindow returns the initial window size in a SETTINGS frame, or before if it has none.
 func (f *frame) initialWindow(before uint32) uint32 {
 	for b := f.payload(); len(b) >= settingSize; b = b[settingSize:] {
 		if binary.BigEndian.Uint16(b) == settingWindow {
@@ -85,8 +85,8 @@ func appendHead(b []byte, length int, kind, flags byte, stream uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, stream)
 }
 
-// appendHeaders appends fields in the place of those of a frame, as literals that depend on no
-// others.
+// appendHeaders appends a HEADERS frame with the stream and flags of f and the given fields. The
+// fields are literals that do not depend on the state of the decoder.
 func appendHeaders(b []byte, f *frame, fields []hpack.HeaderField) []byte {
 	at := len(b)
 	b = appendHead(b, 0, headers, f.flags, f.stream)
@@ -98,7 +98,7 @@ func appendHeaders(b []byte, f *frame, fields []hpack.HeaderField) []byte {
 	return b
 }
 
-// appendText appends a text of HPACK's without any code; see RFC 7541, section 5.
+// appendText appends an HPACK string literal without Huffman coding; see RFC 7541, section 5.
 func appendText(b []byte, s string) []byte {
 	const limit = 127
 	if n := len(s); n < limit {
@@ -116,6 +116,6 @@ func appendText(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-func appendWidening(b []byte, stream, n uint32) []byte {
+func appendWindowUpdate(b []byte, stream, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendHead(b, 4, windowUpdate, 0, stream), n)
 }

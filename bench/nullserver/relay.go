@@ -15,38 +15,38 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// relay is a connection of a client, and the one to the server that belongs to it. Blocks of
-// headers are written anew in both directions, as each depends on all before it and not all are
-// passed on.
+// relay connects one client connection to one server connection. It encodes all header blocks anew,
+// because HPACK blocks depend on earlier ones and not all are forwarded.
 type relay struct {
 	client, server net.Conn
 
-	// Of the goroutine that reads what the client sends.
+	// Fields of the goroutine that reads from the client.
 	calls map[uint32]*call
-	taken int // data that the server has not seen, since the client was last told to send more
+	taken int // bytes of DATA not forwarded since the last connection WINDOW_UPDATE to the client
 
 	mu       sync.Mutex
-	window   uint32             // guarded by mu; of a call, as the server has said
-	learning map[uint32]*answer // guarded by mu; by stream
-	known    map[string]*answer // guarded by mu; by kind of call
+	window   uint32             // the server's initial stream window; guarded by mu
+	learning map[uint32]*answer // responses being recorded, by stream; guarded by mu
+	known    map[string]*answer // recorded responses, by kind of call; guarded by mu
 }
 
-// bytes of each frame that are looked at for a handle, which is near the beginning of a message
+// beginning is the number of bytes of each DATA frame that are kept to find the session handle,
+// which is near the start of a message.
 const beginning = 256
 
-// call is one that the client has begun and not yet sent all of.
+// call is a call whose request is not complete yet.
 type call struct {
-	headers []byte // not passed on yet, with what followed
-	begin   []byte // of the message
+	headers []byte // frames not forwarded yet
+	begin   []byte // start of the message
 	path    string
-	answer  *answer // what to answer, if that is known
+	answer  *answer // recorded response, or nil
 }
 
-// answer is what the server answers to some kind of call.
+// answer is the response of the server to one kind of call.
 type answer struct {
 	kind   string
 	frames []byte
-	starts []int // of the frames
+	starts []int // offset of each frame
 }
 
 func newRelay(client, server net.Conn) *relay {
@@ -60,7 +60,7 @@ func (r *relay) run() {
 	for _, pass := range []func() error{r.fromClient, r.fromServer} {
 		both.Go(func() {
 			if err := pass(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-				fmt.Fprintln(os.Stderr, "floor:", err)
+				fmt.Fprintln(os.Stderr, "nullserver:", err)
 			}
 			r.client.Close()
 			r.server.Close()
@@ -69,7 +69,7 @@ func (r *relay) run() {
 	both.Wait()
 }
 
-const preface = 24 // bytes that a client begins with
+const preface = 24 // length of the client connection preface
 
 func (r *relay) fromClient() error {
 	in := bufio.NewReaderSize(r.client, 16<<10)
@@ -88,7 +88,7 @@ func (r *relay) fromClient() error {
 	}
 }
 
-// take does what a frame of the client asks for.
+// take handles a frame from the client.
 func (r *relay) take(f *frame, blocks *hpack.Decoder) error {
 	c := r.calls[f.stream]
 	switch {
@@ -105,21 +105,21 @@ func (r *relay) take(f *frame, blocks *hpack.Decoder) error {
 		}
 		r.calls[f.stream] = c
 		if isStep(c.path) {
-			return nil // to be decided when its message comes
+			return nil // decided when the message arrives
 		}
 	case f.kind == data && c != nil && c.headers != nil:
 		c.begin = append(c.begin, f.payload()[:min(len(f.payload()), beginning)]...)
-		if session(c.begin) == "" && !f.ends() { // to be decided with what follows
+		if session(c.begin) == "" && !f.ends() { // decided with the next frame
 			c.headers = append(c.headers, f.bytes...)
 			return nil
 		}
 		r.decide(c, f)
-	case c != nil && c.headers != nil: // about the window of a step
+	case c != nil && c.headers != nil: // a WINDOW_UPDATE of a step
 		c.headers = append(c.headers, f.bytes...)
 		return nil
 	case f.kind == data && c == nil, f.kind == settings || f.stream == 0:
 		return r.pass(f)
-	case c == nil: // the client is through with a call that the server may not know
+	case c == nil: // the end of a call that the server may not know
 		return nil
 	}
 	if c.answer != nil {
@@ -144,8 +144,7 @@ func isStep(path string) bool {
 	return strings.HasSuffix(path, "/RunStep") || strings.HasSuffix(path, "/RunCallable")
 }
 
-// decide finds out what is to be answered to a step whose message has begun, or that this is to be
-// learnt.
+// decide selects the recorded response for a step whose message has begun, or starts recording it.
 func (r *relay) decide(c *call, f *frame) {
 	kind := c.path + " " + session(c.begin)
 	r.mu.Lock()
@@ -155,8 +154,8 @@ func (r *relay) decide(c *call, f *frame) {
 	}
 }
 
-// session returns the handle in a request, which is its first field, after the five bytes before a
-// message.
+// session returns the session handle in a request: its first field, after the five bytes of gRPC's
+// message prefix.
 func session(message []byte) string {
 	const prefix = 5
 	if len(message) < prefix {
@@ -170,18 +169,18 @@ func session(message []byte) string {
 	return ""
 }
 
-// reply answers a call if a frame is its last. It makes up for the window that the server does not
-// widen.
+// reply sends the response if f ends the request. It also sends the WINDOW_UPDATE frames that the
+// server would send.
 func (r *relay) reply(a *answer, f *frame) error {
-	const wide = 1 << 29
+	const wide = 1 << 29 // windows above this size never run out within a request
 	r.taken += len(f.payload())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []byte
 	if n := uint32(len(f.payload())); n > 0 && r.window < wide {
-		out = appendWidening(appendWidening(out, 0, n), f.stream, n)
+		out = appendWindowUpdate(appendWindowUpdate(out, 0, n), f.stream, n)
 	} else if r.taken >= wide {
-		out = appendWidening(out, 0, uint32(r.taken))
+		out = appendWindowUpdate(out, 0, uint32(r.taken))
 		r.taken = 0
 	}
 	if f.ends() {
@@ -226,7 +225,7 @@ func (r *relay) fromServer() error {
 	}
 }
 
-// answer passes on a frame of the server, and keeps it if it is to be learnt.
+// answer forwards a frame from the server to the client and records it if necessary.
 func (r *relay) answer(f *frame, out []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,10 +1,10 @@
-"""Operations that many programs use, beyond those of kernelcases: the family "common"."""
+"""The family "common": further operations that many programs use."""
 import functools
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from bench.kernelcases import INDICES, PLACES, SMALL, Of, Update, case, raw, scalars
+from bench.kernelcases.registry import INDICES, POSITIONS, SMALL, Of, Update, case, raw, scalars
 
 add = functools.partial(case, "common")
 
@@ -21,7 +21,7 @@ add("lower bound 4096 in 1000", [[1, 4096], np.linspace(0, 1, 1000, dtype=np.flo
     lambda v, s: raw.LowerBound(sorted_inputs=s, values=v))
 add("bucketize", [[SMALL]], lambda x: raw.Bucketize(input=x, boundaries=[0.1 * i for i in range(10)]))
 
-# Running sums, segments and sparse tensors.
+# Cumulative sums, segments and sparse tensors.
 add("running sum of 65536", [[SMALL]], lambda x: raw.Cumsum(x=x, axis=0))
 add("running sum int32 128x512", [Of(tf.int32, 128, 512)], lambda x: raw.Cumsum(x=x, axis=1))
 add("running sum 32x64x128, axis 1", [[32, 64, 128]], lambda x: raw.Cumsum(x=x, axis=1))
@@ -38,10 +38,10 @@ add("unsorted segment sum of 65536 numbers", [[SMALL], np.tile(INDICES % 1000, 1
 add("sparse segment mean 4096x64", [[10000, 64], INDICES, np.arange(4096, dtype=np.int32) // 8],
     lambda x, i, s: raw.SparseSegmentMean(data=x, indices=i, segment_ids=s))
 add("sparse dense product 4096x16", [[4096], [1000, 16]],
-    lambda v, b: raw.SparseTensorDenseMatMul(a_indices=PLACES, a_values=v, a_shape=[512, 1000], b=b))
+    lambda v, b: raw.SparseTensorDenseMatMul(a_indices=POSITIONS, a_values=v, a_shape=[512, 1000], b=b))
 add("sparse dense product 4096x1", [[4096], [1000, 1]],
-    lambda v, b: raw.SparseTensorDenseMatMul(a_indices=PLACES, a_values=v, a_shape=[512, 1000], b=b))
-DISTINCT = np.unique(PLACES, axis=0)
+    lambda v, b: raw.SparseTensorDenseMatMul(a_indices=POSITIONS, a_values=v, a_shape=[512, 1000], b=b))
+DISTINCT = np.unique(POSITIONS, axis=0)
 add("sparse to dense", [[len(DISTINCT)]], lambda v: raw.SparseToDense(
     sparse_indices=DISTINCT, output_shape=np.array([512, 1000], np.int64), sparse_values=v, default_value=0.0))
 add("bincount 65536", [np.tile(INDICES % 1000, 16)], lambda x: raw.Bincount(arr=x, size=1000, weights=np.zeros(0, np.float32)))
@@ -72,7 +72,7 @@ for a, b in ((tf.float32, tf.uint8), (tf.float32, tf.bool), (tf.float16, tf.floa
              (tf.int8, tf.float32), (tf.float32, tf.int8), (tf.bool, tf.int64), (tf.uint8, tf.int32)):
     add(f"cast {a.name} to {b.name}", [Of(a, SMALL)], lambda x, b=b: raw.Cast(x=x, DstT=b))
 
-# Choices and movements.
+# Selection and data movement.
 add("select rows", [Of(tf.bool, 128), [128, 512], [128, 512]], lambda c, x, y: raw.Select(condition=c, x=x, y=y))
 add("select by rows, spread", [Of(tf.bool, 128, 1), [128, 512], [128, 512]], lambda c, x, y: raw.SelectV2(condition=c, t=x, e=y))
 add("select int64", [Of(tf.bool, SMALL), Of(tf.int64, SMALL), Of(tf.int64, SMALL)], lambda c, x, y: raw.SelectV2(condition=c, t=x, e=y))
@@ -85,7 +85,7 @@ add("column of 4096x64", [[4096, 64]], lambda x: x[:, 3])
 add("strided slice gradient", [[128, 384]], lambda g: raw.StridedSliceGrad(
     shape=[128, 512], begin=[0, 16], end=[128, 400], strides=[1, 1], dy=g, begin_mask=1, end_mask=1))
 add("split in 3 sizes", [[128, 600]], lambda x: raw.SplitV(value=x, size_splits=[100, 200, 300], axis=1, num_split=3))
-add("unstack 32x20x128 along time", [[32, 20, 128]],  # TensorFlow copies those alone that somebody takes
+add("unstack 32x20x128 along time", [[32, 20, 128]],  # TensorFlow copies only outputs that are used
     lambda x: raw.IdentityN(input=raw.Unpack(value=x, num=20, axis=1)))
 add("stack 20 of 32x128 along time", [[32, 128]] * 20, lambda *x: raw.Pack(values=list(x), axis=1))
 add("concat 32x128 and 32x256", [[32, 128], [32, 256]], lambda x, y: raw.ConcatV2(values=[x, y], axis=1))
@@ -111,7 +111,7 @@ add("zeros like", [[128, 512]], lambda x: raw.ZerosLike(x=x))
 add("expand dims", [[128, 512]], lambda x: raw.ExpandDims(input=x, axis=1))
 add("reshape", [[128, 512]], lambda x: raw.Reshape(tensor=x, shape=[512, 128]))
 
-# Small steps, as of recurrent networks.
+# Small operations, as in recurrent networks.
 for name, op in (("add", raw.AddV2), ("multiply", raw.Mul)):
     add(f"{name} 32x128", [[32, 128]] * 2, lambda x, y, op=op: op(x=x, y=y))
     add(f"{name} of two numbers", [[], []], lambda x, y, op=op: op(x=x, y=y))
@@ -175,7 +175,7 @@ add("gather strings", [WORDS, INDICES % 4096], lambda x, i: raw.GatherV2(params=
 
 
 def sparse(name, slots, build):
-    """Build changes 512 of 10000 rows of 64."""
+    """Adds a case that updates 512 of 10000 rows of 64 elements."""
     add("sparse " + name, Update([10000, 64], slots, [512, 64], [INDICES[:512]]), build)
 
 

@@ -1,7 +1,7 @@
-"""Matrix products and convolutions in other types, layouts and forms than those of kernelcases."""
+"""Matrix products and convolutions in further types, layouts and forms."""
 import tensorflow.compat.v1 as tf
 
-from bench.kernelcases import Of, case, raw
+from bench.kernelcases.registry import Of, case, raw
 
 
 def matmul(dtype, m, k, n, ta=False, tb=False):
@@ -20,7 +20,7 @@ for t in (tf.float64, tf.bfloat16):
 
 
 def fused(op, inputs, activation, **attrs):
-    """A node of the operations that only optimizers of graphs make."""
+    """Returns a node of an operation that only graph optimizers create."""
     steps = tf.AttrValue(list=tf.AttrValue.ListValue(s=[b"BiasAdd", *activation]))
     attrs = {"T": tf.AttrValue(type=tf.float32.as_datatype_enum), "num_args": tf.AttrValue(i=1), "fused_ops": steps, **attrs}
     return tf.get_default_graph().create_op(op, list(inputs), [tf.float32], attrs=attrs, name="fused").outputs[0]
@@ -37,7 +37,7 @@ for m, k, n in ((128, 784, 512), (128, 512, 512), (128, 512, 10)):
 
 
 def forms(family, name, shape, kernel, dtype=tf.float32, stride=1, dilation=1, padding="SAME", nchw=False, gradients=True):
-    """A convolution and its gradients. Shape is in NHWC."""
+    """Adds cases of a convolution and its gradients. shape is in NHWC order."""
     n, h, w, c = shape
     reach = (kernel[0] - 1) * dilation + 1
     to = [-(-s // stride) if padding == "SAME" else -(-(s - reach + 1) // stride) for s in (h, w)]

@@ -1,18 +1,18 @@
-"""Client processes that work at the same time."""
+"""Client processes that work concurrently."""
 import multiprocessing
 import os
 
 
-class Fleet:
-    """Processes with TensorFlow loaded, started when they are needed for the first time."""
+class Clients:
+    """Processes with TensorFlow loaded, started on first use."""
 
     def __init__(self):
         self.pipes, self.processes = [], []
 
     def run(self, count, function, *args):
-        """Calls function(index, *args), a generator, in count processes, and returns what the last yield of each was.
+        """Calls function(index, *args), a generator, in count processes.
 
-        Between two yields all work at the same time: none goes on before all have come as far.
+        Returns the last value that each yields. All processes wait for each other at every yield.
         """
         while len(self.pipes) < count:
             self.start()
@@ -53,12 +53,16 @@ class Fleet:
 
 
 def silence():
-    """Throws away what TensorFlow logs: it says how it was built even if it is asked to be quiet. Errors come by pipe."""
+    """Discards stderr, where TensorFlow logs its build options at every log level.
+
+    Errors are sent over the pipe.
+    """
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def serve(pipe):
+    """Runs the generators that the parent sends."""
     silence()
     import tensorflow.compat.v1 as tf
 
@@ -71,5 +75,5 @@ def serve(pipe):
                 pipe.send((False, value))
                 pipe.recv()
             pipe.send((True, None))
-        except Exception as e:  # of any kind: the parent tells
+        except Exception as e:  # the parent reports any error
             pipe.send((True, repr(e)))

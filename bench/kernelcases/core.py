@@ -1,39 +1,8 @@
-"""The operations that bench.kernels measures: families of cases, each a function that builds one node from its inputs."""
+"""Cases of the operations that dominate training programs."""
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-raw = tf.raw_ops
-
-class Update:
-    """The inputs of a case that changes variables of one shape: a gradient, the variable and its slots. Further inputs come
-    last."""
-
-    def __init__(self, shape, slots, gradient=None, further=()):
-        self.shape, self.slots, self.gradient, self.further = shape, slots, gradient or shape, further
-
-
-class Of:
-    """An input of another type than float32."""
-
-    def __init__(self, dtype, *shape):
-        self.dtype, self.shape = dtype, shape
-
-
-def value(given, seed):
-    """The first value of an input: numbers from 0 to 1, or from 0 to 100 for integers, unless it is an array."""
-    if isinstance(given, Of):
-        high = 100 if given.dtype.is_integer else 1
-        return tf.cast(tf.random.stateless_uniform(given.shape, seed, maxval=high) if given.dtype != tf.bool
-                       else tf.random.stateless_uniform(given.shape, seed) < 0.5, given.dtype)
-    return tf.random.stateless_uniform(given, seed) if isinstance(given, list) else tf.constant(given)
-
-
-FAMILIES = {}  # family: {case: (shapes of the inputs, build)}
-
-
-def case(family, name, shapes, build):
-    """Shapes are those of float32 inputs, or Of, or arrays. build makes the node from the tensors."""
-    FAMILIES.setdefault(family, {})[name] = (shapes, build)
+from bench.kernelcases.registry import INDICES, LARGE, POSITIONS, SMALL, Of, Update, case, raw, scalars
 
 
 def matmul(m, k, n, kind):
@@ -92,7 +61,6 @@ depthwise(16, 28, 64, 3, stride=2)
 depthwise(16, 14, 96, 5)
 depthwise(16, 28, 32, 3, multiplier=2)
 
-LARGE, SMALL = 1 << 20, 1 << 16
 for name, op in (("exp", raw.Exp), ("sigmoid", raw.Sigmoid), ("tanh", raw.Tanh), ("log", raw.Log), ("erf", raw.Erf), ("rsqrt", raw.Rsqrt)):
     for n in (LARGE, SMALL):
         case(name, f"{n}", [[n]], lambda x, op=op: op(x=x))
@@ -124,7 +92,6 @@ reduce("column sums", "sum", [1024, 1024], [0], raw.Sum)
 reduce("column sums", "middle", [64, 128, 64], [1], raw.Sum)
 case("bias gradient", "128x512", [[128, 512]], lambda x: raw.BiasAddGrad(out_backprop=x))
 case("bias gradient", "25088x32", [[25088, 32]], lambda x: raw.BiasAddGrad(out_backprop=x))
-
 
 
 def pooling(name, shape, size, stride):
@@ -162,7 +129,6 @@ def layer_norm(x, scale, offset):
 case("normalization", "layer norm 2048x512", [[2048, 512], [512], [512]], layer_norm)
 case("transpose", "1024x1024", [[1024, 1024]], lambda x: raw.Transpose(x=x, perm=[1, 0]))
 case("transpose", "NHWC to NCHW 32x24x24x64", [[32, 24, 24, 64]], lambda x: raw.Transpose(x=x, perm=[0, 3, 1, 2]))
-INDICES = np.random.RandomState(1).randint(0, 10000, 4096).astype(np.int32)
 case("gather and scatter", "gather 4096 rows of 64", [[10000, 64], INDICES], lambda x, i: raw.GatherV2(params=x, indices=i, axis=0))
 case("gather and scatter", "scatter 4096 rows of 64", [[4096, 64], INDICES[:, None]], lambda u, i: raw.ScatterNd(indices=i, updates=u, shape=[10000, 64]))
 case("gather and scatter", "segment sum 4096 rows of 64", [[4096, 64], INDICES], lambda u, i: raw.UnsortedSegmentSum(data=u, segment_ids=i, num_segments=10000))
@@ -252,19 +218,14 @@ for n in (SMALL, LARGE):
 case("random", "stateless uniform", [np.array([SMALL], np.int32), np.array([1, 2], np.int32)],
      lambda s, k: raw.StatelessRandomUniform(shape=s, seed=k, dtype=tf.float32))
 case("random", "shuffle 4096 rows of 16", [[4096, 16]], lambda x: raw.RandomShuffle(value=x, seed=1, seed2=2))
-PLACES = np.stack([np.sort(INDICES % 512), INDICES[::-1] % 1000], 1).astype(np.int64)
 case("sparse product", "4096 of 512x1000, by 64", [[4096], [1000, 64]],
-     lambda v, b: raw.SparseTensorDenseMatMul(a_indices=PLACES, a_values=v, a_shape=[512, 1000], b=b))
+     lambda v, b: raw.SparseTensorDenseMatMul(a_indices=POSITIONS, a_values=v, a_shape=[512, 1000], b=b))
 
 
 def update(name, slots, build):
-    """Build makes the update of the first of the variables with the given number of slots."""
+    """Adds cases of an update rule with the given number of slots. build returns the update."""
     for n in (LARGE, 78400):
         case(name, f"{n}", Update([n], slots), build)
-
-
-def scalars(*values):
-    return [tf.constant(v, tf.float32) for v in values]
 
 
 update("gradient descent", 0, lambda g, v: raw.ResourceApplyGradientDescent(var=v.handle, alpha=scalars(0.01)[0], delta=g))
@@ -295,7 +256,7 @@ update("FTRL", 2, ftrl)
 
 
 def sparse(name, slots, build):
-    """Build changes 4096 of 10000 rows of 64."""
+    """Adds a case that updates 4096 of 10000 rows of 64 elements."""
     case("sparse update", name, Update([10000, 64], slots, [4096, 64], [INDICES]), build)
 
 

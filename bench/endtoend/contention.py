@@ -1,4 +1,4 @@
-"""How long small steps take while another session keeps the same task busy."""
+"""The latency of small steps while another session keeps the same task busy."""
 import os
 import threading
 import time
@@ -7,12 +7,12 @@ from bench.rows import Group, Row
 from bench.steps import plain
 
 STEPS = 1000
-SECONDS = 10  # for all of them: beside some loads a step takes a fifth of a second
+SECONDS = 10  # limit for all steps, because a step takes 0.2 s next to some loads
 ALONE = "alone"
 
 
 def products(tf):
-    """Products of large matrices, which use all cores."""
+    """Returns products of large matrices, which use all cores."""
     x = y = tf.fill([1024, 1024], 1e-3)
     for _ in range(20):
         y = tf.raw_ops.MatMul(a=y, b=x)
@@ -20,7 +20,7 @@ def products(tf):
 
 
 def counting(tf):
-    """A loop of small nodes."""
+    """Returns a loop of small nodes."""
     return tf.group(tf.while_loop(lambda i: i < 200_000.0, lambda i: i + 1.0, [tf.constant(0.0)]))
 
 
@@ -28,11 +28,11 @@ LOADS = {"products": products, "a loop": counting}
 
 
 class Load:
-    """A session that runs one step after the other until the with block ends."""
+    """A session that runs steps in sequence until the with block ends."""
 
     def __init__(self, tf, target, build):
         self.tf, self.target, self.build = tf, target, build
-        self.over = threading.Event()
+        self.stop = threading.Event()
         self.busy = threading.Event()
         self.thread = threading.Thread(target=self.run)
 
@@ -41,7 +41,7 @@ class Load:
             fetch = self.build(self.tf)
             s.run(fetch)
             self.busy.set()
-            while not self.over.is_set():
+            while not self.stop.is_set():
                 s.run(fetch)
 
     def __enter__(self):
@@ -49,12 +49,12 @@ class Load:
         self.busy.wait()
 
     def __exit__(self, *exc):
-        self.over.set()
+        self.stop.set()
         self.thread.join()
 
 
 def times(tf, target, steps):
-    """The median and the 99th percentile of the times of small steps, in µs."""
+    """Returns the median and the 99th percentile of the times of small steps, in µs."""
     with tf.Graph().as_default(), tf.Session(target, config=plain(tf)) as s:
         x = tf.placeholder(tf.float32, [])
         step = s.make_callable(x + 1.0, [x])
@@ -72,7 +72,7 @@ def measure(side, cores):
     import tensorflow.compat.v1 as tf
 
     all_cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, all_cores[:cores])  # the server inherits it
+    os.sched_setaffinity(0, all_cores[:cores])  # inherited by the server
     try:
         c = side.fresh({"local": 1}).__enter__()
     finally:
@@ -81,14 +81,14 @@ def measure(side, cores):
     with c:
         target = c.target("local")
 
-        def note(load):
+        def record(load):
             for what, value in zip(PERCENTILES, times(tf, target, side.count(STEPS))):
                 values[name(cores, load, what)] = value
 
-        note(ALONE)
+        record(ALONE)
         for load, build in LOADS.items():
             with Load(tf, target, build):
-                note(load)
+                record(load)
     for load in LOADS:
         for what in PERCENTILES:
             values[delay(cores, load, what)] = values[name(cores, load, what)] / values[name(cores, ALONE, what)]

@@ -1,37 +1,38 @@
-"""The process that measures. It is ended, with all that it has started, when a measurement takes too long."""
+"""The process that measures. It is killed, with its children, if a measurement takes too long."""
 import contextlib
 import multiprocessing
 import os
 import signal
 
-from bench import fleet, rows
+from bench import clients, rows
+from bench.groups import groups
 
-START = 120  # seconds until a new process has loaded TensorFlow, on a busy machine
+START = 120  # seconds for a new process to load TensorFlow, on a busy machine
 
 
 class Measurer:
-    """Calls the measurements of groups in a process of their own."""
+    """Calls the measurements of groups in a separate process."""
 
     def __init__(self, groups, servers, quick):
         self.args = [g.name for g in groups], servers, quick
         self.process = self.pipe = None
 
     def measure(self, group, side):
-        """Returns {row: number}, or a text that says why there are no numbers."""
+        """Returns {row: number}, or a text with the reason why there are no numbers."""
         if self.process is None:
             self.start()
         self.pipe.send((group.name, side))
         try:
             if self.pipe.poll(group.limit):
                 return self.pipe.recv()
-            why = f"not done after {group.limit:.0f} s"
+            why = f"not finished after {group.limit:.0f} s"
         except EOFError:
-            why = "the measuring process has ended"
+            why = "the measuring process exited"
         self.kill()
         return why
 
     def release(self):
-        """Ends the clusters of a group."""
+        """Stops the clusters of a group."""
         if self.process is not None:
             self.pipe.send(None)
             if not self.pipe.poll(START):
@@ -47,7 +48,7 @@ class Measurer:
         there.close()
         if not self.pipe.poll(START):
             self.kill()
-            raise RuntimeError("the measuring process does not start")
+            raise RuntimeError("the measuring process did not start")
         self.pipe.recv()
 
     def kill(self):
@@ -62,18 +63,16 @@ class Measurer:
 
 
 def serve(pipe, names, servers, quick):
-    """Answers requests for measurements until the pipe is closed."""
-    os.setpgrp()  # so that whoever ends this process can end its children
-    fleet.silence()
+    """Handles measurement requests until the pipe is closed."""
+    os.setpgrp()  # so that kill can end the children too
+    clients.silence()
     import tensorflow.compat.v1 as tf
-
-    from bench import run
 
     tf.logging.set_verbosity(tf.logging.ERROR)
     tf.disable_v2_behavior()
-    groups = {g.name: g for g in run.groups() if g.name in names}
-    clients = fleet.Fleet()
-    sides = {name: rows.Side(name, server, quick, clients) for name, server in servers.items()}
+    measured = {g.name: g for g in groups() if g.name in names}
+    pool = clients.Clients()
+    sides = {name: rows.Side(name, server, quick, pool) for name, server in servers.items()}
 
     def release():
         for side in sides.values():
@@ -83,14 +82,14 @@ def serve(pipe, names, servers, quick):
     try:
         while True:
             request = pipe.recv()
-            pipe.send(release() if request is None else attempt(groups[request[0]], sides[request[1]]))
-    except (EOFError, BrokenPipeError):  # whoever asked has ended
+            pipe.send(release() if request is None else attempt(measured[request[0]], sides[request[1]]))
+    except (EOFError, BrokenPipeError):  # the parent process exited
         release()
-        clients.close()
+        pool.close()
 
 
 def attempt(group, side):
     try:
         return group.measure(side)
-    except Exception as e:  # of any kind: the run goes on
+    except Exception as e:  # the run continues after any error
         return f"{type(e).__name__}: {e}"

@@ -1,20 +1,20 @@
-"""Models that train in one server process: the family "training" of bench.kernels. A case is one step.
+"""The family "training": models that train in one server process. A case is one step.
 
-The batches are in variables of the server, so that nothing but the step is measured.
+The batches are in variables of the server, so that only the step is measured.
 """
 import tensorflow.compat.v1 as tf
 
-from bench.kernelcases import FAMILIES
+from bench.kernelcases.registry import FAMILIES
 
 
 class Training:
-    """A model: build returns the loss for a number of batch, and the optimizer."""
+    """A model. build maps the number of a batch to the loss and the optimizer."""
 
     def __init__(self, build):
         self.build = build
 
     def step(self):
-        """Returns the operation of a step, and that of the initialization."""
+        """Returns the train operation and the initializer."""
         count = tf.get_variable("count", [], tf.int32, tf.zeros_initializer(), trainable=False, use_resource=True)
         loss, optimizer = self.build(tf.floormod(count.read_value(), BATCHES))
         train = optimizer.minimize(loss, global_step=count)
@@ -25,7 +25,7 @@ BATCHES = 4
 
 
 def data(name, shape, classes):
-    """Batches of inputs and labels, drawn once."""
+    """Returns batches of random inputs and labels, in variables."""
     x = tf.get_variable(name, initializer=tf.random.stateless_uniform([BATCHES, *shape], [1, 2]), trainable=False, use_resource=True)
     y = tf.get_variable(name + "_labels", trainable=False, use_resource=True,
                         initializer=tf.random.stateless_uniform([BATCHES, shape[0]], [3, 4], 0, classes, tf.int32))
@@ -48,7 +48,7 @@ def cross_entropy(logits, labels):
 
 
 def perceptron(i):
-    """784-512-512-10, batch 100, Adam."""
+    """A 784-512-512-10 network, batch 100, Adam."""
     images, labels = data("images", [100, 784], 10)
     x = tf.nn.relu(dense("hidden1", tf.gather(images, i), 512))
     x = tf.nn.relu(dense("hidden2", x, 512))
@@ -56,7 +56,10 @@ def perceptron(i):
 
 
 def cifar10(i):
-    """The network of TensorFlow's CIFAR-10 tutorial: images of 24x24, two convolutions of 5x5x64, batch 128."""
+    """The network of TensorFlow's CIFAR-10 tutorial.
+
+    Its images are 24x24, with two 5x5x64 convolutions, batch 128.
+    """
     images, labels = data("images", [128, 24, 24, 3], 10)
 
     def convolution(name, x):
