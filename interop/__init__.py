@@ -1,1 +1,4 @@
-"""A real TensorFlow against Weft, in both directions. Run it with make interop; README.md says how cases are written."""
+"""Interoperability tests with a real TensorFlow, as client and as peer: make interop.
+
+README.md describes how to add a test.
+"""

@@ -1,8 +1,8 @@
-"""Runs the interop cases and closes with a line 'N passed, N failed'.
+"""Runs the interoperability tests and ends with a line 'N passed, N failed'.
 
-  python -m interop                         all cases on Weft and on their mixed clusters
-  python -m interop -k hello -k training    cases whose name contains one of these
-  python -m interop --mix tf                on TensorFlow's servers alone: all must pass
+  python -m interop                         all tests on Weft and on their mixed clusters
+  python -m interop -k hello -k training    tests whose name contains one of these
+  python -m interop --mix tf                only on TensorFlow's servers, where all must pass
   python -m interop --list                  names only
 """
 import argparse
@@ -19,11 +19,11 @@ os.environ.update({"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"})
 
 def main():
     parser = argparse.ArgumentParser(prog="interop", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-k", dest="names", action="append", default=[], help="run cases whose name contains this")
-    parser.add_argument("--mix", action="append", default=[], help="run on this mix of servers only")
-    parser.add_argument("--server", help="command line of a server in place of bin/weft")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds for one case")
-    parser.add_argument("--list", action="store_true", help="list the cases")
+    parser.add_argument("-k", dest="names", action="append", default=[], help="run tests whose name contains this")
+    parser.add_argument("--mix", action="append", default=[], help="run only on this mix of servers")
+    parser.add_argument("--server", help="command line of a server instead of bin/weft")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds for one test")
+    parser.add_argument("--list", action="store_true", help="list the tests")
     args = parser.parse_args()
 
     tests = list(find(args.names, args.mix, args.server))
@@ -36,7 +36,7 @@ def main():
 
 
 def find(names, mixes, server):
-    """Yields the tests of all test_*.py, each once for every mix of servers that it is meant for."""
+    """Yields the tests of all test_*.py files, once for each of their mixes of servers."""
     from interop import clustertest
     if server:
         clustertest.ClusterTest.server = server
@@ -57,7 +57,7 @@ def name_of(test):
 
 
 class Result(unittest.TestResult):
-    """Prints a line per case as it ends. A case that hangs ends the run, with the stacks of all threads."""
+    """Prints a line when a test ends. A test that hangs ends the run with the stacks of all threads."""
 
     def __init__(self, limit):
         super().__init__()
@@ -79,7 +79,7 @@ class Result(unittest.TestResult):
         super().addError(test, err)
         if isinstance(test, unittest.TestCase):
             self.faults.append(self.errors[-1][1])
-        else:  # a class whose cluster did not start: no test of it runs
+        else:  # the cluster of a class did not start, so none of its tests runs
             self.started = time.monotonic()
             self.report(str(test), [self.errors[-1][1]])
 
@@ -101,17 +101,17 @@ class Result(unittest.TestResult):
 
     def give_up(self, test):
         from interop import cluster
-        self.report(name_of(test), [f"still running after {self.limit:.0f} s; the cases after it were not run"])
+        self.report(name_of(test), [f"still running after {self.limit:.0f} s; later tests were not run"])
         faulthandler.dump_traceback(sys.stderr)
         for c in list(cluster.Cluster.running):
             for (job, task), process in c.processes.items():
-                print(f"     {job}/{task} wrote: {c.log(job, task)}", flush=True)
+                print(f"     log of {job}/{task}: {c.log(job, task)}", flush=True)
                 process.kill()
         self.close()
 
     def close(self):
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
-        os._exit(1 if self.failed or not self.passed else 0)  # a step that hangs must not keep the interpreter
+        os._exit(1 if self.failed or not self.passed else 0)  # a step that hangs must not keep the interpreter alive
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Starts the tasks of a cluster as processes on the loopback interface, each served by Weft or by TensorFlow."""
+"""Clusters of processes on the loopback interface. Weft or TensorFlow serves each task."""
 import contextlib
 import json
 import os
@@ -12,23 +12,25 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# A server is a command line in which these names are filled in, or "tf" for TensorFlow's own.
+# A server is a command line with these placeholders, or "tf" for TensorFlow's own server.
 BINARY = os.environ.get("WEFT_BINARY") or str(ROOT / "bin" / "weft")
 WEFT = (f"{shlex.quote(BINARY)} server --cluster-spec={{cluster_spec}} --job-name={{job}}"
         " --task-index={task} --cpu-devices={cpu_devices}")
 TENSORFLOW = "tf"
 
+CONNECT_INTERVAL = 0.002  # seconds between attempts to connect to a new task
+
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
 
 
 def environment(**more):
-    """The environment of processes, which find this package from any folder."""
+    """Returns the environment of a process that can import this package from any folder."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return dict(os.environ, **QUIET, PYTHONPATH=path, **more)
 
 
 def free_ports(count):
-    """Ports that nobody listened on a moment ago, all different."""
+    """Returns different ports that were free at the time of the call."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for s in sockets:
@@ -40,25 +42,25 @@ def free_ports(count):
 
 
 def addresses(jobs):
-    """A free address for every task of some jobs."""
+    """Returns a free address for each task."""
     ports = iter(free_ports(sum(jobs.values())))
     return {job: [f"127.0.0.1:{next(ports)}" for _ in range(n)] for job, n in jobs.items()}
 
 
 class Ended(RuntimeError):
-    """A task ended that should have started."""
+    """A task exited during its start."""
 
 
 class Cluster:
-    """A cluster as a context manager: its tasks run inside the with block.
+    """A cluster as a context manager. Its tasks run inside the with block.
 
     jobs: the number of tasks per job, {"ps": 1, "worker": 2}
-    server: what serves every task that others does not name
-    others: what serves some, {("worker", 1): TENSORFLOW}
-    apart: run in a folder that is gone with the cluster, for files that steps write
+    server: the server of every task that is not in others
+    others: the servers of some tasks, {("worker", 1): TENSORFLOW}
+    apart: run in a temporary folder, for files that steps write
     """
 
-    running = set()  # for whoever must end this process without leaving theirs behind
+    running = set()  # clusters to stop if this process must exit early
 
     def __init__(self, jobs, server=WEFT, cpu_devices=1, others=None, apart=False):
         self.server, self.cpu_devices, self.others, self.apart = server, cpu_devices, others or {}, apart
@@ -72,7 +74,7 @@ class Cluster:
         try:
             try:
                 self.start_all()
-            except Ended:  # perhaps another process has taken a port meanwhile
+            except Ended:  # another process may have taken a port
                 self.stop_all()
                 self.spec = addresses({job: len(hosts) for job, hosts in self.spec.items()})
                 self.start_all()
@@ -103,7 +105,7 @@ class Cluster:
         return "grpc://" + self.spec[job][task]
 
     def start(self, job, task):
-        """Starts one task without waiting for it."""
+        """Starts one task without waiting until it listens."""
         env = environment()
         env.pop("TF_CONFIG", None)
         folder = self.log_dir.name if self.apart else ROOT
@@ -127,16 +129,16 @@ class Cluster:
         host, port = self.spec[job][task].split(":")
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if self.processes[job, task].poll() is not None:
-                raise Ended(f"{job}/{task} exited before it listened:\n{self.log(job, task)}")
-            try:
+            with contextlib.suppress(OSError):
                 socket.create_connection((host, int(port)), 1).close()
                 return
-            except OSError:
-                time.sleep(0.002)
-        raise RuntimeError(f"{job}/{task} does not listen after {seconds} s:\n{self.log(job, task)}")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.processes[job, task].wait(CONNECT_INTERVAL)
+                raise Ended(f"{job}/{task} exited before it listened:\n{self.log(job, task)}")
+        raise RuntimeError(f"{job}/{task} did not listen within {seconds} s:\n{self.log(job, task)}")
 
     def kill(self, job, task):
+        """Kills one task and waits until it is gone."""
         process = self.processes.pop((job, task))
         process.kill()
         process.wait()
@@ -145,12 +147,12 @@ class Cluster:
         return os.path.join(self.log_dir.name, f"{job}-{task}.log")
 
     def log(self, job, task, size=2000):
-        """The end of what a task wrote."""
+        """Returns the last size characters of a task's log."""
         with open(self.log_path(job, task), errors="replace") as f:
             return f.read()[-size:]
 
     def resident_mib(self):
-        """The resident memory of each task, in MiB."""
+        """Returns the resident memory of each task, in MiB."""
         sizes = {}
         for key, process in self.processes.items():
             with open(f"/proc/{process.pid}/status") as f:
@@ -158,12 +160,12 @@ class Cluster:
         return sizes
 
 
-def processor_seconds(c):
-    """The processor time of all tasks of a cluster so far, in their programs and for them in the kernel."""
+def cpu_seconds(c):
+    """Returns the CPU time of all tasks of a cluster so far, in user and kernel mode."""
     total = 0
     for process in c.processes.values():
         for thread in os.listdir(f"/proc/{process.pid}/task"):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread exited
                 with open(f"/proc/{process.pid}/task/{thread}/schedstat") as f:
                     total += int(f.read().split()[0])
     return total / 1e9

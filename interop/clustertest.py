@@ -1,4 +1,4 @@
-"""What cases are built from: a test class whose tests share a cluster, once for each mix of servers."""
+"""The base class of tests: a cluster that the tests of a class share, for each mix of servers."""
 import concurrent.futures
 import unittest
 
@@ -9,20 +9,21 @@ from interop import cluster
 tf.logging.set_verbosity(tf.logging.ERROR)
 tf.disable_v2_behavior()
 
-# Who serves which task. Clients connect to worker 0, whose master then drives the step.
+# Tasks that TensorFlow serves. Clients connect to worker 0, whose master runs the steps.
 MIXES = {
     "weft": {},
     "tf-master": {("worker", 0): cluster.TENSORFLOW},
     "tf-worker": {("worker", 1): cluster.TENSORFLOW},
     "tf-ps": {("ps", 0): cluster.TENSORFLOW},
-    "tf": None,  # every task: shows that a case asks for what TensorFlow does
+    "tf": None,  # every task; checks that a test expects what TensorFlow does
 }
 
 
 class ClusterTest(unittest.TestCase):
-    """Tests that run against one cluster, which they find as self.cluster.
+    """Tests that share one cluster, self.cluster.
 
-    A subclass says what it needs in these attributes; `weft` runs its tests again for each of its mixes.
+    A subclass overrides jobs and cpu_devices for another cluster, and mixes to run its tests on
+    several mixes of servers.
     """
 
     jobs = {"ps": 1, "worker": 2}
@@ -49,25 +50,25 @@ class ClusterTest(unittest.TestCase):
         self.addCleanup(context.__exit__, None, None, None)
 
     def session(self, task=0, **kwargs):
-        """A session on the master of a worker, closed when the test ends."""
+        """Returns a session on the master of a worker. It is closed at the end of the test."""
         sess = tf.Session(self.cluster.target("worker", task), **kwargs)
         self.addCleanup(sess.close)
         return sess
 
     def assert_raises(self, kind, text, fetches, feed=None, session=None):
-        """Checks that a step fails with an error of that kind, with the text in its message."""
+        """Asserts that a step fails with an error of the given kind and text."""
         with self.assertRaises(kind) as caught:
             (session or self.session()).run(fetches, feed)
         self.assertIn(text, str(caught.exception))
 
 
-def run_at_once(function, count):
-    """Runs function(0) to function(count - 1) in threads of their own, waits, and raises the first error."""
+def run_concurrently(function, count):
+    """Runs function(0) to function(count - 1) concurrently and raises the first error."""
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
         for done in concurrent.futures.as_completed([pool.submit(function, i) for i in range(count)]):
             done.result()
 
 
 def on_mix(case, mix):
-    """The same test class on another mix of servers."""
+    """Returns the test class for another mix of servers."""
     return type(f"{case.__name__}[{mix}]", (case,), {"mix": mix, "__module__": case.__module__})

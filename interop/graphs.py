@@ -1,6 +1,6 @@
-"""Graphs whose answers on a cluster must be those of a TensorFlow session in this process.
+"""Graphs whose results on a cluster must equal those of a TensorFlow session in this process.
 
-Each function builds one and returns (fetches, feed). Feeds keep constant folding away from what is compared.
+Each function builds one graph and returns (fetches, feed). Feeds prevent constant folding.
 """
 import numpy as np
 import tensorflow.compat.v1 as tf

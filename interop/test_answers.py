@@ -1,4 +1,4 @@
-"""The same graph gives the same answers on a cluster as in a TensorFlow session in this process."""
+"""The graphs of graphs.py have the same results on a cluster as in a session in this process."""
 import itertools
 
 import numpy as np
@@ -9,7 +9,7 @@ from interop.clustertest import ClusterTest
 
 
 class Answers(ClusterTest):
-    """Where the placer puts it."""
+    """The placer chooses the devices."""
 
     jobs = {"worker": 1}
 
@@ -30,13 +30,14 @@ class Answers(ClusterTest):
                 np.testing.assert_array_equal(a, b, fetch.name)
             else:
                 self.assertEqual((a.dtype, a.shape), (b.dtype, b.shape), fetch.name)
-                # Sums of large terms that cancel are as accurate as their terms: errors count against the largest element.
+                # Sums of large terms that cancel are only as accurate as their terms, so the tolerance
+                # depends on the largest element.
                 largest = float(np.max(np.abs(b), initial=1.0))
                 np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6 * largest + 1e-5, err_msg=fetch.name)
 
 
 class ScatteredAnswers(Answers):
-    """Each operation on another task than the one before, so that nearly every tensor crosses between two."""
+    """Consecutive operations are on different tasks, so that almost every tensor is sent."""
 
     jobs = {"ps": 1, "worker": 2}
     mixes = ["weft", "tf-master", "tf-worker", "tf-ps"]

@@ -1,4 +1,4 @@
-"""Operations that all devices of a group make together, with TensorFlow's tasks among them."""
+"""Collective operations of a group of devices, some of them on TensorFlow's tasks."""
 import numpy as np
 import tensorflow.compat.v1 as tf
 from tensorflow.python.ops import collective_ops, gen_collective_ops
@@ -11,7 +11,7 @@ CONFIG = tf.ConfigProto(experimental=tf.ConfigProto.Experimental(collective_grou
 
 
 def ramp(i, n, dtype):
-    """Small numbers that differ between devices and sum up exactly in every type."""
+    """Returns small numbers that differ between devices and have exact sums in every type."""
     return ((np.arange(n) % 7) * (i + 1) + 1).astype(dtype)
 
 
@@ -19,7 +19,7 @@ class GroupTest(clustertest.ClusterTest):
     jobs = {"worker": SIZE}
 
     def each(self, build):
-        """build(i) on every device."""
+        """Returns build(i) for each device i."""
         out = []
         for i in range(SIZE):
             with tf.device(f"/job:worker/task:{i}"):
@@ -61,7 +61,7 @@ class CollectiveTest(GroupTest):
             np.testing.assert_array_equal(device, np.concatenate([ramp(i, 5, np.float32) for i in range(SIZE)]))
         np.testing.assert_array_equal(np.stack(received), np.broadcast_to([1, 2, 3], [SIZE, SIZE, 3]))
 
-    def test_second_forms(self):
+    def test_version_2_operations(self):
         reduced = self.each(lambda i: collective_ops.all_reduce_v2(tf.constant(ramp(i, 100, np.float32)), SIZE, 12, 1, "Add", "Id"))
         exchanged = self.each(lambda i: gen_collective_ops.collective_all_to_all_v2(
             tf.constant([[10. * i + j, j] for j in range(SIZE)]), SIZE, 12, 2, []))
@@ -72,7 +72,7 @@ class CollectiveTest(GroupTest):
             np.testing.assert_array_equal(device, [[10 * i + j, j] for i in range(SIZE)])
 
     def test_between_graphs(self):
-        """Every replica has a graph, a client and a master of its own."""
+        """Each replica has its own graph, client and master."""
         def replica(i):
             with tf.Graph().as_default(), tf.device(f"/job:worker/task:{i}"):
                 x = tf.placeholder(tf.float32, [2])
@@ -81,11 +81,11 @@ class CollectiveTest(GroupTest):
                     for step in range(10):
                         got = session.run(total, {x: [i, step]}, options=tf.RunOptions(timeout_in_ms=300000))
                         np.testing.assert_array_equal(got, [3, 3 * step])
-        clustertest.run_at_once(replica, SIZE)
+        clustertest.run_concurrently(replica, SIZE)
 
 
 class DisagreementTest(GroupTest):
-    """A class of its own: TensorFlow's tasks must be restarted after an error of a collective operation, Weft's not."""
+    """Not on mixed clusters: TensorFlow's tasks must be restarted after a collective error."""
 
     def test_disagreement_is_an_error(self):
         session = self.session(config=CONFIG)

@@ -1,4 +1,4 @@
-"""Datasets have the elements and the cardinality that TensorFlow gives them."""
+"""Datasets have the same elements and cardinality as in TensorFlow."""
 import glob
 import os
 import tempfile
@@ -29,7 +29,7 @@ def numbers(n=10):
     return Dataset.range(n)
 
 
-# Each makes a dataset; of one without an end the first elements are compared.
+# Each function returns a dataset. Of an infinite one, the first elements are compared.
 CASES = {
     "filter": lambda: endless().filter(lambda x: x > 1),
     "flat map": lambda: endless().flat_map(lambda x: numbers(2)),
@@ -155,7 +155,7 @@ class Elements(ClusterTest):
                 self.assertEqual(found, [b"a", b"b", b"a", b"", b"b", b"c"])
 
     def test_saved_datasets_go_both_ways(self):
-        """Elements that one writes are those that the other loads, in several shards and compressed."""
+        """Each side loads what the other saves, in several shards and compressed."""
         ours, own = self.cluster.target(), ""
         for writer, loader in ((ours, own), (own, ours)):
             for compression in (None, "GZIP"):
@@ -179,7 +179,10 @@ class Elements(ClusterTest):
                 self.assertEqual(self.elements(reader, lambda: words().skip(99).cache(path))[1], written[1])
 
     def test_snapshots_go_both_ways(self):
-        """What one writes the other reads: it finds the folder, which is named after the pipeline, and begins no other."""
+        """Each side reads what the other writes.
+
+        The reader finds the folder, whose name is a hash of the pipeline, and creates no other.
+        """
         ours, own = self.cluster.target(), ""
         for writer, reader in ((ours, own), (own, ours)):
             for compression in (None, "SNAPPY"):

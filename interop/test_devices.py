@@ -1,4 +1,4 @@
-"""Device names, placement and its errors."""
+"""Device names, placement, and placement errors."""
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -12,7 +12,7 @@ class Devices(ClusterTest):
     mixes = ["weft", "tf-master", "tf-worker"]
 
     def placed(self, fetches, feed=None, **config):
-        """Runs a step; returns its answer and the operations (type, name) that each device got."""
+        """Runs a step. Returns its result and the (type, name) of the nodes on each device."""
         metadata = tf.RunMetadata()
         sess = self.session(config=tf.ConfigProto(**config))
         answer = sess.run(fetches, feed, options=tf.RunOptions(output_partition_graphs=True), run_metadata=metadata)

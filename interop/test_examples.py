@@ -1,4 +1,4 @@
-"""The programs of examples/python, each in processes of its own as users start them."""
+"""The programs of examples/python, in separate processes as users start them."""
 import os
 import re
 import subprocess
@@ -12,7 +12,7 @@ EXAMPLES = cluster.ROOT / "examples" / "python"
 
 
 def start(program, *flags):
-    """Starts a program; finish waits for it and returns what it printed."""
+    """Starts a program. ExampleTest.finish waits for it and returns its output."""
     return subprocess.Popen(
         [sys.executable, program, *flags], cwd=EXAMPLES, env=dict(os.environ, **cluster.QUIET), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

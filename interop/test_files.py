@@ -1,4 +1,4 @@
-"""Files of every kind that Go writes and TensorFlow reads and runs, and the other way round."""
+"""Files of every kind, written by the Go client and read by TensorFlow, and vice versa."""
 import glob
 import json
 import os
@@ -18,7 +18,7 @@ COMPRESSIONS = {"plain": "", "zlib": "ZLIB", "gzip": "GZIP"}
 
 
 def go_files(what, folder):
-    """Runs the Go program on a folder and returns what the files hold."""
+    """Runs the Go program on a folder and returns the contents of the files."""
     done = subprocess.run(["go", "run", "./interop/files", what, folder], cwd=ROOT, capture_output=True, text=True, timeout=500)
     if done.returncode:
         raise AssertionError(done.stderr)
@@ -44,7 +44,7 @@ class Files(ClusterTest):
                 np.testing.assert_allclose(got, want[f"{point}/{name}"], rtol=1e-5, err_msg=f"{point}/{name}")
 
     def check_gradients(self, want, sess, sources):
-        """Differentiates the imported graph with its loop and its condition."""
+        """Differentiates the imported graph, which has a loop and a condition."""
         graph = tf.get_default_graph()
         sources = {name: graph.get_tensor_by_name(s) if isinstance(s, str) else s for name, s in sources.items()}
         y = graph.get_tensor_by_name("y:0")
@@ -92,7 +92,7 @@ class Files(ClusterTest):
             reader = tf.train.load_checkpoint(self.path("checkpoints", name))
             kinds = reader.get_variable_to_dtype_map()
             for key, kind in kinds.items():
-                if key == "parts":  # TensorFlow's readers of V1 do not put parts together, its operations do
+                if key == "parts":  # TensorFlow's V1 reader does not merge slices, its operations do
                     with tf.Graph().as_default(), tf.Session() as sess:
                         value = sess.run(tf.raw_ops.RestoreSlice(
                             file_pattern=self.path("checkpoints", "v1"), tensor_name=key, shape_and_slice="6 0,6", dt=tf.float32,
@@ -150,7 +150,10 @@ class Files(ClusterTest):
             np.testing.assert_allclose(held["frozen"][point + "/y"], want["model"][point + "/y"], rtol=1e-5)
 
     def write_models(self):
-        """Writes a model with loops, conditions, functions and both kinds of variables in three forms; returns its results."""
+        """Writes a model in three forms and returns its results.
+
+        It has loops, conditions, functions and both kinds of variables.
+        """
         with tf.Graph().as_default(), tf.Session() as sess:
             tf.disable_control_flow_v2()
             x = tf.placeholder(tf.float32, [2], name="x")
@@ -199,13 +202,13 @@ class Files(ClusterTest):
 
 
 class OldCheckpoints(ClusterTest):
-    """Checkpoints in the format V1, through the servers of a cluster and in this process."""
+    """V1 checkpoints, written and read by the servers of a cluster and in this process."""
 
     jobs = {"ps": 2, "worker": 1}
     mixes = ["weft", "tf-ps"]
 
     def variables(self):
-        """Two variables and one in parts, which hold their numbers when they are initialized."""
+        """Returns two variables and a partitioned one, with their values as initializers."""
         with tf.device(tf.train.replica_device_setter(2)):
             w = tf.get_variable("w", initializer=[1.0, 2.0], use_resource=False)
             n = tf.get_variable("n", initializer=tf.constant(7, tf.int64), use_resource=False)

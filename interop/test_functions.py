@@ -1,10 +1,10 @@
-"""Loops, conditions and functions whose nodes are on several tasks."""
+"""Loops, conditions and functions with nodes on several tasks."""
 import numpy as np
 import tensorflow.compat.v1 as tf
 from tensorflow.python.framework import function
 from tensorflow.python.ops import functional_ops, gen_functional_ops
 
-from interop.clustertest import ClusterTest, run_at_once
+from interop.clustertest import ClusterTest, run_concurrently
 
 PS = "/job:ps/task:0"
 OWN = "/job:worker/task:0"
@@ -12,7 +12,7 @@ OTHER = "/job:worker/task:1"
 
 
 def on(device, f):
-    """f with its nodes on a device."""
+    """Returns f with its nodes on a device."""
     def placed(*args):
         with tf.device(device):
             return f(*args)
@@ -20,12 +20,12 @@ def on(device, f):
 
 
 class Functional(ClusterTest):
-    """The same programs with control flow of version 1, nodes in frames, and of version 2, calls of functions."""
+    """The same programs with control flow of version 1 (frames) and version 2 (functions)."""
 
     mixes = ["weft", "tf-master", "tf-worker", "tf-ps"]
 
     def both(self, build):
-        """Yields what build makes for each version."""
+        """Yields build() for each version."""
         for enable in (tf.disable_control_flow_v2, tf.enable_control_flow_v2):
             enable()
             try:
@@ -138,7 +138,7 @@ class Calls(ClusterTest):
         calls = [functional_ops.remote_call(args=[tf.constant(3.0), tf.constant(4.0)], Tout=[tf.float32] * 2, f=f, target=t)
                  for t in targets]
         sess = self.session()
-        run_at_once(lambda _: self.assertEqual(sess.run(calls), [[12.0, 7.0]] * len(targets)), 8)
+        run_concurrently(lambda _: self.assertEqual(sess.run(calls), [[12.0, 7.0]] * len(targets)), 8)
 
     def test_a_call_of_another_device_that_fails(self):
         @function.Defun(tf.float32)

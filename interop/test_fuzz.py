@@ -1,4 +1,4 @@
-"""A short run of package fuzz."""
+"""A short run of interop.fuzz."""
 from interop.clustertest import ClusterTest
 from interop.fuzz import run
 

@@ -1,4 +1,4 @@
-"""The Go client, in the programs of examples/, on every mix of servers, TensorFlow's own among them."""
+"""The Go client, in the programs of examples/, on every mix of servers."""
 import os
 import subprocess
 
@@ -13,7 +13,7 @@ class GoClient(ClusterTest):
     mixes = ["weft", "tf-master", "tf-worker", "tf-ps", "tf"]
 
     def go(self, example, *flags):
-        """Runs an example against worker 0 and returns what it prints."""
+        """Runs an example with worker 0 and returns its output."""
         done = subprocess.run(
             ["go", "run", "./examples/" + example, "--target=" + self.cluster.target("worker", 0), *flags],
             cwd=ROOT, capture_output=True, text=True, timeout=500)

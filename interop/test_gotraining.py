@@ -1,4 +1,4 @@
-"""What the Go programs of examples/ leave behind when they train on a cluster, read by TensorFlow."""
+"""Checkpoints, event files and SavedModels of the Go examples, read by TensorFlow."""
 import functools
 import os
 import subprocess
@@ -16,7 +16,7 @@ PROGRAMS = tempfile.TemporaryDirectory()
 
 @functools.cache
 def built(example):
-    """The path of an example's program."""
+    """Builds an example and returns the path of its program."""
     subprocess.run(["go", "build", "-o", PROGRAMS.name, "./examples/" + example], cwd=cluster.ROOT, check=True)
     return os.path.join(PROGRAMS.name, example)
 
@@ -26,7 +26,7 @@ class GoTraining(ClusterTest):
     mixes = ["weft", "tf-ps", "tf-master", "tf"]
 
     def start(self, example, *flags):
-        """Starts both workers of an example; finish waits for them."""
+        """Starts both workers of an example. finish waits for them."""
         hosts = [f"--{job}-hosts=" + ",".join(self.cluster.spec[job]) for job in ("ps", "worker")]
         return [
             subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Tensors that a session keeps between steps. TensorFlow's own servers have none in remote sessions."""
+"""Session tensors, which persist between steps. TensorFlow's own servers do not support them."""
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -17,7 +17,7 @@ class SessionHandleTest(clustertest.ClusterTest):
         holder, value = tf.get_session_tensor(kept.handle, tf.float32)
         np.testing.assert_array_equal(session.run(value + 1, {holder: kept.handle}), [10, 17])
         np.testing.assert_array_equal(kept.eval(), [9, 16])
-        # A handle can be fed in place of a tensor.
+        # A handle can be fed instead of a tensor.
         np.testing.assert_array_equal(session.run(x + 1, {x: kept}), [10, 17])
         again = session.run(keep, {x: kept})
         np.testing.assert_array_equal(again.eval(), [81, 256])

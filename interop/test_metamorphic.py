@@ -1,5 +1,9 @@
-"""Random programs of package internal/test/metamorphic: TensorFlow must give the answers of its interpreter, as every way to run
-them here does in the Go tests. By hand, many: python -m interop.test_metamorphic FIRST_SEED COUNT"""
+"""Random programs of internal/test/metamorphic have the same results in TensorFlow.
+
+The Go tests compare every way to run them in Weft with the reference interpreter. To run many:
+
+  python -m interop.test_metamorphic FIRST_SEED COUNT
+"""
 import base64
 import json
 import os
@@ -19,14 +23,14 @@ PROGRAMS = 150
 
 
 def write(first, count):
-    """Yields what the Go program writes, one program after the other."""
+    """Yields the programs that the Go program writes."""
     command = ["go", "run", "./interop/metamorphic", f"-first={first}", f"-programs={count}", f"-devices={DEVICES}",
                "-scripts=internal/test/metamorphic/testdata/*.txt"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             yield json.loads(line)
     if process.returncode:
-        raise RuntimeError("the programs could not be written")
+        raise RuntimeError("the Go program failed")
 
 
 def tensor(encoded):
@@ -35,8 +39,8 @@ def tensor(encoded):
     return tf.make_ndarray(proto)
 
 
-def exactly():
-    """A config under which TensorFlow runs the graph as it is written: rewriting may change the order of effects."""
+def without_rewriting():
+    """Returns a config without graph rewriting, which may change the order of side effects."""
     config = tf.ConfigProto(device_count={"CPU": DEVICES}, intra_op_parallelism_threads=1, inter_op_parallelism_threads=2)
     config.graph_options.optimizer_options.opt_level = tf.OptimizerOptions.L0
     config.graph_options.rewrite_options.disable_meta_optimizer = True
@@ -45,19 +49,19 @@ def exactly():
 
 
 def check(program, target="", config=None):
-    """Runs a program and returns how its answer differs, or None."""
+    """Runs a program and returns a description of the first wrong result, or None."""
     graph = tf.Graph()
     with graph.as_default():
         def_ = tf.GraphDef.FromString(base64.b64decode(program["graph"]))
         tf.import_graph_def(def_, name="")
-    with tf.Session(target, graph=graph, config=config or exactly()) as session:
+    with tf.Session(target, graph=graph, config=config or without_rewriting()) as session:
         if program["init"]:
             session.run([graph.get_operation_by_name(name) for name in program["init"]])
         for step, (feeds, wants) in enumerate(zip(program["feeds"], program["want"])):
             feed = {name: tensor(value) for name, value in feeds.items()}
             for name, got, want in zip(program["fetches"], session.run(program["fetches"], feed), map(tensor, wants)):
                 if not same(np.asarray(got), want):
-                    return f"step {step}, {name}: TensorFlow gives {got}, the interpreter {want}"
+                    return f"step {step}, {name}: TensorFlow returns {got}, the interpreter {want}"
     return None
 
 
@@ -80,7 +84,7 @@ class Metamorphic(ClusterTest):
     mixes = ["weft", "tf"]
 
     def test_programs(self):
-        config = exactly()
+        config = without_rewriting()
         config.isolate_session_state = True
         for program in write(1_000_000, PROGRAMS):
             with self.subTest(program["name"]):

@@ -1,7 +1,7 @@
-"""A Go program and its twin in Python follow the same losses for 200 steps: interop/twin, and what is below.
+"""The Go program interop/parity and a Python program have the same losses for 200 steps.
 
-Both run on the same servers, with the same seeds and batches. Sums are made in another order here and there, and errors of
-rounding grow as training goes on: losses agree to one part in 2000 or to 2e-5.
+Both run on the same servers with the same seeds and batches. Some sums have another order, and
+rounding errors grow during training, so losses agree to one part in 2000 or to 2e-5.
 """
 import json
 import subprocess
@@ -38,7 +38,7 @@ class Model:
         device = tf.train.replica_device_setter(1, worker_device=f"/job:worker/task:{worker}")
         with tf.device(device), tf.variable_scope("", use_resource=use_resource):
             self.x, self.ids, self.y = (tf.placeholder(t) for t in (tf.float32, tf.int32, tf.int32))
-            # TensorFlow's global step is a reference or a resource variable as the scope says; the Go program's is a reference.
+            # The global step is a reference variable, as in the Go program.
             with tf.variable_scope("", use_resource=False):
                 self.step = tf.train.get_or_create_global_step()
             table, hidden, out = (
@@ -64,12 +64,12 @@ class Model:
         return {self.x: np.array(x, np.float32), self.ids: ids, self.y: y}
 
 
-class Twins(ClusterTest):
+class Parity(ClusterTest):
     mixes = ["weft", "tf"]
 
     def go(self, *flags):
         done = subprocess.run(
-            ["go", "run", "./interop/twin", "--target=" + self.cluster.target(), f"--steps={STEPS}", *flags],
+            ["go", "run", "./interop/parity", "--target=" + self.cluster.target(), f"--steps={STEPS}", *flags],
             cwd=cluster.ROOT, capture_output=True, text=True, timeout=500)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
@@ -101,15 +101,15 @@ class Twins(ClusterTest):
 
     def test_sync_replicas(self):
         got = self.go("--peer=" + self.cluster.target("worker", 1))["SyncReplicas"]
-        np.testing.assert_allclose(got, self.python_in_step(), **TOLERANCE)
+        np.testing.assert_allclose(got, self.python_synchronized(), **TOLERANCE)
 
-    def python_in_step(self):
-        """Two replicas that wait for each other after each step, and begin without tokens."""
-        return in_step([PythonReplica(self.cluster, task, "twins.in.step") for task in range(2)])
+    def python_synchronized(self):
+        """Trains two replicas that wait for each other after each step and start without tokens."""
+        return synchronized([PythonReplica(self.cluster, task, "parity.synchronized") for task in range(2)])
 
 
-def in_step(replicas):
-    """Returns the losses of two replicas in turns. Both make a step before either makes the next."""
+def synchronized(replicas):
+    """Returns the losses of two replicas in alternation. Both finish a step before the next."""
     losses = [None] * (2 * STEPS)
 
     def run(task, n):
@@ -148,7 +148,7 @@ class PythonReplica:
 class GoReplica:
     def __init__(self, servers, task):
         self.program = subprocess.Popen(
-            ["go", "run", "./interop/twin", "--target=" + servers.target("worker", task), f"--replica={task}"],
+            ["go", "run", "./interop/parity", "--target=" + servers.target("worker", task), f"--replica={task}"],
             cwd=cluster.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def step(self, _):
@@ -160,18 +160,18 @@ class GoReplica:
         self.program.stdin.close()
         self.program.stdout.close()
         if self.program.wait(60):
-            raise AssertionError(f"the Go program ended with {self.program.returncode}")
+            raise AssertionError(f"the Go program exited with status {self.program.returncode}")
 
 
 class GoChief(ClusterTest):
-    """One replica is a Go program, the other a Python one: together they follow the losses of two that are Python's."""
+    """A Go and a Python replica have the same losses as two Python replicas."""
 
     mixes = ["weft", "tf"]
     replicas = [GoReplica, PythonReplica]
 
     def test_sync_replicas(self):
-        want = in_step([PythonReplica(self.cluster, task, "reference") for task in range(2)])
-        got = in_step([replica(self.cluster, task) for task, replica in enumerate(self.replicas)])
+        want = synchronized([PythonReplica(self.cluster, task, "reference") for task in range(2)])
+        got = synchronized([replica(self.cluster, task) for task, replica in enumerate(self.replicas)])
         np.testing.assert_allclose(got, want, **TOLERANCE)
         self.assertLess(np.mean(want[-20:]), np.mean(want[:20]))
 

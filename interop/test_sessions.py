@@ -1,10 +1,10 @@
-"""What a session on a remote master promises."""
+"""Sessions on a remote master: growing graphs, feeds, shared variables and errors."""
 import threading
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from interop.clustertest import ClusterTest, run_at_once
+from interop.clustertest import ClusterTest, run_concurrently
 
 
 class Sessions(ClusterTest):
@@ -73,7 +73,7 @@ class Sessions(ClusterTest):
                     y = x * 3.0
                 wrong.extend(k for k in range(10) if sess.run(y, {x: i + k}) != 3.0 * (i + k))
 
-        run_at_once(client, 20)
+        run_concurrently(client, 20)
         self.assertEqual(wrong, [])
 
 

@@ -1,10 +1,10 @@
-"""Training on a cluster takes the same path as in one process."""
+"""Training on a cluster has the same losses as in one process."""
 import threading
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from interop.clustertest import ClusterTest, run_at_once
+from interop.clustertest import ClusterTest, run_concurrently
 
 STEPS, BATCH = 30, 20
 
@@ -16,7 +16,7 @@ def digits(n):
 
 
 class Network:
-    """A small network whose variables lie where the caller's device scope puts them."""
+    """A small network. The caller's device scope places its variables."""
 
     def __init__(self, optimizer, use_resource):
         with tf.variable_scope("network", use_resource=use_resource):
@@ -92,6 +92,6 @@ class Training(ClusterTest):
                     losses[i] = network.losses(sess, data)
                     losses["step", i] = sess.run(network.step)
 
-        run_at_once(client, 2)
+        run_concurrently(client, 2)
         self.assertEqual(max(losses["step", 0], losses["step", 1]), 2 * STEPS)
-        self.assertLess(min(losses[0][-1], losses[1][-1]), losses["first"] / 2)  # of who was last
+        self.assertLess(min(losses[0][-1], losses[1][-1]), losses["first"] / 2)  # the last worker to finish

@@ -1,4 +1,4 @@
-"""Tensors of all sizes and types pass from task to task, whoever serves them, and no bit changes."""
+"""Tensors of all sizes and types keep every bit on their way between tasks, on any server."""
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -9,7 +9,7 @@ PLAIN = tf.ConfigProto(graph_options=tf.GraphOptions(rewrite_options={"disable_m
 
 
 def around(x):
-    """x, after it has been on every task."""
+    """Returns x after it was sent through every task."""
     for device in RING:
         with tf.device(device):
             x = tf.identity(x)
@@ -19,7 +19,7 @@ def around(x):
 class Transfers(ClusterTest):
     mixes = ["weft", "tf-master", "tf-worker", "tf-ps"]
 
-    def test_large_tensors_come_as_they_were(self):
+    def test_large_tensors_are_unchanged(self):
         rng = np.random.RandomState(0)
         sess = self.session(config=PLAIN)
         for dtype in (tf.float32, tf.float64, tf.int8, tf.bool, tf.complex64, tf.bfloat16):

@@ -1,4 +1,7 @@
-"""One task of a cluster, served by TensorFlow itself: python -m interop.tfserver CLUSTER_JSON JOB TASK CPU_DEVICES"""
+"""Runs TensorFlow's own server for one task of a cluster.
+
+  python -m interop.tfserver CLUSTER_JSON JOB TASK CPU_DEVICES
+"""
 import json
 import sys
 

@@ -10,13 +10,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// numbers are the types whose values are written from small numbers.
+// numbers lists the types whose values are written from small numbers.
 var numbers = []tensor.DType{
 	tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64, tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64,
 	tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64, tensor.Bool, tensor.Complex64, tensor.Complex128,
 }
 
-// sample returns two values of a type, 1 and 0.
+// sample returns two values of a type: 1 and 0.
 func sample(dtype tensor.DType) (tensor.Tensor, error) {
 	if dtype == tensor.Bool {
 		return tensor.Vector(true, false), nil
@@ -33,7 +33,7 @@ func sample(dtype tensor.DType) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// adder is a writer of checkpoints of either format.
+// adder is a checkpoint writer of either format.
 type adder interface {
 	Add(name string, t *tensor.Tensor) error
 	AddSlice(name string, full tensor.Shape, s checkpoint.Slice, t *tensor.Tensor) error
@@ -60,7 +60,7 @@ func writeCheckpoints(_ context.Context, dir string, _ contents) error {
 	return state.Write(dir, checkpoint.StateFile, true)
 }
 
-// fill writes a tensor of each type, texts, and a tensor in two parts, 0 to 5.
+// fill writes a tensor of each type, strings, and a tensor of values 0 to 5 in two slices.
 func fill(w adder, dtypes []tensor.DType) error {
 	for _, dtype := range dtypes {
 		t, err := sample(dtype)

@@ -75,7 +75,7 @@ func readEvents(_ context.Context, dir string, held contents) error {
 	return nil
 }
 
-// compressions are how files of records are compressed, by the names of the files.
+// compressions maps file names to the compression of their records.
 var compressions = map[string]tfrecord.Compression{"plain": tfrecord.None, "zlib": tfrecord.ZLIB, "gzip": tfrecord.GZIP}
 
 func writeRecords(_ context.Context, dir string, _ contents) error {

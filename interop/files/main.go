@@ -1,8 +1,8 @@
-// Program files writes files of every kind for a TensorFlow to read, and reads those that a
-// TensorFlow wrote.
+// Program files writes files of every kind for TensorFlow to read, and reads files that TensorFlow
+// wrote. interop/test_files.py runs it.
 //
-//	go run ./interop/files write DIR    what the files hold comes as JSON
-//	go run ./interop/files read DIR     the same for files that TensorFlow wrote
+//	go run ./interop/files write DIR    # prints the contents of the files as JSON
+//	go run ./interop/files read DIR     # the same for files written by TensorFlow
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	_ "github.com/weft-ml/weft/local"
 )
 
-// contents is what files hold, by the name of the file and the name in it.
+// contents maps the name of a file and a name within it to a value.
 type contents map[string]map[string]any
 
 func main() {
@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string) error {
 		"read":  {readCheckpoints, readModels, readEvents, readRecords},
 	}[args[0]]
 	if steps == nil {
-		return fmt.Errorf("%s: it is write or read", args[0])
+		return fmt.Errorf("%s: want write or read", args[0])
 	}
 	held := contents{}
 	for _, step := range steps {

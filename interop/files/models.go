@@ -18,8 +18,7 @@ type (
 	outs  = []op.Output
 )
 
-// model is a graph with a variable of either kind, a loop in a condition, a function, and their
-// gradients.
+// model is a graph with both kinds of variables, a loop in a condition, a function, and gradients.
 type model struct {
 	s       *scope
 	x       op.Output
@@ -28,8 +27,8 @@ type model struct {
 	saver   *train.Saver
 }
 
-// newModel takes x, two numbers, through everything: three times y = sin(y·w)·v where x is
-// positive, f(x) elsewhere.
+// newModel returns the model. For positive x, a vector of two numbers, it applies y = sin(y·w)·v
+// three times; otherwise it computes f(x).
 func newModel() (*model, error) {
 	s := op.NewScope()
 	m := &model{s: s, x: op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(2)))}
@@ -64,10 +63,10 @@ func newModel() (*model, error) {
 	return m, s.Err()
 }
 
-// points are what is fed to models: one for each branch.
+// points are the inputs of models, one for each branch.
 var points = map[string][]float32{"up": {0.5, 1.25}, "down": {-0.5, -1.25}}
 
-// values runs the results for all points; in a prefix of names of nodes.
+// values runs the results for all points. The prefix of the node names in each run is in.
 func values(run func(x []float32, name string) (tensor.Tensor, error), names []string) (map[string]any, error) {
 	held := map[string]any{}
 	for at, x := range points {
@@ -133,7 +132,7 @@ func writeModels(ctx context.Context, dir string, held contents) error {
 	return writeStripped(m, filepath.Join(dir, "stripped.meta"))
 }
 
-// writeStripped writes the graph without the attributes that have their defaults.
+// writeStripped writes the graph without default-valued attributes.
 func writeStripped(m *model, path string) error {
 	meta, err := train.ExportMetaGraph(m.s, m.saver)
 	if err != nil {
@@ -143,8 +142,7 @@ func writeStripped(m *model, path string) error {
 	return meta.WriteFile(path)
 }
 
-// readModels runs the SavedModel, the MetaGraph with its checkpoint and the frozen graph in a
-// folder.
+// readModels runs the SavedModel, the MetaGraph with its checkpoint, and the frozen graph in dir.
 func readModels(ctx context.Context, dir string, held contents) error {
 	m, err := weft.LoadSavedModel(ctx, "local", filepath.Join(dir, "model"), nil)
 	if err != nil {
@@ -182,7 +180,7 @@ func readModels(ctx context.Context, dir string, held contents) error {
 	return err
 }
 
-// runGraph runs results of an imported graph by their names.
+// runGraph runs results of an imported graph by name.
 func runGraph(ctx context.Context, s *scope, names []string, start func(*weft.Session) error) (map[string]any, error) {
 	g, err := s.Finalize()
 	if err != nil {

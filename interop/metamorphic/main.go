@@ -1,6 +1,6 @@
-// Program metamorphic writes random programs of package metamorphic for a TensorFlow to run: one
-// JSON object a line, with the graph, what to feed and fetch in each step, and the answer of the
-// plain interpreter.
+// Program metamorphic writes random programs of package internal/test/metamorphic for TensorFlow to
+// run. interop/test_metamorphic.py runs it. Each line is a JSON object with the graph, the feeds
+// and fetches of each step, and the results of the reference interpreter.
 //
 //	go run ./interop/metamorphic -programs 200 -first 1000 [-scripts 'internal/test/metamorphic/testdata/*.txt'] > programs.jsonl
 package main
@@ -17,26 +17,26 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/test/metamorphic"
-	_ "github.com/weft-ml/weft/kernels" // definitions of the operations
+	_ "github.com/weft-ml/weft/kernels" // operation definitions
 	"github.com/weft-ml/weft/tensor"
 )
 
-// job is one line: a graph and the steps to run. Tensors and graphs are serialized messages.
+// job is one line: a graph and its steps. Tensors and graphs are serialized protocol buffers.
 type job struct {
-	Name    string              `json:"name"` // of the file, or the seed
+	Name    string              `json:"name"` // file name or seed
 	Text    string              `json:"text"`
 	Graph   []byte              `json:"graph"`
 	Init    []string            `json:"init"`
 	Fetches []string            `json:"fetches"`
-	Feeds   []map[string][]byte `json:"feeds"` // of each step
-	Want    [][][]byte          `json:"want"`  // of each step, in the order of the fetches
+	Feeds   []map[string][]byte `json:"feeds"` // by step
+	Want    [][][]byte          `json:"want"`  // by step, in the order of the fetches
 }
 
 func main() {
-	programs := flag.Int("programs", 200, "how many random programs to write")
-	first := flag.Uint64("first", 0, "seed of the first one")
-	scripts := flag.String("scripts", "", "pattern of files with programs to write as well")
-	devices := flag.Int("devices", 3, "how many devices the nodes are spread over")
+	programs := flag.Int("programs", 200, "number of random programs")
+	first := flag.Uint64("first", 0, "seed of the first program")
+	scripts := flag.String("scripts", "", "glob pattern of files with additional programs")
+	devices := flag.Int("devices", 3, "number of devices that the nodes are placed on")
 	flag.Parse()
 	if err := write(*programs, *first, *scripts, *devices); err != nil {
 		fmt.Fprintln(os.Stderr, err)

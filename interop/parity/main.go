@@ -1,7 +1,7 @@
-// Command twin trains a small model with every optimizer, or with two replicas in step, and prints
-// the losses as JSON: a list for each optimizer. interop/test_twins.py does the same in Python and
-// compares. With --replica it is one of the two, makes a step for each line that it reads, and
-// prints the loss.
+// Program parity trains a small model with every optimizer, or with two synchronized replicas, and
+// prints the losses as JSON, one list per optimizer. interop/test_parity.py trains the same model
+// in Python and compares. With --replica, the program is one of the two replicas: it runs one step
+// per input line and prints the loss.
 package main
 
 import (
@@ -23,22 +23,22 @@ import (
 
 type config struct {
 	target   string
-	peer     string // target of the second worker; empty without one
+	peer     string // target of the second worker; empty if there is none
 	steps    int
 	resource bool
-	replica  int // the only one to train; -1 for both
+	replica  int // the only replica to train; -1 for both
 }
 
 func main() {
 	var c config
-	flag.StringVar(&c.target, "target", "", "a task of the cluster")
-	flag.StringVar(&c.peer, "peer", "", "target of the second worker: train in step")
+	flag.StringVar(&c.target, "target", "", "target of the first worker")
+	flag.StringVar(&c.peer, "peer", "", "target of the second worker; trains two synchronized replicas")
 	flag.IntVar(&c.steps, "steps", 200, "training steps")
 	flag.BoolVar(&c.resource, "resource", false, "use resource variables")
-	flag.IntVar(&c.replica, "replica", -1, "train this replica of two, in step with another program")
+	flag.IntVar(&c.replica, "replica", -1, "train only this replica of two; another program trains the other")
 	flag.Parse()
 	if err := c.run(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "twin:", err)
+		fmt.Fprintln(os.Stderr, "parity:", err)
 		os.Exit(1)
 	}
 }
@@ -91,12 +91,12 @@ var optimizers = map[string]func(step *train.Variable) train.Optimizer{
 	},
 }
 
-// The sizes of the model.
+// Sizes of the model.
 const (
 	inputs, rows, units, classes, batch = 8, 10, 6, 3, 16
 )
 
-// model has variables with dense gradients and one with sparse ones.
+// model has variables with dense gradients and one with sparse gradients.
 type model struct {
 	scope     *op.Scope
 	x, ids, y op.Output // [batch, inputs] float32, [batch] int32, [batch] int32
@@ -126,7 +126,7 @@ func newModel(worker int, resource bool) *model {
 	return m
 }
 
-// feeds returns batch number n, which follows from a linear congruential generator.
+// feeds returns batch n, which a linear congruential generator computes.
 func (m *model) feeds(n int) (map[op.Output]tensor.Tensor, error) {
 	state := uint32(n + 1)
 	next := func() uint32 {
@@ -171,7 +171,7 @@ func (c *config) train(ctx context.Context, name string) ([]float32, error) {
 	return losses, nil
 }
 
-// run makes one step with the batch of the given number and returns the loss before it.
+// run runs one step with batch n and returns the loss before the update.
 func (m *model) run(ctx context.Context, sess train.Session, n int, update *graph.Node) (float32, error) {
 	feeds, err := m.feeds(n)
 	if err != nil {
@@ -184,9 +184,9 @@ func (m *model) run(ctx context.Context, sess train.Session, n int, update *grap
 	return tensor.Value[float32](&out[0]), nil
 }
 
-// trainInStep trains two replicas, each with batches of its own, and returns their losses in turns.
-// The replicas wait for each other after each step, and begin without tokens, so that each gives
-// one gradient to every average.
+// trainInStep trains two replicas, each with its own batches, and returns their losses in
+// alternation. The replicas wait for each other after each step and start without tokens, so that
+// each contributes one gradient to every average.
 func (c *config) trainInStep(ctx context.Context) ([]float32, error) {
 	losses := make([]float32, 2*c.steps)
 	var replicas [2]*replica
@@ -216,14 +216,14 @@ func (c *config) trainInStep(ctx context.Context) ([]float32, error) {
 	return losses, nil
 }
 
-// replica is one of two that train in step.
+// replica is one of two synchronized replicas.
 type replica struct {
 	*model
 	*train.MonitoredSession
 	update *graph.Node
 }
 
-// newReplica returns a replica when the model is ready, which replica 0 makes it.
+// newReplica returns a replica once replica 0 has initialized the model.
 func newReplica(ctx context.Context, target string, task int, resource bool) (*replica, error) {
 	m := newModel(task, resource)
 	opt := train.NewSyncReplicasOptimizer(train.NewAdam(0.01), 2, 2)
@@ -234,7 +234,7 @@ func newReplica(ctx context.Context, target string, task int, resource bool) (*r
 	return &replica{m, sess, update}, err
 }
 
-// trainReplica makes a step for each line of the input and prints the loss.
+// trainReplica runs one step per input line and prints the loss.
 func (c *config) trainReplica(ctx context.Context) error {
 	r, err := newReplica(ctx, c.target, c.replica, c.resource)
 	if err != nil {
