@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-func TestTryEnter(t *testing.T) {
+func TestTryAcquire(t *testing.T) {
 	setThreads(t, 2)
 	if !HasIdleCore() || !TryAcquire() || !HasIdleCore() || !TryAcquire() {
-		t.Error("two threads do not take two goroutines")
+		t.Error("TryAcquire fails although a core is idle")
 	}
 	if HasIdleCore() || TryAcquire() {
-		t.Error("two threads take a third goroutine")
+		t.Error("TryAcquire succeeds although both cores are busy")
 	}
 	Acquire() // succeeds regardless of the count
 	for range 3 {

@@ -11,7 +11,7 @@ import (
 // limit is when something is to be over. The zero limit is none.
 type limit struct {
 	set bool
-	at  time.Duration // by lifetime.Now
+	at  time.Duration // by mono.Now
 }
 
 // longest is a limit that nobody reaches.

@@ -233,7 +233,7 @@ func (r *run) fail(err error) {
 	r.abort()
 }
 
-// Ended implements lifetime.Ender.
+// OnCancel implements stepctx.CancelNotifier.
 func (r *run) OnCancel() { r.abort() }
 
 // abort ends the exchange of the step because the run has been cancelled: the executors' consumers

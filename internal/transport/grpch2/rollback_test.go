@@ -3,8 +3,8 @@ package grpch2
 import "testing"
 
 // A call is rolled back if its caller cancels it before the response is written, or afterwards.
-func TestUndo(t *testing.T) {
-	undone := make(chan byte, 10)
+func TestRollback(t *testing.T) {
+	rolledBack := make(chan byte, 10)
 	waiting, resume := make(chan struct{}), make(chan struct{})
 	_, address := serve(t, map[string]func(*Call){"/s/Echo": echo, "/s/Make": func(c *Call) {
 		what := request(c)[0]
@@ -13,9 +13,9 @@ func TestUndo(t *testing.T) {
 			<-resume
 			<-c.Context().Done()
 		}
-		c.ReplyWithRollback(Outcome{Data: c.Request().(*Chunks).Data()}, func() { undone <- what })
+		c.ReplyWithRollback(Outcome{Data: c.Request().(*Chunks).Data()}, func() { rolledBack <- what })
 	}})
-	make1 := block(":method", "POST", ":path", "/s/Make", "content-type", contentType)
+	makeHead := block(":method", "POST", ":path", "/s/Make", "content-type", contentType)
 	send := func(id uint32, head []byte, what byte) []byte {
 		return cat(appendHeaders(nil, id, head, false), appendFrame(nil, frameData, flagEndStream, id, []byte{0, 0, 0, 0, 1, what}))
 	}
@@ -28,34 +28,34 @@ func TestUndo(t *testing.T) {
 			}
 		}
 	}
-	p.write(cat(hello, send(1, make1, 'w')))
+	p.write(cat(hello, send(1, makeHead, 'w')))
 	<-waiting
 	p.write(cat(appendUint32Frame(nil, frameReset, 1, uint32(codeCancel)), send(3, head, 'x')))
 	answered(3) // the reset was read before this request
 	resume <- struct{}{}
-	if got := <-undone; got != 'w' {
+	if got := <-rolledBack; got != 'w' {
 		t.Errorf("rolled back %q", got)
 	}
 
 	for i, what := range []byte("abc") {
 		id := uint32(5 + 2*i)
-		p.write(send(id, make1, what))
+		p.write(send(id, makeHead, what))
 		answered(id)
 	}
 	p.write(cat(appendUint32Frame(nil, frameReset, 7, uint32(codeCancel)), appendUint32Frame(nil, frameReset, 7, uint32(codeCancel)),
 		appendUint32Frame(nil, frameReset, 9, uint32(codeNone)), send(11, head, 'x')))
 	answered(11)
-	if got := <-undone; got != 'b' {
+	if got := <-rolledBack; got != 'b' {
 		t.Errorf("rolled back %q", got)
 	}
 
 	for id := uint32(13); id < 13+4*maxRollbacks; id += 2 {
-		p.write(send(id, make1, 'd'))
+		p.write(send(id, makeHead, 'd'))
 		answered(id)
 	}
 	p.write(cat(appendUint32Frame(nil, frameReset, 5, uint32(codeCancel)), send(201, head, 'x')))
 	answered(201)
-	if len(undone) > 0 {
-		t.Errorf("rolled back %q, which was rolled back before or is too old", <-undone)
+	if len(rolledBack) > 0 {
+		t.Errorf("rolled back %q, which was rolled back before or is too old", <-rolledBack)
 	}
 }
