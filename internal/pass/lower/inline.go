@@ -70,7 +70,7 @@ type inliner struct {
 	body   *graph.Body
 	single bool          // the whole body is on the device of the call
 	strict bool          // results wait for effects
-	copies []*graph.Node // copies of the nodes of the body, by ID; for an argument, the node that replaces it
+	copies []*graph.Node // of the nodes of the body, by ID; for an argument, its replacement
 	entry  *graph.Node   // runs before the body; nil if the body needs no delay
 	// whether each node of the body, by ID, is in a loop, on a branch, or after one
 	downstream []bool

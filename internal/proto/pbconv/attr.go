@@ -174,7 +174,7 @@ func listToProto(v any) (p *pb.AttrValue_ListValue, err error) {
 	case []opdef.Func:
 		p.Func, err = each(v, functionToProto)
 	default:
-		return nil, status.Internalf("a %T is no attribute value", v)
+		return nil, status.Internalf("a %T is not an attribute value", v)
 	}
 	return p, err
 }

@@ -24,7 +24,7 @@ func DeviceFromProto(p *pb.DeviceAttributes) (device.Spec, error) {
 	case !spec.IsFull():
 		return spec, status.InvalidArgumentf("Device name '%s' is not complete", p.GetName())
 	case p.GetDeviceType() != spec.Type:
-		return spec, status.InvalidArgumentf("Device '%s' says that its type is '%s'", p.GetName(), p.GetDeviceType())
+		return spec, status.InvalidArgumentf("Device '%s' is described with the type '%s'", p.GetName(), p.GetDeviceType())
 	}
 	return spec, nil
 }

@@ -40,7 +40,7 @@ func (r *reader) leave() { r.depth-- }
 // expand charges elements that are not in the message to the budget.
 func (r *reader) expand(elements int64, size int) error {
 	if elements > r.expansion/int64(max(size, 1)) {
-		return status.ResourceExhaustedf("%d repeated elements of %d bytes are more than one message may ask for", elements, size)
+		return status.ResourceExhaustedf("%d repeated elements of %d bytes exceed the limit of one message", elements, size)
 	}
 	r.expansion -= elements * int64(size)
 	return nil

@@ -100,7 +100,7 @@ func TensorToWire(t *tensor.Tensor) (*pb.TensorProto, error) {
 
 func header(t *tensor.Tensor) (*pb.TensorProto, error) {
 	if !t.Initialized() {
-		return nil, status.FailedPreconditionf("a tensor that is not initialized cannot be written")
+		return nil, status.FailedPreconditionf("an uninitialized tensor cannot be encoded")
 	}
 	return &pb.TensorProto{Dtype: pb.DataType(t.DType()), TensorShape: ShapeToProto(t.Shape())}, nil
 }

@@ -39,7 +39,7 @@ func (s *Sequences) get(key int64) (*sequence, error) {
 	q := s.byKey[key]
 	if q == nil {
 		if len(s.byKey) >= maxRecords {
-			return nil, status.ResourceExhaustedf("%d graphs with collective operations are known", maxRecords)
+			return nil, status.ResourceExhaustedf("%d graphs with collective operations are in use", maxRecords)
 		}
 		q = &sequence{token: make(chan struct{}, 1)}
 		q.token <- struct{}{}

@@ -90,7 +90,7 @@ func (r *run) takeArg(n *node, out *kernel.Value) error {
 
 func (r *run) putRet(n *node, in *kernel.Value) error {
 	if n.index >= len(r.opts.Rets) {
-		return status.InvalidArgumentf("Result %d is not asked for", n.index)
+		return status.InvalidArgumentf("Result %d is not requested", n.index)
 	}
 	if have, want := in.Tensor.DType(), n.inTypes[0].Base(); have != want {
 		return status.InvalidArgumentf("Type mismatch: actual %v vs. expect %v", have, want)

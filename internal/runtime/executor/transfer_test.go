@@ -73,7 +73,7 @@ func TestReceiveIsAborted(t *testing.T) {
 	if err := table.Send(transferKey("a", alice, bob), kernel.FrameIter{}, tensor.Scalar(int64(4)), false); err != nil {
 		t.Error(err)
 	}
-	table.Abort(status.Abortedf("mergeFired"))
+	table.Abort(status.Abortedf("gone"))
 	if err := <-result; status.CodeOf(err) != status.Aborted {
 		t.Errorf("got %v", err)
 	}

@@ -48,10 +48,10 @@ func (r *Runtime) Load(graphDef []byte) (kernel.Function, error) {
 	for n := range g.Nodes() {
 		switch {
 		case n.Op.Name == "_Arg":
-			return nil, status.InvalidArgumentf("The graph takes arguments, one of them %s", n.Name)
+			return nil, status.InvalidArgumentf("The graph must not have arguments, but has %s", n.Name)
 		case n.Op.Name != "_Retval":
 		case n.Attrs.Int("index") != len(body.Rets):
-			return nil, status.InvalidArgumentf("The results of the graph are not in order")
+			return nil, status.InvalidArgumentf("The results of the graph are out of order")
 		default:
 			body.Rets = append(body.Rets, n)
 			sig.Outputs = append(sig.Outputs, opdef.Arg{Name: n.Name, DType: n.InTypes[0]})

@@ -194,7 +194,7 @@ func (r *Table) match(p tableKey, it *item) (*item, error) {
 	}
 	if r.parked == maxParked {
 		it.recycle()
-		return nil, status.ResourceExhaustedf("%d tensors wait in the rendezvous of one step", maxParked)
+		return nil, status.ResourceExhaustedf("The rendezvous of one step holds %d tensors already", maxParked)
 	}
 	r.parked++
 	if first == nil {

@@ -43,7 +43,7 @@ func parseTensor(text string) (tensor.Tensor, error) {
 	dtype, ok3 := tensor.ParseDType(name)
 	dims := "[" + shape + "]"
 	if !ok || !ok2 || !ok3 || shapes[dims] == nil || !strings.HasSuffix(list, "}") {
-		return tensor.Tensor{}, fmt.Errorf("%s is no value", text)
+		return tensor.Tensor{}, fmt.Errorf("%s is not a value", text)
 	}
 	words := strings.Split(strings.TrimSuffix(list, "}"), ",")
 	if len(words) != int(shapes[dims].NumElements()) {

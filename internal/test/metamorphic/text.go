@@ -120,7 +120,7 @@ func (r *reader) program(p *Program) error {
 	}
 	end, err := r.block(&p.Body)
 	if err == nil && (end != nil || len(r.lines) > 0) {
-		return fmt.Errorf("the program goes on after its last line")
+		return fmt.Errorf("there is text after the last line of the program")
 	}
 	return err
 }

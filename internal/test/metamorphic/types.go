@@ -69,7 +69,7 @@ type checker struct {
 
 func (c *checker) define(visible map[string]bool, name string, t Type) error {
 	if _, ok := c.types[name]; ok || name == "" {
-		return fmt.Errorf("the name %q is not new", name)
+		return fmt.Errorf("the name %q is already used", name)
 	}
 	if shapes[t.Shape] == nil || !slices.Contains(dtypes, t.DType) {
 		return fmt.Errorf("%s: values are not of type %v", name, t)
@@ -130,7 +130,7 @@ func (c *checker) stmt(s *Stmt, in []Type, visible map[string]bool, inFunction b
 	switch s.Kind {
 	case kindConst:
 		if len(in) > 0 || !s.Value.Initialized() {
-			return nil, fmt.Errorf("a constant has a value alone")
+			return nil, fmt.Errorf("a constant takes a value only")
 		}
 		return []Type{typeOf(&s.Value)}, nil
 	case kindRead, kindAssign, kindAdd, kindSub:

@@ -224,7 +224,7 @@ func (d *decoder) expand(p *pb.TensorProto, wire int64) error {
 	size := int64(16) // of a string header, the largest element
 	if missing := shape.NumElements() - wire; missing > 0 {
 		if missing > (maxExpansion-d.expansion)/size {
-			return status.ResourceExhaustedf("a tensor of shape %v in %d bytes is more than one message may ask for", shape, wire)
+			return status.ResourceExhaustedf("a tensor of shape %v in %d bytes exceeds the limit of one message", shape, wire)
 		}
 		d.expansion += missing * size
 	}
