@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/sys/spin"
 )
 
-// States of a worker's slot, beside a job that is offered to it.
+// States of a worker's slot, besides a job that is offered to it.
 var (
 	idle   = new(job) // spinning, or about to spin
 	parked = new(job) // asleep until wake receives a token

@@ -25,7 +25,7 @@ const yieldInterval = 100 * time.Microsecond
 // MaybeYield yields the core if yieldInterval has passed since the last yield. It is meant to be
 // called between pieces of work, and usually costs 30 ns. After a yield that another thread took,
 // the goroutine computes for twice as long as it waited, so that it keeps two thirds of the core
-// beside a thread that computes.
+// next to a thread that computes.
 func (y *Yielder) MaybeYield() {
 	now := mono.Nanos()
 	if y.due(now) {

@@ -26,7 +26,7 @@ const (
 // channelListener accepts the channels of a lender's borrowers.
 type channelListener struct {
 	lender      *Lender
-	socket      *net.UnixListener // nil if the system has no such sockets
+	socket      *net.UnixListener // nil if listening has failed
 	handshake   *anypb.Any        // reply that announces the socket; nil without socket
 	secret      []byte
 	connections sync.WaitGroup

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// minLeased is the smallest tensor that is leased, in bytes. Smaller ones are sent in the time
-	// that the rest of a lease takes.
+	// minLeased is the smallest tensor that is leased, in bytes. Sending a smaller one takes no
+	// longer than the overhead of a lease.
 	minLeased = 256 << 10
 	// maxLeasedBytes bounds the bytes that a task leases at a time, and those that it borrows.
 	maxLeasedBytes = 4 << 30

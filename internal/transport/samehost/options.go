@@ -26,7 +26,7 @@ type offer struct {
 	moreKeys []string // 4: further keys of a batch request
 }
 
-// reply is the message of a lender: a handshake beside the first tensor, a lease, or a batch.
+// reply is the message of a lender: a handshake next to the first tensor, a lease, or a batch.
 type reply struct {
 	socket string // 1: name of the Unix socket
 	secret []byte // 2

@@ -43,7 +43,7 @@ func sendFile(conn *net.UnixConn, message []byte, end *os.File) error {
 	return err
 }
 
-// receiveMessage fills message, and returns the file that recvErr with it, or nil.
+// receiveMessage fills message, and returns the file that came with it, or nil.
 func receiveMessage(conn *net.UnixConn, message []byte) (*os.File, error) {
 	oob := make([]byte, unix.CmsgSpace(4)) // for one descriptor; the kernel closes others
 	n, k, _, _, err := conn.ReadMsgUnix(message, oob)

@@ -23,8 +23,8 @@ const (
 // routeCache remembers the routes of the tensors of a peer by the names of their edges.
 //
 // Without it, each step would request large tensors in a batch and again individually, and small
-// messages would wait behind large ones: beside steps that read 100 MiB, the median of a small step
-// was 4.5 ms on one connection, and 1.5 ms with a separate one.
+// messages would wait behind large ones: next to steps that read 100 MiB, the median of a small
+// step was 4.5 ms on one connection, and 1.5 ms with a separate one.
 type routeCache struct {
 	count atomic.Int32 // len(routes); lets lookup avoid mu if there are none
 

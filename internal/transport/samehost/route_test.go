@@ -13,7 +13,7 @@ import (
 )
 
 // A tensor that was large is requested over the connection for large tensors, until it is small or
-// that connection failure.
+// that connection fails.
 func TestRouteOfLargeTensors(t *testing.T) {
 	b := NewBorrower(slog.New(slog.DiscardHandler))
 	defer b.Close()
