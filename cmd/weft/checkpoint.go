@@ -15,11 +15,11 @@ import (
 )
 
 func newCheckpoint() *cobra.Command {
-	return group("checkpoint", "Look at checkpoints",
+	return group("checkpoint", "Show, compare and convert checkpoints",
 		newCheckpointLs(), newCheckpointShow(), newCheckpointVerify(), newCheckpointDiff(), newCheckpointConvert())
 }
 
-// openCheckpoint opens the checkpoint of a prefix, or the latest one in a folder.
+// openCheckpoint opens the checkpoint with a prefix, or the latest one in a folder.
 func openCheckpoint(path string) (*checkpoint.Reader, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		latest, err := checkpoint.Latest(path)
@@ -27,14 +27,14 @@ func openCheckpoint(path string) (*checkpoint.Reader, error) {
 			return nil, err
 		}
 		if latest == "" {
-			return nil, fmt.Errorf("%s: no file \"checkpoint\" that names a checkpoint", path)
+			return nil, fmt.Errorf("%s: the folder contains no file \"checkpoint\" that names a checkpoint", path)
 		}
 		path = latest
 	}
 	return checkpoint.Open(path)
 }
 
-// storedTensor is what weft checkpoint shows of a tensor.
+// storedTensor is a tensor in the output of weft checkpoint.
 type storedTensor struct {
 	Name   string   `json:"name"`
 	DType  string   `json:"dtype"`
@@ -53,9 +53,9 @@ func describe(info checkpoint.Info) storedTensor {
 
 func newCheckpointLs() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ls PREFIX|FOLDER", Short: "List the tensors of a checkpoint",
-		Long: "List the tensors of the checkpoint with a prefix, or of the latest one in a folder: names, types, shapes and the pieces " +
-			"that are stored.",
+		Use: "ls PREFIX|FOLDER", Short: "List the tensors in a checkpoint",
+		Long: "List the tensors in the checkpoint with a prefix, or in the latest one in a folder: their names, types, shapes, and the " +
+			"slices in which they are stored.",
 		Args: exactly("PREFIX"),
 	}
 	output := outputFlag(cmd)
@@ -78,7 +78,7 @@ func newCheckpointLs() *cobra.Command {
 				}
 				fmt.Fprintln(table)
 			}
-			_ = table.Flush() // like the prints, it fails only where nobody reads any more
+			_ = table.Flush() // fails only if the output is closed, like Fprintf
 		})
 	}
 	return cmd
@@ -87,7 +87,7 @@ func newCheckpointLs() *cobra.Command {
 func newCheckpointShow() *cobra.Command {
 	cmd := &cobra.Command{Use: "show PREFIX|FOLDER TENSOR", Short: "Show the values of a tensor", Args: exactly("PREFIX", "TENSOR")}
 	output := outputFlag(cmd)
-	most := cmd.Flags().Int("most", 1000, "number of values to show as text")
+	limit := cmd.Flags().Int("most", 1000, "maximum number of values to show as text")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r, err := openCheckpoint(args[0])
 		if err != nil {
@@ -107,7 +107,7 @@ func newCheckpointShow() *cobra.Command {
 			shown.Values = jsonValue(t.Go())
 		}
 		return show(cmd, *output, shown, func(w io.Writer) {
-			fmt.Fprintf(w, "%s %s %v\n%s\n", shown.Name, shown.DType, info.Shape, t.Summary(*most))
+			fmt.Fprintf(w, "%s %s %v\n%s\n", shown.Name, shown.DType, info.Shape, t.Summary(*limit))
 		})
 	}
 	return cmd
@@ -115,7 +115,7 @@ func newCheckpointShow() *cobra.Command {
 
 func newCheckpointVerify() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "verify PREFIX|FOLDER", Short: "Read all of a checkpoint and compare its checksums", Args: exactly("PREFIX"),
+		Use: "verify PREFIX|FOLDER", Short: "Read a checkpoint and verify its checksums", Args: exactly("PREFIX"),
 	}
 	output := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -127,16 +127,16 @@ func newCheckpointVerify() *cobra.Command {
 		if err := r.Verify(); err != nil {
 			return err
 		}
-		sound := struct {
+		verified := struct {
 			Tensors  int   `json:"tensors"`
 			Elements int64 `json:"elements"`
 		}{}
 		for _, info := range r.Tensors() {
-			sound.Tensors++
-			sound.Elements += info.Shape.NumElements()
+			verified.Tensors++
+			verified.Elements += info.Shape.NumElements()
 		}
-		return show(cmd, *output, sound, func(w io.Writer) {
-			fmt.Fprintf(w, "sound: %d tensors, %d elements\n", sound.Tensors, sound.Elements)
+		return show(cmd, *output, verified, func(w io.Writer) {
+			fmt.Fprintf(w, "ok: %d tensors, %d elements\n", verified.Tensors, verified.Elements)
 		})
 	}
 	return cmd
@@ -144,14 +144,14 @@ func newCheckpointVerify() *cobra.Command {
 
 func newCheckpointConvert() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "convert PREFIX|FOLDER NEW-PREFIX", Short: "Write a checkpoint anew, in the format V2 or V1",
+		Use: "convert PREFIX|FOLDER NEW-PREFIX", Short: "Convert a checkpoint to the format V2 or V1",
 		Args: exactly("PREFIX", "NEW-PREFIX"),
 	}
 	output := outputFlag(cmd)
 	to := cmd.Flags().String("to", "v2", "format: v2 or v1")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *to != "v1" && *to != "v2" {
-			return usageError{fmt.Errorf("--to %s: it is v2 or v1", *to)}
+			return usageError{fmt.Errorf("--to %s: must be v2 or v1", *to)}
 		}
 		r, err := openCheckpoint(args[0])
 		if err != nil {
@@ -177,7 +177,7 @@ func newCheckpointConvert() *cobra.Command {
 	return cmd
 }
 
-// writer is what the writers of both formats do.
+// writer is implemented by the writers of both formats.
 type writer interface {
 	Add(name string, t *tensor.Tensor) error
 	AddSlice(name string, full tensor.Shape, s checkpoint.Slice, t *tensor.Tensor) error
@@ -200,7 +200,7 @@ func writeV2(r *checkpoint.Reader, prefix string) error {
 	return copyTensors(r, w)
 }
 
-// copyTensors copies all tensors, in the pieces in which they are stored, and closes the writer.
+// copyTensors copies all tensors, in the slices in which they are stored, and closes the writer.
 func copyTensors(r *checkpoint.Reader, w writer) error {
 	for _, info := range r.Tensors() {
 		if info.Slices == nil {
@@ -228,5 +228,5 @@ func copyTensors(r *checkpoint.Reader, w writer) error {
 	return w.Close()
 }
 
-// byName orders tensors of two checkpoints.
+// byName compares the names of two tensors.
 func byName(a, b checkpoint.Info) int { return cmp.Compare(a.Name, b.Name) }

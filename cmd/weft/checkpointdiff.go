@@ -14,15 +14,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// difference is what weft checkpoint diff says of a tensor.
+// difference is a tensor in the output of weft checkpoint diff.
 type difference struct {
-	Name string `json:"name"`
-	What string `json:"what"` // "only in A", "only in B", "type", "shape", "values"
-	A    string `json:"a,omitempty"`
-	B    string `json:"b,omitempty"`
-	// Elements counts those that differ; Largest is the largest distance between numbers.
-	Elements int `json:"elements,omitempty"`
-	Largest  any `json:"largest,omitempty"`
+	Name     string `json:"name"`
+	What     string `json:"what"` // "only in A", "only in B", "type", "shape", "values"
+	A        string `json:"a,omitempty"`
+	B        string `json:"b,omitempty"`
+	Elements int    `json:"elements,omitempty"` // number of elements that differ
+	Largest  any    `json:"largest,omitempty"`  // largest absolute difference of numbers
 }
 
 func newCheckpointDiff() *cobra.Command {
@@ -70,7 +69,7 @@ func (d difference) String() string {
 	return d.Name + ": " + d.What
 }
 
-// compare returns what differs, in order of the names.
+// compare returns the differences, in order of the names.
 func compare(a, b *checkpoint.Reader) ([]difference, error) {
 	diffs := []difference{}
 	left, right := a.Tensors(), b.Tensors()
@@ -127,7 +126,8 @@ func compareTensors(a, b *checkpoint.Reader, x, y checkpoint.Info) (difference, 
 	return d, nil
 }
 
-// distance counts the elements that differ and returns the largest distance of numbers.
+// distance returns the number of elements that differ and the largest absolute difference of
+// numbers.
 func distance(a, b reflect.Value) (count int, largest float64) {
 	if a.Kind() == reflect.Slice {
 		for i := range a.Len() {
@@ -146,7 +146,7 @@ func distance(a, b reflect.Value) (count int, largest float64) {
 	return 1, math.Abs(x - y)
 }
 
-// number returns an element as a number; 0 for one that is none.
+// number converts an element to a number; 0 if it is not one.
 func number(v reflect.Value) float64 {
 	switch x := v.Interface().(type) {
 	case tensor.Half:

@@ -32,18 +32,17 @@ type demoFlags struct {
 	hidden      int
 	rate        float64
 	serversOnly bool
-	// flags that were given, apart from --dir and --steps, as one writes them again
-	others string
+	others      string // other flags on the command line, except --dir and --steps
 }
 
 const demoWorkers = 2
 
-// again returns the command that goes on with a demo, until so many steps are made.
+// again returns the command that continues a demo up to a number of steps.
 func (f *demoFlags) again(steps int) string {
 	return fmt.Sprintf("weft demo --dir=%s --steps=%d%s", f.dir, steps, f.others)
 }
 
-// given returns the flags of a command that were given, but for some.
+// given returns the flags on the command line, except some.
 func given(cmd *cobra.Command, but ...string) string {
 	var text strings.Builder
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -63,9 +62,9 @@ func newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Train a small network on a cluster of one parameter server and two workers",
-		Long: "Start one parameter server and two workers on loopback ports and train a 784-100-10 perceptron on pictures of digits, " +
-			"each worker with a graph and a client of its own (between-graph replication). Checkpoints, summaries and the model go " +
-			"to a folder; a demo that was interrupted goes on from there when it is given the same folder.",
+		Long: "Start one parameter server and two workers on loopback ports, and train a 784-100-10 perceptron on images of digits. " +
+			"Each worker has its own graph and client (between-graph replication). Checkpoints, summaries and the trained model are " +
+			"written to a folder. An interrupted demo continues if it is started with the same folder.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.steps < 1 || f.batch < 1 || f.hidden < 1 {
@@ -76,15 +75,15 @@ func newDemo() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data, "data", "", "folder with the four IDX files of MNIST, packed with gzip or not (default: digits that are drawn)")
-	flags.StringVar(&f.cache, "cache", "", "folder to keep the drawn digits in (default: the user's cache folder)")
-	flags.StringVar(&f.dir, "dir", "", "folder for checkpoints, summaries and the model (default: a new one for temporary files)")
-	flags.BoolVar(&f.sync, "sync", false, "train in step: the workers' gradients are averaged and applied once")
-	flags.IntVar(&f.steps, "steps", 2000, "training steps of both workers together")
-	flags.IntVar(&f.batch, "batch", 100, "pictures in one step")
+	flags.StringVar(&f.data, "data", "", "folder with the four IDX files of MNIST, gzipped or not (default: generated digits)")
+	flags.StringVar(&f.cache, "cache", "", "folder for the generated digits (default: the user's cache folder)")
+	flags.StringVar(&f.dir, "dir", "", "folder for checkpoints, summaries and the model (default: a new temporary folder)")
+	flags.BoolVar(&f.sync, "sync", false, "train synchronously: average the gradients of the workers")
+	flags.IntVar(&f.steps, "steps", 2000, "total number of training steps of both workers")
+	flags.IntVar(&f.batch, "batch", 100, "images in one step")
 	flags.IntVar(&f.hidden, "hidden", 100, "hidden units")
 	flags.Float64Var(&f.rate, "rate", 0.5, "learning rate")
-	flags.BoolVar(&f.serversOnly, "servers-only", false, "keep the cluster up and show how to connect to it")
+	flags.BoolVar(&f.serversOnly, "servers-only", false, "start only the cluster and show how to connect to it")
 	return cmd
 }
 
@@ -114,14 +113,14 @@ func (f *demoFlags) run(ctx context.Context, scr *screen) error {
 	if err != nil {
 		return err
 	}
-	scr.line("%d pictures to train on, %d to test", set.Train.Len(), set.Test.Len())
+	scr.line("%d images for training, %d for testing", set.Train.Len(), set.Test.Len())
 	return f.train(ctx, scr, cl, set)
 }
 
 func stopCluster(cl *server.Cluster) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_ = cl.Shutdown(ctx) // the program ends: what is still running ends with it
+	_ = cl.Shutdown(ctx) // the program ends, and with it all remaining work
 }
 
 func (f *demoFlags) dataset() (*mnist.Dataset, error) {
@@ -131,10 +130,10 @@ func (f *demoFlags) dataset() (*mnist.Dataset, error) {
 	return mnist.Generated(f.cache)
 }
 
-// modelDir returns where the model of a demo that was not interrupted goes.
+// modelDir returns the folder of the trained model.
 func (f *demoFlags) modelDir() string { return filepath.Join(f.dir, "model", strconv.Itoa(f.steps)) }
 
-// train runs a client for each worker and shows how they get on. When ctx ends, the workers finish
+// train runs a client for each worker and shows their progress. When ctx ends, the workers finish
 // their steps and the chief saves a checkpoint.
 func (f *demoFlags) train(ctx context.Context, scr *screen, cl *server.Cluster, set *mnist.Dataset) error {
 	latest, err := train.LatestCheckpoint(f.dir)
@@ -142,7 +141,7 @@ func (f *demoFlags) train(ctx context.Context, scr *screen, cl *server.Cluster, 
 		return err
 	}
 	if latest != "" {
-		scr.line("going on from %s", latest)
+		scr.line("continuing from %s", latest)
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// watched is an output that calls a function with each line.
+// watched is an output that calls a function with each write.
 type watched struct {
 	mu   sync.Mutex
 	text bytes.Buffer // guarded by mu
@@ -32,12 +32,12 @@ func (w *watched) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestDemo interrupts a demo, lets it go on to the end, and looks at what it leaves.
+// TestDemo interrupts a demo, continues it to the end, and checks its files.
 func TestDemo(t *testing.T) {
 	cache := t.TempDir()
-	for _, inStep := range []bool{false, true} {
-		t.Run(fmt.Sprintf("sync=%v", inStep), func(t *testing.T) {
-			f := demoFlags{cache: cache, dir: t.TempDir(), sync: inStep, steps: 1e9, batch: 20, hidden: 10, rate: 0.5}
+	for _, synchronous := range []bool{false, true} {
+		t.Run(fmt.Sprintf("sync=%v", synchronous), func(t *testing.T) {
+			f := demoFlags{cache: cache, dir: t.TempDir(), sync: synchronous, steps: 1e9, batch: 20, hidden: 10, rate: 0.5}
 			ctx, interrupt := context.WithCancel(t.Context())
 			defer interrupt()
 			out := &watched{see: func(line string) {
@@ -54,7 +54,7 @@ func TestDemo(t *testing.T) {
 				t.Fatal(err)
 			}
 			if want := fmt.Sprintf("--dir=%s --steps=1000000000", f.dir); !strings.Contains(out.text.String(), want) || saved == "" {
-				t.Errorf("saved %q and said %q", saved, out.text.String())
+				t.Errorf("saved %q and printed %q", saved, out.text.String())
 			}
 			var step int
 			if _, err := fmt.Sscanf(filepath.Base(saved), "model.ckpt-%d", &step); err != nil || step < 50 {
@@ -65,7 +65,7 @@ func TestDemo(t *testing.T) {
 			if err := f.run(t.Context(), newScreen(out, demoWorkers)); err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []string{"going on from " + saved + "\n", "test accuracy 0.", f.modelDir() + "\n"} {
+			for _, want := range []string{"continuing from " + saved + "\n", "test accuracy 0.", f.modelDir() + "\n"} {
 				if !strings.Contains(out.text.String(), want) {
 					t.Errorf("no %q in %q", want, out.text.String())
 				}
@@ -83,8 +83,8 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// TestDemoGoesOn has the flags with which an interrupted demo must be started again.
-func TestDemoGoesOn(t *testing.T) {
+// TestDemoContinues checks the command that continues an interrupted demo.
+func TestDemoContinues(t *testing.T) {
 	cmd := newDemo()
 	if err := cmd.ParseFlags([]string{"--steps=5", "--sync", "--hidden", "20", "--dir=x", "--rate=0.25"}); err != nil {
 		t.Fatal(err)

@@ -17,18 +17,18 @@ import (
 )
 
 func newEvents() *cobra.Command {
-	return group("events", "Look at event files", newEventsLs(), newEventsExport())
+	return group("events", "Show the contents of event files", newEventsLs(), newEventsExport())
 }
 
-// readEvents gives all events of a file, or of all event files in a folder, to see.
-func readEvents(path string, see func(summary.Event)) error {
+// readEvents calls visit with all events in a file, or in all event files in a folder.
+func readEvents(path string, visit func(summary.Event)) error {
 	files := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if files, err = summary.Files(path); err != nil {
 			return err
 		}
 		if len(files) == 0 {
-			return fmt.Errorf("%s: no event file", path)
+			return fmt.Errorf("%s: the folder contains no event file", path)
 		}
 	}
 	for _, file := range files {
@@ -36,8 +36,8 @@ func readEvents(path string, see func(summary.Event)) error {
 		if err != nil {
 			return err
 		}
-		err = eachEvent(r, see)
-		_ = r.Close() // it was only read
+		err = eachEvent(r, visit)
+		_ = r.Close() // reading is complete
 		if err != nil {
 			return err
 		}
@@ -45,18 +45,18 @@ func readEvents(path string, see func(summary.Event)) error {
 	return nil
 }
 
-// eachEvent calls see with each event of a file.
-func eachEvent(r *summary.Reader, see func(summary.Event)) error {
+// eachEvent calls visit with each event in a file.
+func eachEvent(r *summary.Reader, visit func(summary.Event)) error {
 	for e, err := range r.Events() {
 		if err != nil {
 			return err
 		}
-		see(e)
+		visit(e)
 	}
 	return nil
 }
 
-// tagInfo is what weft events ls says of a tag.
+// tagInfo is a tag in the output of weft events ls.
 type tagInfo struct {
 	Tag   string `json:"tag"`
 	Kind  string `json:"kind"`
@@ -92,16 +92,16 @@ func newEventsLs() *cobra.Command {
 			for _, t := range list {
 				fmt.Fprintf(table, "%s\t%s\t%d\tsteps %d to %d\n", t.Kind, t.Tag, t.Count, t.First, t.Last)
 			}
-			_ = table.Flush() // like the prints, it fails only where nobody reads any more
+			_ = table.Flush() // fails only if the output is closed, like Fprintf
 		})
 	}
 	return cmd
 }
 
-// content is one thing that an event holds.
+// content is an item of an event.
 type content struct {
 	kind, tag string
-	value     any // for export; nil for things that are no numbers or texts
+	value     any // for export; nil if it has no form as text or JSON
 }
 
 func contents(e summary.Event) []content {
@@ -129,7 +129,7 @@ var sessionStates = map[summary.SessionStatus]string{
 	summary.SessionStart: "start", summary.SessionStop: "stop", summary.SessionCheckpoint: "checkpoint",
 }
 
-// kindOf says what a value is and returns what can be shown of it.
+// kindOf returns the kind of a value and its form for export.
 func kindOf(v summary.Value) (string, any) {
 	switch data := v.Data.(type) {
 	case float32:
@@ -151,7 +151,7 @@ func kindOf(v summary.Value) (string, any) {
 	return "other", nil
 }
 
-// exported is one line of weft events export.
+// exported is a line in the output of weft events export.
 type exported struct {
 	Step  int64     `json:"step"`
 	Time  time.Time `json:"time"`
@@ -162,9 +162,9 @@ type exported struct {
 
 func newEventsExport() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "export FILE|FOLDER", Short: "Write the values of event files as a table or as JSON",
-		Long: "Write the values of event files, one a line: step, time, kind, tag and value, with tabulators between them; or, with " +
-			"-o json, a list of objects.",
+		Use: "export FILE|FOLDER", Short: "Print the values in event files as a table or as JSON",
+		Long: "Print the values in event files, one per line: step, time, kind, tag and value, separated by tabs. With -o json, print " +
+			"a list of objects.",
 		Args: exactly("FILE"),
 	}
 	output := outputFlag(cmd)
@@ -190,7 +190,7 @@ func newEventsExport() *cobra.Command {
 	return cmd
 }
 
-// inLine returns a value as JSON in one line; nothing for none.
+// inLine returns a value as JSON in one line, or "" for nil.
 func inLine(v any) string {
 	if v == nil {
 		return ""

@@ -19,13 +19,13 @@ import (
 )
 
 func newGraph() *cobra.Command {
-	return group("graph", "Look at graphs in files", newGraphShow(), newGraphCheck())
+	return group("graph", "Show and check graphs in files", newGraphShow(), newGraphCheck())
 }
 
-const graphArgument = "A graph is a GraphDef in a file, serialized or as text, a MetaGraphDef in a file that ends in .meta, or the folder of a " +
-	"SavedModel, of which the graph with the tags of --tags is taken."
+const graphArgument = "GRAPH is a file with a GraphDef in binary or text form, a file with a MetaGraphDef whose name ends in .meta, or the folder " +
+	"of a SavedModel. --tags selects the graph of a SavedModel."
 
-// readGraph reads the graph that an argument names.
+// readGraph reads the graph of an argument GRAPH.
 func readGraph(path string, tags []string) (*graph.Def, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		m, err := savedmodel.Open(path)
@@ -48,7 +48,7 @@ func readGraph(path string, tags []string) (*graph.Def, error) {
 	return savedmodel.ReadGraph(path)
 }
 
-// nodeInfo is what weft graph show says of a node.
+// nodeInfo is a node in the output of weft graph show.
 type nodeInfo struct {
 	Name   string            `json:"name"`
 	Op     string            `json:"op"`
@@ -101,7 +101,7 @@ func describeNodes(nodes []graph.NodeDef) []nodeInfo {
 	return infos
 }
 
-// problem is something that is wrong with a graph.
+// problem is a reason why a graph cannot run.
 type problem struct {
 	Kind string `json:"kind"` // "operation", "graph", "shape", "loop" or "function"
 	Text string `json:"text"`
@@ -109,9 +109,9 @@ type problem struct {
 
 func newGraphCheck() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check GRAPH", Short: "Check that a graph can run here",
-		Long: "Check that servers could run a graph: that they have its operations, that nodes and functions are well formed, and that " +
-			"shapes and loops fit. The exit status is 1 if something is wrong. " + graphArgument,
+		Use: "check GRAPH", Short: "Check whether servers can run a graph",
+		Long: "Check whether servers can run a graph: whether they have its operations, whether its nodes and functions are well " +
+			"formed, and whether its shapes and loops are consistent. The exit status is 1 if there is a problem. " + graphArgument,
 		Args: exactly("GRAPH"),
 	}
 	output, tags := outputFlag(cmd), tagsFlag(cmd)
@@ -126,18 +126,18 @@ func newGraphCheck() *cobra.Command {
 				fmt.Fprintf(w, "%s: %s\n", p.Kind, p.Text)
 			}
 			if len(problems) == 0 {
-				fmt.Fprintf(w, "sound: %d nodes, %d functions\n", len(def.Nodes), len(def.Library))
+				fmt.Fprintf(w, "ok: %d nodes, %d functions\n", len(def.Nodes), len(def.Library))
 			}
 		})
 		if err == nil && len(problems) > 0 {
-			err = errors.New("the graph cannot run here")
+			err = errors.New("servers cannot run the graph")
 		}
 		return err
 	}
 	return cmd
 }
 
-// checkGraph returns what is wrong with a graph.
+// checkGraph returns the problems of a graph.
 func checkGraph(def *graph.Def) []problem {
 	problems := []problem{}
 	for _, m := range missingOps(def) {
@@ -161,7 +161,7 @@ func checkGraph(def *graph.Def) []problem {
 	_, err = graph.FindFrames(g)
 	add("loop", err)
 	for _, f := range def.Library {
-		if len(f.Signature.Attrs) == 0 { // others are instantiated with what a call says
+		if len(f.Signature.Attrs) == 0 { // a function with attributes is instantiated by its calls
 			_, err := g.Library.InstantiateBody(opdef.Func{Name: f.Signature.Name}, g.Ops())
 			add("function", err)
 		}
@@ -169,35 +169,35 @@ func checkGraph(def *graph.Def) []problem {
 	return problems
 }
 
-// missingOp is an operation that servers do not have.
+// missingOp is an operation that servers cannot run.
 type missingOp struct {
 	Name  string   `json:"name"`
-	Nodes []string `json:"nodes"` // some of those that need it, in functions "function/node"
+	Nodes []string `json:"nodes"` // some of its nodes; in a function "function/node"
 }
 
-// ofPython are the operations that servers have only to say, when a step comes to one, that they
-// have no functions of Python.
+// ofPython lists the operations whose kernels only fail, since servers cannot call Python
+// functions.
 var ofPython = map[string]bool{"PyFunc": true, "PyFuncStateless": true, "EagerPyFunc": true}
 
-// missingOps returns the operations of a graph that are not registered, in order of their names.
+// missingOps returns the operations in a graph that servers cannot run, in order of their names.
 func missingOps(def *graph.Def) []missingOp {
-	const most = 3 // nodes that are named for each
+	const limit = 3 // nodes that are listed for each operation
 	functions := map[string]bool{}
 	for i := range def.Library {
 		functions[def.Library[i].Signature.Name] = true
 	}
 	users := map[string][]string{}
-	see := func(prefix string, nodes []graph.NodeDef) {
+	visit := func(prefix string, nodes []graph.NodeDef) {
 		for i := range nodes {
 			op := nodes[i].Op
-			if _, known := kernel.Default.LookupOp(op); (!known || ofPython[op]) && !functions[op] && len(users[op]) < most {
+			if _, known := kernel.Default.LookupOp(op); (!known || ofPython[op]) && !functions[op] && len(users[op]) < limit {
 				users[op] = append(users[op], prefix+nodes[i].Name)
 			}
 		}
 	}
-	see("", def.Nodes)
+	visit("", def.Nodes)
 	for i := range def.Library {
-		see(def.Library[i].Signature.Name+"/", def.Library[i].Nodes)
+		visit(def.Library[i].Signature.Name+"/", def.Library[i].Nodes)
 	}
 	missing := []missingOp{}
 	for _, name := range slices.Sorted(maps.Keys(users)) {

@@ -9,20 +9,20 @@ import (
 	"os/signal"
 	"syscall"
 
-	// lets the program start, and a task run, with few collections of garbage
+	// sets the garbage collector's goal for a small heap
 	_ "github.com/weft-ml/weft/internal/sys/gctune"
 )
 
-// Exit statuses. Managers of clusters restart a task by its status: those below 128 are faults that
-// come again.
+// Exit statuses. Cluster managers decide by the status whether to restart a task: a status below
+// 128 means an error that a restart does not fix.
 const (
-	exitFault = 1  // it could not do what was asked
-	exitUsage = 64 // it was asked wrongly
+	exitFault = 1  // the command failed
+	exitUsage = 64 // the command line is wrong
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	context.AfterFunc(ctx, stop) // a second signal kills the program
 	err := rootFor(os.Args[0]).ExecuteContext(ctx)
 	stop()
 	if err != nil {
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// usageError is a mistake in the command line.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }

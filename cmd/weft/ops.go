@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/kernel"
 )
 
-// opInfo is what weft ops shows of an operation.
+// opInfo is an operation in the output of weft ops.
 type opInfo struct {
 	Name    string   `json:"name"`
 	Inputs  []string `json:"inputs"`
@@ -23,11 +23,11 @@ func newOps() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ops [NAME…]",
 		Short: "List the operations that servers can run",
-		Long: "List the operations that servers can run, or show those of the given names; or, with --missing, list the operations " +
-			"that a graph needs and servers do not have. " + graphArgument,
+		Long: "List the operations that servers can run, or describe the operations with the given names. With --missing, list the " +
+			"operations in a graph that servers cannot run. " + graphArgument,
 	}
 	output, tags := outputFlag(cmd), tagsFlag(cmd)
-	missing := cmd.Flags().String("missing", "", "graph whose missing operations to list")
+	missing := cmd.Flags().String("missing", "", "list the operations of this graph that servers cannot run")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *missing != "" {
 			return showMissing(cmd, *missing, *tags, *output)
@@ -40,7 +40,7 @@ func newOps() *cobra.Command {
 		for _, name := range names {
 			def, ok := kernel.Default.Def(name)
 			if !ok {
-				return fmt.Errorf("no operation is called %q", name)
+				return fmt.Errorf("there is no operation %q", name)
 			}
 			infos = append(infos, opInfo{def.Name, def.In, def.Out, def.Attrs, strings.TrimSpace(def.Doc)})
 		}
@@ -49,10 +49,10 @@ func newOps() *cobra.Command {
 	return cmd
 }
 
-func printOps(out io.Writer, infos []opInfo, whole bool) {
+func printOps(out io.Writer, infos []opInfo, details bool) {
 	for _, op := range infos {
 		fmt.Fprintf(out, "%s(%s) -> (%s)\n", op.Name, strings.Join(op.Inputs, ", "), strings.Join(op.Outputs, ", "))
-		if whole {
+		if details {
 			for _, a := range op.Attrs {
 				fmt.Fprintf(out, "    %s\n", a)
 			}
@@ -61,7 +61,7 @@ func printOps(out io.Writer, infos []opInfo, whole bool) {
 	}
 }
 
-// showMissing lists the operations that a graph needs and servers do not have.
+// showMissing lists the operations in a graph that servers cannot run.
 func showMissing(cmd *cobra.Command, path string, tags []string, output form) error {
 	def, err := readGraph(path, tags)
 	if err != nil {
@@ -73,7 +73,7 @@ func showMissing(cmd *cobra.Command, path string, tags []string, output form) er
 			fmt.Fprintf(w, "%s, used by %s\n", m.Name, strings.Join(m.Nodes, ", "))
 		}
 		if len(missing) == 0 {
-			fmt.Fprintln(w, "none is missing")
+			fmt.Fprintln(w, "no operation is missing")
 		}
 	})
 }

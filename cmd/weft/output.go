@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// form is the form of an answer, the value of -o.
+// form is an output format, the value of -o.
 type form string
 
 const (
@@ -32,19 +32,19 @@ func (f *form) Type() string { return "form" }
 // Set implements pflag.Value.
 func (f *form) Set(text string) error {
 	if *f = form(text); *f != formText && *f != formJSON {
-		return errors.New("it is text or json")
+		return errors.New("must be text or json")
 	}
 	return nil
 }
 
-// outputFlag adds -o to a command.
+// outputFlag adds the flag --output to a command.
 func outputFlag(cmd *cobra.Command) *form {
 	f := formText
-	cmd.Flags().VarP(&f, "output", "o", "form of the answer: text or json")
+	cmd.Flags().VarP(&f, "output", "o", "output format: text or json")
 	return &f
 }
 
-// show writes an answer in the form that was asked for: v as JSON, or what text writes.
+// show writes the output of a command: v as JSON, or the text that the function text writes.
 func show(cmd *cobra.Command, f form, v any, text func(io.Writer)) error {
 	out := cmd.OutOrStdout()
 	if f == formText {
@@ -56,7 +56,7 @@ func show(cmd *cobra.Command, f form, v any, text func(io.Writer)) error {
 	return enc.Encode(v)
 }
 
-// exactly rejects another number of arguments than the given names.
+// exactly requires one argument for each of the given names.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -69,7 +69,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// group returns a command that only has others.
+// group returns a command that only has subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short,
@@ -85,9 +85,9 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// jsonValue returns the values of a tensor for JSON: numbers that JSON has no form for as texts
-// ("NaN"), complex ones as pairs, and bytes that are no text as TensorFlow's servers write them,
-// {"b64": "…"}.
+// jsonValue converts the values of a tensor for JSON. NaN and infinity become strings ("NaN"),
+// complex numbers pairs, and strings that are not UTF-8 become {"b64": "…"}, as in TensorFlow
+// Serving.
 func jsonValue(v any) any {
 	switch v := v.(type) {
 	case float32:

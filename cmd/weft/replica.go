@@ -17,16 +17,16 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// model is the graph that every replica builds: a perceptron with one hidden layer, its loss and
-// its training step.
+// model is the graph of a replica: a perceptron with one hidden layer, its loss and its training
+// step.
 type model struct {
 	scope          *op.Scope
-	x, y           op.Output // pictures [n, 784], labels [n, 10]
+	x, y           op.Output // images [n, 784], one-hot labels [n, 10]
 	probabilities  op.Output // [n, 10]
 	loss, accuracy op.Output // scalars
 	step           *train.Variable
 	update         *graph.Node
-	hooks          []train.SessionRunHook // that training needs
+	hooks          []train.SessionRunHook // needed for training
 }
 
 func buildModel(worker int, f *demoFlags) *model {
@@ -60,7 +60,7 @@ func buildModel(worker int, f *demoFlags) *model {
 	return m
 }
 
-// minimize adds the training step: each worker by itself, or all in step.
+// minimize adds the training step, asynchronous or synchronous.
 func (m *model) minimize(chief bool, f *demoFlags) {
 	descent := train.NewGradientDescent(f.rate)
 	if !f.sync {
@@ -72,7 +72,7 @@ func (m *model) minimize(chief bool, f *demoFlags) {
 	m.hooks = append(m.hooks, opt.MakeSessionRunHook(chief))
 }
 
-// signature says what the model does: the probabilities of the digits for pictures.
+// signature returns the signature of the model: from images to the probabilities of the digits.
 func (m *model) signature() savedmodel.Signature {
 	return savedmodel.Signature{
 		Inputs:  map[string]savedmodel.TensorInfo{"x": savedmodel.InfoOf(m.x, tensor.MakePartial(-1, mnist.Pixels))},
@@ -81,8 +81,7 @@ func (m *model) signature() savedmodel.Signature {
 	}
 }
 
-// replica is one worker's client: it feeds its own worker, which trains the variables that all
-// share.
+// A replica is the client of one worker. It feeds the worker, which trains the shared variables.
 type replica struct {
 	flags       *demoFlags
 	index       int
@@ -92,14 +91,15 @@ type replica struct {
 	interrupted <-chan struct{}
 }
 
-// saveEvery is the time between two checkpoints.
+// saveEvery is the time between two checkpoints. It is short, so that an interrupted demo loses
+// little.
 const saveEvery = 5 * time.Second
 
 // chief reports whether the replica initializes and saves the model.
 func (r *replica) chief() bool { return r.index == 0 }
 
-// leaves reports whether the replica is to stop before the end. In step, the chief's stop is that
-// of all.
+// leaves reports whether the replica stops early. In synchronous training only the chief does, and
+// the other workers stop with it.
 func (r *replica) leaves() bool {
 	select {
 	case <-r.interrupted:
@@ -119,8 +119,8 @@ func (r *replica) run(ctx context.Context) error {
 		Master: r.cluster.Target("worker", r.index), IsChief: r.chief(), CheckpointDir: r.flags.dir, SaveCheckpointEvery: saveEvery,
 		Hooks:          append(m.hooks, &train.StopAtStepHook{LastStep: int64(r.flags.steps)}),
 		ChiefOnlyHooks: []train.SessionRunHook{export},
-		// A replica needs its own worker and the parameter servers only: it starts whether or not
-		// the other workers are up.
+		// A replica uses only its own worker and the parameter servers, so it does not wait for the
+		// other workers.
 		SessionOptions: []weft.Option{weft.WithDeviceFilters("/job:ps", fmt.Sprintf("/job:worker/task:%d", r.index))},
 	})
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *replica) run(ctx context.Context) error {
 	return errors.Join(err, sess.Close())
 }
 
-// showEvery is the number of a worker's steps between two looks at its accuracy.
+// showEvery is the number of steps of a worker after which it reports its accuracy.
 const showEvery = 50
 
 func (r *replica) loop(ctx context.Context, sess *train.MonitoredSession, m *model) error {
@@ -172,7 +172,7 @@ func (r *replica) loop(ctx context.Context, sess *train.MonitoredSession, m *mod
 	return nil
 }
 
-// evaluate returns the share of test pictures that the trained variables name rightly.
+// evaluate returns the accuracy of the trained variables on the test images.
 func (f *demoFlags) evaluate(ctx context.Context, cl *server.Cluster, set *mnist.Dataset) (float32, error) {
 	m := buildModel(0, f)
 	g, err := m.scope.Finalize()

@@ -12,7 +12,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "weft",
 		Short:   "TensorFlow's distributed runtime in Go",
-		Long:    "Weft runs TensorFlow graphs on clusters: parameter servers and workers that TensorFlow's own client can drive.",
+		Long:    "Weft runs TensorFlow graphs on clusters. Its parameter servers and workers are compatible with TensorFlow's clients.",
 		Version: longVersion(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -27,7 +27,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// configure gives a command that is a whole program what all such have in common.
+// configure sets the error handling and the spelling of flags for the root command of a program.
 func configure(root *cobra.Command) {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetGlobalNormalizationFunc(dashes)
@@ -37,12 +37,12 @@ func configure(root *cobra.Command) {
 	root.CompletionOptions.HiddenDefaultCmd = true
 }
 
-// dashes lets flags be written with underscores, as TensorFlow's are.
+// dashes converts underscores in the names of flags, which TensorFlow uses, to dashes.
 func dashes(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
 }
 
-// noArgs rejects arguments beside flags.
+// noArgs rejects arguments other than flags.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("unexpected argument %q (see '%s --help')", args[0], cmd.CommandPath())}

@@ -18,10 +18,10 @@ import (
 )
 
 func newSavedModel() *cobra.Command {
-	return group("saved-model", "Look at SavedModels and run them", newSavedModelShow(), newSavedModelRun(), newSavedModelFreeze())
+	return group("saved-model", "Show, run and freeze SavedModels", newSavedModelShow(), newSavedModelRun(), newSavedModelFreeze())
 }
 
-// metaGraphInfo is what weft saved-model show says of a graph of a model.
+// metaGraphInfo is a graph in the output of weft saved-model show.
 type metaGraphInfo struct {
 	Tags       []string                 `json:"tags"`
 	MadeBy     string                   `json:"tensorflow_version,omitempty"`
@@ -117,11 +117,11 @@ func printTensors(w io.Writer, kind string, infos map[string]tensorInfo) {
 
 // clearDevicesFlag adds --clear-devices to a command.
 func clearDevicesFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("clear-devices", false, "let nodes run on any device, whatever they ask for")
+	return cmd.Flags().Bool("clear-devices", false, "ignore the devices of the nodes, so that the model runs on any device")
 }
 
-// loadOptions says how to load a model: as TensorFlow's tool does, a device that is not there is
-// replaced by another of the same task.
+// loadOptions returns the options for loading a model. As in TensorFlow's tool, a missing device is
+// replaced by another device of the same task.
 func loadOptions(clearDevices bool) []weft.Option {
 	opts := []weft.Option{weft.WithSoftPlacement()}
 	if clearDevices {
@@ -130,11 +130,10 @@ func loadOptions(clearDevices bool) []weft.Option {
 	return opts
 }
 
-// adviseDevices adds to an error of running a model the flag that helps where nodes ask for devices
-// that are not there.
+// adviseDevices adds a hint about --clear-devices to an error about missing devices.
 func adviseDevices(err error) error {
 	if err != nil && strings.Contains(err.Error(), "Cannot assign a device for operation") {
-		return fmt.Errorf("%w\n--clear-devices lets nodes run on any device", err)
+		return fmt.Errorf("%w\nUse --clear-devices to run the model on any device", err)
 	}
 	return err
 }
@@ -147,18 +146,18 @@ func tagsFlag(cmd *cobra.Command) *[]string {
 func newSavedModelRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run FOLDER", Short: "Run a signature of a SavedModel",
-		Long: "Run a signature of a SavedModel in this process or on a server. Inputs are JSON, one by one or together:\n\n" +
+		Long: "Run a signature of a SavedModel in this process or on a server. Inputs are JSON, separately or in one object:\n\n" +
 			"    weft saved-model run /models/digits --input 'x=[[1, 2]]'\n" +
 			"    weft saved-model run /models/digits --inputs '{\"x\": [[1, 2]]}'\n" +
 			"    weft saved-model run /models/digits --inputs @inputs.json\n\n" +
-			"A model of a cluster, whose nodes ask for tasks that are not there, runs with --clear-devices.",
+			"With --clear-devices a model that was trained on a cluster runs in one process.",
 		Args: exactly("FOLDER"),
 	}
 	output, tags, flags := outputFlag(cmd), tagsFlag(cmd), cmd.Flags()
-	signature := flags.String("signature", savedmodel.DefaultSignature, "what to run")
-	one := flags.StringArray("input", nil, "an input, NAME=JSON; may be given several times")
-	all := flags.String("inputs", "", "all inputs as one JSON object, or @FILE")
-	target := flags.String("target", local.Target, "where to run: local, or grpc://host:port")
+	signature := flags.String("signature", savedmodel.DefaultSignature, "signature to run")
+	one := flags.StringArray("input", nil, "one input as NAME=JSON; may be repeated")
+	all := flags.String("inputs", "", "all inputs as a JSON object, or @FILE to read them from a file")
+	target := flags.String("target", local.Target, "where to run the model: local, or grpc://host:port")
 	clearDevices := clearDevicesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		texts, err := inputTexts(*one, *all)
@@ -209,7 +208,7 @@ func inputTexts(one []string, all string) (map[string]string, error) {
 	if all != "" {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(all), &object); err != nil {
-			return nil, fmt.Errorf("--inputs is no JSON object: %w", err)
+			return nil, fmt.Errorf("--inputs is not a JSON object: %w", err)
 		}
 		for name, text := range object {
 			texts[name] = string(text)
@@ -218,7 +217,7 @@ func inputTexts(one []string, all string) (map[string]string, error) {
 	for _, text := range one {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, fmt.Errorf("--input %s: it is NAME=JSON", text)
+			return nil, fmt.Errorf("--input %s: must be NAME=JSON", text)
 		}
 		texts[name] = value
 	}
@@ -242,12 +241,12 @@ func parseInputs(sig *weft.Signature, texts map[string]string) (map[string]tenso
 
 func newSavedModelFreeze() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "freeze FOLDER GRAPH", Short: "Write a graph with constants in the place of variables",
-		Long: "Write what some outputs of a SavedModel need to a file, a serialized GraphDef, with constants in the place of variables.",
+		Use: "freeze FOLDER GRAPH", Short: "Replace the variables of a SavedModel by constants",
+		Long: "Write a GraphDef that computes some outputs of a SavedModel, with its variables replaced by constants.",
 		Args: exactly("FOLDER", "GRAPH"),
 	}
 	output, tags := outputFlag(cmd), tagsFlag(cmd)
-	signature := cmd.Flags().String("signature", savedmodel.DefaultSignature, "whose outputs to keep, unless --outputs says which")
+	signature := cmd.Flags().String("signature", savedmodel.DefaultSignature, "signature whose outputs to keep, unless --outputs is set")
 	outputs := cmd.Flags().StringSlice("outputs", nil, "names of the outputs to keep, such as y or y:0")
 	clearDevices := clearDevicesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -289,7 +288,7 @@ func outputsOf(dir string, tags []string, signature string) ([]string, error) {
 	}
 	sig, ok := g.Signatures[signature]
 	if !ok {
-		return nil, fmt.Errorf("the model has no signature %q: give --outputs", signature)
+		return nil, fmt.Errorf("the model has no signature %q: use --outputs", signature)
 	}
 	var names []string
 	for _, key := range slices.Sorted(maps.Keys(sig.Outputs)) {

@@ -16,15 +16,15 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// screen shows how a demo gets on: a line per worker that is written over on a terminal, plain
-// lines elsewhere.
+// A screen shows the progress of a demo. On a terminal it redraws one line per worker; elsewhere it
+// prints plain lines.
 type screen struct {
 	out  io.Writer
-	live bool
+	live bool // out is a terminal
 
 	mu    sync.Mutex
-	lines []string // guarded by mu: the line of each worker
-	drawn bool     // guarded by mu: the lines stand on the terminal, the cursor below them
+	lines []string // current line of each worker; guarded by mu
+	drawn bool     // the lines are on the terminal, above the cursor; guarded by mu
 }
 
 func newScreen(out io.Writer, workers int) *screen {
@@ -32,14 +32,15 @@ func newScreen(out io.Writer, workers int) *screen {
 	return &screen{out: out, live: ok && term.IsTerminal(int(f.Fd())), lines: make([]string, workers)}
 }
 
-// line prints a line above the workers'.
+// line prints a line. The lines of the workers are drawn again below it.
 func (s *screen) line(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drawn = false
 	fmt.Fprintf(s.out, format+"\n", args...)
 }
 
-// progress shows where a worker is.
+// progress shows the progress of a worker.
 func (s *screen) progress(worker int, step int64, loss, accuracy float32, rate float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +58,7 @@ func (s *screen) progress(worker int, step int64, loss, accuracy float32, rate f
 	}
 }
 
-// devices lists the devices that a session can use.
+// devices lists the devices of a session.
 func (s *screen) devices(ctx context.Context, sess train.Session) error {
 	lister, ok := sess.(interface {
 		ListDevices(ctx context.Context) ([]weft.Device, error)
@@ -74,13 +75,13 @@ func (s *screen) devices(ctx context.Context, sess train.Session) error {
 	return err
 }
 
-// interrupted shows how to go on.
+// interrupted shows how to continue.
 func (s *screen) interrupted(latest string, f *demoFlags) {
-	s.line("interrupted; saved in %s", latest)
-	s.line("to go on: %s", f.again(f.steps))
+	s.line("interrupted; saved as %s", latest)
+	s.line("to continue: %s", f.again(f.steps))
 }
 
-// finish shows the outcome and what to try next.
+// finish shows the result and further commands.
 func (s *screen) finish(accuracy float32, took time.Duration, latest string, f *demoFlags) {
 	s.line("test accuracy %.4f after %d steps in %.1f s", accuracy, f.steps, took.Seconds())
 	s.line("")
@@ -88,14 +89,14 @@ func (s *screen) finish(accuracy float32, took time.Duration, latest string, f *
 	s.line("      weft events ls %s       or: tensorboard --logdir=%s", f.dir, f.dir)
 	s.line("      weft saved-model show %s", f.modelDir())
 	s.line("")
-	s.line("next: %s   go on from the checkpoint", f.again(2*f.steps))
-	s.line("      weft demo --sync                workers in step, their gradients averaged")
+	s.line("next: %s   continue from the checkpoint", f.again(2*f.steps))
+	s.line("      weft demo --sync                synchronous training, with averaged gradients")
 	s.line("      weft demo --hidden=512          a larger network")
-	s.line("      weft demo --data=DIR            MNIST's own files")
+	s.line("      weft demo --data=DIR            the original MNIST files")
 	s.line("      weft demo --servers-only        a cluster for your own programs, from Python or Go")
 }
 
-// connect shows how a Python program uses the cluster.
+// connect shows how to use the cluster from Python.
 func (s *screen) connect(spec cluster.Spec) {
 	s.line("")
 	s.line("import tensorflow.compat.v1 as tf")
@@ -106,5 +107,5 @@ func (s *screen) connect(spec cluster.Spec) {
 	s.line("    print(sess.run(a * 3.0))")
 	s.line("")
 	s.line("cluster: %s", spec)
-	s.line("stop with Ctrl-C")
+	s.line("press Ctrl-C to stop")
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what commands print into testdata/*.txt")
+var rewrite = flag.Bool("rewrite", false, "write the output of the commands to testdata/*.txt")
 
-// TestScripts runs the commands of testdata/*.txt, lines that begin with "$ weft", and compares
-// what they print with the lines that follow. The last of these is the exit status, if it is not 0.
+// TestScripts runs the commands in testdata/*.txt, lines that begin with "$ weft", and compares
+// their output with the lines that follow. The last line is the exit status, unless that is 0.
 func TestScripts(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(scripts) == 0 {
@@ -66,11 +66,11 @@ func runScript(t *testing.T, path string) {
 		return
 	}
 	if got.String() != string(text) {
-		t.Errorf("the commands print\n%s", got.String())
+		t.Errorf("the output is\n%s", got.String())
 	}
 }
 
-// execute returns what a command prints, with its error as the program writes it.
+// execute returns the output of a command and its error in the form of the program.
 func execute(t *testing.T, args []string) string {
 	var out bytes.Buffer
 	root := newRoot()
@@ -82,7 +82,7 @@ func execute(t *testing.T, args []string) string {
 	return out.String()
 }
 
-// splitArgs splits a command line at spaces outside of single quotes.
+// splitArgs splits a command line at spaces that are not in single quotes.
 func splitArgs(line string) []string {
 	var args []string
 	for i, part := range strings.Split(line, "'") {
@@ -95,7 +95,7 @@ func splitArgs(line string) []string {
 	return args
 }
 
-// writeSamples writes the files that the scripts look at.
+// writeSamples writes the files that the scripts use.
 func writeSamples(t *testing.T) {
 	t.Helper()
 	check := func(errs ...error) {
@@ -144,13 +144,14 @@ func writeSamples(t *testing.T) {
 	g, err := s.Finalize()
 	check(err)
 	wrong := g.Def()
-	wrong.Nodes[0].Attrs = opdef.Attrs{"dtype": tensor.Float32, "shape": tensor.MakePartial(2, 3)} // which the builder rejects
+	// op.MatMul would reject the shape
+	wrong.Nodes[0].Attrs = opdef.Attrs{"dtype": tensor.Float32, "shape": tensor.MakePartial(2, 3)}
 	check(savedmodel.WriteGraph("wrong.pb", wrong),
 		os.WriteFile("unknown.pbtxt", []byte(`node { name: "a" op: "NoSuchThing" } node { name: "b" op: "NoOp" input: "^a" }`), 0o600))
 }
 
-// writeClusterModel writes models that were trained on a cluster and on other devices: nodes of
-// models/ps are to run on a parameter server, those of models/gpu on a GPU.
+// writeClusterModel writes models of a cluster and of other devices: the nodes of models/ps have
+// the device of a parameter server, those of models/gpu that of a GPU.
 func writeClusterModel(t *testing.T) {
 	t.Helper()
 	for name, device := range map[string]string{"ps": "/job:ps/task:0", "gpu": "/device:GPU:0"} {

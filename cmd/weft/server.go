@@ -19,7 +19,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// serverFlags are the flags of weft server, in the words of TensorFlow's.
+// serverFlags are the flags of weft server. Those of a cluster have TensorFlow's names.
 type serverFlags struct {
 	clusterSpec string
 	jobName     string
@@ -33,7 +33,7 @@ type serverFlags struct {
 	grace       time.Duration
 	sessionTTL  time.Duration
 	verbose     bool
-	// that the task is ready
+	// announce reports that the task is ready
 	announce func(cmd *cobra.Command, s *server.Server, def cluster.ServerDef)
 }
 
@@ -42,8 +42,8 @@ func newServer() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run one task of a cluster",
-		Long: "Run one task of a cluster until it is told to stop. The task is given by --cluster-spec, --job-name and --task-index, " +
-			"by --server-def, or by the environment variable TF_CONFIG.",
+		Long: "Run one task of a cluster until the process receives SIGINT or SIGTERM. The task is described by --cluster-spec, " +
+			"--job-name and --task-index, by --server-def, or by the environment variable TF_CONFIG.",
 		Example: "  weft server --cluster-spec='ps|localhost:2222,worker|localhost:2223;localhost:2224' --job-name=worker --task-index=0",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,12 +61,12 @@ func newServer() *cobra.Command {
 	flags.IntVar(&f.task, "task-id", 0, "another name for --task-index")
 	flags.StringVar(&f.serverDef, "server-def", "", "file with a tensorflow.ServerDef in text form, in place of the three flags above")
 	flags.IntVar(&f.cpuDevices, "cpu-devices", 1, "number of CPU devices that the task offers")
-	flags.StringVar(&f.portFile, "port-file", "", "file to write the port to that the task listens on")
+	flags.StringVar(&f.portFile, "port-file", "", "file for the port on which the task listens")
 	flags.StringVar(&f.metrics, "metrics-address", "", "address at which to serve metrics of the task for Prometheus, at /metrics")
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
-	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address beyond loopback, where anyone who can reach it can run graphs")
+	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
-	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that nobody has used for so long; 0 for never")
+	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that clients have not used for this time; 0 for never")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	return cmd
 }
@@ -74,7 +74,7 @@ func newServer() *cobra.Command {
 // listenUsage is the help of --listen.
 const listenUsage = "address to listen on, if it is not the one in the cluster: behind address translation, or a Kubernetes service"
 
-// definition puts together which task to be.
+// definition returns the task that the flags describe.
 func (f *serverFlags) definition(cmd *cobra.Command) (cluster.ServerDef, error) {
 	def, err := f.source(cmd)
 	if err != nil {
@@ -122,7 +122,7 @@ func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
 	case os.Getenv(cluster.EnvTFConfig) != "":
 		return cluster.ParseTFConfig(os.Getenv(cluster.EnvTFConfig))
 	}
-	return cluster.ServerDef{}, fmt.Errorf("which task of which cluster? Give --cluster-spec and --job-name, --server-def, or %s "+
+	return cluster.ServerDef{}, fmt.Errorf("no task is given: use --cluster-spec and --job-name, --server-def, or %s "+
 		"(see '%s --help')", cluster.EnvTFConfig, cmd.CommandPath())
 }
 
@@ -148,7 +148,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	if f.metrics != "" {
 		l, err := metrics.Listen(f.metrics, f.insecure)
 		if err != nil {
-			_ = s.Close() // it has not been started
+			_ = s.Close() // the server has not started
 			return err
 		}
 		var serving sync.WaitGroup
@@ -173,20 +173,20 @@ func announce(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {
 	fmt.Fprintf(cmd.OutOrStdout(), "weft %s ready: %s at %s, %d CPU device(s)\n", version(), self.String(), s.Target(), def.CPUDevices)
 }
 
-// advise adds to an error of starting the flag that helps.
+// advise adds a hint to an error of starting a task.
 func (f *serverFlags) advise(err error) error {
 	switch code := status.CodeOf(err); {
 	case code == status.FailedPrecondition && !f.insecure:
-		return fmt.Errorf("%w; --insecure allows it on a network that you trust", err)
+		return fmt.Errorf("%w; use --insecure on a trusted network", err)
 	case code == status.FailedPrecondition && f.listen == "":
 		return fmt.Errorf("%w: --listen=HOST:PORT (0.0.0.0:PORT for all addresses)", err)
 	case code == status.AlreadyExists:
-		return fmt.Errorf("%w; stop that process, or give the task another port in the cluster (port 0 takes a free one)", err)
+		return fmt.Errorf("%w; stop that process, or give the task another port in the cluster (port 0 selects a free one)", err)
 	}
 	return err
 }
 
-// writePort writes the port of a target so that a reader sees all of it or nothing.
+// writePort writes the port of a target to a file, atomically.
 func writePort(path, target string) error {
 	port := target[strings.LastIndexByte(target, ':')+1:]
 	tmp := path + ".tmp"

@@ -26,6 +26,6 @@ func TestSetSysmonTimerSlack(t *testing.T) {
 		t.Skipf("the slack is %s ns: this process lacks CAP_SYS_NICE", got)
 	}
 	if own := slackFile(strconv.Itoa(os.Getpid())); own == slackFile(sysmon) {
-		t.Error("the main thread is taken for sysmon")
+		t.Error("sysmonThread returned the main thread")
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/weft-ml/weft/server"
 )
 
-// tensorFlowServer is the name of TensorFlow's own program for one task. Under that name, as a link
-// to the binary or as a command, weft takes the flags of that program and writes its lines.
+// tensorFlowServer is the name of TensorFlow's program for one task. Under that name, as a link to
+// the binary or as a command, weft accepts the flags of that program and writes its log lines.
 const tensorFlowServer = "grpc_tensorflow_server"
 
-// rootFor returns the command that the program is, by the name that it was called by.
+// rootFor returns the root command for the name of the program.
 func rootFor(program string) *cobra.Command {
 	if strings.TrimSuffix(filepath.Base(program), ".exe") != tensorFlowServer {
 		return newRoot()
@@ -55,16 +55,16 @@ func newTensorFlowServer() *cobra.Command {
 	flags.StringVar(&f.clusterSpec, "cluster_spec", "", "cluster spec")
 	flags.StringVar(&f.jobName, "job_name", "", "job name")
 	flags.IntVar(&f.task, "task_id", 0, "task id")
-	flags.IntVar(&f.task, "task_index", 0, "task id, as earlier releases called it")
+	flags.IntVar(&f.task, "task_index", 0, "another name for --task_id")
 	flags.IntVar(&f.cpuDevices, "cpu_devices", 1, "number of CPU devices")
 	flags.BoolVar(&f.verbose, "verbose", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
-	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address beyond loopback, where anyone who can reach it can run graphs")
+	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
 	return cmd
 }
 
-// tensorFlowDefinition puts together which task to be, with the messages of TensorFlow's program.
+// tensorFlowDefinition returns the task of the flags. Its errors are those of TensorFlow's program.
 func (f *serverFlags) tensorFlowDefinition() (cluster.ServerDef, error) {
 	spec, err := cluster.Parse(f.clusterSpec)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *serverFlags) tensorFlowDefinition() (cluster.ServerDef, error) {
 	return def, def.Validate()
 }
 
-// logPeers writes a line for every job.
+// logPeers writes a log line for every job.
 func logPeers(w io.Writer, spec cluster.Spec) {
 	for _, job := range spec.Jobs() {
 		var hosts []string
@@ -98,8 +98,8 @@ func announceTensorFlow(cmd *cobra.Command, s *server.Server, _ cluster.ServerDe
 	logLine(cmd.ErrOrStderr(), "grpc_server_lib.cc:466", "Started server with target: "+s.Target())
 }
 
-// logLine writes a line as TensorFlow's log has it, with the place in its sources that log readers
-// know.
+// logLine writes a line in the format of TensorFlow's log. Programs that parse the log match the
+// place in TensorFlow's sources.
 func logLine(w io.Writer, place, text string) {
 	fmt.Fprintf(w, "%s: I tensorflow/core/distributed_runtime/rpc/%s] %s\n", time.Now().Format("2006-01-02 15:04:05.000000"), place, text)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-ml/weft/op"
 )
 
-// lines is a text that a program writes while a test reads it.
+// lines is a buffer that a program writes while the test reads it.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -75,7 +75,7 @@ func TestTensorFlowServer(t *testing.T) {
 	}
 }
 
-// logPlacement runs a step of a session that wants to see where its nodes are.
+// logPlacement runs a step of a session that logs the placement of its nodes.
 func logPlacement(t *testing.T, target string) {
 	t.Helper()
 	s := op.NewScope().WithDevice("/job:ps")
@@ -84,7 +84,7 @@ func logPlacement(t *testing.T, target string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the workers do not run
+	// the workers are not started
 	sess, err := weft.NewSession(target, g, weft.WithPlacementLog(), weft.WithDeviceFilters("/job:ps"))
 	if err != nil {
 		t.Fatal(err)

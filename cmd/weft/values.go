@@ -12,7 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// parseValues makes a tensor of a type of nested lists in JSON, as jsonValue writes them.
+// parseValues parses a tensor of the given type from nested lists in JSON, in the form of
+// jsonValue.
 func parseValues(dtype tensor.DType, text string) (tensor.Tensor, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -39,18 +40,18 @@ func parseValues(dtype tensor.DType, text string) (tensor.Tensor, error) {
 	return fromFlat(dtype, shape, flat)
 }
 
-// flatten appends the elements of nested lists, which must have a shape.
+// flatten appends the elements of nested lists, which must have the given shape.
 func flatten(v any, shape tensor.Shape, flat *[]any) error {
 	list, ok := v.([]any)
 	if len(shape) == 0 {
 		if ok {
-			return fmt.Errorf("lists of different depths")
+			return fmt.Errorf("the lists are nested to different depths")
 		}
 		*flat = append(*flat, v)
 		return nil
 	}
 	if !ok || int64(len(list)) != shape[0] {
-		return fmt.Errorf("lists of different lengths")
+		return fmt.Errorf("the lists have different lengths")
 	}
 	for _, item := range list {
 		if err := flatten(item, shape[1:], flat); err != nil {
@@ -94,7 +95,7 @@ func fromFlat(dtype tensor.DType, shape tensor.Shape, flat []any) (tensor.Tensor
 	case tensor.String:
 		return convert(shape, flat, toText)
 	}
-	return tensor.Tensor{}, fmt.Errorf("values of type %s cannot be given as JSON", dtype.Name())
+	return tensor.Tensor{}, fmt.Errorf("values of type %s cannot be parsed from JSON", dtype.Name())
 }
 
 func convert[T tensor.Elem](shape tensor.Shape, flat []any, f func(any) (T, error)) (tensor.Tensor, error) {
@@ -142,8 +143,8 @@ func toText(v any) (string, error) {
 	if m, ok := v.(map[string]any); ok {
 		text, isText := m["b64"].(string)
 		b, err := base64.StdEncoding.DecodeString(text)
-		return string(b), expected(isText && err == nil && len(m) == 1, v, `a text or {"b64": "…"}`)
+		return string(b), expected(isText && err == nil && len(m) == 1, v, `a string or {"b64": "…"}`)
 	}
 	text, ok := v.(string)
-	return text, expected(ok, v, `a text or {"b64": "…"}`)
+	return text, expected(ok, v, `a string or {"b64": "…"}`)
 }

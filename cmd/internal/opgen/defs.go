@@ -10,7 +10,7 @@ func writeDefs(entries []entry) []byte {
 	var b bytes.Buffer
 	b.WriteString(header)
 	b.WriteString("import \"github.com/weft-ml/weft/opdef\"\n\n")
-	b.WriteString("// Defs are the definitions of all operations, without shape rules: what graphs of this package look them up in.\n")
+	b.WriteString("// Defs are the definitions of all operations, without shape functions. Graphs of this package use them.\n")
 	b.WriteString("var Defs = opdef.NewTable([]opdef.Def{\n")
 	for _, e := range entries {
 		d := e.def

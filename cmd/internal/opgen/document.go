@@ -10,11 +10,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// row is a line of the table of a builder's documentation.
+// row is a line of the table in the documentation of a builder.
 type row struct{ name, kind, shape string }
 
-// writeDoc writes what an operation does and, as a table, the types and shapes of its arguments and
-// results and the values that its attributes may have.
+// writeDoc writes the doc comment of a builder: the description of the operation, and a table of
+// the types and shapes of its arguments and results and of the values of its attributes.
 func writeDoc(b *bytes.Buffer, e entry) {
 	op := e.op
 	b.WriteString("\n// " + strings.ReplaceAll(sentence(op.Name, strings.TrimSpace(op.Doc)), "\n", "\n// ") + "\n")
@@ -40,8 +40,8 @@ func writeDoc(b *bytes.Buffer, e entry) {
 	}
 }
 
-// sentence joins a name and what Go readers expect after it: "MatMul multiplies …" where the text
-// begins with a verb, and "Abs: The …" where it does not.
+// sentence returns the first sentence of a doc comment: "MatMul multiplies …" if the description
+// begins with a verb, and "Abs: The …" if it does not.
 func sentence(name, doc string) string {
 	first, _, _ := strings.Cut(doc, " ")
 	first = strings.TrimRight(first, ".,:")
@@ -51,7 +51,7 @@ func sentence(name, doc string) string {
 	return name + " " + string(unicode.ToLower(rune(doc[0]))) + doc[1:]
 }
 
-// notVerbs are words that end like verbs and begin the text of an operation.
+// notVerbs lists words at the start of descriptions that end like a verb but are none.
 var notVerbs = map[string]bool{"Products": true, "Logarithms": true, "Spence's": true, "Dawson's": true}
 
 func isVerb(word string) bool {
@@ -63,7 +63,7 @@ func isVerb(word string) bool {
 	return strings.HasSuffix(word, "s") && !notVerbs[word]
 }
 
-// kindOf says what tensors an argument stands for.
+// kindOf describes the number and types of the tensors of an argument.
 func kindOf(op *opdef.Op, a opdef.Arg) string {
 	kind := a.DType.Base().Name()
 	if a.TypeAttr != "" {
@@ -81,8 +81,8 @@ func kindOf(op *opdef.Op, a opdef.Arg) string {
 	return kind
 }
 
-// shown returns the name of an attribute as the builder has it: that of a parameter if it must be
-// given.
+// shown returns the name of an attribute in the documentation: the name of the parameter for a
+// required attribute.
 func shown(op *opdef.Op, attr string) string {
 	if a := op.Attr(attr); a != nil && a.Default == nil && !inferredAttrs(op)[attr] {
 		return ident(attr)
@@ -90,8 +90,8 @@ func shown(op *opdef.Op, attr string) string {
 	return attr
 }
 
-// attrRows says which types the type attributes stand for, and which values those that must be
-// given may have.
+// attrRows returns the rows for the type attributes, with their types, and for the required
+// attributes, with their values.
 func attrRows(op *opdef.Op) []row {
 	inferred := inferredAttrs(op)
 	var rows []row
@@ -135,7 +135,7 @@ func typeNames(types []tensor.DType) string {
 	return strings.Join(names, ", ")
 }
 
-// writeRows writes a table as a block of code, in columns.
+// writeRows writes a table as a code block with aligned columns.
 func writeRows(b *bytes.Buffer, rows []row) {
 	names, kinds := 0, 0
 	for _, r := range rows {

@@ -1,9 +1,8 @@
-// Command opgen writes what follows from the registry of kernels: the typed builders of package op,
-// the table of definitions that clients look operations up in, and the list of operations in the
-// documentation.
+// Command opgen generates files from the registry of kernels: the typed builders of package op, the
+// table of operation definitions for clients, and the list of operations in the documentation.
 //
 //	go run ./cmd/internal/opgen          write the files
-//	go run ./cmd/internal/opgen -check   fail if a file is not current
+//	go run ./cmd/internal/opgen -check   fail if a file is out of date
 package main
 
 import (
@@ -20,7 +19,7 @@ import (
 )
 
 func main() {
-	check := flag.Bool("check", false, "fail if a file is not current, and write nothing")
+	check := flag.Bool("check", false, "fail if a file is out of date, and write nothing")
 	flag.Parse()
 	if err := run(*check); err != nil {
 		fmt.Fprintln(os.Stderr, "opgen:", err)
@@ -28,7 +27,7 @@ func main() {
 	}
 }
 
-// entry is one operation in both of its forms.
+// entry is an operation in its written and its parsed form.
 type entry struct {
 	def opdef.Def
 	op  *opdef.Op
@@ -65,7 +64,7 @@ func run(check bool) error {
 			continue
 		}
 		if check {
-			return fmt.Errorf("%s is not current: run go run ./cmd/internal/opgen", name)
+			return fmt.Errorf("%s is out of date: run go run ./cmd/internal/opgen", name)
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
@@ -77,7 +76,7 @@ func run(check bool) error {
 	return nil
 }
 
-// moduleRoot returns the nearest folder above the working directory that has a go.mod.
+// moduleRoot returns the nearest folder that contains go.mod, from the working directory upwards.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {

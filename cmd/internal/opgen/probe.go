@@ -8,23 +8,24 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// probed are the shapes of the arguments and results of an operation in words, "" for those of
-// which nothing can be said.
+// probed describes the shapes of the arguments and results of an operation; "" if a shape is
+// unknown.
 type probed struct{ in, out []string }
 
-// samples are shapes that an output has too if it has that of an input: high and wide, also of size
-// one.
+// samples are input shapes with which follows tests whether an output has the shape of an input.
+// They include tall and wide shapes and dimensions of size one.
 var samples = []tensor.PartialShape{
 	tensor.MakePartial(3), tensor.MakePartial(6), tensor.MakePartial(3, 5), tensor.MakePartial(5, 2), tensor.MakePartial(1, 5, 7),
 	tensor.MakePartial(4, 7, 5), tensor.MakePartial(2, 3, 1, 7), tensor.MakePartial(2, 3, 7, 4), tensor.MakePartial(2, 3, 5, 7, 11),
 	tensor.MakePartial(2, 1, 5, 7, 3),
 }
 
-// highestRank is that of the inputs of three-dimensional convolutions, and one more.
+// highestRank is the highest rank that is tested: one more than that of the inputs of 3-D
+// convolutions.
 const highestRank = 6
 
-// probe asks the shape rule of an operation: which ranks it takes, and what it gives for inputs of
-// which nothing is known.
+// probe tests the shape function of an operation: which ranks it accepts, and what it returns for
+// inputs of unknown shape.
 func probe(op *opdef.Op) probed {
 	p := probed{in: make([]string, len(op.Inputs)), out: make([]string, len(op.Outputs))}
 	attrs, any, ok := sampleAttrs(op)
@@ -55,7 +56,7 @@ func probe(op *opdef.Op) probed {
 	return p
 }
 
-// ranks says which ranks an input may have.
+// ranks describes the ranks that an input may have.
 func ranks(op *opdef.Op, attrs opdef.Attrs, input int) string {
 	var taken []int
 	for rank := range highestRank + 1 {
@@ -69,14 +70,14 @@ func ranks(op *opdef.Op, attrs opdef.Attrs, input int) string {
 	case len(taken) == 1:
 		return inWords(tensor.UnknownDims(taken[0]))
 	case len(taken) > 1 && taken[0] > 0 && taken[0]+len(taken) == highestRank+1:
-		// that or any higher
+		// this rank or any higher one
 		return "[…" + strings.Repeat(",?", taken[0]) + "]"
 	default:
 		return ""
 	}
 }
 
-// follows reports whether an output has the shape of an input, as far as that shows.
+// follows reports whether an output has the shape of an input for all samples.
 func follows(op *opdef.Op, attrs opdef.Attrs, input, output int) bool {
 	same := 0
 	for _, shape := range samples {
@@ -94,7 +95,7 @@ func follows(op *opdef.Op, attrs opdef.Attrs, input, output int) bool {
 	return same > 1
 }
 
-// shapesOf runs the shape rule.
+// shapesOf runs the shape function.
 func shapesOf(op *opdef.Op, attrs opdef.Attrs, in []tensor.PartialShape) ([]tensor.PartialShape, error) {
 	c := &opdef.ShapeContext{
 		Op: op, Attrs: attrs, In: in, InHandles: make([][]tensor.HandleElem, len(in)),
@@ -110,14 +111,14 @@ func shapesOf(op *opdef.Op, attrs opdef.Attrs, in []tensor.PartialShape) ([]tens
 	return c.Out, op.Shape(c)
 }
 
-// sampleAttrs returns attributes to ask the shape rule with. any reports whether they stand for all
-// others: not where a value that must be given was chosen. Operations with lists of tensors cannot
-// be asked.
+// sampleAttrs returns attributes for calls of the shape function. any reports whether the result is
+// the same for all other attributes, which is not assumed if a value was chosen for a required one.
+// ok is false for operations with lists of tensors.
 func sampleAttrs(op *opdef.Op) (attrs opdef.Attrs, any, ok bool) {
 	if slices.ContainsFunc(slices.Concat(op.Inputs, op.Outputs), isList) {
 		return nil, false, false
 	}
-	attrs, any = opdef.Attrs{}, op.Name != "Bitcast" // whose types may be of different sizes
+	attrs, any = opdef.Attrs{}, op.Name != "Bitcast" // the result depends on the sizes of the types
 	for _, a := range op.Attrs {
 		if a.Default != nil {
 			continue
@@ -143,7 +144,7 @@ func sampleAttrs(op *opdef.Op) (attrs opdef.Attrs, any, ok bool) {
 	return attrs, any, err == nil
 }
 
-// inWords writes a shape with "?" for sizes that are not known.
+// inWords formats a shape with "?" for unknown dimensions.
 func inWords(s tensor.PartialShape) string {
 	return strings.ReplaceAll(s.String(), "-1", "?")
 }

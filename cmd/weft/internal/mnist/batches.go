@@ -2,8 +2,8 @@ package mnist
 
 import "math/rand/v2"
 
-// Batches hands out the images of a split in random order, each once per epoch. It is for one
-// goroutine.
+// Batches returns the images of a split in random order, each once per epoch. It must not be used
+// concurrently.
 type Batches struct {
 	split *Split
 	rng   *rand.Rand
@@ -11,7 +11,7 @@ type Batches struct {
 	next  int // position in order
 }
 
-// Batches starts a pass without end over the split. The seed decides the order.
+// Batches returns an endless sequence of the images. The seed determines the order.
 func (s *Split) Batches(seed uint64) *Batches {
 	order := make([]int, s.Len())
 	for i := range order {
@@ -21,7 +21,7 @@ func (s *Split) Batches(seed uint64) *Batches {
 }
 
 // Next fills x, of shape [n, Pixels], with images scaled to [0, 1] and y, of shape [n, Classes],
-// with one-hot labels. The number n of images follows from the length of y.
+// with one-hot labels. The length of y determines the number n of images.
 func (b *Batches) Next(x, y []float32) {
 	for i := range len(y) / Classes {
 		if b.next == len(b.order) {

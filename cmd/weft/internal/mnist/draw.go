@@ -5,33 +5,33 @@ import (
 	"math/rand/v2"
 )
 
-// How much one writer's digits differ from another's. As with MNIST itself, a network with one
-// hidden layer of 100 units reaches about 98 % on them and a linear model some percent less.
+// Variation of the digits. As on MNIST, a network with one hidden layer of 100 units reaches an
+// accuracy of about 98 %, and a linear model a few percent less.
 const (
-	maxTurn    = 15 * math.Pi / 180 // rotation either way
-	maxShear   = 0.2                // slant either way
+	maxTurn    = 15 * math.Pi / 180 // rotation in both directions, in radians
+	maxShear   = 0.2                // slant in both directions
 	minSize    = 17.0               // height of the unit square, in pixels
 	maxSize    = 22.0
-	maxStretch = 0.2  // width against height either way
-	maxShift   = 2.0  // pixels either way
-	maxWobble  = 0.04 // of each point of a stroke
+	maxStretch = 0.2  // deviation of the ratio of width to height from 1
+	maxShift   = 2.0  // in both directions, in pixels
+	maxWobble  = 0.04 // displacement of each point, in unit squares
 	minPen     = 0.8  // half the width of the pen, in pixels
 	maxPen     = 1.7
 	minInk     = 0.6
-	noise      = 0.1 // standard deviation of what is added to each pixel, of 1
-	maxSpecks  = 10  // bright pixels that belong to no digit
+	noise      = 0.1 // standard deviation of the noise in each pixel, of 1
+	maxSpecks  = 10  // additional bright pixels
 )
 
-// A canvas is an image while it is drawn, 0 to 1 per pixel.
+// A canvas is an image with values from 0 to 1.
 type canvas [Pixels]float64
 
-// drawDigit draws one digit as one writer would, and writes it to the Pixels bytes of out.
+// drawDigit draws a digit with random variation and writes it to out, which has Pixels bytes.
 func drawDigit(rng *rand.Rand, digit int, out []byte) {
 	var c canvas
-	ways := glyphs[digit]
+	variants := glyphs[digit]
 	place := randomPlace(rng)
 	pen := between(rng, minPen, maxPen)
-	for _, s := range ways[rng.IntN(len(ways))] {
+	for _, s := range variants[rng.IntN(len(variants))] {
 		prev := place(rng, s[0])
 		for _, p := range s[1:] {
 			next := place(rng, p)
@@ -42,8 +42,8 @@ func drawDigit(rng *rand.Rand, digit int, out []byte) {
 	c.develop(rng, out)
 }
 
-// randomPlace chooses where and how a digit is written: a map from the unit square to pixels that
-// wobbles a little at each point.
+// randomPlace returns a random map from the unit square to pixels. The map displaces each point a
+// little.
 func randomPlace(rng *rand.Rand) func(*rand.Rand, point) point {
 	sin, cos := math.Sincos(between(rng, -maxTurn, maxTurn))
 	height := between(rng, minSize, maxSize)
@@ -59,7 +59,7 @@ func randomPlace(rng *rand.Rand) func(*rand.Rand, point) point {
 	}
 }
 
-// segment draws a straight line with a round pen. A pixel at the edge is covered in part.
+// segment draws a straight line with a round pen, with anti-aliasing.
 func (c *canvas) segment(a, b point, pen float64) {
 	reach := pen + 0.5
 	x0, x1 := span(a.x, b.x, reach)
@@ -73,12 +73,12 @@ func (c *canvas) segment(a, b point, pen float64) {
 	}
 }
 
-// span returns the first and last pixel that a line from a to b can touch within reach.
+// span returns the first and last pixel within reach of a line from a to b.
 func span(a, b, reach float64) (first, last int) {
 	return max(0, int(math.Ceil(min(a, b)-reach))), min(Side-1, int(math.Floor(max(a, b)+reach)))
 }
 
-// distance returns how far p is from the line between a and b.
+// distance returns the distance of p from the line segment between a and b.
 func distance(p, a, b point) float64 {
 	dx, dy := b.x-a.x, b.y-a.y
 	along := 0.0
@@ -88,7 +88,7 @@ func distance(p, a, b point) float64 {
 	return math.Hypot(p.x-a.x-along*dx, p.y-a.y-along*dy)
 }
 
-// develop adds specks and noise and writes the image as bytes.
+// develop adds specks and noise, and writes the image as bytes.
 func (c *canvas) develop(rng *rand.Rand, out []byte) {
 	ink := between(rng, minInk, 1)
 	for i := range c {

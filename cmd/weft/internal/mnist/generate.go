@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// What Generated draws. Whoever changes a digit changes generation, so that no cache serves the old
-// ones.
+// Parameters of the generated digits. A change of the digits must change generation, the name of
+// the folder in the cache.
 const (
 	generation = "digits-1"
 	seed       = 20161
@@ -18,9 +18,10 @@ const (
 	testSize   = 2_000
 )
 
-// Generated returns a data set of drawn digits: 10,000 to train and 2,000 to test, the same on
-// every call. The first call draws them and writes the four files to a folder below cacheDir, which
-// later calls read; "" stands for the user's cache folder. Several processes may call it at once.
+// Generated returns a data set of generated digits, 10,000 for training and 2,000 for testing. It
+// is the same on every call. The first call writes the four files to a folder in cacheDir, or in
+// the user's cache folder if cacheDir is empty; later calls read them. Several processes may call
+// it concurrently.
 func Generated(cacheDir string) (*Dataset, error) {
 	if cacheDir == "" {
 		cacheDir = defaultCache()
@@ -30,7 +31,7 @@ func Generated(cacheDir string) (*Dataset, error) {
 		return set, nil
 	}
 	if err := write(cacheDir, dir); err != nil {
-		return nil, fmt.Errorf("writing drawn digits to %s: %w", dir, err)
+		return nil, fmt.Errorf("writing generated digits to %s: %w", dir, err)
 	}
 	return Load(dir)
 }
@@ -43,8 +44,8 @@ func defaultCache() string {
 	return filepath.Join(base, "weft")
 }
 
-// write draws the data set into a folder beside dir and renames it, so that nobody ever reads half
-// of one.
+// write generates the data set in a temporary folder and renames that to dir, so that no process
+// reads an incomplete one.
 func write(cacheDir, dir string) error {
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
 		return err
@@ -64,8 +65,8 @@ func write(cacheDir, dir string) error {
 	return install(fresh, dir)
 }
 
-// install renames a folder to dir. What is there already stays if it is whole: another process was
-// first, with the same digits. Otherwise it gives way.
+// install renames a folder to dir. If dir exists and is complete, another process has generated the
+// same digits, and dir stays. Otherwise it is replaced.
 func install(fresh, dir string) error {
 	err := os.Rename(fresh, dir)
 	if !errors.Is(err, fs.ErrExist) {
@@ -87,7 +88,7 @@ func writeSplit(dir, images, labels string, s *Split) error {
 	return writeFile(filepath.Join(dir, labels+".gz"), s.labels)
 }
 
-// draw draws n digits.
+// draw generates n digits.
 func draw(rng *rand.Rand, n int) *Split {
 	s := &Split{images: make([]byte, n*Pixels), labels: make([]byte, n)}
 	for i := range n {

@@ -12,7 +12,7 @@ func TestGenerated(t *testing.T) {
 	cache := t.TempDir()
 	sets := make([]*Dataset, 2)
 	var wg sync.WaitGroup
-	for i := range sets { // at once, as two clients of one demo would
+	for i := range sets { // concurrently, like two clients of one demo
 		wg.Go(func() {
 			set, err := Generated(cache)
 			if err != nil {
@@ -27,19 +27,19 @@ func TestGenerated(t *testing.T) {
 	}
 	a, b := sets[0], sets[1]
 	if a.Train.Len() != trainSize || a.Test.Len() != testSize {
-		t.Errorf("%d images to train and %d to test, want %d and %d", a.Train.Len(), a.Test.Len(), trainSize, testSize)
+		t.Errorf("%d images for training and %d for testing, want %d and %d", a.Train.Len(), a.Test.Len(), trainSize, testSize)
 	}
 	if !bytes.Equal(a.Train.images, b.Train.images) || !bytes.Equal(a.Test.labels, b.Test.labels) {
-		t.Error("two calls give two data sets")
+		t.Error("two calls return different data sets")
 	}
 	if left, err := filepath.Glob(filepath.Join(cache, "*")); err != nil || len(left) != 1 {
-		t.Errorf("the cache holds %v (%v), want one folder", left, err)
+		t.Errorf("the cache contains %v (%v), want one folder", left, err)
 	}
 }
 
 func TestInstallReplacesOnlyWhatIsDamaged(t *testing.T) {
 	for name, tt := range map[string]struct {
-		present   map[string][]byte // what differs from a whole folder
+		present   map[string][]byte // files that differ from a complete folder
 		wantLabel int
 	}{
 		"whole":     {map[string][]byte{testLabels: idx(t, []byte{5})}, 5},
@@ -62,8 +62,8 @@ func TestInstallReplacesOnlyWhatIsDamaged(t *testing.T) {
 	}
 }
 
-// The classes must be apart enough to learn and close enough to need learning: the nearest class
-// mean, which knows no strokes, gets most but by no means all of them.
+// The digits must be neither too easy nor too hard to classify: the nearest class mean must
+// recognize most of them, but not all.
 func TestDigitsAreNeitherTrivialNorHopeless(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	train, test := draw(rng, 2000), draw(rng, 500)
@@ -93,6 +93,6 @@ func TestDigitsAreNeitherTrivialNorHopeless(t *testing.T) {
 		}
 	}
 	if share := float64(right) / float64(test.Len()); share < 0.6 || share > 0.95 {
-		t.Errorf("nearest class mean: %.2f right, want 0.6 to 0.95", share)
+		t.Errorf("nearest class mean: accuracy %.2f, want 0.6 to 0.95", share)
 	}
 }

@@ -2,13 +2,13 @@ package mnist
 
 import "math"
 
-// A point lies in the unit square, x to the right and y down.
+// A point is a point in the unit square, x to the right and y down.
 type point struct{ x, y float64 }
 
-// A stroke is a path that the pen draws without being lifted.
+// A stroke is a connected path.
 type stroke []point
 
-// glyphs holds the ways to write each digit.
+// glyphs holds the variants of each digit.
 var glyphs = [Classes][][]stroke{
 	0: {{arc(.5, .5, .29, .41, -90, 270)}},
 	1: {
@@ -34,7 +34,7 @@ var glyphs = [Classes][][]stroke{
 	9: {{join(arc(.5, .33, .24, .23, 0, 370), line(.72, .5, .62, .92))}},
 }
 
-// line is the path through the points x0, y0, x1, y1 and so on.
+// line returns the path through the points (x0, y0), (x1, y1) ….
 func line(xy ...float64) stroke {
 	s := make(stroke, 0, len(xy)/2)
 	for i := 0; i < len(xy); i += 2 {
@@ -43,7 +43,7 @@ func line(xy ...float64) stroke {
 	return s
 }
 
-// arc is a part of an ellipse, clockwise from one angle to another, in degrees from the x axis.
+// arc returns a part of an ellipse, clockwise between two angles in degrees from the x axis.
 func arc(cx, cy, rx, ry, from, to float64) stroke {
 	const step = 30
 	n := int(math.Ceil((to - from) / step))
@@ -55,7 +55,7 @@ func arc(cx, cy, rx, ry, from, to float64) stroke {
 	return s
 }
 
-// join is one stroke through several paths.
+// join concatenates paths.
 func join(paths ...stroke) stroke {
 	var s stroke
 	for _, p := range paths {

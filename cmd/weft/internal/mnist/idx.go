@@ -11,16 +11,17 @@ import (
 	"os"
 )
 
-// An IDX file starts with two zero bytes, the type of its elements and the number of dimensions,
-// then the dimensions as big-endian 32-bit numbers, then the elements.
+// idxUint8 is the type of bytes in an IDX file. The file starts with two zero bytes, the type of
+// its elements and the number of dimensions, followed by the dimensions as big-endian 32-bit
+// numbers and the elements.
 const idxUint8 = 0x08
 
-// maxElements bounds what a header may announce, so that no product of dimensions overflows. MNIST
-// has 47 million.
+// maxElements bounds the number of elements, so that the product of the dimensions does not
+// overflow. MNIST has 47 million.
 const maxElements = 1 << 30
 
-// readFile reads an IDX file of bytes, gzipped or not, whose dimensions after the first must be
-// those given.
+// readFile reads an IDX file of bytes, gzipped or not. inner are the expected dimensions after the
+// first.
 func readFile(path string, inner ...int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -64,13 +65,12 @@ func decode(r io.Reader, inner []int) ([]byte, error) {
 		size *= int64(n)
 	}
 	if size == 0 || size > maxElements {
-		return nil, fmt.Errorf("the header announces %d items, want 1 or more and at most %d bytes", dim(0), maxElements)
+		return nil, fmt.Errorf("the header claims %d items, want 1 or more and at most %d bytes", dim(0), maxElements)
 	}
 	return body(r, size)
 }
 
-// body reads exactly size bytes. Memory grows with what arrives, not with what the header
-// announced.
+// body reads exactly size bytes. Memory grows with the input, so a false size allocates none.
 func body(r io.Reader, size int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, size+1))
 	switch {
@@ -79,12 +79,12 @@ func body(r io.Reader, size int64) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("damaged after %d of %d bytes of data: %w", len(data), size, err)
 	case int64(len(data)) > size:
-		return nil, fmt.Errorf("more than the %d bytes of data that the header announces", size)
+		return nil, fmt.Errorf("more than the %d bytes of data that the header claims", size)
 	}
 	return data, nil
 }
 
-// writeFile writes a gzipped IDX file of bytes. The first dimension follows from the data.
+// writeFile writes a gzipped IDX file of bytes. inner are the dimensions after the first.
 func writeFile(path string, data []byte, inner ...int) (err error) {
 	f, err := os.Create(path)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package mnist reads handwritten digits in the format of the MNIST database and hands them out in
-// batches. Where nobody has the database at hand, it draws a set of its own, writes it in the same
-// format and reads it back the same way.
+// Package mnist reads handwritten digits in the format of the MNIST database and returns them in
+// batches. It can also generate a data set in the same format.
 //
 // A data set is four IDX files (Yann LeCun's format, http://yann.lecun.com/exdb/mnist/), gzipped or
 // not: images of 28x28 bytes and one label byte each, for training and for testing.
@@ -15,26 +14,25 @@ import (
 	"strings"
 )
 
-// What the images of a data set look like.
+// Sizes of a data set.
 const (
 	Side    = 28          // pixels per row and rows per image
 	Pixels  = Side * Side // values per image
 	Classes = 10
 )
 
-// A Dataset is what a model is trained on and what it is tested on.
+// A Dataset holds images for training and for testing.
 type Dataset struct {
 	Train, Test *Split
 }
 
-// A Split is a set of labelled images. It is not changed after it was read and may be used by
-// several goroutines.
+// A Split is an immutable set of labelled images. It may be used concurrently.
 type Split struct {
 	images []byte // Len() * Pixels, row by row, 0 is background and 255 ink
 	labels []byte // Len(), below Classes
 }
 
-// The files of a data set, without the .gz that they may end in.
+// Names of the files of a data set, without the suffix .gz.
 const (
 	trainImages = "train-images-idx3-ubyte"
 	trainLabels = "train-labels-idx1-ubyte"
@@ -62,7 +60,7 @@ func (s *Split) Len() int { return len(s.labels) }
 // Image returns the Pixels bytes of one image, which the caller must not change.
 func (s *Split) Image(i int) []byte { return s.images[i*Pixels : (i+1)*Pixels] }
 
-// Label returns the digit that one image shows.
+// Label returns the digit in one image.
 func (s *Split) Label(i int) int { return int(s.labels[i]) }
 
 func loadSplit(dir, images, labels string) (*Split, error) {
@@ -94,8 +92,8 @@ func loadSplit(dir, images, labels string) (*Split, error) {
 	return s, nil
 }
 
-// find returns the path of a file under one of the names it is known by: train-images-idx3-ubyte,
-// as published, train-images.idx3-ubyte, as some programs unpack it, and both with .gz.
+// find returns the path of a file with one of its usual names: train-images-idx3-ubyte, as
+// published, train-images.idx3-ubyte, as some programs unpack it, or one of these with .gz.
 func find(dir, name string) (string, error) {
 	dotted := strings.Replace(name, "-idx", ".idx", 1)
 	for _, candidate := range []string{name, name + ".gz", dotted, dotted + ".gz"} {
@@ -108,6 +106,6 @@ func find(dir, name string) (string, error) {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("%s: no %s or %s.gz: the folder must hold the MNIST files %s, %s, %s and %s: %w",
+	return "", fmt.Errorf("%s: no %s or %s.gz: the folder must contain the MNIST files %s, %s, %s and %s: %w",
 		dir, name, name, trainImages, trainLabels, testImages, testLabels, fs.ErrNotExist)
 }

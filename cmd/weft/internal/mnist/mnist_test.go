@@ -34,8 +34,8 @@ func zip(t *testing.T, data []byte) []byte {
 	return b.Bytes()
 }
 
-// folder writes a data set of two images to train and one to test, in which files replaces or, with
-// nil, removes some.
+// folder writes a data set of two images for training and one for testing. files replaces files or,
+// with nil, removes them.
 func folder(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	all := map[string][]byte{
@@ -74,7 +74,7 @@ func TestLoadFindsEveryKindOfFile(t *testing.T) {
 		t.Errorf("got %d and %d images, want 2 and 1", set.Train.Len(), set.Test.Len())
 	}
 	if set.Train.Label(0) != 7 || set.Test.Label(0) != 3 || set.Test.Image(0)[Pixels-1] != 255 {
-		t.Error("labels or images are not those of the files")
+		t.Error("labels or images differ from those in the files")
 	}
 }
 
@@ -88,7 +88,7 @@ func TestLoadNamesTheFaultAndTheFile(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"missing":          {testLabels, nil, "t10k-labels-idx1-ubyte.gz: the folder must hold"},
+		"missing":          {testLabels, nil, "t10k-labels-idx1-ubyte.gz: the folder must contain"},
 		"empty":            {trainLabels, []byte{}, "truncated: no IDX header"},
 		"no IDX":           {trainLabels, []byte("<!DOCTYPE html>"), "not an IDX file"},
 		"labels as images": {trainImages, append(labels(7, 1), make([]byte, 20)...), "not an IDX file of bytes with 3 dimensions"},
@@ -98,8 +98,8 @@ func TestLoadNamesTheFaultAndTheFile(t *testing.T) {
 		"damaged gzip":     {trainImages + ".gz", damaged, "damaged after 1568 of 1568 bytes"},
 		"damaged start":    {trainImages + ".gz", []byte{0x1f, 0x8b, 9, 9}, "damaged gzip header"},
 		"too long":         {trainLabels, append(labels(7, 1), 0), "more than the 2 bytes"},
-		"no items":         {trainLabels, labels(), "announces 0 items"},
-		"too many items":   {trainLabels, []byte{0, 0, 8, 1, 255, 255, 255, 255, 1}, "announces 4294967295 items"},
+		"no items":         {trainLabels, labels(), "claims 0 items"},
+		"too many items":   {trainLabels, []byte{0, 0, 8, 1, 255, 255, 255, 255, 1}, "claims 4294967295 items"},
 		"counts differ":    {trainLabels, labels(7, 1, 2), "has 2 images, but"},
 		"label above nine": {trainLabels, labels(7, 10), "label 1 is 10, want 0 to 9"},
 	} {
@@ -111,7 +111,7 @@ func TestLoadNamesTheFaultAndTheFile(t *testing.T) {
 		})
 	}
 	if _, err := Load(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an empty folder: got %v, want an error that is fs.ErrNotExist", err)
+		t.Errorf("an empty folder: got %v, want fs.ErrNotExist", err)
 	}
 }
 
@@ -129,12 +129,12 @@ func TestBatchesCoverEachEpochOnce(t *testing.T) {
 			for digit, v := range one {
 				seen[digit] += v
 				if v == 1 && x[i*Pixels] != float32(digit)/5 {
-					t.Errorf("the label %d came with the image %v", digit, x[i*Pixels]*5)
+					t.Errorf("the label %d has the image %v", digit, x[i*Pixels]*5)
 				}
 			}
 		}
 		if most, least := max(seen[0], seen[1], seen[2], seen[3], seen[4]), min(seen[0], seen[1], seen[2], seen[3], seen[4]); most-least > 1 {
-			t.Fatalf("images were seen %v times: one epoch is not over before the next", seen[:5])
+			t.Fatalf("images were returned %v times: an epoch starts before the last one ends", seen[:5])
 		}
 	}
 }
@@ -157,15 +157,15 @@ func TestBatchesFollowTheSeed(t *testing.T) {
 	}
 	one, again, two := first(1), first(1), first(2)
 	if one != again {
-		t.Error("the same seed gives two orders")
+		t.Error("the same seed gives different orders")
 	}
 	if one == two {
 		t.Error("two seeds give the same order")
 	}
 }
 
-// FuzzRead looks for input that makes the reader panic or return something other than what was
-// announced.
+// FuzzRead looks for input that makes the reader panic or return data of another size than the
+// header claims.
 func FuzzRead(f *testing.F) {
 	var plain bytes.Buffer
 	if err := encode(&plain, make([]byte, 6), 2, 3); err != nil {
@@ -188,7 +188,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		if len(data) == 0 || len(data)%6 != 0 {
-			t.Fatalf("%d bytes are no items of 2x3", len(data))
+			t.Fatalf("%d bytes are not items of 2x3", len(data))
 		}
 		var again bytes.Buffer
 		if err := encode(&again, data, 2, 3); err != nil {
@@ -196,7 +196,7 @@ func FuzzRead(f *testing.F) {
 		}
 		back, err := read(&again, 2, 3)
 		if err != nil || !bytes.Equal(back, data) {
-			t.Fatalf("what was read does not survive writing: %v", err)
+			t.Fatalf("the data cannot be written and read again: %v", err)
 		}
 	})
 }
