@@ -4,7 +4,7 @@ package op
 
 import "github.com/weft-ml/weft/opdef"
 
-// Defs are the definitions of all operations, without shape rules: what graphs of this package look them up in.
+// Defs are the definitions of all operations, without shape functions. Graphs of this package use them.
 var Defs = opdef.NewTable([]opdef.Def{
 	{Name: "Abort", Attrs: []string{"error_msg: string = ''", "exit_without_error: bool = false"}},
 	{Name: "Abs", In: []string{"x: T"}, Out: []string{"y: T"}, Attrs: []string{"T: {bfloat16, float16, float32, float64, int8, int16, int32, int64}"}},
