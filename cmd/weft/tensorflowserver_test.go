@@ -15,13 +15,19 @@ import (
 
 // lines is a buffer that a program writes while the test reads it.
 type lines struct {
+	changed chan struct{} // gets a value after a write
+
 	mu   sync.Mutex
-	text bytes.Buffer
+	text bytes.Buffer // guarded by mu
 }
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
 	return l.text.Write(p)
 }
 
@@ -38,19 +44,18 @@ func TestTensorFlowServer(t *testing.T) {
 			args = append([]string{tensorFlowServer}, args...)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		var log lines
+		log := lines{changed: make(chan struct{}, 1)}
 		cmd := rootFor(program)
 		cmd.SetArgs(args)
 		cmd.SetErr(&log)
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.ExecuteContext(ctx) }()
-		for deadline := time.Now().Add(time.Minute); !strings.Contains(log.String(), "Started server"); {
+		for !strings.Contains(log.String(), "Started server") {
 			select {
 			case err := <-ended:
 				t.Fatalf("%s ended: %v\n%s", program, err, &log)
-			case <-time.After(time.Millisecond):
-			}
-			if time.Now().After(deadline) {
+			case <-log.changed:
+			case <-time.After(time.Minute):
 				t.Fatalf("%s does not start:\n%s", program, &log)
 			}
 		}
