@@ -2,52 +2,52 @@
 
 package channelwise
 
-// correlate32AVX2: y = the sum over each window of x times f.
+// correlate32AVX2 computes y = the sum over each window of x times f.
 //
 //go:noescape
 func correlate32AVX2(args *byte)
 
-// correlate3x32AVX2: correlate for windows 3 wide, one apart and without gaps.
+// correlate3x32AVX2 is correlate for windows of width 3 at distance 1 without gaps.
 //
 //go:noescape
 func correlate3x32AVX2(args *byte)
 
-// correlate5x32AVX2: correlate for windows 5 wide, one apart and without gaps.
+// correlate5x32AVX2 is correlate for windows of width 5 at distance 1 without gaps.
 //
 //go:noescape
 func correlate5x32AVX2(args *byte)
 
-// tapProducts32AVX2: f += the sum over the pixels of y times their windows of x.
+// tapProducts32AVX2 computes f += the sum over the pixels of y times their windows of x.
 //
 //go:noescape
 func tapProducts32AVX2(args *byte)
 
-// tapProducts3x32AVX2: tapProducts for windows 3 wide, one apart and without gaps.
+// tapProducts3x32AVX2 is tapProducts for windows of width 3 at distance 1 without gaps.
 //
 //go:noescape
 func tapProducts3x32AVX2(args *byte)
 
-// correlate64AVX2: y = the sum over each window of x times f.
+// correlate64AVX2 computes y = the sum over each window of x times f.
 //
 //go:noescape
 func correlate64AVX2(args *byte)
 
-// correlate3x64AVX2: correlate for windows 3 wide, one apart and without gaps.
+// correlate3x64AVX2 is correlate for windows of width 3 at distance 1 without gaps.
 //
 //go:noescape
 func correlate3x64AVX2(args *byte)
 
-// correlate5x64AVX2: correlate for windows 5 wide, one apart and without gaps.
+// correlate5x64AVX2 is correlate for windows of width 5 at distance 1 without gaps.
 //
 //go:noescape
 func correlate5x64AVX2(args *byte)
 
-// tapProducts64AVX2: f += the sum over the pixels of y times their windows of x.
+// tapProducts64AVX2 computes f += the sum over the pixels of y times their windows of x.
 //
 //go:noescape
 func tapProducts64AVX2(args *byte)
 
-// tapProducts3x64AVX2: tapProducts for windows 3 wide, one apart and without gaps.
+// tapProducts3x64AVX2 is tapProducts for windows of width 3 at distance 1 without gaps.
 //
 //go:noescape
 func tapProducts3x64AVX2(args *byte)

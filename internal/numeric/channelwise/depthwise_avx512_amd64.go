@@ -2,52 +2,52 @@
 
 package channelwise
 
-// correlate32AVX512: y = the sum over each window of x times f.
+// correlate32AVX512 computes y = the sum over each window of x times f.
 //
 //go:noescape
 func correlate32AVX512(args *byte)
 
-// correlate3x32AVX512: correlate for windows 3 wide, one apart and without gaps.
+// correlate3x32AVX512 is correlate for windows of width 3 at distance 1 without gaps.
 //
 //go:noescape
 func correlate3x32AVX512(args *byte)
 
-// correlate5x32AVX512: correlate for windows 5 wide, one apart and without gaps.
+// correlate5x32AVX512 is correlate for windows of width 5 at distance 1 without gaps.
 //
 //go:noescape
 func correlate5x32AVX512(args *byte)
 
-// tapProducts32AVX512: f += the sum over the pixels of y times their windows of x.
+// tapProducts32AVX512 computes f += the sum over the pixels of y times their windows of x.
 //
 //go:noescape
 func tapProducts32AVX512(args *byte)
 
-// tapProducts3x32AVX512: tapProducts for windows 3 wide, one apart and without gaps.
+// tapProducts3x32AVX512 is tapProducts for windows of width 3 at distance 1 without gaps.
 //
 //go:noescape
 func tapProducts3x32AVX512(args *byte)
 
-// correlate64AVX512: y = the sum over each window of x times f.
+// correlate64AVX512 computes y = the sum over each window of x times f.
 //
 //go:noescape
 func correlate64AVX512(args *byte)
 
-// correlate3x64AVX512: correlate for windows 3 wide, one apart and without gaps.
+// correlate3x64AVX512 is correlate for windows of width 3 at distance 1 without gaps.
 //
 //go:noescape
 func correlate3x64AVX512(args *byte)
 
-// correlate5x64AVX512: correlate for windows 5 wide, one apart and without gaps.
+// correlate5x64AVX512 is correlate for windows of width 5 at distance 1 without gaps.
 //
 //go:noescape
 func correlate5x64AVX512(args *byte)
 
-// tapProducts64AVX512: f += the sum over the pixels of y times their windows of x.
+// tapProducts64AVX512 computes f += the sum over the pixels of y times their windows of x.
 //
 //go:noescape
 func tapProducts64AVX512(args *byte)
 
-// tapProducts3x64AVX512: tapProducts for windows 3 wide, one apart and without gaps.
+// tapProducts3x64AVX512 is tapProducts for windows of width 3 at distance 1 without gaps.
 //
 //go:noescape
 func tapProducts3x64AVX512(args *byte)

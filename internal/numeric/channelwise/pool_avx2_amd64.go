@@ -2,52 +2,52 @@
 
 package channelwise
 
-// maxPool32AVX2: y = the largest element of each window; those that are not numbers do not count.
+// maxPool32AVX2 computes y = the largest element of each window, ignoring NaN.
 //
 //go:noescape
 func maxPool32AVX2(args *byte)
 
-// avgPool32AVX2: y = the sum of each window divided by the scale.
+// avgPool32AVX2 computes y = the sum of each window divided by the scale.
 //
 //go:noescape
 func avgPool32AVX2(args *byte)
 
-// avgPoolGrad32AVX2: dx += dy times the scale all over each window.
+// avgPoolGrad32AVX2 computes dx += dy times the scale, for every element of each window.
 //
 //go:noescape
 func avgPoolGrad32AVX2(args *byte)
 
-// maxPoolGrad32AVX2: dx += dy at the first element of each window that equals y, or at the first one if none does.
+// maxPoolGrad32AVX2 computes dx += dy at the first element of each window that equals y, or at the first element if none does.
 //
 //go:noescape
 func maxPoolGrad32AVX2(args *byte)
 
-// nearPoolGrad32AVX2: dx += dy wherever x differs from y by less than a constant.
+// nearPoolGrad32AVX2 computes dx += dy where x differs from y by less than a constant.
 //
 //go:noescape
 func nearPoolGrad32AVX2(args *byte)
 
-// maxPool64AVX2: y = the largest element of each window; those that are not numbers do not count.
+// maxPool64AVX2 computes y = the largest element of each window, ignoring NaN.
 //
 //go:noescape
 func maxPool64AVX2(args *byte)
 
-// avgPool64AVX2: y = the sum of each window divided by the scale.
+// avgPool64AVX2 computes y = the sum of each window divided by the scale.
 //
 //go:noescape
 func avgPool64AVX2(args *byte)
 
-// avgPoolGrad64AVX2: dx += dy times the scale all over each window.
+// avgPoolGrad64AVX2 computes dx += dy times the scale, for every element of each window.
 //
 //go:noescape
 func avgPoolGrad64AVX2(args *byte)
 
-// maxPoolGrad64AVX2: dx += dy at the first element of each window that equals y, or at the first one if none does.
+// maxPoolGrad64AVX2 computes dx += dy at the first element of each window that equals y, or at the first element if none does.
 //
 //go:noescape
 func maxPoolGrad64AVX2(args *byte)
 
-// nearPoolGrad64AVX2: dx += dy wherever x differs from y by less than a constant.
+// nearPoolGrad64AVX2 computes dx += dy where x differs from y by less than a constant.
 //
 //go:noescape
 func nearPoolGrad64AVX2(args *byte)

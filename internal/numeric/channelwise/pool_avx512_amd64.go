@@ -2,52 +2,52 @@
 
 package channelwise
 
-// maxPool32AVX512: y = the largest element of each window; those that are not numbers do not count.
+// maxPool32AVX512 computes y = the largest element of each window, ignoring NaN.
 //
 //go:noescape
 func maxPool32AVX512(args *byte)
 
-// avgPool32AVX512: y = the sum of each window divided by the scale.
+// avgPool32AVX512 computes y = the sum of each window divided by the scale.
 //
 //go:noescape
 func avgPool32AVX512(args *byte)
 
-// avgPoolGrad32AVX512: dx += dy times the scale all over each window.
+// avgPoolGrad32AVX512 computes dx += dy times the scale, for every element of each window.
 //
 //go:noescape
 func avgPoolGrad32AVX512(args *byte)
 
-// maxPoolGrad32AVX512: dx += dy at the first element of each window that equals y, or at the first one if none does.
+// maxPoolGrad32AVX512 computes dx += dy at the first element of each window that equals y, or at the first element if none does.
 //
 //go:noescape
 func maxPoolGrad32AVX512(args *byte)
 
-// nearPoolGrad32AVX512: dx += dy wherever x differs from y by less than a constant.
+// nearPoolGrad32AVX512 computes dx += dy where x differs from y by less than a constant.
 //
 //go:noescape
 func nearPoolGrad32AVX512(args *byte)
 
-// maxPool64AVX512: y = the largest element of each window; those that are not numbers do not count.
+// maxPool64AVX512 computes y = the largest element of each window, ignoring NaN.
 //
 //go:noescape
 func maxPool64AVX512(args *byte)
 
-// avgPool64AVX512: y = the sum of each window divided by the scale.
+// avgPool64AVX512 computes y = the sum of each window divided by the scale.
 //
 //go:noescape
 func avgPool64AVX512(args *byte)
 
-// avgPoolGrad64AVX512: dx += dy times the scale all over each window.
+// avgPoolGrad64AVX512 computes dx += dy times the scale, for every element of each window.
 //
 //go:noescape
 func avgPoolGrad64AVX512(args *byte)
 
-// maxPoolGrad64AVX512: dx += dy at the first element of each window that equals y, or at the first one if none does.
+// maxPoolGrad64AVX512 computes dx += dy at the first element of each window that equals y, or at the first element if none does.
 //
 //go:noescape
 func maxPoolGrad64AVX512(args *byte)
 
-// nearPoolGrad64AVX512: dx += dy wherever x differs from y by less than a constant.
+// nearPoolGrad64AVX512 computes dx += dy where x differs from y by less than a constant.
 //
 //go:noescape
 func nearPoolGrad64AVX512(args *byte)

@@ -2,52 +2,52 @@
 
 package microkernel
 
-// packRows1x32AVX2: copies rows of 1 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
+// packRows1x32AVX2 copies rows of 1 vector and pads the last vector, of last elements, with zeros; dstRow and srcRow are in bytes.
 //
 //go:noescape
 func packRows1x32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 
-// packRows2x32AVX2: copies rows of 2 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
+// packRows2x32AVX2 copies rows of 2 vectors and pads the last vector, of last elements, with zeros; dstRow and srcRow are in bytes.
 //
 //go:noescape
 func packRows2x32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 
-// packRows3x32AVX2: copies rows of 3 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
+// packRows3x32AVX2 copies rows of 3 vectors and pads the last vector, of last elements, with zeros; dstRow and srcRow are in bytes.
 //
 //go:noescape
 func packRows3x32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 
-// packRows4x32AVX2: copies rows of 4 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
+// packRows4x32AVX2 copies rows of 4 vectors and pads the last vector, of last elements, with zeros; dstRow and srcRow are in bytes.
 //
 //go:noescape
 func packRows4x32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, last int)
 
-// packColumns32AVX2: writes element j < k of row i < rows to dst[j][i], and zeros up to a whole vector; dstRow and srcRow are in bytes.
+// packColumns32AVX2 computes dst[j][i] = element j < k of row i < rows, padded with zeros to a whole vector; dstRow and srcRow are in bytes.
 //
 //go:noescape
 func packColumns32AVX2(dst *float32, src *float32, dstRow int, srcRow int, rows int, k int)
 
-// packRows1x64AVX2: copies rows of 1 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
+// packRows1x64AVX2 copies rows of 1 vector and pads the last vector, of last elements, with zeros; dstRow and srcRow are in bytes.
 //
 //go:noescape
 func packRows1x64AVX2(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 
-// packRows2x64AVX2: copies rows of 2 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
+// packRows2x64AVX2 copies rows of 2 vectors and pads the last vector, of last elements, with zeros; dstRow and srcRow are in bytes.
 //
 //go:noescape
 func packRows2x64AVX2(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 
-// packRows3x64AVX2: copies rows of 3 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
+// packRows3x64AVX2 copies rows of 3 vectors and pads the last vector, of last elements, with zeros; dstRow and srcRow are in bytes.
 //
 //go:noescape
 func packRows3x64AVX2(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 
-// packRows4x64AVX2: copies rows of 4 vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.
+// packRows4x64AVX2 copies rows of 4 vectors and pads the last vector, of last elements, with zeros; dstRow and srcRow are in bytes.
 //
 //go:noescape
 func packRows4x64AVX2(dst *float64, src *float64, dstRow int, srcRow int, rows int, last int)
 
-// packColumns64AVX2: writes element j < k of row i < rows to dst[j][i], and zeros up to a whole vector; dstRow and srcRow are in bytes.
+// packColumns64AVX2 computes dst[j][i] = element j < k of row i < rows, padded with zeros to a whole vector; dstRow and srcRow are in bytes.
 //
 //go:noescape
 func packColumns64AVX2(dst *float64, src *float64, dstRow int, srcRow int, rows int, k int)

@@ -2,147 +2,147 @@
 
 package microkernel
 
-// pairs1x1AVX512: tiles of 1 rows and 1 vectors of float32.
+// pairs1x1AVX512 computes tiles of 1 row and 1 vector of float32.
 //
 //go:noescape
 func pairs1x1AVX512(args *byte)
 
-// pairs2x1AVX512: tiles of 2 rows and 1 vectors of float32.
+// pairs2x1AVX512 computes tiles of 2 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs2x1AVX512(args *byte)
 
-// pairs3x1AVX512: tiles of 3 rows and 1 vectors of float32.
+// pairs3x1AVX512 computes tiles of 3 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs3x1AVX512(args *byte)
 
-// pairs4x1AVX512: tiles of 4 rows and 1 vectors of float32.
+// pairs4x1AVX512 computes tiles of 4 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs4x1AVX512(args *byte)
 
-// pairs5x1AVX512: tiles of 5 rows and 1 vectors of float32.
+// pairs5x1AVX512 computes tiles of 5 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs5x1AVX512(args *byte)
 
-// pairs6x1AVX512: tiles of 6 rows and 1 vectors of float32.
+// pairs6x1AVX512 computes tiles of 6 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs6x1AVX512(args *byte)
 
-// pairs7x1AVX512: tiles of 7 rows and 1 vectors of float32.
+// pairs7x1AVX512 computes tiles of 7 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs7x1AVX512(args *byte)
 
-// pairs8x1AVX512: tiles of 8 rows and 1 vectors of float32.
+// pairs8x1AVX512 computes tiles of 8 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs8x1AVX512(args *byte)
 
-// pairs9x1AVX512: tiles of 9 rows and 1 vectors of float32.
+// pairs9x1AVX512 computes tiles of 9 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs9x1AVX512(args *byte)
 
-// pairs10x1AVX512: tiles of 10 rows and 1 vectors of float32.
+// pairs10x1AVX512 computes tiles of 10 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs10x1AVX512(args *byte)
 
-// pairs11x1AVX512: tiles of 11 rows and 1 vectors of float32.
+// pairs11x1AVX512 computes tiles of 11 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs11x1AVX512(args *byte)
 
-// pairs12x1AVX512: tiles of 12 rows and 1 vectors of float32.
+// pairs12x1AVX512 computes tiles of 12 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs12x1AVX512(args *byte)
 
-// pairs13x1AVX512: tiles of 13 rows and 1 vectors of float32.
+// pairs13x1AVX512 computes tiles of 13 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs13x1AVX512(args *byte)
 
-// pairs14x1AVX512: tiles of 14 rows and 1 vectors of float32.
+// pairs14x1AVX512 computes tiles of 14 rows and 1 vector of float32.
 //
 //go:noescape
 func pairs14x1AVX512(args *byte)
 
-// pairs1x2AVX512: tiles of 1 rows and 2 vectors of float32.
+// pairs1x2AVX512 computes tiles of 1 row and 2 vectors of float32.
 //
 //go:noescape
 func pairs1x2AVX512(args *byte)
 
-// pairs2x2AVX512: tiles of 2 rows and 2 vectors of float32.
+// pairs2x2AVX512 computes tiles of 2 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs2x2AVX512(args *byte)
 
-// pairs3x2AVX512: tiles of 3 rows and 2 vectors of float32.
+// pairs3x2AVX512 computes tiles of 3 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs3x2AVX512(args *byte)
 
-// pairs4x2AVX512: tiles of 4 rows and 2 vectors of float32.
+// pairs4x2AVX512 computes tiles of 4 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs4x2AVX512(args *byte)
 
-// pairs5x2AVX512: tiles of 5 rows and 2 vectors of float32.
+// pairs5x2AVX512 computes tiles of 5 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs5x2AVX512(args *byte)
 
-// pairs6x2AVX512: tiles of 6 rows and 2 vectors of float32.
+// pairs6x2AVX512 computes tiles of 6 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs6x2AVX512(args *byte)
 
-// pairs7x2AVX512: tiles of 7 rows and 2 vectors of float32.
+// pairs7x2AVX512 computes tiles of 7 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs7x2AVX512(args *byte)
 
-// pairs8x2AVX512: tiles of 8 rows and 2 vectors of float32.
+// pairs8x2AVX512 computes tiles of 8 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs8x2AVX512(args *byte)
 
-// pairs9x2AVX512: tiles of 9 rows and 2 vectors of float32.
+// pairs9x2AVX512 computes tiles of 9 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs9x2AVX512(args *byte)
 
-// pairs10x2AVX512: tiles of 10 rows and 2 vectors of float32.
+// pairs10x2AVX512 computes tiles of 10 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs10x2AVX512(args *byte)
 
-// pairs11x2AVX512: tiles of 11 rows and 2 vectors of float32.
+// pairs11x2AVX512 computes tiles of 11 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs11x2AVX512(args *byte)
 
-// pairs12x2AVX512: tiles of 12 rows and 2 vectors of float32.
+// pairs12x2AVX512 computes tiles of 12 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs12x2AVX512(args *byte)
 
-// pairs13x2AVX512: tiles of 13 rows and 2 vectors of float32.
+// pairs13x2AVX512 computes tiles of 13 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs13x2AVX512(args *byte)
 
-// pairs14x2AVX512: tiles of 14 rows and 2 vectors of float32.
+// pairs14x2AVX512 computes tiles of 14 rows and 2 vectors of float32.
 //
 //go:noescape
 func pairs14x2AVX512(args *byte)
 
-// pairRowsAVX512: makes pairs of 16 elements of a and b for every block.
+// pairRowsAVX512 combines 16 elements of a and b per block to pairs.
 //
 //go:noescape
 func pairRowsAVX512(dst *float32, a *uint16, b *uint16, blocks int)

@@ -2,162 +2,162 @@
 
 package microkernel
 
-// tile1x1x32AVX2: tiles of 1 rows and 1 vectors of float32.
+// tile1x1x32AVX2 computes tiles of 1 row and 1 vector of float32.
 //
 //go:noescape
 func tile1x1x32AVX2(args *byte)
 
-// tile2x1x32AVX2: tiles of 2 rows and 1 vectors of float32.
+// tile2x1x32AVX2 computes tiles of 2 rows and 1 vector of float32.
 //
 //go:noescape
 func tile2x1x32AVX2(args *byte)
 
-// tile3x1x32AVX2: tiles of 3 rows and 1 vectors of float32.
+// tile3x1x32AVX2 computes tiles of 3 rows and 1 vector of float32.
 //
 //go:noescape
 func tile3x1x32AVX2(args *byte)
 
-// tile4x1x32AVX2: tiles of 4 rows and 1 vectors of float32.
+// tile4x1x32AVX2 computes tiles of 4 rows and 1 vector of float32.
 //
 //go:noescape
 func tile4x1x32AVX2(args *byte)
 
-// tile5x1x32AVX2: tiles of 5 rows and 1 vectors of float32.
+// tile5x1x32AVX2 computes tiles of 5 rows and 1 vector of float32.
 //
 //go:noescape
 func tile5x1x32AVX2(args *byte)
 
-// tile6x1x32AVX2: tiles of 6 rows and 1 vectors of float32.
+// tile6x1x32AVX2 computes tiles of 6 rows and 1 vector of float32.
 //
 //go:noescape
 func tile6x1x32AVX2(args *byte)
 
-// tile1x2x32AVX2: tiles of 1 rows and 2 vectors of float32.
+// tile1x2x32AVX2 computes tiles of 1 row and 2 vectors of float32.
 //
 //go:noescape
 func tile1x2x32AVX2(args *byte)
 
-// tile2x2x32AVX2: tiles of 2 rows and 2 vectors of float32.
+// tile2x2x32AVX2 computes tiles of 2 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile2x2x32AVX2(args *byte)
 
-// tile3x2x32AVX2: tiles of 3 rows and 2 vectors of float32.
+// tile3x2x32AVX2 computes tiles of 3 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile3x2x32AVX2(args *byte)
 
-// tile4x2x32AVX2: tiles of 4 rows and 2 vectors of float32.
+// tile4x2x32AVX2 computes tiles of 4 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile4x2x32AVX2(args *byte)
 
-// tile5x2x32AVX2: tiles of 5 rows and 2 vectors of float32.
+// tile5x2x32AVX2 computes tiles of 5 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile5x2x32AVX2(args *byte)
 
-// tile6x2x32AVX2: tiles of 6 rows and 2 vectors of float32.
+// tile6x2x32AVX2 computes tiles of 6 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile6x2x32AVX2(args *byte)
 
-// tile1x3x32AVX2: tiles of 1 rows and 3 vectors of float32.
+// tile1x3x32AVX2 computes tiles of 1 row and 3 vectors of float32.
 //
 //go:noescape
 func tile1x3x32AVX2(args *byte)
 
-// tile2x3x32AVX2: tiles of 2 rows and 3 vectors of float32.
+// tile2x3x32AVX2 computes tiles of 2 rows and 3 vectors of float32.
 //
 //go:noescape
 func tile2x3x32AVX2(args *byte)
 
-// tile3x3x32AVX2: tiles of 3 rows and 3 vectors of float32.
+// tile3x3x32AVX2 computes tiles of 3 rows and 3 vectors of float32.
 //
 //go:noescape
 func tile3x3x32AVX2(args *byte)
 
-// tile4x3x32AVX2: tiles of 4 rows and 3 vectors of float32.
+// tile4x3x32AVX2 computes tiles of 4 rows and 3 vectors of float32.
 //
 //go:noescape
 func tile4x3x32AVX2(args *byte)
 
-// tile1x1x64AVX2: tiles of 1 rows and 1 vectors of float64.
+// tile1x1x64AVX2 computes tiles of 1 row and 1 vector of float64.
 //
 //go:noescape
 func tile1x1x64AVX2(args *byte)
 
-// tile2x1x64AVX2: tiles of 2 rows and 1 vectors of float64.
+// tile2x1x64AVX2 computes tiles of 2 rows and 1 vector of float64.
 //
 //go:noescape
 func tile2x1x64AVX2(args *byte)
 
-// tile3x1x64AVX2: tiles of 3 rows and 1 vectors of float64.
+// tile3x1x64AVX2 computes tiles of 3 rows and 1 vector of float64.
 //
 //go:noescape
 func tile3x1x64AVX2(args *byte)
 
-// tile4x1x64AVX2: tiles of 4 rows and 1 vectors of float64.
+// tile4x1x64AVX2 computes tiles of 4 rows and 1 vector of float64.
 //
 //go:noescape
 func tile4x1x64AVX2(args *byte)
 
-// tile5x1x64AVX2: tiles of 5 rows and 1 vectors of float64.
+// tile5x1x64AVX2 computes tiles of 5 rows and 1 vector of float64.
 //
 //go:noescape
 func tile5x1x64AVX2(args *byte)
 
-// tile6x1x64AVX2: tiles of 6 rows and 1 vectors of float64.
+// tile6x1x64AVX2 computes tiles of 6 rows and 1 vector of float64.
 //
 //go:noescape
 func tile6x1x64AVX2(args *byte)
 
-// tile1x2x64AVX2: tiles of 1 rows and 2 vectors of float64.
+// tile1x2x64AVX2 computes tiles of 1 row and 2 vectors of float64.
 //
 //go:noescape
 func tile1x2x64AVX2(args *byte)
 
-// tile2x2x64AVX2: tiles of 2 rows and 2 vectors of float64.
+// tile2x2x64AVX2 computes tiles of 2 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile2x2x64AVX2(args *byte)
 
-// tile3x2x64AVX2: tiles of 3 rows and 2 vectors of float64.
+// tile3x2x64AVX2 computes tiles of 3 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile3x2x64AVX2(args *byte)
 
-// tile4x2x64AVX2: tiles of 4 rows and 2 vectors of float64.
+// tile4x2x64AVX2 computes tiles of 4 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile4x2x64AVX2(args *byte)
 
-// tile5x2x64AVX2: tiles of 5 rows and 2 vectors of float64.
+// tile5x2x64AVX2 computes tiles of 5 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile5x2x64AVX2(args *byte)
 
-// tile6x2x64AVX2: tiles of 6 rows and 2 vectors of float64.
+// tile6x2x64AVX2 computes tiles of 6 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile6x2x64AVX2(args *byte)
 
-// tile1x3x64AVX2: tiles of 1 rows and 3 vectors of float64.
+// tile1x3x64AVX2 computes tiles of 1 row and 3 vectors of float64.
 //
 //go:noescape
 func tile1x3x64AVX2(args *byte)
 
-// tile2x3x64AVX2: tiles of 2 rows and 3 vectors of float64.
+// tile2x3x64AVX2 computes tiles of 2 rows and 3 vectors of float64.
 //
 //go:noescape
 func tile2x3x64AVX2(args *byte)
 
-// tile3x3x64AVX2: tiles of 3 rows and 3 vectors of float64.
+// tile3x3x64AVX2 computes tiles of 3 rows and 3 vectors of float64.
 //
 //go:noescape
 func tile3x3x64AVX2(args *byte)
 
-// tile4x3x64AVX2: tiles of 4 rows and 3 vectors of float64.
+// tile4x3x64AVX2 computes tiles of 4 rows and 3 vectors of float64.
 //
 //go:noescape
 func tile4x3x64AVX2(args *byte)

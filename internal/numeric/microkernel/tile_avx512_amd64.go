@@ -2,402 +2,402 @@
 
 package microkernel
 
-// tile1x1x32AVX512: tiles of 1 rows and 1 vectors of float32.
+// tile1x1x32AVX512 computes tiles of 1 row and 1 vector of float32.
 //
 //go:noescape
 func tile1x1x32AVX512(args *byte)
 
-// tile2x1x32AVX512: tiles of 2 rows and 1 vectors of float32.
+// tile2x1x32AVX512 computes tiles of 2 rows and 1 vector of float32.
 //
 //go:noescape
 func tile2x1x32AVX512(args *byte)
 
-// tile3x1x32AVX512: tiles of 3 rows and 1 vectors of float32.
+// tile3x1x32AVX512 computes tiles of 3 rows and 1 vector of float32.
 //
 //go:noescape
 func tile3x1x32AVX512(args *byte)
 
-// tile4x1x32AVX512: tiles of 4 rows and 1 vectors of float32.
+// tile4x1x32AVX512 computes tiles of 4 rows and 1 vector of float32.
 //
 //go:noescape
 func tile4x1x32AVX512(args *byte)
 
-// tile5x1x32AVX512: tiles of 5 rows and 1 vectors of float32.
+// tile5x1x32AVX512 computes tiles of 5 rows and 1 vector of float32.
 //
 //go:noescape
 func tile5x1x32AVX512(args *byte)
 
-// tile6x1x32AVX512: tiles of 6 rows and 1 vectors of float32.
+// tile6x1x32AVX512 computes tiles of 6 rows and 1 vector of float32.
 //
 //go:noescape
 func tile6x1x32AVX512(args *byte)
 
-// tile7x1x32AVX512: tiles of 7 rows and 1 vectors of float32.
+// tile7x1x32AVX512 computes tiles of 7 rows and 1 vector of float32.
 //
 //go:noescape
 func tile7x1x32AVX512(args *byte)
 
-// tile8x1x32AVX512: tiles of 8 rows and 1 vectors of float32.
+// tile8x1x32AVX512 computes tiles of 8 rows and 1 vector of float32.
 //
 //go:noescape
 func tile8x1x32AVX512(args *byte)
 
-// tile9x1x32AVX512: tiles of 9 rows and 1 vectors of float32.
+// tile9x1x32AVX512 computes tiles of 9 rows and 1 vector of float32.
 //
 //go:noescape
 func tile9x1x32AVX512(args *byte)
 
-// tile10x1x32AVX512: tiles of 10 rows and 1 vectors of float32.
+// tile10x1x32AVX512 computes tiles of 10 rows and 1 vector of float32.
 //
 //go:noescape
 func tile10x1x32AVX512(args *byte)
 
-// tile11x1x32AVX512: tiles of 11 rows and 1 vectors of float32.
+// tile11x1x32AVX512 computes tiles of 11 rows and 1 vector of float32.
 //
 //go:noescape
 func tile11x1x32AVX512(args *byte)
 
-// tile12x1x32AVX512: tiles of 12 rows and 1 vectors of float32.
+// tile12x1x32AVX512 computes tiles of 12 rows and 1 vector of float32.
 //
 //go:noescape
 func tile12x1x32AVX512(args *byte)
 
-// tile13x1x32AVX512: tiles of 13 rows and 1 vectors of float32.
+// tile13x1x32AVX512 computes tiles of 13 rows and 1 vector of float32.
 //
 //go:noescape
 func tile13x1x32AVX512(args *byte)
 
-// tile14x1x32AVX512: tiles of 14 rows and 1 vectors of float32.
+// tile14x1x32AVX512 computes tiles of 14 rows and 1 vector of float32.
 //
 //go:noescape
 func tile14x1x32AVX512(args *byte)
 
-// tile1x2x32AVX512: tiles of 1 rows and 2 vectors of float32.
+// tile1x2x32AVX512 computes tiles of 1 row and 2 vectors of float32.
 //
 //go:noescape
 func tile1x2x32AVX512(args *byte)
 
-// tile2x2x32AVX512: tiles of 2 rows and 2 vectors of float32.
+// tile2x2x32AVX512 computes tiles of 2 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile2x2x32AVX512(args *byte)
 
-// tile3x2x32AVX512: tiles of 3 rows and 2 vectors of float32.
+// tile3x2x32AVX512 computes tiles of 3 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile3x2x32AVX512(args *byte)
 
-// tile4x2x32AVX512: tiles of 4 rows and 2 vectors of float32.
+// tile4x2x32AVX512 computes tiles of 4 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile4x2x32AVX512(args *byte)
 
-// tile5x2x32AVX512: tiles of 5 rows and 2 vectors of float32.
+// tile5x2x32AVX512 computes tiles of 5 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile5x2x32AVX512(args *byte)
 
-// tile6x2x32AVX512: tiles of 6 rows and 2 vectors of float32.
+// tile6x2x32AVX512 computes tiles of 6 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile6x2x32AVX512(args *byte)
 
-// tile7x2x32AVX512: tiles of 7 rows and 2 vectors of float32.
+// tile7x2x32AVX512 computes tiles of 7 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile7x2x32AVX512(args *byte)
 
-// tile8x2x32AVX512: tiles of 8 rows and 2 vectors of float32.
+// tile8x2x32AVX512 computes tiles of 8 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile8x2x32AVX512(args *byte)
 
-// tile9x2x32AVX512: tiles of 9 rows and 2 vectors of float32.
+// tile9x2x32AVX512 computes tiles of 9 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile9x2x32AVX512(args *byte)
 
-// tile10x2x32AVX512: tiles of 10 rows and 2 vectors of float32.
+// tile10x2x32AVX512 computes tiles of 10 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile10x2x32AVX512(args *byte)
 
-// tile11x2x32AVX512: tiles of 11 rows and 2 vectors of float32.
+// tile11x2x32AVX512 computes tiles of 11 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile11x2x32AVX512(args *byte)
 
-// tile12x2x32AVX512: tiles of 12 rows and 2 vectors of float32.
+// tile12x2x32AVX512 computes tiles of 12 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile12x2x32AVX512(args *byte)
 
-// tile13x2x32AVX512: tiles of 13 rows and 2 vectors of float32.
+// tile13x2x32AVX512 computes tiles of 13 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile13x2x32AVX512(args *byte)
 
-// tile14x2x32AVX512: tiles of 14 rows and 2 vectors of float32.
+// tile14x2x32AVX512 computes tiles of 14 rows and 2 vectors of float32.
 //
 //go:noescape
 func tile14x2x32AVX512(args *byte)
 
-// tile1x3x32AVX512: tiles of 1 rows and 3 vectors of float32.
+// tile1x3x32AVX512 computes tiles of 1 row and 3 vectors of float32.
 //
 //go:noescape
 func tile1x3x32AVX512(args *byte)
 
-// tile2x3x32AVX512: tiles of 2 rows and 3 vectors of float32.
+// tile2x3x32AVX512 computes tiles of 2 rows and 3 vectors of float32.
 //
 //go:noescape
 func tile2x3x32AVX512(args *byte)
 
-// tile3x3x32AVX512: tiles of 3 rows and 3 vectors of float32.
+// tile3x3x32AVX512 computes tiles of 3 rows and 3 vectors of float32.
 //
 //go:noescape
 func tile3x3x32AVX512(args *byte)
 
-// tile4x3x32AVX512: tiles of 4 rows and 3 vectors of float32.
+// tile4x3x32AVX512 computes tiles of 4 rows and 3 vectors of float32.
 //
 //go:noescape
 func tile4x3x32AVX512(args *byte)
 
-// tile5x3x32AVX512: tiles of 5 rows and 3 vectors of float32.
+// tile5x3x32AVX512 computes tiles of 5 rows and 3 vectors of float32.
 //
 //go:noescape
 func tile5x3x32AVX512(args *byte)
 
-// tile6x3x32AVX512: tiles of 6 rows and 3 vectors of float32.
+// tile6x3x32AVX512 computes tiles of 6 rows and 3 vectors of float32.
 //
 //go:noescape
 func tile6x3x32AVX512(args *byte)
 
-// tile1x4x32AVX512: tiles of 1 rows and 4 vectors of float32.
+// tile1x4x32AVX512 computes tiles of 1 row and 4 vectors of float32.
 //
 //go:noescape
 func tile1x4x32AVX512(args *byte)
 
-// tile2x4x32AVX512: tiles of 2 rows and 4 vectors of float32.
+// tile2x4x32AVX512 computes tiles of 2 rows and 4 vectors of float32.
 //
 //go:noescape
 func tile2x4x32AVX512(args *byte)
 
-// tile3x4x32AVX512: tiles of 3 rows and 4 vectors of float32.
+// tile3x4x32AVX512 computes tiles of 3 rows and 4 vectors of float32.
 //
 //go:noescape
 func tile3x4x32AVX512(args *byte)
 
-// tile4x4x32AVX512: tiles of 4 rows and 4 vectors of float32.
+// tile4x4x32AVX512 computes tiles of 4 rows and 4 vectors of float32.
 //
 //go:noescape
 func tile4x4x32AVX512(args *byte)
 
-// tile5x4x32AVX512: tiles of 5 rows and 4 vectors of float32.
+// tile5x4x32AVX512 computes tiles of 5 rows and 4 vectors of float32.
 //
 //go:noescape
 func tile5x4x32AVX512(args *byte)
 
-// tile6x4x32AVX512: tiles of 6 rows and 4 vectors of float32.
+// tile6x4x32AVX512 computes tiles of 6 rows and 4 vectors of float32.
 //
 //go:noescape
 func tile6x4x32AVX512(args *byte)
 
-// tile1x1x64AVX512: tiles of 1 rows and 1 vectors of float64.
+// tile1x1x64AVX512 computes tiles of 1 row and 1 vector of float64.
 //
 //go:noescape
 func tile1x1x64AVX512(args *byte)
 
-// tile2x1x64AVX512: tiles of 2 rows and 1 vectors of float64.
+// tile2x1x64AVX512 computes tiles of 2 rows and 1 vector of float64.
 //
 //go:noescape
 func tile2x1x64AVX512(args *byte)
 
-// tile3x1x64AVX512: tiles of 3 rows and 1 vectors of float64.
+// tile3x1x64AVX512 computes tiles of 3 rows and 1 vector of float64.
 //
 //go:noescape
 func tile3x1x64AVX512(args *byte)
 
-// tile4x1x64AVX512: tiles of 4 rows and 1 vectors of float64.
+// tile4x1x64AVX512 computes tiles of 4 rows and 1 vector of float64.
 //
 //go:noescape
 func tile4x1x64AVX512(args *byte)
 
-// tile5x1x64AVX512: tiles of 5 rows and 1 vectors of float64.
+// tile5x1x64AVX512 computes tiles of 5 rows and 1 vector of float64.
 //
 //go:noescape
 func tile5x1x64AVX512(args *byte)
 
-// tile6x1x64AVX512: tiles of 6 rows and 1 vectors of float64.
+// tile6x1x64AVX512 computes tiles of 6 rows and 1 vector of float64.
 //
 //go:noescape
 func tile6x1x64AVX512(args *byte)
 
-// tile7x1x64AVX512: tiles of 7 rows and 1 vectors of float64.
+// tile7x1x64AVX512 computes tiles of 7 rows and 1 vector of float64.
 //
 //go:noescape
 func tile7x1x64AVX512(args *byte)
 
-// tile8x1x64AVX512: tiles of 8 rows and 1 vectors of float64.
+// tile8x1x64AVX512 computes tiles of 8 rows and 1 vector of float64.
 //
 //go:noescape
 func tile8x1x64AVX512(args *byte)
 
-// tile9x1x64AVX512: tiles of 9 rows and 1 vectors of float64.
+// tile9x1x64AVX512 computes tiles of 9 rows and 1 vector of float64.
 //
 //go:noescape
 func tile9x1x64AVX512(args *byte)
 
-// tile10x1x64AVX512: tiles of 10 rows and 1 vectors of float64.
+// tile10x1x64AVX512 computes tiles of 10 rows and 1 vector of float64.
 //
 //go:noescape
 func tile10x1x64AVX512(args *byte)
 
-// tile11x1x64AVX512: tiles of 11 rows and 1 vectors of float64.
+// tile11x1x64AVX512 computes tiles of 11 rows and 1 vector of float64.
 //
 //go:noescape
 func tile11x1x64AVX512(args *byte)
 
-// tile12x1x64AVX512: tiles of 12 rows and 1 vectors of float64.
+// tile12x1x64AVX512 computes tiles of 12 rows and 1 vector of float64.
 //
 //go:noescape
 func tile12x1x64AVX512(args *byte)
 
-// tile13x1x64AVX512: tiles of 13 rows and 1 vectors of float64.
+// tile13x1x64AVX512 computes tiles of 13 rows and 1 vector of float64.
 //
 //go:noescape
 func tile13x1x64AVX512(args *byte)
 
-// tile14x1x64AVX512: tiles of 14 rows and 1 vectors of float64.
+// tile14x1x64AVX512 computes tiles of 14 rows and 1 vector of float64.
 //
 //go:noescape
 func tile14x1x64AVX512(args *byte)
 
-// tile1x2x64AVX512: tiles of 1 rows and 2 vectors of float64.
+// tile1x2x64AVX512 computes tiles of 1 row and 2 vectors of float64.
 //
 //go:noescape
 func tile1x2x64AVX512(args *byte)
 
-// tile2x2x64AVX512: tiles of 2 rows and 2 vectors of float64.
+// tile2x2x64AVX512 computes tiles of 2 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile2x2x64AVX512(args *byte)
 
-// tile3x2x64AVX512: tiles of 3 rows and 2 vectors of float64.
+// tile3x2x64AVX512 computes tiles of 3 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile3x2x64AVX512(args *byte)
 
-// tile4x2x64AVX512: tiles of 4 rows and 2 vectors of float64.
+// tile4x2x64AVX512 computes tiles of 4 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile4x2x64AVX512(args *byte)
 
-// tile5x2x64AVX512: tiles of 5 rows and 2 vectors of float64.
+// tile5x2x64AVX512 computes tiles of 5 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile5x2x64AVX512(args *byte)
 
-// tile6x2x64AVX512: tiles of 6 rows and 2 vectors of float64.
+// tile6x2x64AVX512 computes tiles of 6 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile6x2x64AVX512(args *byte)
 
-// tile7x2x64AVX512: tiles of 7 rows and 2 vectors of float64.
+// tile7x2x64AVX512 computes tiles of 7 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile7x2x64AVX512(args *byte)
 
-// tile8x2x64AVX512: tiles of 8 rows and 2 vectors of float64.
+// tile8x2x64AVX512 computes tiles of 8 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile8x2x64AVX512(args *byte)
 
-// tile9x2x64AVX512: tiles of 9 rows and 2 vectors of float64.
+// tile9x2x64AVX512 computes tiles of 9 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile9x2x64AVX512(args *byte)
 
-// tile10x2x64AVX512: tiles of 10 rows and 2 vectors of float64.
+// tile10x2x64AVX512 computes tiles of 10 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile10x2x64AVX512(args *byte)
 
-// tile11x2x64AVX512: tiles of 11 rows and 2 vectors of float64.
+// tile11x2x64AVX512 computes tiles of 11 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile11x2x64AVX512(args *byte)
 
-// tile12x2x64AVX512: tiles of 12 rows and 2 vectors of float64.
+// tile12x2x64AVX512 computes tiles of 12 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile12x2x64AVX512(args *byte)
 
-// tile13x2x64AVX512: tiles of 13 rows and 2 vectors of float64.
+// tile13x2x64AVX512 computes tiles of 13 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile13x2x64AVX512(args *byte)
 
-// tile14x2x64AVX512: tiles of 14 rows and 2 vectors of float64.
+// tile14x2x64AVX512 computes tiles of 14 rows and 2 vectors of float64.
 //
 //go:noescape
 func tile14x2x64AVX512(args *byte)
 
-// tile1x3x64AVX512: tiles of 1 rows and 3 vectors of float64.
+// tile1x3x64AVX512 computes tiles of 1 row and 3 vectors of float64.
 //
 //go:noescape
 func tile1x3x64AVX512(args *byte)
 
-// tile2x3x64AVX512: tiles of 2 rows and 3 vectors of float64.
+// tile2x3x64AVX512 computes tiles of 2 rows and 3 vectors of float64.
 //
 //go:noescape
 func tile2x3x64AVX512(args *byte)
 
-// tile3x3x64AVX512: tiles of 3 rows and 3 vectors of float64.
+// tile3x3x64AVX512 computes tiles of 3 rows and 3 vectors of float64.
 //
 //go:noescape
 func tile3x3x64AVX512(args *byte)
 
-// tile4x3x64AVX512: tiles of 4 rows and 3 vectors of float64.
+// tile4x3x64AVX512 computes tiles of 4 rows and 3 vectors of float64.
 //
 //go:noescape
 func tile4x3x64AVX512(args *byte)
 
-// tile5x3x64AVX512: tiles of 5 rows and 3 vectors of float64.
+// tile5x3x64AVX512 computes tiles of 5 rows and 3 vectors of float64.
 //
 //go:noescape
 func tile5x3x64AVX512(args *byte)
 
-// tile6x3x64AVX512: tiles of 6 rows and 3 vectors of float64.
+// tile6x3x64AVX512 computes tiles of 6 rows and 3 vectors of float64.
 //
 //go:noescape
 func tile6x3x64AVX512(args *byte)
 
-// tile1x4x64AVX512: tiles of 1 rows and 4 vectors of float64.
+// tile1x4x64AVX512 computes tiles of 1 row and 4 vectors of float64.
 //
 //go:noescape
 func tile1x4x64AVX512(args *byte)
 
-// tile2x4x64AVX512: tiles of 2 rows and 4 vectors of float64.
+// tile2x4x64AVX512 computes tiles of 2 rows and 4 vectors of float64.
 //
 //go:noescape
 func tile2x4x64AVX512(args *byte)
 
-// tile3x4x64AVX512: tiles of 3 rows and 4 vectors of float64.
+// tile3x4x64AVX512 computes tiles of 3 rows and 4 vectors of float64.
 //
 //go:noescape
 func tile3x4x64AVX512(args *byte)
 
-// tile4x4x64AVX512: tiles of 4 rows and 4 vectors of float64.
+// tile4x4x64AVX512 computes tiles of 4 rows and 4 vectors of float64.
 //
 //go:noescape
 func tile4x4x64AVX512(args *byte)
 
-// tile5x4x64AVX512: tiles of 5 rows and 4 vectors of float64.
+// tile5x4x64AVX512 computes tiles of 5 rows and 4 vectors of float64.
 //
 //go:noescape
 func tile5x4x64AVX512(args *byte)
 
-// tile6x4x64AVX512: tiles of 6 rows and 4 vectors of float64.
+// tile6x4x64AVX512 computes tiles of 6 rows and 4 vectors of float64.
 //
 //go:noescape
 func tile6x4x64AVX512(args *byte)

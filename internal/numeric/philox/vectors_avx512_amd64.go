@@ -2,17 +2,17 @@
 
 package philox
 
-// words32AVX512: writes the outputs for n successive counters, a multiple of 32; place goes ahead.
+// words32AVX512 writes the outputs for n successive counters, a multiple of 32, and advances place.
 //
 //go:noescape
 func words32AVX512(dst *uint32, place *[11]uint64, n int)
 
-// units32AVX512: dst = the numbers in [0, 1) that the lower 23 bits of the words of src give.
+// units32AVX512 computes dst = the numbers in [0, 1) with the lower 23 bits of the words of src.
 //
 //go:noescape
 func units32AVX512(dst *float32, src *float32, n int)
 
-// normals32AVX512: makes n samples of n words, a multiple of 16, by the Box-Muller transform; dst may be words.
+// normals32AVX512 computes n samples from n words, a multiple of 16, by the Box-Muller transform; dst may be words.
 //
 //go:noescape
 func normals32AVX512(dst *float32, words *uint32, n int, logs *[2][16]float64)

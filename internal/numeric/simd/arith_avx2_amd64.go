@@ -2,382 +2,382 @@
 
 package simd
 
-// neg32AVX2: dst = -src.
+// neg32AVX2 computes dst = -src.
 //
 //go:noescape
 func neg32AVX2(dst *float32, src *float32, n int)
 
-// abs32AVX2: dst = |src|.
+// abs32AVX2 computes dst = |src|.
 //
 //go:noescape
 func abs32AVX2(dst *float32, src *float32, n int)
 
-// square32AVX2: dst = src^2.
+// square32AVX2 computes dst = src^2.
 //
 //go:noescape
 func square32AVX2(dst *float32, src *float32, n int)
 
-// sqrt32AVX2: dst = sqrt(src).
+// sqrt32AVX2 computes dst = sqrt(src).
 //
 //go:noescape
 func sqrt32AVX2(dst *float32, src *float32, n int)
 
-// reciprocal32AVX2: dst = 1/src.
+// reciprocal32AVX2 computes dst = 1/src.
 //
 //go:noescape
 func reciprocal32AVX2(dst *float32, src *float32, n int)
 
-// rsqrt32AVX2: dst = 1/sqrt(src).
+// rsqrt32AVX2 computes dst = 1/sqrt(src).
 //
 //go:noescape
 func rsqrt32AVX2(dst *float32, src *float32, n int)
 
-// floor32AVX2: dst = the largest integer that is not larger than src.
+// floor32AVX2 computes dst = src rounded down.
 //
 //go:noescape
 func floor32AVX2(dst *float32, src *float32, n int)
 
-// ceil32AVX2: dst = the smallest integer that is not smaller than src.
+// ceil32AVX2 computes dst = src rounded up.
 //
 //go:noescape
 func ceil32AVX2(dst *float32, src *float32, n int)
 
-// rint32AVX2: dst = the integer nearest to src, ties to even.
+// rint32AVX2 computes dst = src rounded to the nearest integer, ties to even.
 //
 //go:noescape
 func rint32AVX2(dst *float32, src *float32, n int)
 
-// sign32AVX2: dst = -1, 0 or 1, not a number where src is not.
+// sign32AVX2 computes dst = -1, 0 or 1, NaN where src is NaN.
 //
 //go:noescape
 func sign32AVX2(dst *float32, src *float32, n int)
 
-// relu32AVX2: dst = max(src, 0), not a number where src is not.
+// relu32AVX2 computes dst = max(src, 0), NaN where src is NaN.
 //
 //go:noescape
 func relu32AVX2(dst *float32, src *float32, n int)
 
-// add32AVX2: dst = a + b.
+// add32AVX2 computes dst = a + b.
 //
 //go:noescape
 func add32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// sub32AVX2: dst = a - b.
+// sub32AVX2 computes dst = a - b.
 //
 //go:noescape
 func sub32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// mul32AVX2: dst = a * b.
+// mul32AVX2 computes dst = a * b.
 //
 //go:noescape
 func mul32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// div32AVX2: dst = a / b.
+// div32AVX2 computes dst = a / b.
 //
 //go:noescape
 func div32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// max32AVX2: dst = max(a, b), not a number if either is.
+// max32AVX2 computes dst = max(a, b), NaN if either is NaN.
 //
 //go:noescape
 func max32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// min32AVX2: dst = min(a, b), not a number if either is.
+// min32AVX2 computes dst = min(a, b), NaN if either is NaN.
 //
 //go:noescape
 func min32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// squaredDifference32AVX2: dst = (a-b)^2.
+// squaredDifference32AVX2 computes dst = (a-b)^2.
 //
 //go:noescape
 func squaredDifference32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// reluGrad32AVX2: dst = a where b > 0, else 0*a.
+// reluGrad32AVX2 computes dst = a where b > 0, 0*a elsewhere.
 //
 //go:noescape
 func reluGrad32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// divNoNaN32AVX2: dst = a / b, or 0 where b is.
+// divNoNaN32AVX2 computes dst = a / b, or 0 where b is 0.
 //
 //go:noescape
 func divNoNaN32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// mulNoNaN32AVX2: dst = a * b, or 0 where b is.
+// mulNoNaN32AVX2 computes dst = a * b, or 0 where b is 0.
 //
 //go:noescape
 func mulNoNaN32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// tanhGrad32AVX2: dst = a * (1 - b*b).
+// tanhGrad32AVX2 computes dst = a * (1 - b*b).
 //
 //go:noescape
 func tanhGrad32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// sigmoidGrad32AVX2: dst = a * (1 - b) * b.
+// sigmoidGrad32AVX2 computes dst = a * (1 - b) * b.
 //
 //go:noescape
 func sigmoidGrad32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// addScalar32AVX2: dst = a + b.
+// addScalar32AVX2 computes dst = a + b.
 //
 //go:noescape
 func addScalar32AVX2(dst *float32, a *float32, n int, b float32)
 
-// mulScalar32AVX2: dst = a * b.
+// mulScalar32AVX2 computes dst = a * b.
 //
 //go:noescape
 func mulScalar32AVX2(dst *float32, a *float32, n int, b float32)
 
-// divScalar32AVX2: dst = a / b.
+// divScalar32AVX2 computes dst = a / b.
 //
 //go:noescape
 func divScalar32AVX2(dst *float32, a *float32, n int, b float32)
 
-// maxScalar32AVX2: dst = max(a, b), not a number if either is.
+// maxScalar32AVX2 computes dst = max(a, b), NaN if either is NaN.
 //
 //go:noescape
 func maxScalar32AVX2(dst *float32, a *float32, n int, b float32)
 
-// minScalar32AVX2: dst = min(a, b), not a number if either is.
+// minScalar32AVX2 computes dst = min(a, b), NaN if either is NaN.
 //
 //go:noescape
 func minScalar32AVX2(dst *float32, a *float32, n int, b float32)
 
-// scalarSub32AVX2: dst = b - a.
+// scalarSub32AVX2 computes dst = b - a.
 //
 //go:noescape
 func scalarSub32AVX2(dst *float32, a *float32, n int, b float32)
 
-// scalarDiv32AVX2: dst = b / a.
+// scalarDiv32AVX2 computes dst = b / a.
 //
 //go:noescape
 func scalarDiv32AVX2(dst *float32, a *float32, n int, b float32)
 
-// fill32AVX2: dst = v.
+// fill32AVX2 computes dst = v.
 //
 //go:noescape
 func fill32AVX2(dst *float32, n int, v float32)
 
-// clamp32AVX2: dst = src, at most high and then at least low; a bound that is no number bounds nothing.
+// clamp32AVX2 computes dst = max(min(src, high), low); a bound that is NaN is ignored.
 //
 //go:noescape
 func clamp32AVX2(dst *float32, src *float32, n int, low float32, high float32)
 
-// leaky32AVX2: dst = x where by > 0, else alpha*x.
+// leaky32AVX2 computes dst = x where by > 0, alpha*x elsewhere.
 //
 //go:noescape
 func leaky32AVX2(dst *float32, x *float32, by *float32, n int, alpha float32)
 
-// selectLess32AVX2: dst = a where x < bound, else b.
+// selectLess32AVX2 computes dst = a where x < bound, b elsewhere.
 //
 //go:noescape
 func selectLess32AVX2(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
 
-// selectGreater32AVX2: dst = a where x > bound, else b.
+// selectGreater32AVX2 computes dst = a where x > bound, b elsewhere.
 //
 //go:noescape
 func selectGreater32AVX2(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
 
-// add432AVX2: dst = a + b + c + d.
+// add432AVX2 computes dst = a + b + c + d.
 //
 //go:noescape
 func add432AVX2(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
 
-// axpy32AVX2: y += a*x.
+// axpy32AVX2 computes y += a*x.
 //
 //go:noescape
 func axpy32AVX2(y *float32, x *float32, n int, a float32)
 
-// axpby32AVX2: dst = a*x + b*y.
+// axpby32AVX2 computes dst = a*x + b*y.
 //
 //go:noescape
 func axpby32AVX2(dst *float32, x *float32, y *float32, n int, a float32, b float32)
 
-// neg64AVX2: dst = -src.
+// neg64AVX2 computes dst = -src.
 //
 //go:noescape
 func neg64AVX2(dst *float64, src *float64, n int)
 
-// abs64AVX2: dst = |src|.
+// abs64AVX2 computes dst = |src|.
 //
 //go:noescape
 func abs64AVX2(dst *float64, src *float64, n int)
 
-// square64AVX2: dst = src^2.
+// square64AVX2 computes dst = src^2.
 //
 //go:noescape
 func square64AVX2(dst *float64, src *float64, n int)
 
-// sqrt64AVX2: dst = sqrt(src).
+// sqrt64AVX2 computes dst = sqrt(src).
 //
 //go:noescape
 func sqrt64AVX2(dst *float64, src *float64, n int)
 
-// reciprocal64AVX2: dst = 1/src.
+// reciprocal64AVX2 computes dst = 1/src.
 //
 //go:noescape
 func reciprocal64AVX2(dst *float64, src *float64, n int)
 
-// rsqrt64AVX2: dst = 1/sqrt(src).
+// rsqrt64AVX2 computes dst = 1/sqrt(src).
 //
 //go:noescape
 func rsqrt64AVX2(dst *float64, src *float64, n int)
 
-// floor64AVX2: dst = the largest integer that is not larger than src.
+// floor64AVX2 computes dst = src rounded down.
 //
 //go:noescape
 func floor64AVX2(dst *float64, src *float64, n int)
 
-// ceil64AVX2: dst = the smallest integer that is not smaller than src.
+// ceil64AVX2 computes dst = src rounded up.
 //
 //go:noescape
 func ceil64AVX2(dst *float64, src *float64, n int)
 
-// rint64AVX2: dst = the integer nearest to src, ties to even.
+// rint64AVX2 computes dst = src rounded to the nearest integer, ties to even.
 //
 //go:noescape
 func rint64AVX2(dst *float64, src *float64, n int)
 
-// sign64AVX2: dst = -1, 0 or 1, not a number where src is not.
+// sign64AVX2 computes dst = -1, 0 or 1, NaN where src is NaN.
 //
 //go:noescape
 func sign64AVX2(dst *float64, src *float64, n int)
 
-// relu64AVX2: dst = max(src, 0), not a number where src is not.
+// relu64AVX2 computes dst = max(src, 0), NaN where src is NaN.
 //
 //go:noescape
 func relu64AVX2(dst *float64, src *float64, n int)
 
-// add64AVX2: dst = a + b.
+// add64AVX2 computes dst = a + b.
 //
 //go:noescape
 func add64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// sub64AVX2: dst = a - b.
+// sub64AVX2 computes dst = a - b.
 //
 //go:noescape
 func sub64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// mul64AVX2: dst = a * b.
+// mul64AVX2 computes dst = a * b.
 //
 //go:noescape
 func mul64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// div64AVX2: dst = a / b.
+// div64AVX2 computes dst = a / b.
 //
 //go:noescape
 func div64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// max64AVX2: dst = max(a, b), not a number if either is.
+// max64AVX2 computes dst = max(a, b), NaN if either is NaN.
 //
 //go:noescape
 func max64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// min64AVX2: dst = min(a, b), not a number if either is.
+// min64AVX2 computes dst = min(a, b), NaN if either is NaN.
 //
 //go:noescape
 func min64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// squaredDifference64AVX2: dst = (a-b)^2.
+// squaredDifference64AVX2 computes dst = (a-b)^2.
 //
 //go:noescape
 func squaredDifference64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// reluGrad64AVX2: dst = a where b > 0, else 0*a.
+// reluGrad64AVX2 computes dst = a where b > 0, 0*a elsewhere.
 //
 //go:noescape
 func reluGrad64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// divNoNaN64AVX2: dst = a / b, or 0 where b is.
+// divNoNaN64AVX2 computes dst = a / b, or 0 where b is 0.
 //
 //go:noescape
 func divNoNaN64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// mulNoNaN64AVX2: dst = a * b, or 0 where b is.
+// mulNoNaN64AVX2 computes dst = a * b, or 0 where b is 0.
 //
 //go:noescape
 func mulNoNaN64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// tanhGrad64AVX2: dst = a * (1 - b*b).
+// tanhGrad64AVX2 computes dst = a * (1 - b*b).
 //
 //go:noescape
 func tanhGrad64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// sigmoidGrad64AVX2: dst = a * (1 - b) * b.
+// sigmoidGrad64AVX2 computes dst = a * (1 - b) * b.
 //
 //go:noescape
 func sigmoidGrad64AVX2(dst *float64, a *float64, b *float64, n int)
 
-// addScalar64AVX2: dst = a + b.
+// addScalar64AVX2 computes dst = a + b.
 //
 //go:noescape
 func addScalar64AVX2(dst *float64, a *float64, n int, b float64)
 
-// mulScalar64AVX2: dst = a * b.
+// mulScalar64AVX2 computes dst = a * b.
 //
 //go:noescape
 func mulScalar64AVX2(dst *float64, a *float64, n int, b float64)
 
-// divScalar64AVX2: dst = a / b.
+// divScalar64AVX2 computes dst = a / b.
 //
 //go:noescape
 func divScalar64AVX2(dst *float64, a *float64, n int, b float64)
 
-// maxScalar64AVX2: dst = max(a, b), not a number if either is.
+// maxScalar64AVX2 computes dst = max(a, b), NaN if either is NaN.
 //
 //go:noescape
 func maxScalar64AVX2(dst *float64, a *float64, n int, b float64)
 
-// minScalar64AVX2: dst = min(a, b), not a number if either is.
+// minScalar64AVX2 computes dst = min(a, b), NaN if either is NaN.
 //
 //go:noescape
 func minScalar64AVX2(dst *float64, a *float64, n int, b float64)
 
-// scalarSub64AVX2: dst = b - a.
+// scalarSub64AVX2 computes dst = b - a.
 //
 //go:noescape
 func scalarSub64AVX2(dst *float64, a *float64, n int, b float64)
 
-// scalarDiv64AVX2: dst = b / a.
+// scalarDiv64AVX2 computes dst = b / a.
 //
 //go:noescape
 func scalarDiv64AVX2(dst *float64, a *float64, n int, b float64)
 
-// fill64AVX2: dst = v.
+// fill64AVX2 computes dst = v.
 //
 //go:noescape
 func fill64AVX2(dst *float64, n int, v float64)
 
-// clamp64AVX2: dst = src, at most high and then at least low; a bound that is no number bounds nothing.
+// clamp64AVX2 computes dst = max(min(src, high), low); a bound that is NaN is ignored.
 //
 //go:noescape
 func clamp64AVX2(dst *float64, src *float64, n int, low float64, high float64)
 
-// leaky64AVX2: dst = x where by > 0, else alpha*x.
+// leaky64AVX2 computes dst = x where by > 0, alpha*x elsewhere.
 //
 //go:noescape
 func leaky64AVX2(dst *float64, x *float64, by *float64, n int, alpha float64)
 
-// selectLess64AVX2: dst = a where x < bound, else b.
+// selectLess64AVX2 computes dst = a where x < bound, b elsewhere.
 //
 //go:noescape
 func selectLess64AVX2(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
 
-// selectGreater64AVX2: dst = a where x > bound, else b.
+// selectGreater64AVX2 computes dst = a where x > bound, b elsewhere.
 //
 //go:noescape
 func selectGreater64AVX2(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
 
-// add464AVX2: dst = a + b + c + d.
+// add464AVX2 computes dst = a + b + c + d.
 //
 //go:noescape
 func add464AVX2(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
 
-// axpy64AVX2: y += a*x.
+// axpy64AVX2 computes y += a*x.
 //
 //go:noescape
 func axpy64AVX2(y *float64, x *float64, n int, a float64)
 
-// axpby64AVX2: dst = a*x + b*y.
+// axpby64AVX2 computes dst = a*x + b*y.
 //
 //go:noescape
 func axpby64AVX2(dst *float64, x *float64, y *float64, n int, a float64, b float64)

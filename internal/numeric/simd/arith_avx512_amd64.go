@@ -2,382 +2,382 @@
 
 package simd
 
-// neg32AVX512: dst = -src.
+// neg32AVX512 computes dst = -src.
 //
 //go:noescape
 func neg32AVX512(dst *float32, src *float32, n int)
 
-// abs32AVX512: dst = |src|.
+// abs32AVX512 computes dst = |src|.
 //
 //go:noescape
 func abs32AVX512(dst *float32, src *float32, n int)
 
-// square32AVX512: dst = src^2.
+// square32AVX512 computes dst = src^2.
 //
 //go:noescape
 func square32AVX512(dst *float32, src *float32, n int)
 
-// sqrt32AVX512: dst = sqrt(src).
+// sqrt32AVX512 computes dst = sqrt(src).
 //
 //go:noescape
 func sqrt32AVX512(dst *float32, src *float32, n int)
 
-// reciprocal32AVX512: dst = 1/src.
+// reciprocal32AVX512 computes dst = 1/src.
 //
 //go:noescape
 func reciprocal32AVX512(dst *float32, src *float32, n int)
 
-// rsqrt32AVX512: dst = 1/sqrt(src).
+// rsqrt32AVX512 computes dst = 1/sqrt(src).
 //
 //go:noescape
 func rsqrt32AVX512(dst *float32, src *float32, n int)
 
-// floor32AVX512: dst = the largest integer that is not larger than src.
+// floor32AVX512 computes dst = src rounded down.
 //
 //go:noescape
 func floor32AVX512(dst *float32, src *float32, n int)
 
-// ceil32AVX512: dst = the smallest integer that is not smaller than src.
+// ceil32AVX512 computes dst = src rounded up.
 //
 //go:noescape
 func ceil32AVX512(dst *float32, src *float32, n int)
 
-// rint32AVX512: dst = the integer nearest to src, ties to even.
+// rint32AVX512 computes dst = src rounded to the nearest integer, ties to even.
 //
 //go:noescape
 func rint32AVX512(dst *float32, src *float32, n int)
 
-// sign32AVX512: dst = -1, 0 or 1, not a number where src is not.
+// sign32AVX512 computes dst = -1, 0 or 1, NaN where src is NaN.
 //
 //go:noescape
 func sign32AVX512(dst *float32, src *float32, n int)
 
-// relu32AVX512: dst = max(src, 0), not a number where src is not.
+// relu32AVX512 computes dst = max(src, 0), NaN where src is NaN.
 //
 //go:noescape
 func relu32AVX512(dst *float32, src *float32, n int)
 
-// add32AVX512: dst = a + b.
+// add32AVX512 computes dst = a + b.
 //
 //go:noescape
 func add32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// sub32AVX512: dst = a - b.
+// sub32AVX512 computes dst = a - b.
 //
 //go:noescape
 func sub32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// mul32AVX512: dst = a * b.
+// mul32AVX512 computes dst = a * b.
 //
 //go:noescape
 func mul32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// div32AVX512: dst = a / b.
+// div32AVX512 computes dst = a / b.
 //
 //go:noescape
 func div32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// max32AVX512: dst = max(a, b), not a number if either is.
+// max32AVX512 computes dst = max(a, b), NaN if either is NaN.
 //
 //go:noescape
 func max32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// min32AVX512: dst = min(a, b), not a number if either is.
+// min32AVX512 computes dst = min(a, b), NaN if either is NaN.
 //
 //go:noescape
 func min32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// squaredDifference32AVX512: dst = (a-b)^2.
+// squaredDifference32AVX512 computes dst = (a-b)^2.
 //
 //go:noescape
 func squaredDifference32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// reluGrad32AVX512: dst = a where b > 0, else 0*a.
+// reluGrad32AVX512 computes dst = a where b > 0, 0*a elsewhere.
 //
 //go:noescape
 func reluGrad32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// divNoNaN32AVX512: dst = a / b, or 0 where b is.
+// divNoNaN32AVX512 computes dst = a / b, or 0 where b is 0.
 //
 //go:noescape
 func divNoNaN32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// mulNoNaN32AVX512: dst = a * b, or 0 where b is.
+// mulNoNaN32AVX512 computes dst = a * b, or 0 where b is 0.
 //
 //go:noescape
 func mulNoNaN32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// tanhGrad32AVX512: dst = a * (1 - b*b).
+// tanhGrad32AVX512 computes dst = a * (1 - b*b).
 //
 //go:noescape
 func tanhGrad32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// sigmoidGrad32AVX512: dst = a * (1 - b) * b.
+// sigmoidGrad32AVX512 computes dst = a * (1 - b) * b.
 //
 //go:noescape
 func sigmoidGrad32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// addScalar32AVX512: dst = a + b.
+// addScalar32AVX512 computes dst = a + b.
 //
 //go:noescape
 func addScalar32AVX512(dst *float32, a *float32, n int, b float32)
 
-// mulScalar32AVX512: dst = a * b.
+// mulScalar32AVX512 computes dst = a * b.
 //
 //go:noescape
 func mulScalar32AVX512(dst *float32, a *float32, n int, b float32)
 
-// divScalar32AVX512: dst = a / b.
+// divScalar32AVX512 computes dst = a / b.
 //
 //go:noescape
 func divScalar32AVX512(dst *float32, a *float32, n int, b float32)
 
-// maxScalar32AVX512: dst = max(a, b), not a number if either is.
+// maxScalar32AVX512 computes dst = max(a, b), NaN if either is NaN.
 //
 //go:noescape
 func maxScalar32AVX512(dst *float32, a *float32, n int, b float32)
 
-// minScalar32AVX512: dst = min(a, b), not a number if either is.
+// minScalar32AVX512 computes dst = min(a, b), NaN if either is NaN.
 //
 //go:noescape
 func minScalar32AVX512(dst *float32, a *float32, n int, b float32)
 
-// scalarSub32AVX512: dst = b - a.
+// scalarSub32AVX512 computes dst = b - a.
 //
 //go:noescape
 func scalarSub32AVX512(dst *float32, a *float32, n int, b float32)
 
-// scalarDiv32AVX512: dst = b / a.
+// scalarDiv32AVX512 computes dst = b / a.
 //
 //go:noescape
 func scalarDiv32AVX512(dst *float32, a *float32, n int, b float32)
 
-// fill32AVX512: dst = v.
+// fill32AVX512 computes dst = v.
 //
 //go:noescape
 func fill32AVX512(dst *float32, n int, v float32)
 
-// clamp32AVX512: dst = src, at most high and then at least low; a bound that is no number bounds nothing.
+// clamp32AVX512 computes dst = max(min(src, high), low); a bound that is NaN is ignored.
 //
 //go:noescape
 func clamp32AVX512(dst *float32, src *float32, n int, low float32, high float32)
 
-// leaky32AVX512: dst = x where by > 0, else alpha*x.
+// leaky32AVX512 computes dst = x where by > 0, alpha*x elsewhere.
 //
 //go:noescape
 func leaky32AVX512(dst *float32, x *float32, by *float32, n int, alpha float32)
 
-// selectLess32AVX512: dst = a where x < bound, else b.
+// selectLess32AVX512 computes dst = a where x < bound, b elsewhere.
 //
 //go:noescape
 func selectLess32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
 
-// selectGreater32AVX512: dst = a where x > bound, else b.
+// selectGreater32AVX512 computes dst = a where x > bound, b elsewhere.
 //
 //go:noescape
 func selectGreater32AVX512(dst *float32, x *float32, a *float32, b *float32, n int, bound float32)
 
-// add432AVX512: dst = a + b + c + d.
+// add432AVX512 computes dst = a + b + c + d.
 //
 //go:noescape
 func add432AVX512(dst *float32, a *float32, b *float32, c *float32, d *float32, n int)
 
-// axpy32AVX512: y += a*x.
+// axpy32AVX512 computes y += a*x.
 //
 //go:noescape
 func axpy32AVX512(y *float32, x *float32, n int, a float32)
 
-// axpby32AVX512: dst = a*x + b*y.
+// axpby32AVX512 computes dst = a*x + b*y.
 //
 //go:noescape
 func axpby32AVX512(dst *float32, x *float32, y *float32, n int, a float32, b float32)
 
-// neg64AVX512: dst = -src.
+// neg64AVX512 computes dst = -src.
 //
 //go:noescape
 func neg64AVX512(dst *float64, src *float64, n int)
 
-// abs64AVX512: dst = |src|.
+// abs64AVX512 computes dst = |src|.
 //
 //go:noescape
 func abs64AVX512(dst *float64, src *float64, n int)
 
-// square64AVX512: dst = src^2.
+// square64AVX512 computes dst = src^2.
 //
 //go:noescape
 func square64AVX512(dst *float64, src *float64, n int)
 
-// sqrt64AVX512: dst = sqrt(src).
+// sqrt64AVX512 computes dst = sqrt(src).
 //
 //go:noescape
 func sqrt64AVX512(dst *float64, src *float64, n int)
 
-// reciprocal64AVX512: dst = 1/src.
+// reciprocal64AVX512 computes dst = 1/src.
 //
 //go:noescape
 func reciprocal64AVX512(dst *float64, src *float64, n int)
 
-// rsqrt64AVX512: dst = 1/sqrt(src).
+// rsqrt64AVX512 computes dst = 1/sqrt(src).
 //
 //go:noescape
 func rsqrt64AVX512(dst *float64, src *float64, n int)
 
-// floor64AVX512: dst = the largest integer that is not larger than src.
+// floor64AVX512 computes dst = src rounded down.
 //
 //go:noescape
 func floor64AVX512(dst *float64, src *float64, n int)
 
-// ceil64AVX512: dst = the smallest integer that is not smaller than src.
+// ceil64AVX512 computes dst = src rounded up.
 //
 //go:noescape
 func ceil64AVX512(dst *float64, src *float64, n int)
 
-// rint64AVX512: dst = the integer nearest to src, ties to even.
+// rint64AVX512 computes dst = src rounded to the nearest integer, ties to even.
 //
 //go:noescape
 func rint64AVX512(dst *float64, src *float64, n int)
 
-// sign64AVX512: dst = -1, 0 or 1, not a number where src is not.
+// sign64AVX512 computes dst = -1, 0 or 1, NaN where src is NaN.
 //
 //go:noescape
 func sign64AVX512(dst *float64, src *float64, n int)
 
-// relu64AVX512: dst = max(src, 0), not a number where src is not.
+// relu64AVX512 computes dst = max(src, 0), NaN where src is NaN.
 //
 //go:noescape
 func relu64AVX512(dst *float64, src *float64, n int)
 
-// add64AVX512: dst = a + b.
+// add64AVX512 computes dst = a + b.
 //
 //go:noescape
 func add64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// sub64AVX512: dst = a - b.
+// sub64AVX512 computes dst = a - b.
 //
 //go:noescape
 func sub64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// mul64AVX512: dst = a * b.
+// mul64AVX512 computes dst = a * b.
 //
 //go:noescape
 func mul64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// div64AVX512: dst = a / b.
+// div64AVX512 computes dst = a / b.
 //
 //go:noescape
 func div64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// max64AVX512: dst = max(a, b), not a number if either is.
+// max64AVX512 computes dst = max(a, b), NaN if either is NaN.
 //
 //go:noescape
 func max64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// min64AVX512: dst = min(a, b), not a number if either is.
+// min64AVX512 computes dst = min(a, b), NaN if either is NaN.
 //
 //go:noescape
 func min64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// squaredDifference64AVX512: dst = (a-b)^2.
+// squaredDifference64AVX512 computes dst = (a-b)^2.
 //
 //go:noescape
 func squaredDifference64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// reluGrad64AVX512: dst = a where b > 0, else 0*a.
+// reluGrad64AVX512 computes dst = a where b > 0, 0*a elsewhere.
 //
 //go:noescape
 func reluGrad64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// divNoNaN64AVX512: dst = a / b, or 0 where b is.
+// divNoNaN64AVX512 computes dst = a / b, or 0 where b is 0.
 //
 //go:noescape
 func divNoNaN64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// mulNoNaN64AVX512: dst = a * b, or 0 where b is.
+// mulNoNaN64AVX512 computes dst = a * b, or 0 where b is 0.
 //
 //go:noescape
 func mulNoNaN64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// tanhGrad64AVX512: dst = a * (1 - b*b).
+// tanhGrad64AVX512 computes dst = a * (1 - b*b).
 //
 //go:noescape
 func tanhGrad64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// sigmoidGrad64AVX512: dst = a * (1 - b) * b.
+// sigmoidGrad64AVX512 computes dst = a * (1 - b) * b.
 //
 //go:noescape
 func sigmoidGrad64AVX512(dst *float64, a *float64, b *float64, n int)
 
-// addScalar64AVX512: dst = a + b.
+// addScalar64AVX512 computes dst = a + b.
 //
 //go:noescape
 func addScalar64AVX512(dst *float64, a *float64, n int, b float64)
 
-// mulScalar64AVX512: dst = a * b.
+// mulScalar64AVX512 computes dst = a * b.
 //
 //go:noescape
 func mulScalar64AVX512(dst *float64, a *float64, n int, b float64)
 
-// divScalar64AVX512: dst = a / b.
+// divScalar64AVX512 computes dst = a / b.
 //
 //go:noescape
 func divScalar64AVX512(dst *float64, a *float64, n int, b float64)
 
-// maxScalar64AVX512: dst = max(a, b), not a number if either is.
+// maxScalar64AVX512 computes dst = max(a, b), NaN if either is NaN.
 //
 //go:noescape
 func maxScalar64AVX512(dst *float64, a *float64, n int, b float64)
 
-// minScalar64AVX512: dst = min(a, b), not a number if either is.
+// minScalar64AVX512 computes dst = min(a, b), NaN if either is NaN.
 //
 //go:noescape
 func minScalar64AVX512(dst *float64, a *float64, n int, b float64)
 
-// scalarSub64AVX512: dst = b - a.
+// scalarSub64AVX512 computes dst = b - a.
 //
 //go:noescape
 func scalarSub64AVX512(dst *float64, a *float64, n int, b float64)
 
-// scalarDiv64AVX512: dst = b / a.
+// scalarDiv64AVX512 computes dst = b / a.
 //
 //go:noescape
 func scalarDiv64AVX512(dst *float64, a *float64, n int, b float64)
 
-// fill64AVX512: dst = v.
+// fill64AVX512 computes dst = v.
 //
 //go:noescape
 func fill64AVX512(dst *float64, n int, v float64)
 
-// clamp64AVX512: dst = src, at most high and then at least low; a bound that is no number bounds nothing.
+// clamp64AVX512 computes dst = max(min(src, high), low); a bound that is NaN is ignored.
 //
 //go:noescape
 func clamp64AVX512(dst *float64, src *float64, n int, low float64, high float64)
 
-// leaky64AVX512: dst = x where by > 0, else alpha*x.
+// leaky64AVX512 computes dst = x where by > 0, alpha*x elsewhere.
 //
 //go:noescape
 func leaky64AVX512(dst *float64, x *float64, by *float64, n int, alpha float64)
 
-// selectLess64AVX512: dst = a where x < bound, else b.
+// selectLess64AVX512 computes dst = a where x < bound, b elsewhere.
 //
 //go:noescape
 func selectLess64AVX512(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
 
-// selectGreater64AVX512: dst = a where x > bound, else b.
+// selectGreater64AVX512 computes dst = a where x > bound, b elsewhere.
 //
 //go:noescape
 func selectGreater64AVX512(dst *float64, x *float64, a *float64, b *float64, n int, bound float64)
 
-// add464AVX512: dst = a + b + c + d.
+// add464AVX512 computes dst = a + b + c + d.
 //
 //go:noescape
 func add464AVX512(dst *float64, a *float64, b *float64, c *float64, d *float64, n int)
 
-// axpy64AVX512: y += a*x.
+// axpy64AVX512 computes y += a*x.
 //
 //go:noescape
 func axpy64AVX512(y *float64, x *float64, n int, a float64)
 
-// axpby64AVX512: dst = a*x + b*y.
+// axpby64AVX512 computes dst = a*x + b*y.
 //
 //go:noescape
 func axpby64AVX512(dst *float64, x *float64, y *float64, n int, a float64, b float64)

@@ -2,62 +2,62 @@
 
 package simd
 
-// sumColumns32AVX512: acc[j] += the sum of column j of x.
+// sumColumns32AVX512 computes acc[j] += the sum of column j of x.
 //
 //go:noescape
 func sumColumns32AVX512(acc *float32, x *float32, stride int, rows int, cols int)
 
-// maxColumns32AVX512: acc[j] = the largest of itself and column j of x.
+// maxColumns32AVX512 computes acc[j] = max(acc[j], the largest element of column j of x).
 //
 //go:noescape
 func maxColumns32AVX512(acc *float32, x *float32, stride int, rows int, cols int)
 
-// minColumns32AVX512: acc[j] = the smallest of itself and column j of x.
+// minColumns32AVX512 computes acc[j] = min(acc[j], the smallest element of column j of x).
 //
 //go:noescape
 func minColumns32AVX512(acc *float32, x *float32, stride int, rows int, cols int)
 
-// addRow32AVX512: dst[i][j] = x[i][j] + v[j].
+// addRow32AVX512 computes dst[i][j] = x[i][j] + v[j].
 //
 //go:noescape
 func addRow32AVX512(dst *float32, x *float32, v *float32, stride int, rows int, cols int)
 
-// mulRow32AVX512: dst[i][j] = x[i][j] * v[j].
+// mulRow32AVX512 computes dst[i][j] = x[i][j] * v[j].
 //
 //go:noescape
 func mulRow32AVX512(dst *float32, x *float32, v *float32, stride int, rows int, cols int)
 
-// subColumns32AVX512: dst[i][j] = x[i][j] - a[i] - b[i].
+// subColumns32AVX512 computes dst[i][j] = x[i][j] - a[i] - b[i].
 //
 //go:noescape
 func subColumns32AVX512(dst *float32, x *float32, a *float32, b *float32, rows int, cols int)
 
-// sumColumns64AVX512: acc[j] += the sum of column j of x.
+// sumColumns64AVX512 computes acc[j] += the sum of column j of x.
 //
 //go:noescape
 func sumColumns64AVX512(acc *float64, x *float64, stride int, rows int, cols int)
 
-// maxColumns64AVX512: acc[j] = the largest of itself and column j of x.
+// maxColumns64AVX512 computes acc[j] = max(acc[j], the largest element of column j of x).
 //
 //go:noescape
 func maxColumns64AVX512(acc *float64, x *float64, stride int, rows int, cols int)
 
-// minColumns64AVX512: acc[j] = the smallest of itself and column j of x.
+// minColumns64AVX512 computes acc[j] = min(acc[j], the smallest element of column j of x).
 //
 //go:noescape
 func minColumns64AVX512(acc *float64, x *float64, stride int, rows int, cols int)
 
-// addRow64AVX512: dst[i][j] = x[i][j] + v[j].
+// addRow64AVX512 computes dst[i][j] = x[i][j] + v[j].
 //
 //go:noescape
 func addRow64AVX512(dst *float64, x *float64, v *float64, stride int, rows int, cols int)
 
-// mulRow64AVX512: dst[i][j] = x[i][j] * v[j].
+// mulRow64AVX512 computes dst[i][j] = x[i][j] * v[j].
 //
 //go:noescape
 func mulRow64AVX512(dst *float64, x *float64, v *float64, stride int, rows int, cols int)
 
-// subColumns64AVX512: dst[i][j] = x[i][j] - a[i] - b[i].
+// subColumns64AVX512 computes dst[i][j] = x[i][j] - a[i] - b[i].
 //
 //go:noescape
 func subColumns64AVX512(dst *float64, x *float64, a *float64, b *float64, rows int, cols int)

@@ -2,132 +2,132 @@
 
 package simd
 
-// equal32AVX512: dst = a == b.
+// equal32AVX512 computes dst = a == b.
 //
 //go:noescape
 func equal32AVX512(dst *bool, a *float32, b *float32, n int)
 
-// equalScalar32AVX512: dst = a == b.
+// equalScalar32AVX512 computes dst = a == b.
 //
 //go:noescape
 func equalScalar32AVX512(dst *bool, a *float32, n int, b float32)
 
-// equalMagnitude32AVX512: dst = |a| == b.
+// equalMagnitude32AVX512 computes dst = |a| == b.
 //
 //go:noescape
 func equalMagnitude32AVX512(dst *bool, a *float32, n int, b float32)
 
-// notEqual32AVX512: dst = a != b.
+// notEqual32AVX512 computes dst = a != b.
 //
 //go:noescape
 func notEqual32AVX512(dst *bool, a *float32, b *float32, n int)
 
-// notEqualScalar32AVX512: dst = a != b.
+// notEqualScalar32AVX512 computes dst = a != b.
 //
 //go:noescape
 func notEqualScalar32AVX512(dst *bool, a *float32, n int, b float32)
 
-// less32AVX512: dst = a < b.
+// less32AVX512 computes dst = a < b.
 //
 //go:noescape
 func less32AVX512(dst *bool, a *float32, b *float32, n int)
 
-// lessScalar32AVX512: dst = a < b.
+// lessScalar32AVX512 computes dst = a < b.
 //
 //go:noescape
 func lessScalar32AVX512(dst *bool, a *float32, n int, b float32)
 
-// lessMagnitude32AVX512: dst = |a| < b.
+// lessMagnitude32AVX512 computes dst = |a| < b.
 //
 //go:noescape
 func lessMagnitude32AVX512(dst *bool, a *float32, n int, b float32)
 
-// lessEqual32AVX512: dst = a <= b.
+// lessEqual32AVX512 computes dst = a <= b.
 //
 //go:noescape
 func lessEqual32AVX512(dst *bool, a *float32, b *float32, n int)
 
-// lessEqualScalar32AVX512: dst = a <= b.
+// lessEqualScalar32AVX512 computes dst = a <= b.
 //
 //go:noescape
 func lessEqualScalar32AVX512(dst *bool, a *float32, n int, b float32)
 
-// greaterScalar32AVX512: dst = a > b.
+// greaterScalar32AVX512 computes dst = a > b.
 //
 //go:noescape
 func greaterScalar32AVX512(dst *bool, a *float32, n int, b float32)
 
-// greaterEqualScalar32AVX512: dst = a >= b.
+// greaterEqualScalar32AVX512 computes dst = a >= b.
 //
 //go:noescape
 func greaterEqualScalar32AVX512(dst *bool, a *float32, n int, b float32)
 
-// blend32AVX512: dst = a where cond, else b.
+// blend32AVX512 computes dst = a where cond, b elsewhere.
 //
 //go:noescape
 func blend32AVX512(dst *float32, a *float32, b *float32, cond *bool, n int)
 
-// equal64AVX512: dst = a == b.
+// equal64AVX512 computes dst = a == b.
 //
 //go:noescape
 func equal64AVX512(dst *bool, a *float64, b *float64, n int)
 
-// equalScalar64AVX512: dst = a == b.
+// equalScalar64AVX512 computes dst = a == b.
 //
 //go:noescape
 func equalScalar64AVX512(dst *bool, a *float64, n int, b float64)
 
-// equalMagnitude64AVX512: dst = |a| == b.
+// equalMagnitude64AVX512 computes dst = |a| == b.
 //
 //go:noescape
 func equalMagnitude64AVX512(dst *bool, a *float64, n int, b float64)
 
-// notEqual64AVX512: dst = a != b.
+// notEqual64AVX512 computes dst = a != b.
 //
 //go:noescape
 func notEqual64AVX512(dst *bool, a *float64, b *float64, n int)
 
-// notEqualScalar64AVX512: dst = a != b.
+// notEqualScalar64AVX512 computes dst = a != b.
 //
 //go:noescape
 func notEqualScalar64AVX512(dst *bool, a *float64, n int, b float64)
 
-// less64AVX512: dst = a < b.
+// less64AVX512 computes dst = a < b.
 //
 //go:noescape
 func less64AVX512(dst *bool, a *float64, b *float64, n int)
 
-// lessScalar64AVX512: dst = a < b.
+// lessScalar64AVX512 computes dst = a < b.
 //
 //go:noescape
 func lessScalar64AVX512(dst *bool, a *float64, n int, b float64)
 
-// lessMagnitude64AVX512: dst = |a| < b.
+// lessMagnitude64AVX512 computes dst = |a| < b.
 //
 //go:noescape
 func lessMagnitude64AVX512(dst *bool, a *float64, n int, b float64)
 
-// lessEqual64AVX512: dst = a <= b.
+// lessEqual64AVX512 computes dst = a <= b.
 //
 //go:noescape
 func lessEqual64AVX512(dst *bool, a *float64, b *float64, n int)
 
-// lessEqualScalar64AVX512: dst = a <= b.
+// lessEqualScalar64AVX512 computes dst = a <= b.
 //
 //go:noescape
 func lessEqualScalar64AVX512(dst *bool, a *float64, n int, b float64)
 
-// greaterScalar64AVX512: dst = a > b.
+// greaterScalar64AVX512 computes dst = a > b.
 //
 //go:noescape
 func greaterScalar64AVX512(dst *bool, a *float64, n int, b float64)
 
-// greaterEqualScalar64AVX512: dst = a >= b.
+// greaterEqualScalar64AVX512 computes dst = a >= b.
 //
 //go:noescape
 func greaterEqualScalar64AVX512(dst *bool, a *float64, n int, b float64)
 
-// blend64AVX512: dst = a where cond, else b.
+// blend64AVX512 computes dst = a where cond, b elsewhere.
 //
 //go:noescape
 func blend64AVX512(dst *float64, a *float64, b *float64, cond *bool, n int)

@@ -2,112 +2,112 @@
 
 package simd
 
-// fromUint832AVX2: dst = src.
+// fromUint832AVX2 computes dst = src.
 //
 //go:noescape
 func fromUint832AVX2(dst *float32, src *uint8, n int)
 
-// fromInt832AVX2: dst = src.
+// fromInt832AVX2 computes dst = src.
 //
 //go:noescape
 func fromInt832AVX2(dst *float32, src *int8, n int)
 
-// fromInt3232AVX2: dst = src.
+// fromInt3232AVX2 computes dst = src.
 //
 //go:noescape
 func fromInt3232AVX2(dst *float32, src *int32, n int)
 
-// toInt3232AVX2: dst = src truncated, or the smallest integer if it does not fit.
+// toInt3232AVX2 computes dst = src truncated, or the smallest integer if that overflows.
 //
 //go:noescape
 func toInt3232AVX2(dst *int32, src *float32, n int)
 
-// fromHalf32AVX2: dst = src.
+// fromHalf32AVX2 computes dst = src.
 //
 //go:noescape
 func fromHalf32AVX2(dst *float32, src *uint16, n int)
 
-// toHalf32AVX2: dst = src rounded to even.
+// toHalf32AVX2 computes dst = src rounded to nearest even.
 //
 //go:noescape
 func toHalf32AVX2(dst *uint16, src *float32, n int)
 
-// fromBFloat32AVX2: dst = src.
+// fromBFloat32AVX2 computes dst = src.
 //
 //go:noescape
 func fromBFloat32AVX2(dst *float32, src *uint16, n int)
 
-// toBFloat32AVX2: dst = src rounded to even.
+// toBFloat32AVX2 computes dst = src rounded to nearest even.
 //
 //go:noescape
 func toBFloat32AVX2(dst *uint16, src *float32, n int)
 
-// toDouble32AVX2: dst = src.
+// toDouble32AVX2 computes dst = src.
 //
 //go:noescape
 func toDouble32AVX2(dst *float64, src *float32, n int)
 
-// longFromInt32AVX2: dst = src.
+// longFromInt32AVX2 computes dst = src.
 //
 //go:noescape
 func longFromInt32AVX2(dst *int64, src *int32, n int)
 
-// intFromLong32AVX2: dst = the low half of src.
+// intFromLong32AVX2 computes dst = the low halves of src.
 //
 //go:noescape
 func intFromLong32AVX2(dst *int32, src *int64, n int)
 
-// fromDouble32AVX2: dst = src rounded to even.
+// fromDouble32AVX2 computes dst = src rounded to nearest even.
 //
 //go:noescape
 func fromDouble32AVX2(dst *float32, src *float64, n int)
 
-// wideInt832AVX2: dst = src.
+// wideInt832AVX2 computes dst = src.
 //
 //go:noescape
 func wideInt832AVX2(dst *int32, src *int8, n int)
 
-// wideUint832AVX2: dst = src.
+// wideUint832AVX2 computes dst = src.
 //
 //go:noescape
 func wideUint832AVX2(dst *int32, src *uint8, n int)
 
-// wideInt1632AVX2: dst = src.
+// wideInt1632AVX2 computes dst = src.
 //
 //go:noescape
 func wideInt1632AVX2(dst *int32, src *int16, n int)
 
-// wideUint1632AVX2: dst = src.
+// wideUint1632AVX2 computes dst = src.
 //
 //go:noescape
 func wideUint1632AVX2(dst *int32, src *uint16, n int)
 
-// toBytes32AVX2: dst = the low bytes of src truncated to int32, 0 if it does not fit that.
+// toBytes32AVX2 computes dst = the low bytes of src truncated to int32, 0 if that overflows.
 //
 //go:noescape
 func toBytes32AVX2(dst *uint8, src *float32, n int)
 
-// longFromUint832AVX2: dst = src.
+// longFromUint832AVX2 computes dst = src.
 //
 //go:noescape
 func longFromUint832AVX2(dst *int64, src *uint8, n int)
 
-// narrow832AVX2: dst = the low bytes of src.
+// narrow832AVX2 computes dst = the low bytes of src.
 //
 //go:noescape
 func narrow832AVX2(dst *uint8, src *int32, n int)
 
-// narrow1632AVX2: dst = the low halves of src.
+// narrow1632AVX2 computes dst = the low halves of src.
 //
 //go:noescape
 func narrow1632AVX2(dst *uint16, src *int32, n int)
 
-// doubleFromInt32AVX2: dst = src.
+// doubleFromInt32AVX2 computes dst = src.
 //
 //go:noescape
 func doubleFromInt32AVX2(dst *float64, src *int32, n int)
 
-// intFromDouble32AVX2: dst = src truncated, or the smallest integer if it does not fit.
+// intFromDouble32AVX2 computes dst = src truncated, or the smallest integer if that overflows.
 //
 //go:noescape
 func intFromDouble32AVX2(dst *int32, src *float64, n int)

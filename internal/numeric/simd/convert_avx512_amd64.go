@@ -2,127 +2,127 @@
 
 package simd
 
-// fromUint832AVX512: dst = src.
+// fromUint832AVX512 computes dst = src.
 //
 //go:noescape
 func fromUint832AVX512(dst *float32, src *uint8, n int)
 
-// fromInt832AVX512: dst = src.
+// fromInt832AVX512 computes dst = src.
 //
 //go:noescape
 func fromInt832AVX512(dst *float32, src *int8, n int)
 
-// fromInt3232AVX512: dst = src.
+// fromInt3232AVX512 computes dst = src.
 //
 //go:noescape
 func fromInt3232AVX512(dst *float32, src *int32, n int)
 
-// toInt3232AVX512: dst = src truncated, or the smallest integer if it does not fit.
+// toInt3232AVX512 computes dst = src truncated, or the smallest integer if that overflows.
 //
 //go:noescape
 func toInt3232AVX512(dst *int32, src *float32, n int)
 
-// fromHalf32AVX512: dst = src.
+// fromHalf32AVX512 computes dst = src.
 //
 //go:noescape
 func fromHalf32AVX512(dst *float32, src *uint16, n int)
 
-// toHalf32AVX512: dst = src rounded to even.
+// toHalf32AVX512 computes dst = src rounded to nearest even.
 //
 //go:noescape
 func toHalf32AVX512(dst *uint16, src *float32, n int)
 
-// fromBFloat32AVX512: dst = src.
+// fromBFloat32AVX512 computes dst = src.
 //
 //go:noescape
 func fromBFloat32AVX512(dst *float32, src *uint16, n int)
 
-// toBFloat32AVX512: dst = src rounded to even.
+// toBFloat32AVX512 computes dst = src rounded to nearest even.
 //
 //go:noescape
 func toBFloat32AVX512(dst *uint16, src *float32, n int)
 
-// toDouble32AVX512: dst = src.
+// toDouble32AVX512 computes dst = src.
 //
 //go:noescape
 func toDouble32AVX512(dst *float64, src *float32, n int)
 
-// longFromInt32AVX512: dst = src.
+// longFromInt32AVX512 computes dst = src.
 //
 //go:noescape
 func longFromInt32AVX512(dst *int64, src *int32, n int)
 
-// intFromLong32AVX512: dst = the low half of src.
+// intFromLong32AVX512 computes dst = the low halves of src.
 //
 //go:noescape
 func intFromLong32AVX512(dst *int32, src *int64, n int)
 
-// fromLong32AVX512: dst = src rounded to even.
+// fromLong32AVX512 computes dst = src rounded to nearest even.
 //
 //go:noescape
 func fromLong32AVX512(dst *float32, src *int64, n int)
 
-// toLong32AVX512: dst = src truncated, or the smallest integer if it does not fit.
+// toLong32AVX512 computes dst = src truncated, or the smallest integer if that overflows.
 //
 //go:noescape
 func toLong32AVX512(dst *int64, src *float32, n int)
 
-// fromDouble32AVX512: dst = src rounded to even.
+// fromDouble32AVX512 computes dst = src rounded to nearest even.
 //
 //go:noescape
 func fromDouble32AVX512(dst *float32, src *float64, n int)
 
-// wideInt832AVX512: dst = src.
+// wideInt832AVX512 computes dst = src.
 //
 //go:noescape
 func wideInt832AVX512(dst *int32, src *int8, n int)
 
-// wideUint832AVX512: dst = src.
+// wideUint832AVX512 computes dst = src.
 //
 //go:noescape
 func wideUint832AVX512(dst *int32, src *uint8, n int)
 
-// wideInt1632AVX512: dst = src.
+// wideInt1632AVX512 computes dst = src.
 //
 //go:noescape
 func wideInt1632AVX512(dst *int32, src *int16, n int)
 
-// wideUint1632AVX512: dst = src.
+// wideUint1632AVX512 computes dst = src.
 //
 //go:noescape
 func wideUint1632AVX512(dst *int32, src *uint16, n int)
 
-// toBytes32AVX512: dst = the low bytes of src truncated to int32, 0 if it does not fit that.
+// toBytes32AVX512 computes dst = the low bytes of src truncated to int32, 0 if that overflows.
 //
 //go:noescape
 func toBytes32AVX512(dst *uint8, src *float32, n int)
 
-// longFromUint832AVX512: dst = src.
+// longFromUint832AVX512 computes dst = src.
 //
 //go:noescape
 func longFromUint832AVX512(dst *int64, src *uint8, n int)
 
-// narrow832AVX512: dst = the low bytes of src.
+// narrow832AVX512 computes dst = the low bytes of src.
 //
 //go:noescape
 func narrow832AVX512(dst *uint8, src *int32, n int)
 
-// narrow1632AVX512: dst = the low halves of src.
+// narrow1632AVX512 computes dst = the low halves of src.
 //
 //go:noescape
 func narrow1632AVX512(dst *uint16, src *int32, n int)
 
-// doubleFromInt32AVX512: dst = src.
+// doubleFromInt32AVX512 computes dst = src.
 //
 //go:noescape
 func doubleFromInt32AVX512(dst *float64, src *int32, n int)
 
-// intFromDouble32AVX512: dst = src truncated, or the smallest integer if it does not fit.
+// intFromDouble32AVX512 computes dst = src truncated, or the smallest integer if that overflows.
 //
 //go:noescape
 func intFromDouble32AVX512(dst *int32, src *float64, n int)
 
-// longFromDouble32AVX512: dst = src truncated, or the smallest integer if it does not fit.
+// longFromDouble32AVX512 computes dst = src truncated, or the smallest integer if that overflows.
 //
 //go:noescape
 func longFromDouble32AVX512(dst *int64, src *float64, n int)

@@ -2,12 +2,12 @@
 
 package simd
 
-// copyRows32AVX512: copies rows of size bytes, at least 4.
+// copyRows32AVX512 copies rows of size >= 4 bytes.
 //
 //go:noescape
 func copyRows32AVX512(dst *byte, src *byte, dstStride int, srcStride int, rows int, size int)
 
-// reverse32AVX512: dst = src in opposite order, for a multiple of 16.
+// reverse32AVX512 computes dst = src in opposite order; n is a multiple of 16.
 //
 //go:noescape
 func reverse32AVX512(dst *float32, src *float32, n int)

@@ -2,7 +2,7 @@
 
 package simd
 
-// gatherRows32AVX2: copies rows of words elements of src that list names to dst; list has 8 more rows.
+// gatherRows32AVX2 copies the rows of src that list names, of words elements, to dst; list has 8 more rows.
 //
 //go:noescape
 func gatherRows32AVX2(dst *float32, src *float32, list *int64, rows int, words int)

@@ -2,112 +2,112 @@
 
 package simd
 
-// addInts32AVX2: dst = a + b.
+// addInts32AVX2 computes dst = a + b.
 //
 //go:noescape
 func addInts32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// subInts32AVX2: dst = a - b.
+// subInts32AVX2 computes dst = a - b.
 //
 //go:noescape
 func subInts32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// mulInts32AVX2: dst = a * b.
+// mulInts32AVX2 computes dst = a * b.
 //
 //go:noescape
 func mulInts32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// maxInts32AVX2: dst = max(a, b).
+// maxInts32AVX2 computes dst = max(a, b).
 //
 //go:noescape
 func maxInts32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// andInts32AVX2: dst = a and b, bit by bit.
+// andInts32AVX2 computes dst = a and b, bitwise.
 //
 //go:noescape
 func andInts32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// orInts32AVX2: dst = a or b, bit by bit.
+// orInts32AVX2 computes dst = a or b, bitwise.
 //
 //go:noescape
 func orInts32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// xorInts32AVX2: dst = a or b but not both, bit by bit.
+// xorInts32AVX2 computes dst = a xor b, bitwise.
 //
 //go:noescape
 func xorInts32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// minInts32AVX2: dst = min(a, b).
+// minInts32AVX2 computes dst = min(a, b).
 //
 //go:noescape
 func minInts32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// quotients32AVX2: dst = a / b truncated.
+// quotients32AVX2 computes dst = a / b truncated.
 //
 //go:noescape
 func quotients32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// floorQuotients32AVX2: dst = a / b rounded down.
+// floorQuotients32AVX2 computes dst = a / b rounded down.
 //
 //go:noescape
 func floorQuotients32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// remainders32AVX2: dst = a - b*(a / b truncated).
+// remainders32AVX2 computes dst = a - b*(a / b truncated).
 //
 //go:noescape
 func remainders32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// floorRemainders32AVX2: dst = a - b*(a / b rounded down).
+// floorRemainders32AVX2 computes dst = a - b*(a / b rounded down).
 //
 //go:noescape
 func floorRemainders32AVX2(dst *int32, a *int32, b *int32, n int)
 
-// equalInts32AVX2: dst = a == b.
+// equalInts32AVX2 computes dst = a == b.
 //
 //go:noescape
 func equalInts32AVX2(dst *bool, a *int32, b *int32, n int)
 
-// notEqualInts32AVX2: dst = a != b.
+// notEqualInts32AVX2 computes dst = a != b.
 //
 //go:noescape
 func notEqualInts32AVX2(dst *bool, a *int32, b *int32, n int)
 
-// lessInts32AVX2: dst = a < b.
+// lessInts32AVX2 computes dst = a < b.
 //
 //go:noescape
 func lessInts32AVX2(dst *bool, a *int32, b *int32, n int)
 
-// lessEqualInts32AVX2: dst = a <= b.
+// lessEqualInts32AVX2 computes dst = a <= b.
 //
 //go:noescape
 func lessEqualInts32AVX2(dst *bool, a *int32, b *int32, n int)
 
-// addInts64AVX2: dst = a + b.
+// addInts64AVX2 computes dst = a + b.
 //
 //go:noescape
 func addInts64AVX2(dst *int64, a *int64, b *int64, n int)
 
-// subInts64AVX2: dst = a - b.
+// subInts64AVX2 computes dst = a - b.
 //
 //go:noescape
 func subInts64AVX2(dst *int64, a *int64, b *int64, n int)
 
-// equalInts64AVX2: dst = a == b.
+// equalInts64AVX2 computes dst = a == b.
 //
 //go:noescape
 func equalInts64AVX2(dst *bool, a *int64, b *int64, n int)
 
-// notEqualInts64AVX2: dst = a != b.
+// notEqualInts64AVX2 computes dst = a != b.
 //
 //go:noescape
 func notEqualInts64AVX2(dst *bool, a *int64, b *int64, n int)
 
-// lessInts64AVX2: dst = a < b.
+// lessInts64AVX2 computes dst = a < b.
 //
 //go:noescape
 func lessInts64AVX2(dst *bool, a *int64, b *int64, n int)
 
-// lessEqualInts64AVX2: dst = a <= b.
+// lessEqualInts64AVX2 computes dst = a <= b.
 //
 //go:noescape
 func lessEqualInts64AVX2(dst *bool, a *int64, b *int64, n int)

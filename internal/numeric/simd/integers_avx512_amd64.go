@@ -2,127 +2,127 @@
 
 package simd
 
-// addInts32AVX512: dst = a + b.
+// addInts32AVX512 computes dst = a + b.
 //
 //go:noescape
 func addInts32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// subInts32AVX512: dst = a - b.
+// subInts32AVX512 computes dst = a - b.
 //
 //go:noescape
 func subInts32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// mulInts32AVX512: dst = a * b.
+// mulInts32AVX512 computes dst = a * b.
 //
 //go:noescape
 func mulInts32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// maxInts32AVX512: dst = max(a, b).
+// maxInts32AVX512 computes dst = max(a, b).
 //
 //go:noescape
 func maxInts32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// andInts32AVX512: dst = a and b, bit by bit.
+// andInts32AVX512 computes dst = a and b, bitwise.
 //
 //go:noescape
 func andInts32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// orInts32AVX512: dst = a or b, bit by bit.
+// orInts32AVX512 computes dst = a or b, bitwise.
 //
 //go:noescape
 func orInts32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// xorInts32AVX512: dst = a or b but not both, bit by bit.
+// xorInts32AVX512 computes dst = a xor b, bitwise.
 //
 //go:noescape
 func xorInts32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// minInts32AVX512: dst = min(a, b).
+// minInts32AVX512 computes dst = min(a, b).
 //
 //go:noescape
 func minInts32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// quotients32AVX512: dst = a / b truncated.
+// quotients32AVX512 computes dst = a / b truncated.
 //
 //go:noescape
 func quotients32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// floorQuotients32AVX512: dst = a / b rounded down.
+// floorQuotients32AVX512 computes dst = a / b rounded down.
 //
 //go:noescape
 func floorQuotients32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// remainders32AVX512: dst = a - b*(a / b truncated).
+// remainders32AVX512 computes dst = a - b*(a / b truncated).
 //
 //go:noescape
 func remainders32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// floorRemainders32AVX512: dst = a - b*(a / b rounded down).
+// floorRemainders32AVX512 computes dst = a - b*(a / b rounded down).
 //
 //go:noescape
 func floorRemainders32AVX512(dst *int32, a *int32, b *int32, n int)
 
-// equalInts32AVX512: dst = a == b.
+// equalInts32AVX512 computes dst = a == b.
 //
 //go:noescape
 func equalInts32AVX512(dst *bool, a *int32, b *int32, n int)
 
-// notEqualInts32AVX512: dst = a != b.
+// notEqualInts32AVX512 computes dst = a != b.
 //
 //go:noescape
 func notEqualInts32AVX512(dst *bool, a *int32, b *int32, n int)
 
-// lessInts32AVX512: dst = a < b.
+// lessInts32AVX512 computes dst = a < b.
 //
 //go:noescape
 func lessInts32AVX512(dst *bool, a *int32, b *int32, n int)
 
-// lessEqualInts32AVX512: dst = a <= b.
+// lessEqualInts32AVX512 computes dst = a <= b.
 //
 //go:noescape
 func lessEqualInts32AVX512(dst *bool, a *int32, b *int32, n int)
 
-// addInts64AVX512: dst = a + b.
+// addInts64AVX512 computes dst = a + b.
 //
 //go:noescape
 func addInts64AVX512(dst *int64, a *int64, b *int64, n int)
 
-// subInts64AVX512: dst = a - b.
+// subInts64AVX512 computes dst = a - b.
 //
 //go:noescape
 func subInts64AVX512(dst *int64, a *int64, b *int64, n int)
 
-// mulInts64AVX512: dst = a * b.
+// mulInts64AVX512 computes dst = a * b.
 //
 //go:noescape
 func mulInts64AVX512(dst *int64, a *int64, b *int64, n int)
 
-// maxInts64AVX512: dst = max(a, b).
+// maxInts64AVX512 computes dst = max(a, b).
 //
 //go:noescape
 func maxInts64AVX512(dst *int64, a *int64, b *int64, n int)
 
-// minInts64AVX512: dst = min(a, b).
+// minInts64AVX512 computes dst = min(a, b).
 //
 //go:noescape
 func minInts64AVX512(dst *int64, a *int64, b *int64, n int)
 
-// equalInts64AVX512: dst = a == b.
+// equalInts64AVX512 computes dst = a == b.
 //
 //go:noescape
 func equalInts64AVX512(dst *bool, a *int64, b *int64, n int)
 
-// notEqualInts64AVX512: dst = a != b.
+// notEqualInts64AVX512 computes dst = a != b.
 //
 //go:noescape
 func notEqualInts64AVX512(dst *bool, a *int64, b *int64, n int)
 
-// lessInts64AVX512: dst = a < b.
+// lessInts64AVX512 computes dst = a < b.
 //
 //go:noescape
 func lessInts64AVX512(dst *bool, a *int64, b *int64, n int)
 
-// lessEqualInts64AVX512: dst = a <= b.
+// lessEqualInts64AVX512 computes dst = a <= b.
 //
 //go:noescape
 func lessEqualInts64AVX512(dst *bool, a *int64, b *int64, n int)

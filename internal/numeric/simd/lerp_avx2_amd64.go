@@ -2,12 +2,12 @@
 
 package simd
 
-// lerp32AVX2: dst = a + (b-a)*share.
+// lerp32AVX2 computes dst = a + (b-a)*share.
 //
 //go:noescape
 func lerp32AVX2(dst *float32, a *float32, b *float32, n int, share float32)
 
-// lerpPixels32AVX2: pixel i of dst, of so many channels, lies between the pixels of src that place i names.
+// lerpPixels32AVX2 computes pixel i of dst = the interpolation between the pixels of src that place i names.
 //
 //go:noescape
 func lerpPixels32AVX2(dst *float32, src *float32, places *byte, n int, channels int)

@@ -2,32 +2,32 @@
 
 package simd
 
-// addRows32AVX512: y += the sum over i < 4*fours of coef[i] times row i of x, whose rows are stride bytes apart.
+// addRows32AVX512 computes y += the sum over i < 4*fours of coef[i] times row i of x, whose rows are stride bytes apart.
 //
 //go:noescape
 func addRows32AVX512(y *float32, x *float32, stride int, coef *float32, fours int, n int)
 
-// dotRows32AVX512: dst[i] = the sum of y times row i of x for i < 4*fours; rows are stride bytes apart.
+// dotRows32AVX512 computes dst[i] = the sum of y times row i of x for i < 4*fours; rows are stride bytes apart.
 //
 //go:noescape
 func dotRows32AVX512(dst *float32, x *float32, stride int, y *float32, fours int, n int)
 
-// addListed32AVX512: y += the sum over i < rows of coef[i] times a row of n elements of x, of which list has the numbers, stride bytes apart.
+// addListed32AVX512 computes y += the sum over i < rows of coef[i] times the row of x whose number is stride*i bytes into list; rows have n elements.
 //
 //go:noescape
 func addListed32AVX512(y *float32, x *float32, list *int64, stride int, coef *float32, rows int, n int)
 
-// addRows64AVX512: y += the sum over i < 4*fours of coef[i] times row i of x, whose rows are stride bytes apart.
+// addRows64AVX512 computes y += the sum over i < 4*fours of coef[i] times row i of x, whose rows are stride bytes apart.
 //
 //go:noescape
 func addRows64AVX512(y *float64, x *float64, stride int, coef *float64, fours int, n int)
 
-// dotRows64AVX512: dst[i] = the sum of y times row i of x for i < 4*fours; rows are stride bytes apart.
+// dotRows64AVX512 computes dst[i] = the sum of y times row i of x for i < 4*fours; rows are stride bytes apart.
 //
 //go:noescape
 func dotRows64AVX512(dst *float64, x *float64, stride int, y *float64, fours int, n int)
 
-// addListed64AVX512: y += the sum over i < rows of coef[i] times a row of n elements of x, of which list has the numbers, stride bytes apart.
+// addListed64AVX512 computes y += the sum over i < rows of coef[i] times the row of x whose number is stride*i bytes into list; rows have n elements.
 //
 //go:noescape
 func addListed64AVX512(y *float64, x *float64, list *int64, stride int, coef *float64, rows int, n int)

@@ -2,32 +2,32 @@
 
 package simd
 
-// moments32AVX2: sum[j] += the sum of x[i][j] - shift[j], squares[j] += the sum of its square.
+// moments32AVX2 computes sum[j] += the sum of x[i][j] - shift[j], squares[j] += the sum of its square.
 //
 //go:noescape
 func moments32AVX2(x *float32, sum *float32, squares *float32, shift *float32, stride int, rows int, cols int)
 
-// products32AVX2: sum[j] += the sum of y[i][j], products[j] += the sum of y[i][j] * (x[i][j] - shift[j]).
+// products32AVX2 computes sum[j] += the sum of y[i][j], products[j] += the sum of y[i][j] * (x[i][j] - shift[j]).
 //
 //go:noescape
 func products32AVX2(y *float32, x *float32, sum *float32, products *float32, shift *float32, stride int, rows int, cols int)
 
-// normalize32AVX2: dst[i][j] = (x[i][j] - shift[j]) * factor[j] + offset[j].
+// normalize32AVX2 computes dst[i][j] = (x[i][j] - shift[j]) * factor[j] + offset[j].
 //
 //go:noescape
 func normalize32AVX2(dst *float32, x *float32, shift *float32, factor *float32, offset *float32, stride int, rows int, cols int)
 
-// normalizeGrad32AVX2: dst[i][j] = y[i][j]*factor[j] + (x[i][j] - shift[j])*slope[j] + level[j].
+// normalizeGrad32AVX2 computes dst[i][j] = y[i][j]*factor[j] + (x[i][j] - shift[j])*slope[j] + level[j].
 //
 //go:noescape
 func normalizeGrad32AVX2(dst *float32, y *float32, x *float32, shift *float32, factor *float32, slope *float32, level *float32, stride int, rows int, cols int)
 
-// mulRows32AVX2: dst[i][j] = a[i][j] * b[i][j]; rows of dst are stride bytes apart.
+// mulRows32AVX2 computes dst[i][j] = a[i][j] * b[i][j]; rows of dst are stride bytes apart.
 //
 //go:noescape
 func mulRows32AVX2(dst *float32, a *float32, b *float32, stride int, rows int, cols int)
 
-// windowSums32AVX2: dst[i][j] = bias + scale * the sum of x[i][j:j+n]; rows of x are stride bytes apart.
+// windowSums32AVX2 computes dst[i][j] = bias + scale * the sum of x[i][j:j+n]; rows of x are stride bytes apart.
 //
 //go:noescape
 func windowSums32AVX2(dst *float32, x *float32, stride int, rows int, cols int, n int, scale float32, bias float32)

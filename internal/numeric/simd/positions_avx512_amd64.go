@@ -2,17 +2,17 @@
 
 package simd
 
-// firstEqual32AVX512: at[i] = the first position in row i of x of what is equal to values[i], or -1; cols is at least 1.
+// firstEqual32AVX512 computes at[i] = the first position in row i of x of an element equal to values[i], or -1; cols is at least 1.
 //
 //go:noescape
 func firstEqual32AVX512(at *int64, x *float32, values *float32, rows int, cols int)
 
-// firstEqualInt32AVX512: at[i] = the first position in row i of x of what is equal to values[i], or -1; cols is at least 1.
+// firstEqualInt32AVX512 computes at[i] = the first position in row i of x of an element equal to values[i], or -1; cols is at least 1.
 //
 //go:noescape
 func firstEqualInt32AVX512(at *int64, x *int32, values *int32, rows int, cols int)
 
-// firstEqual64AVX512: at[i] = the first position in row i of x of what is equal to values[i], or -1; cols is at least 1.
+// firstEqual64AVX512 computes at[i] = the first position in row i of x of an element equal to values[i], or -1; cols is at least 1.
 //
 //go:noescape
 func firstEqual64AVX512(at *int64, x *float64, values *float64, rows int, cols int)

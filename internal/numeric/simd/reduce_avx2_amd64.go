@@ -2,72 +2,72 @@
 
 package simd
 
-// dot32AVX2: returns the sum of a*b.
+// dot32AVX2 returns the sum of a*b.
 //
 //go:noescape
 func dot32AVX2(a *float32, b *float32, n int) float32
 
-// sumIntRows32AVX2: dst[i] = the sum of row i of a, which has integers.
+// sumIntRows32AVX2 computes dst[i] = the sum of the integers in row i of a.
 //
 //go:noescape
 func sumIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
 
-// maxIntRows32AVX2: dst[i] = the largest integer of row i of a.
+// maxIntRows32AVX2 computes dst[i] = the largest integer of row i of a.
 //
 //go:noescape
 func maxIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
 
-// minIntRows32AVX2: dst[i] = the smallest integer of row i of a.
+// minIntRows32AVX2 computes dst[i] = the smallest integer of row i of a.
 //
 //go:noescape
 func minIntRows32AVX2(dst *int32, a *int32, rows int, cols int)
 
-// sumRows32AVX2: dst[i] = the sum of row i of a.
+// sumRows32AVX2 computes dst[i] = the sum of row i of a.
 //
 //go:noescape
 func sumRows32AVX2(dst *float32, a *float32, rows int, cols int)
 
-// prodRows32AVX2: dst[i] = the product of row i of a.
+// prodRows32AVX2 computes dst[i] = the product of row i of a.
 //
 //go:noescape
 func prodRows32AVX2(dst *float32, a *float32, rows int, cols int)
 
-// maxRows32AVX2: dst[i] = the largest element of row i of a, not a number if any is.
+// maxRows32AVX2 computes dst[i] = the largest element of row i of a, NaN if any element is NaN.
 //
 //go:noescape
 func maxRows32AVX2(dst *float32, a *float32, rows int, cols int)
 
-// minRows32AVX2: dst[i] = the smallest element of row i of a, not a number if any is.
+// minRows32AVX2 computes dst[i] = the smallest element of row i of a, NaN if any element is NaN.
 //
 //go:noescape
 func minRows32AVX2(dst *float32, a *float32, rows int, cols int)
 
-// dot64AVX2: returns the sum of a*b.
+// dot64AVX2 returns the sum of a*b.
 //
 //go:noescape
 func dot64AVX2(a *float64, b *float64, n int) float64
 
-// sumIntRows64AVX2: dst[i] = the sum of row i of a, which has integers.
+// sumIntRows64AVX2 computes dst[i] = the sum of the integers in row i of a.
 //
 //go:noescape
 func sumIntRows64AVX2(dst *int64, a *int64, rows int, cols int)
 
-// sumRows64AVX2: dst[i] = the sum of row i of a.
+// sumRows64AVX2 computes dst[i] = the sum of row i of a.
 //
 //go:noescape
 func sumRows64AVX2(dst *float64, a *float64, rows int, cols int)
 
-// prodRows64AVX2: dst[i] = the product of row i of a.
+// prodRows64AVX2 computes dst[i] = the product of row i of a.
 //
 //go:noescape
 func prodRows64AVX2(dst *float64, a *float64, rows int, cols int)
 
-// maxRows64AVX2: dst[i] = the largest element of row i of a, not a number if any is.
+// maxRows64AVX2 computes dst[i] = the largest element of row i of a, NaN if any element is NaN.
 //
 //go:noescape
 func maxRows64AVX2(dst *float64, a *float64, rows int, cols int)
 
-// minRows64AVX2: dst[i] = the smallest element of row i of a, not a number if any is.
+// minRows64AVX2 computes dst[i] = the smallest element of row i of a, NaN if any element is NaN.
 //
 //go:noescape
 func minRows64AVX2(dst *float64, a *float64, rows int, cols int)

@@ -2,17 +2,17 @@
 
 package simd
 
-// scatterRows32AVX2: copies rows of words elements of src to those of dst that list names; list has 8 more rows.
+// scatterRows32AVX2 copies the rows of src, of words elements, to the rows of dst that list names; list has 8 more rows.
 //
 //go:noescape
 func scatterRows32AVX2(dst *float32, src *float32, list *int64, rows int, words int)
 
-// addListedRows32AVX2: adds the rows of src that from names to those of dst that to names; both lists have 8 more rows.
+// addListedRows32AVX2 adds the rows of src that from names to the rows of dst that to names; both lists have 8 more rows.
 //
 //go:noescape
 func addListedRows32AVX2(dst *float32, src *float32, to *int64, from *int64, rows int, cols int)
 
-// addListedRows64AVX2: adds the rows of src that from names to those of dst that to names; both lists have 8 more rows.
+// addListedRows64AVX2 adds the rows of src that from names to the rows of dst that to names; both lists have 8 more rows.
 //
 //go:noescape
 func addListedRows64AVX2(dst *float64, src *float64, to *int64, from *int64, rows int, cols int)

@@ -2,117 +2,117 @@
 
 package simd
 
-// exp32AVX2: dst = e^src.
+// exp32AVX2 computes dst = e^src.
 //
 //go:noescape
 func exp32AVX2(dst *float32, src *float32, n int)
 
-// log32AVX2: dst = ln(src).
+// log32AVX2 computes dst = ln(src).
 //
 //go:noescape
 func log32AVX2(dst *float32, src *float32, n int)
 
-// tanh32AVX2: dst = tanh(src).
+// tanh32AVX2 computes dst = tanh(src).
 //
 //go:noescape
 func tanh32AVX2(dst *float32, src *float32, n int)
 
-// sigmoid32AVX2: dst = 1/(1 + e^-src).
+// sigmoid32AVX2 computes dst = 1/(1 + e^-src).
 //
 //go:noescape
 func sigmoid32AVX2(dst *float32, src *float32, n int)
 
-// log1p32AVX2: dst = ln(1 + src).
+// log1p32AVX2 computes dst = ln(1 + src).
 //
 //go:noescape
 func log1p32AVX2(dst *float32, src *float32, n int)
 
-// expm132AVX2: dst = e^src - 1.
+// expm132AVX2 computes dst = e^src - 1.
 //
 //go:noescape
 func expm132AVX2(dst *float32, src *float32, n int)
 
-// sin32AVX2: dst = sin(src), for arguments up to a million.
+// sin32AVX2 computes dst = sin(src), for arguments up to a million.
 //
 //go:noescape
 func sin32AVX2(dst *float32, src *float32, n int)
 
-// cos32AVX2: dst = cos(src), for arguments up to a million.
+// cos32AVX2 computes dst = cos(src), for arguments up to a million.
 //
 //go:noescape
 func cos32AVX2(dst *float32, src *float32, n int)
 
-// softmaxRows32AVX2: for each row of src, its largest element, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
+// softmaxRows32AVX2 computes the largest element of each row of src, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
 //
 //go:noescape
 func softmaxRows32AVX2(dst *float32, src *float32, rows int, cols int, largest *float32, sum *float32)
 
-// expSumRows32AVX2: for each row of src, its largest element and the sum of e^(src-largest).
+// expSumRows32AVX2 computes the largest element of each row of src and the sum of e^(src-largest).
 //
 //go:noescape
 func expSumRows32AVX2(src *float32, rows int, cols int, largest *float32, sum *float32)
 
-// erf32AVX2: dst = the error function of src.
+// erf32AVX2 computes dst = the error function of src.
 //
 //go:noescape
 func erf32AVX2(dst *float32, src *float32, n int)
 
-// pow32AVX2: dst = a^b.
+// pow32AVX2 computes dst = a^b.
 //
 //go:noescape
 func pow32AVX2(dst *float32, a *float32, b *float32, n int)
 
-// exp64AVX2: dst = e^src.
+// exp64AVX2 computes dst = e^src.
 //
 //go:noescape
 func exp64AVX2(dst *float64, src *float64, n int)
 
-// log64AVX2: dst = ln(src).
+// log64AVX2 computes dst = ln(src).
 //
 //go:noescape
 func log64AVX2(dst *float64, src *float64, n int)
 
-// tanh64AVX2: dst = tanh(src).
+// tanh64AVX2 computes dst = tanh(src).
 //
 //go:noescape
 func tanh64AVX2(dst *float64, src *float64, n int)
 
-// sigmoid64AVX2: dst = 1/(1 + e^-src).
+// sigmoid64AVX2 computes dst = 1/(1 + e^-src).
 //
 //go:noescape
 func sigmoid64AVX2(dst *float64, src *float64, n int)
 
-// log1p64AVX2: dst = ln(1 + src).
+// log1p64AVX2 computes dst = ln(1 + src).
 //
 //go:noescape
 func log1p64AVX2(dst *float64, src *float64, n int)
 
-// expm164AVX2: dst = e^src - 1.
+// expm164AVX2 computes dst = e^src - 1.
 //
 //go:noescape
 func expm164AVX2(dst *float64, src *float64, n int)
 
-// sin64AVX2: dst = sin(src), for arguments up to a million.
+// sin64AVX2 computes dst = sin(src), for arguments up to a million.
 //
 //go:noescape
 func sin64AVX2(dst *float64, src *float64, n int)
 
-// cos64AVX2: dst = cos(src), for arguments up to a million.
+// cos64AVX2 computes dst = cos(src), for arguments up to a million.
 //
 //go:noescape
 func cos64AVX2(dst *float64, src *float64, n int)
 
-// softmaxRows64AVX2: for each row of src, its largest element, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
+// softmaxRows64AVX2 computes the largest element of each row of src, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
 //
 //go:noescape
 func softmaxRows64AVX2(dst *float64, src *float64, rows int, cols int, largest *float64, sum *float64)
 
-// expSumRows64AVX2: for each row of src, its largest element and the sum of e^(src-largest).
+// expSumRows64AVX2 computes the largest element of each row of src and the sum of e^(src-largest).
 //
 //go:noescape
 func expSumRows64AVX2(src *float64, rows int, cols int, largest *float64, sum *float64)
 
-// erf64AVX2: dst = the error function of src.
+// erf64AVX2 computes dst = the error function of src.
 //
 //go:noescape
 func erf64AVX2(dst *float64, src *float64, n int)

@@ -2,117 +2,117 @@
 
 package simd
 
-// exp32AVX512: dst = e^src.
+// exp32AVX512 computes dst = e^src.
 //
 //go:noescape
 func exp32AVX512(dst *float32, src *float32, n int)
 
-// log32AVX512: dst = ln(src).
+// log32AVX512 computes dst = ln(src).
 //
 //go:noescape
 func log32AVX512(dst *float32, src *float32, n int)
 
-// tanh32AVX512: dst = tanh(src).
+// tanh32AVX512 computes dst = tanh(src).
 //
 //go:noescape
 func tanh32AVX512(dst *float32, src *float32, n int)
 
-// sigmoid32AVX512: dst = 1/(1 + e^-src).
+// sigmoid32AVX512 computes dst = 1/(1 + e^-src).
 //
 //go:noescape
 func sigmoid32AVX512(dst *float32, src *float32, n int)
 
-// log1p32AVX512: dst = ln(1 + src).
+// log1p32AVX512 computes dst = ln(1 + src).
 //
 //go:noescape
 func log1p32AVX512(dst *float32, src *float32, n int)
 
-// expm132AVX512: dst = e^src - 1.
+// expm132AVX512 computes dst = e^src - 1.
 //
 //go:noescape
 func expm132AVX512(dst *float32, src *float32, n int)
 
-// sin32AVX512: dst = sin(src), for arguments up to a million.
+// sin32AVX512 computes dst = sin(src), for arguments up to a million.
 //
 //go:noescape
 func sin32AVX512(dst *float32, src *float32, n int)
 
-// cos32AVX512: dst = cos(src), for arguments up to a million.
+// cos32AVX512 computes dst = cos(src), for arguments up to a million.
 //
 //go:noescape
 func cos32AVX512(dst *float32, src *float32, n int)
 
-// softmaxRows32AVX512: for each row of src, its largest element, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
+// softmaxRows32AVX512 computes the largest element of each row of src, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
 //
 //go:noescape
 func softmaxRows32AVX512(dst *float32, src *float32, rows int, cols int, largest *float32, sum *float32)
 
-// expSumRows32AVX512: for each row of src, its largest element and the sum of e^(src-largest).
+// expSumRows32AVX512 computes the largest element of each row of src and the sum of e^(src-largest).
 //
 //go:noescape
 func expSumRows32AVX512(src *float32, rows int, cols int, largest *float32, sum *float32)
 
-// erf32AVX512: dst = the error function of src.
+// erf32AVX512 computes dst = the error function of src.
 //
 //go:noescape
 func erf32AVX512(dst *float32, src *float32, n int)
 
-// pow32AVX512: dst = a^b.
+// pow32AVX512 computes dst = a^b.
 //
 //go:noescape
 func pow32AVX512(dst *float32, a *float32, b *float32, n int)
 
-// exp64AVX512: dst = e^src.
+// exp64AVX512 computes dst = e^src.
 //
 //go:noescape
 func exp64AVX512(dst *float64, src *float64, n int)
 
-// log64AVX512: dst = ln(src).
+// log64AVX512 computes dst = ln(src).
 //
 //go:noescape
 func log64AVX512(dst *float64, src *float64, n int)
 
-// tanh64AVX512: dst = tanh(src).
+// tanh64AVX512 computes dst = tanh(src).
 //
 //go:noescape
 func tanh64AVX512(dst *float64, src *float64, n int)
 
-// sigmoid64AVX512: dst = 1/(1 + e^-src).
+// sigmoid64AVX512 computes dst = 1/(1 + e^-src).
 //
 //go:noescape
 func sigmoid64AVX512(dst *float64, src *float64, n int)
 
-// log1p64AVX512: dst = ln(1 + src).
+// log1p64AVX512 computes dst = ln(1 + src).
 //
 //go:noescape
 func log1p64AVX512(dst *float64, src *float64, n int)
 
-// expm164AVX512: dst = e^src - 1.
+// expm164AVX512 computes dst = e^src - 1.
 //
 //go:noescape
 func expm164AVX512(dst *float64, src *float64, n int)
 
-// sin64AVX512: dst = sin(src), for arguments up to a million.
+// sin64AVX512 computes dst = sin(src), for arguments up to a million.
 //
 //go:noescape
 func sin64AVX512(dst *float64, src *float64, n int)
 
-// cos64AVX512: dst = cos(src), for arguments up to a million.
+// cos64AVX512 computes dst = cos(src), for arguments up to a million.
 //
 //go:noescape
 func cos64AVX512(dst *float64, src *float64, n int)
 
-// softmaxRows64AVX512: for each row of src, its largest element, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
+// softmaxRows64AVX512 computes the largest element of each row of src, the sum of e^(src-largest), and dst = e^(src-largest)/sum.
 //
 //go:noescape
 func softmaxRows64AVX512(dst *float64, src *float64, rows int, cols int, largest *float64, sum *float64)
 
-// expSumRows64AVX512: for each row of src, its largest element and the sum of e^(src-largest).
+// expSumRows64AVX512 computes the largest element of each row of src and the sum of e^(src-largest).
 //
 //go:noescape
 func expSumRows64AVX512(src *float64, rows int, cols int, largest *float64, sum *float64)
 
-// erf64AVX512: dst = the error function of src.
+// erf64AVX512 computes dst = the error function of src.
 //
 //go:noescape
 func erf64AVX512(dst *float64, src *float64, n int)

@@ -2,12 +2,12 @@
 
 package simd
 
-// transpose32AVX2: writes n rows of 8 elements: columns of the 8 rows of src.
+// transpose32AVX2 transposes the 8 rows of src to n rows of 8 elements.
 //
 //go:noescape
 func transpose32AVX2(dst *float32, src *float32, dstStride int, srcStride int, n int)
 
-// transposeHalves32AVX2: writes n rows of 8 elements: columns of the 8 rows of src.
+// transposeHalves32AVX2 transposes the 8 rows of src to n rows of 8 elements.
 //
 //go:noescape
 func transposeHalves32AVX2(dst *uint16, src *uint16, dstStride int, srcStride int, n int)

@@ -2,12 +2,12 @@
 
 package simd
 
-// transposeLines32AVX512: turns blocks of as many rows and columns as a vector has elements.
+// transposeLines32AVX512 transposes blocks of as many rows and columns as a vector has elements.
 //
 //go:noescape
 func transposeLines32AVX512(dst *float32, src *float32, dstStride int, srcStride int, dstStep int, srcStep int, blocks int)
 
-// transposeLines64AVX512: turns blocks of as many rows and columns as a vector has elements.
+// transposeLines64AVX512 transposes blocks of as many rows and columns as a vector has elements.
 //
 //go:noescape
 func transposeLines64AVX512(dst *float64, src *float64, dstStride int, srcStride int, dstStep int, srcStep int, blocks int)

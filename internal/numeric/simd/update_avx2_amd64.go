@@ -2,92 +2,92 @@
 
 package simd
 
-// momentum32AVX2: p: rate, momentum.
+// momentum32AVX2 takes the parameters p = rate, momentum.
 //
 //go:noescape
 func momentum32AVX2(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
 
-// adam32AVX2: p: corrected rate, 1-beta1, 1-beta2, epsilon.
+// adam32AVX2 takes the parameters p = corrected rate, 1-beta1, 1-beta2, epsilon.
 //
 //go:noescape
 func adam32AVX2(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
 
-// momentumNesterov32AVX2: p: rate, momentum.
+// momentumNesterov32AVX2 takes the parameters p = rate, momentum.
 //
 //go:noescape
 func momentumNesterov32AVX2(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
 
-// adamNesterov32AVX2: p: corrected rate, 1-beta1, 1-beta2, epsilon.
+// adamNesterov32AVX2 takes the parameters p = corrected rate, 1-beta1, 1-beta2, epsilon.
 //
 //go:noescape
 func adamNesterov32AVX2(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
 
-// rmsProp32AVX2: p: rate, 1-rho, momentum, epsilon.
+// rmsProp32AVX2 takes the parameters p = rate, 1-rho, momentum, epsilon.
 //
 //go:noescape
 func rmsProp32AVX2(w *float32, ms *float32, mom *float32, grad *float32, n int, p *[4]float32)
 
-// rmsPropCentered32AVX2: p: rate, 1-rho, momentum, epsilon.
+// rmsPropCentered32AVX2 takes the parameters p = rate, 1-rho, momentum, epsilon.
 //
 //go:noescape
 func rmsPropCentered32AVX2(w *float32, ms *float32, mom *float32, mg *float32, grad *float32, n int, p *[4]float32)
 
-// ftrl32AVX2: p: scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage.
+// ftrl32AVX2 takes the parameters p = scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage.
 //
 //go:noescape
 func ftrl32AVX2(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
 
-// adagrad32AVX2: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
+// adagrad32AVX2 takes the parameters p = rate, epsilon (0 in the form Root), mask of the bits of g that are added to acc (all or none).
 //
 //go:noescape
 func adagrad32AVX2(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 
-// adagradRoot32AVX2: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
+// adagradRoot32AVX2 takes the parameters p = rate, epsilon (0 in the form Root), mask of the bits of g that are added to acc (all or none).
 //
 //go:noescape
 func adagradRoot32AVX2(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 
-// momentum64AVX2: p: rate, momentum.
+// momentum64AVX2 takes the parameters p = rate, momentum.
 //
 //go:noescape
 func momentum64AVX2(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
 
-// adam64AVX2: p: corrected rate, 1-beta1, 1-beta2, epsilon.
+// adam64AVX2 takes the parameters p = corrected rate, 1-beta1, 1-beta2, epsilon.
 //
 //go:noescape
 func adam64AVX2(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
 
-// momentumNesterov64AVX2: p: rate, momentum.
+// momentumNesterov64AVX2 takes the parameters p = rate, momentum.
 //
 //go:noescape
 func momentumNesterov64AVX2(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
 
-// adamNesterov64AVX2: p: corrected rate, 1-beta1, 1-beta2, epsilon.
+// adamNesterov64AVX2 takes the parameters p = corrected rate, 1-beta1, 1-beta2, epsilon.
 //
 //go:noescape
 func adamNesterov64AVX2(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
 
-// rmsProp64AVX2: p: rate, 1-rho, momentum, epsilon.
+// rmsProp64AVX2 takes the parameters p = rate, 1-rho, momentum, epsilon.
 //
 //go:noescape
 func rmsProp64AVX2(w *float64, ms *float64, mom *float64, grad *float64, n int, p *[4]float64)
 
-// rmsPropCentered64AVX2: p: rate, 1-rho, momentum, epsilon.
+// rmsPropCentered64AVX2 takes the parameters p = rate, 1-rho, momentum, epsilon.
 //
 //go:noescape
 func rmsPropCentered64AVX2(w *float64, ms *float64, mom *float64, mg *float64, grad *float64, n int, p *[4]float64)
 
-// ftrl64AVX2: p: scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage.
+// ftrl64AVX2 takes the parameters p = scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage.
 //
 //go:noescape
 func ftrl64AVX2(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
 
-// adagrad64AVX2: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
+// adagrad64AVX2 takes the parameters p = rate, epsilon (0 in the form Root), mask of the bits of g that are added to acc (all or none).
 //
 //go:noescape
 func adagrad64AVX2(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
 
-// adagradRoot64AVX2: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
+// adagradRoot64AVX2 takes the parameters p = rate, epsilon (0 in the form Root), mask of the bits of g that are added to acc (all or none).
 //
 //go:noescape
 func adagradRoot64AVX2(w *float64, acc *float64, grad *float64, n int, p *[3]float64)

@@ -2,92 +2,92 @@
 
 package simd
 
-// momentum32AVX512: p: rate, momentum.
+// momentum32AVX512 takes the parameters p = rate, momentum.
 //
 //go:noescape
 func momentum32AVX512(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
 
-// adam32AVX512: p: corrected rate, 1-beta1, 1-beta2, epsilon.
+// adam32AVX512 takes the parameters p = corrected rate, 1-beta1, 1-beta2, epsilon.
 //
 //go:noescape
 func adam32AVX512(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
 
-// momentumNesterov32AVX512: p: rate, momentum.
+// momentumNesterov32AVX512 takes the parameters p = rate, momentum.
 //
 //go:noescape
 func momentumNesterov32AVX512(w *float32, acc *float32, grad *float32, n int, p *[2]float32)
 
-// adamNesterov32AVX512: p: corrected rate, 1-beta1, 1-beta2, epsilon.
+// adamNesterov32AVX512 takes the parameters p = corrected rate, 1-beta1, 1-beta2, epsilon.
 //
 //go:noescape
 func adamNesterov32AVX512(w *float32, m *float32, v *float32, grad *float32, n int, p *[4]float32)
 
-// rmsProp32AVX512: p: rate, 1-rho, momentum, epsilon.
+// rmsProp32AVX512 takes the parameters p = rate, 1-rho, momentum, epsilon.
 //
 //go:noescape
 func rmsProp32AVX512(w *float32, ms *float32, mom *float32, grad *float32, n int, p *[4]float32)
 
-// rmsPropCentered32AVX512: p: rate, 1-rho, momentum, epsilon.
+// rmsPropCentered32AVX512 takes the parameters p = rate, 1-rho, momentum, epsilon.
 //
 //go:noescape
 func rmsPropCentered32AVX512(w *float32, ms *float32, mom *float32, mg *float32, grad *float32, n int, p *[4]float32)
 
-// ftrl32AVX512: p: scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage.
+// ftrl32AVX512 takes the parameters p = scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage.
 //
 //go:noescape
 func ftrl32AVX512(w *float32, acc *float32, linear *float32, grad *float32, n int, p *[5]float32)
 
-// adagrad32AVX512: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
+// adagrad32AVX512 takes the parameters p = rate, epsilon (0 in the form Root), mask of the bits of g that are added to acc (all or none).
 //
 //go:noescape
 func adagrad32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 
-// adagradRoot32AVX512: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
+// adagradRoot32AVX512 takes the parameters p = rate, epsilon (0 in the form Root), mask of the bits of g that are added to acc (all or none).
 //
 //go:noescape
 func adagradRoot32AVX512(w *float32, acc *float32, grad *float32, n int, p *[3]float32)
 
-// momentum64AVX512: p: rate, momentum.
+// momentum64AVX512 takes the parameters p = rate, momentum.
 //
 //go:noescape
 func momentum64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
 
-// adam64AVX512: p: corrected rate, 1-beta1, 1-beta2, epsilon.
+// adam64AVX512 takes the parameters p = corrected rate, 1-beta1, 1-beta2, epsilon.
 //
 //go:noescape
 func adam64AVX512(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
 
-// momentumNesterov64AVX512: p: rate, momentum.
+// momentumNesterov64AVX512 takes the parameters p = rate, momentum.
 //
 //go:noescape
 func momentumNesterov64AVX512(w *float64, acc *float64, grad *float64, n int, p *[2]float64)
 
-// adamNesterov64AVX512: p: corrected rate, 1-beta1, 1-beta2, epsilon.
+// adamNesterov64AVX512 takes the parameters p = corrected rate, 1-beta1, 1-beta2, epsilon.
 //
 //go:noescape
 func adamNesterov64AVX512(w *float64, m *float64, v *float64, grad *float64, n int, p *[4]float64)
 
-// rmsProp64AVX512: p: rate, 1-rho, momentum, epsilon.
+// rmsProp64AVX512 takes the parameters p = rate, 1-rho, momentum, epsilon.
 //
 //go:noescape
 func rmsProp64AVX512(w *float64, ms *float64, mom *float64, grad *float64, n int, p *[4]float64)
 
-// rmsPropCentered64AVX512: p: rate, 1-rho, momentum, epsilon.
+// rmsPropCentered64AVX512 takes the parameters p = rate, 1-rho, momentum, epsilon.
 //
 //go:noescape
 func rmsPropCentered64AVX512(w *float64, ms *float64, mom *float64, mg *float64, grad *float64, n int, p *[4]float64)
 
-// ftrl64AVX512: p: scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage.
+// ftrl64AVX512 takes the parameters p = scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage.
 //
 //go:noescape
 func ftrl64AVX512(w *float64, acc *float64, linear *float64, grad *float64, n int, p *[5]float64)
 
-// adagrad64AVX512: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
+// adagrad64AVX512 takes the parameters p = rate, epsilon (0 in the form Root), mask of the bits of g that are added to acc (all or none).
 //
 //go:noescape
 func adagrad64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)
 
-// adagradRoot64AVX512: p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none).
+// adagradRoot64AVX512 takes the parameters p = rate, epsilon (0 in the form Root), mask of the bits of g that are added to acc (all or none).
 //
 //go:noescape
 func adagradRoot64AVX512(w *float64, acc *float64, grad *float64, n int, p *[3]float64)

@@ -1,6 +1,6 @@
 package main
 
-// arithmetic emits the maps of one, two and three slices that take a few instructions an element.
+// arithmetic emits the maps of one, two and three slices that take a few instructions per element.
 func arithmetic(t *target) {
 	for _, u := range unaries {
 		t.stream(stream{
@@ -27,7 +27,7 @@ func arithmetic(t *target) {
 		body: func(t *target, x vars) { t.mov(x.v["dst"], x.v["v"]) },
 	})
 	t.stream(stream{
-		name: "clamp", doc: "dst = src, at most high and then at least low; a bound that is no number bounds nothing",
+		name: "clamp", doc: "dst = max(min(src, high), low); a bound that is NaN is ignored",
 		in: []string{"src"}, out: []string{"dst"}, scalars: []string{"low", "high"}, unroll: 4,
 		body: func(t *target, x vars) {
 			t.min(x.v["dst"], x.v["high"], x.v["src"])
@@ -35,7 +35,7 @@ func arithmetic(t *target) {
 		},
 	})
 	t.stream(stream{
-		name: "leaky", doc: "dst = x where by > 0, else alpha*x", in: []string{"x", "by"}, out: []string{"dst"},
+		name: "leaky", doc: "dst = x where by > 0, alpha*x elsewhere", in: []string{"x", "by"}, out: []string{"dst"},
 		scalars: []string{"alpha"}, consts: []uint64{0}, temps: 2, unroll: 4,
 		body: func(t *target, x vars) {
 			t.mul(x.v["dst"], x.v["x"], x.v["alpha"])
@@ -47,7 +47,7 @@ func arithmetic(t *target) {
 		pred      int
 	}{{"selectLess", "<", less}, {"selectGreater", ">", greater}} {
 		t.stream(stream{
-			name: p.name, doc: "dst = a where x " + p.doc + " bound, else b", in: []string{"x", "a", "b"}, out: []string{"dst"},
+			name: p.name, doc: "dst = a where x " + p.doc + " bound, b elsewhere", in: []string{"x", "a", "b"}, out: []string{"dst"},
 			scalars: []string{"bound"}, temps: 1, unroll: 2,
 			body: func(t *target, x vars) {
 				t.mov(x.v["dst"], x.v["b"])
@@ -93,21 +93,21 @@ var binaries = []binary{
 	{"sub", "a - b", none, func(t *target, dst, a, b vec, _ []vec) { t.sub(dst, a, b) }},
 	{"mul", "a * b", none, func(t *target, dst, a, b vec, _ []vec) { t.mul(dst, a, b) }},
 	{"div", "a / b", none, func(t *target, dst, a, b vec, _ []vec) { t.div(dst, a, b) }},
-	{"max", "max(a, b), not a number if either is", none, maximum},
-	{"min", "min(a, b), not a number if either is", none, minimum},
+	{"max", "max(a, b), NaN if either is NaN", none, maximum},
+	{"min", "min(a, b), NaN if either is NaN", none, minimum},
 	{"squaredDifference", "(a-b)^2", none, func(t *target, dst, a, b vec, _ []vec) {
 		t.sub(dst, a, b)
 		t.mul(dst, dst, dst)
 	}},
-	{"reluGrad", "a where b > 0, else 0*a", zeroOne, func(t *target, dst, a, b vec, temp []vec) {
+	{"reluGrad", "a where b > 0, 0*a elsewhere", zeroOne, func(t *target, dst, a, b vec, temp []vec) {
 		t.keep(dst, greater, b, t.krf(0, temp[0]), t.krf(1, temp[1]), temp[0])
 		t.mul(dst, dst, a)
 	}},
-	{"divNoNaN", "a / b, or 0 where b is", zero, func(t *target, dst, a, b vec, temp []vec) {
+	{"divNoNaN", "a / b, or 0 where b is 0", zero, func(t *target, dst, a, b vec, temp []vec) {
 		t.div(temp[0], a, b)
 		t.keep(dst, notEqual, b, t.kf(0), temp[0], temp[1])
 	}},
-	{"mulNoNaN", "a * b, or 0 where b is", zero, func(t *target, dst, a, b vec, temp []vec) {
+	{"mulNoNaN", "a * b, or 0 where b is 0", zero, func(t *target, dst, a, b vec, temp []vec) {
 		t.mul(temp[0], a, b)
 		t.keep(dst, notEqual, b, t.kf(0), temp[0], temp[1])
 	}},
@@ -127,15 +127,15 @@ var scalars = []binary{
 	{"addScalar", "a + b", none, binaries[0].body},
 	{"mulScalar", "a * b", none, binaries[2].body},
 	{"divScalar", "a / b", none, binaries[3].body},
-	{"maxScalar", "max(a, b), not a number if either is", none, maximum},
-	{"minScalar", "min(a, b), not a number if either is", none, minimum},
+	{"maxScalar", "max(a, b), NaN if either is NaN", none, maximum},
+	{"minScalar", "min(a, b), NaN if either is NaN", none, minimum},
 	{"scalarSub", "b - a", none, func(t *target, dst, a, b vec, _ []vec) { t.sub(dst, b, a) }},
 	{"scalarDiv", "b / a", none, func(t *target, dst, a, b vec, _ []vec) { t.div(dst, b, a) }},
 }
 
 func zeroOne(t *target) []uint64 { return []uint64{0, t.float(1)} }
 
-// maximum and minimum: the instruction returns b if a is not a number.
+// maximum and minimum return NaN if either operand is NaN. The instructions return b if a is NaN.
 func maximum(t *target, dst, a, b vec, temp []vec) {
 	t.max(temp[0], a, b)
 	t.choose(temp[0], unordered, a, a, a, temp[1])
@@ -155,8 +155,8 @@ type unary struct {
 	body      func(t *target, dst, src vec, temp []vec)
 }
 
-// rsqrt: AVX-512 has an estimate y of 14 bits, to which half of y*(1 - src*y*y) is added, twice for
-// float64. Where that is not a number, of 0 and of infinity, the estimate is exact.
+// rsqrt: AVX-512 has an estimate y of 14 bits. A Newton step adds half of y*(1 - src*y*y); float64
+// takes two. For 0 and infinity the step is NaN and the estimate is exact.
 func rsqrt(t *target, dst, src vec, temp []vec) {
 	if t.isa != avx512 {
 		t.sqrt(temp[1], src)
@@ -195,13 +195,13 @@ var unaries = []unary{
 		t.div(dst, t.krf(1, temp[0]), src)
 	}},
 	{"rsqrt", "dst = 1/sqrt(src)", rsqrtConsts, rsqrt},
-	{"floor", "dst = the largest integer that is not larger than src", none,
+	{"floor", "dst = src rounded down", none,
 		func(t *target, dst, src vec, _ []vec) { t.round(down, dst, src) }},
-	{"ceil", "dst = the smallest integer that is not smaller than src", none,
+	{"ceil", "dst = src rounded up", none,
 		func(t *target, dst, src vec, _ []vec) { t.round(up, dst, src) }},
-	{"rint", "dst = the integer nearest to src, ties to even", none,
+	{"rint", "dst = src rounded to the nearest integer, ties to even", none,
 		func(t *target, dst, src vec, _ []vec) { t.round(nearest, dst, src) }},
-	{"sign", "dst = -1, 0 or 1, not a number where src is not",
+	{"sign", "dst = -1, 0 or 1, NaN where src is NaN",
 		func(t *target) []uint64 { return []uint64{0, t.float(1), t.float(-1)} },
 		func(t *target, dst, src vec, temp []vec) {
 			t.mov(temp[1], src)
@@ -209,7 +209,7 @@ var unaries = []unary{
 			t.choose(temp[1], less, src, t.kf(0), t.krf(-1, temp[0]), dst)
 			t.mov(dst, temp[1])
 		}},
-	{"relu", "dst = max(src, 0), not a number where src is not",
+	{"relu", "dst = max(src, 0), NaN where src is NaN",
 		func(*target) []uint64 { return []uint64{0} },
 		func(t *target, dst, src vec, temp []vec) { t.max(dst, t.krf(0, temp[0]), src) }},
 }

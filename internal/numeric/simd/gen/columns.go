@@ -7,14 +7,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// columns emits kernels over the rows of a matrix x, row-major with stride bytes from row to row,
-// that combine each row with a vector of cols elements. They go down panels of a few vectors, so
-// that the vector stays in registers.
+// columns emits kernels that combine each row of a row-major matrix x with a vector of cols
+// elements. Rows are stride bytes apart. The kernels process panels of a few vectors, so that the
+// vector stays in registers.
 func columns(t *target) {
 	fold := "func(acc, x *%[1]s, stride, rows, cols int)"
 	t.panels("sumColumns", "acc[j] += the sum of column j of x", fold, "acc", foldPanel(0, (*target).add))
-	t.panels("maxColumns", "acc[j] = the largest of itself and column j of x", fold, "acc", foldPanel(negInf(t), largest))
-	t.panels("minColumns", "acc[j] = the smallest of itself and column j of x", fold, "acc", foldPanel(posInf(t), smallest))
+	t.panels("maxColumns", "acc[j] = max(acc[j], the largest element of column j of x)", fold, "acc", foldPanel(negInf(t), largest))
+	t.panels("minColumns", "acc[j] = min(acc[j], the smallest element of column j of x)", fold, "acc", foldPanel(posInf(t), smallest))
 	combine := "func(dst, x, v *%[1]s, stride, rows, cols int)"
 	t.panels("addRow", "dst[i][j] = x[i][j] + v[j]", combine, "v", mapPanel((*target).add))
 	t.panels("mulRow", "dst[i][j] = x[i][j] * v[j]", combine, "v", mapPanel((*target).mul))
@@ -51,9 +51,9 @@ func (t *target) subColumns() {
 	t.ret()
 }
 
-// panels emits the loop over panels: four vectors wide while there are so many columns, then two
-// and single vectors. The panel's code may use R10 and R11; RDI is the vector, RSI x, R12 dst, RDX
-// the stride, RBX the number of rows.
+// panels emits the loop over panels. Panels are four vectors wide, and at the end two or one. The
+// code of a panel may overwrite R10 and R11. RDI points to the vector, RSI to x and R12 to dst. RDX
+// is the stride and RBX the number of rows.
 func (t *target) panels(name, doc, params, vector string, panel func(t *target, width int, masked bool)) {
 	t.function(name, params, doc)
 	t.Load(t.Param(vector), reg.RDI)
@@ -98,12 +98,12 @@ func (t *target) at(base reg.Register, i int) operand.Mem {
 	return operand.Mem{Base: base, Disp: i * t.bytes()}
 }
 
-// largest and smallest overwrite the two last registers but two.
+// largest and smallest overwrite registers 12 and 13.
 func largest(t *target, dst, a vec, b operand.Op)  { maximum(t, dst, a, b.(vec), t.regs[12:14]) }
 func smallest(t *target, dst, a vec, b operand.Op) { minimum(t, dst, a, b.(vec), t.regs[12:14]) }
 
-// foldPanel combines width vectors down the rows, several rows at a time into accumulators of their
-// own that begin with start.
+// foldPanel combines width vectors down the rows, several rows at a time in separate accumulators.
+// The accumulators start with start.
 func foldPanel(start uint64, op func(t *target, dst, a vec, b operand.Op)) func(t *target, width int, masked bool) {
 	return func(t *target, width int, masked bool) {
 		rows := 8 / width

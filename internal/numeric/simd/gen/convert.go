@@ -6,8 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// whole emits a loop over RCX elements, a multiple of the lanes, R8 being the index: unroll vectors
-// at a time, then single ones. Body u of a turn works on the vector at element offset u*lanes.
+// whole emits a loop over RCX elements, a multiple of the lanes. R8 is the index. The loop
+// processes unroll vectors at a time, then single ones. body(u) processes the vector at element
+// offset u*lanes.
 func (t *target) whole(unroll int, body func(u int)) {
 	step := operand.U32(uint32(unroll * t.lanes()))
 	t.XORQ(reg.R8, reg.R8)
@@ -31,12 +32,12 @@ func (t *target) whole(unroll int, body func(u int)) {
 	t.Label("done")
 }
 
-// nth is vector u of elements of size bytes from the pointer in base on, plus skip elements.
+// nth returns vector u of elements of size bytes, skip elements after the pointer in base.
 func (t *target) nth(base reg.Register, size, u, skip int) operand.Mem {
 	return operand.Mem{Base: base, Index: reg.R8, Scale: uint8(size), Disp: (u*t.lanes() + skip) * size}
 }
 
-// half is the lower half of a vector register.
+// half returns the lower half of a vector register.
 func (t *target) half(v vec) vec {
 	if t.isa == avx512 {
 		return v.AsY().(vec)
@@ -44,50 +45,50 @@ func (t *target) half(v vec) vec {
 	return v.AsX().(vec)
 }
 
-// place is where a vector begins, or the vector that many elements further on.
+// place returns the address of a vector, plus skip elements.
 type place func(skip int) operand.Mem
 
-// conversion is a kernel that makes elements of one type from those of another.
+// conversion is a kernel that converts elements of one type to another.
 type conversion struct {
 	name, doc string
-	dst, src  string // types
+	dst, src  string // element types
 	to, from  int    // their sizes in bytes
 	consts    []uint64
 	body      func(t *target, r []vec, dst, src place)
 }
 
-// conversions emits the kernels from and to float32, for whole vectors.
+// conversions emits the kernels that convert to and from float32, for whole vectors.
 func conversions(t *target) {
 	for _, c := range []conversion{
 		{name: "fromUint8", doc: "dst = src", dst: "%[1]s", to: 4, src: "uint8", from: 1, body: fromUint8},
 		{name: "fromInt8", doc: "dst = src", dst: "%[1]s", to: 4, src: "int8", from: 1, body: fromInt8},
 		{name: "fromInt32", doc: "dst = src", dst: "%[1]s", to: 4, src: "int32", from: 4, body: fromInt32},
 		{
-			name: "toInt32", doc: "dst = src truncated, or the smallest integer if it does not fit",
+			name: "toInt32", doc: "dst = src truncated, or the smallest integer if that overflows",
 			dst: "int32", to: 4, src: "%[1]s", from: 4, body: toInt32,
 		},
 		{name: "fromHalf", doc: "dst = src", dst: "%[1]s", to: 4, src: "uint16", from: 2, body: fromHalf},
-		{name: "toHalf", doc: "dst = src rounded to even", dst: "uint16", to: 2, src: "%[1]s", from: 4, body: toHalf},
+		{name: "toHalf", doc: "dst = src rounded to nearest even", dst: "uint16", to: 2, src: "%[1]s", from: 4, body: toHalf},
 		{name: "fromBFloat", doc: "dst = src", dst: "%[1]s", to: 4, src: "uint16", from: 2, body: fromBFloat},
 		{
-			name: "toBFloat", doc: "dst = src rounded to even", dst: "uint16", to: 2, src: "%[1]s", from: 4,
+			name: "toBFloat", doc: "dst = src rounded to nearest even", dst: "uint16", to: 2, src: "%[1]s", from: 4,
 			consts: []uint64{1, 0x7fff, quietBit}, body: toBFloat,
 		},
 		{name: "toDouble", doc: "dst = src", dst: "float64", to: 8, src: "%[1]s", from: 4, body: toDouble},
 		{name: "longFromInt", doc: "dst = src", dst: "int64", to: 8, src: "int32", from: 4, body: longFromInt},
-		{name: "intFromLong", doc: "dst = the low half of src", dst: "int32", to: 4, src: "int64", from: 8, body: intFromLong},
-		{name: "fromLong", doc: "dst = src rounded to even", dst: "%[1]s", to: 4, src: "int64", from: 8, body: fromLong},
+		{name: "intFromLong", doc: "dst = the low halves of src", dst: "int32", to: 4, src: "int64", from: 8, body: intFromLong},
+		{name: "fromLong", doc: "dst = src rounded to nearest even", dst: "%[1]s", to: 4, src: "int64", from: 8, body: fromLong},
 		{
-			name: "toLong", doc: "dst = src truncated, or the smallest integer if it does not fit",
+			name: "toLong", doc: "dst = src truncated, or the smallest integer if that overflows",
 			dst: "int64", to: 8, src: "%[1]s", from: 4, body: toLong,
 		},
-		{name: "fromDouble", doc: "dst = src rounded to even", dst: "%[1]s", to: 4, src: "float64", from: 8, body: fromDouble},
+		{name: "fromDouble", doc: "dst = src rounded to nearest even", dst: "%[1]s", to: 4, src: "float64", from: 8, body: fromDouble},
 		{name: "wideInt8", doc: "dst = src", dst: "int32", to: 4, src: "int8", from: 1, body: widening((*build.Context).VPMOVSXBD)},
 		{name: "wideUint8", doc: "dst = src", dst: "int32", to: 4, src: "uint8", from: 1, body: widening((*build.Context).VPMOVZXBD)},
 		{name: "wideInt16", doc: "dst = src", dst: "int32", to: 4, src: "int16", from: 2, body: widening((*build.Context).VPMOVSXWD)},
 		{name: "wideUint16", doc: "dst = src", dst: "int32", to: 4, src: "uint16", from: 2, body: widening((*build.Context).VPMOVZXWD)},
 		{
-			name: "toBytes", doc: "dst = the low bytes of src truncated to int32, 0 if it does not fit that",
+			name: "toBytes", doc: "dst = the low bytes of src truncated to int32, 0 if that overflows",
 			dst: "uint8", to: 1, src: "%[1]s", from: 4, body: toBytes,
 		},
 		{name: "longFromUint8", doc: "dst = src", dst: "int64", to: 8, src: "uint8", from: 1, body: longFromUint8},
@@ -95,16 +96,16 @@ func conversions(t *target) {
 		{name: "narrow16", doc: "dst = the low halves of src", dst: "uint16", to: 2, src: "int32", from: 4, body: narrow16},
 		{name: "doubleFromInt", doc: "dst = src", dst: "float64", to: 8, src: "int32", from: 4, body: doubleFromInt},
 		{
-			name: "intFromDouble", doc: "dst = src truncated, or the smallest integer if it does not fit",
+			name: "intFromDouble", doc: "dst = src truncated, or the smallest integer if that overflows",
 			dst: "int32", to: 4, src: "float64", from: 8, body: intFromDouble,
 		},
 		{
-			name: "longFromDouble", doc: "dst = src truncated, or the smallest integer if it does not fit",
+			name: "longFromDouble", doc: "dst = src truncated, or the smallest integer if that overflows",
 			dst: "int64", to: 8, src: "float64", from: 8, body: longFromDouble,
 		},
 	} {
 		if t.isa == avx2 && (c.name == "fromLong" || c.name == "toLong" || c.name == "longFromDouble") {
-			continue // no such instruction
+			continue // AVX2 has no such instruction
 		}
 		t.plainFunction(c.name, "func(dst *"+c.dst+", src *"+c.src+", n int)", c.doc)
 		t.Load(t.Param("dst"), reg.RDI)
@@ -160,8 +161,8 @@ func fromBFloat(t *target, r []vec, dst, src place) {
 
 const quietBit = 0x00400000
 
-// toBFloat adds not quite half a unit of what stays, or half if that is odd; the bits of what is
-// not a number must not carry over.
+// toBFloat rounds by adding just below half a unit, or half a unit if the result would be odd. The
+// bits of a NaN must not carry over.
 func toBFloat(t *target, r []vec, dst, src place) {
 	v, sum, bad := r[0], r[1], r[2]
 	t.VMOVUPS(src(0), v)
@@ -264,7 +265,7 @@ func fromDouble(t *target, r []vec, dst, src place) {
 	}
 }
 
-// widening makes vectors of 32-bit elements of shorter ones in memory.
+// widening returns a body that widens shorter elements in memory to 32 bits.
 func widening(move func(*build.Context, ...operand.Op)) func(t *target, r []vec, dst, src place) {
 	return func(t *target, r []vec, dst, src place) {
 		move(t.Context, src(0), r[0])
@@ -272,8 +273,8 @@ func widening(move func(*build.Context, ...operand.Op)) func(t *target, r []vec,
 	}
 }
 
-// lowBytes and lowHalves are the bytes that the narrowing of eight integers of 32 bits with AVX2
-// puts first, twice.
+// lowBytes and lowHalves are shuffles that move the low bytes or halves of four 32-bit integers to
+// the front, twice.
 const (
 	lowBytes  = 0x0c080400
 	lowHalves = 0x0d0c090805040100
@@ -284,7 +285,7 @@ func narrow8(t *target, r []vec, dst, src place) {
 	t.storeBytes(dst, r)
 }
 
-// toBytes: what does not fit an int32 becomes the smallest of them, whose low byte is 0.
+// toBytes truncates. Values that overflow int32 become the smallest int32, whose low byte is 0.
 func toBytes(t *target, r []vec, dst, src place) {
 	t.VCVTTPS2DQ(src(0), r[0])
 	t.storeBytes(dst, r)
@@ -348,15 +349,15 @@ func longFromDouble(t *target, r []vec, dst, src place) {
 	}
 }
 
-// Predicates of comparisons with what is not a number, where only notEqual holds.
+// Comparison predicates; with NaN only notEqual holds.
 const (
 	lessEqual    = 0x12
 	greaterEqual = 0x1d
 	notEqual     = 0x04
 )
 
-// comparisons emits kernels that make booleans of whole vectors, and those that choose elements by
-// booleans.
+// comparisons emits the kernels that compare whole vectors to booleans, and those that select
+// elements by booleans.
 func comparisons(t *target) {
 	preds := []struct {
 		name, doc string
@@ -394,8 +395,8 @@ func comparisons(t *target) {
 
 const ones = 0x0101010101010101
 
-// comparison emits a map to booleans. compare leaves the truth of each element in K2, or with AVX2
-// in all bits of the element of v, where it may be negated.
+// comparison emits a map to booleans. compare sets the truth of each element in K2 or, with AVX2,
+// in all bits of the element of v. With AVX2 it may return the negated truth and report that.
 func (t *target) comparison(name, doc, elem string, scalar bool, compare func(v vec, other operand.Op) (negated bool)) {
 	params := "func(dst *bool, a, b *" + elem + ", n int)"
 	if scalar {
@@ -450,9 +451,9 @@ func (t *target) comparison(name, doc, elem string, scalar bool, compare func(v 
 	t.plainRet()
 }
 
-// blend emits the choice of elements of a or of b.
+// blend emits the selection of elements of a or b.
 func (t *target) blend() {
-	t.plainFunction("blend", "func(dst, a, b *%[1]s, cond *bool, n int)", "dst = a where cond, else b")
+	t.plainFunction("blend", "func(dst, a, b *%[1]s, cond *bool, n int)", "dst = a where cond, b elsewhere")
 	t.Load(t.Param("dst"), reg.RDI)
 	t.Load(t.Param("a"), reg.RSI)
 	t.Load(t.Param("b"), reg.RDX)

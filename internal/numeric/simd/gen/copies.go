@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// longRow is from where on a row is copied by the processor's own instruction, which need not read
-// what it overwrites: a fifth less time for megabytes.
+// longRow is the row size from which on REP MOVSB is faster, because it does not read the
+// destination into the cache: it takes a fifth less time for megabytes.
 const longRow = 2048
 
 // copies emits the copy of rows of bytes, and the copy of elements in opposite order.
@@ -17,137 +17,163 @@ func copies(t *target) {
 	t.reverse()
 }
 
+// rowCopy emits the copy of rows of bytes. dst and src point to the current row.
+type rowCopy struct {
+	*target
+	dst, src, dstStride, srcStride, rows, size reg.Register
+	n, at                                      reg.Register // scratch
+}
+
 func (t *target) copyRows() {
-	t.plainFunction("copyRows", "func(dst, src *byte, dstStride, srcStride, rows, size int)", "copies rows of size bytes, at least 4")
-	dst, src, n, at := reg.RDI, reg.RSI, reg.RCX, reg.R8
-	dstStride, srcStride, rows, size := reg.RDX, reg.RBX, reg.R9, reg.R10
-	t.Load(t.Param("dst"), dst)
-	t.Load(t.Param("src"), src)
-	t.Load(t.Param("dstStride"), dstStride)
-	t.Load(t.Param("srcStride"), srcStride)
-	t.Load(t.Param("rows"), rows)
-	t.Load(t.Param("size"), size)
-	t.CMPQ(size, operand.U32(longRow))
+	t.plainFunction("copyRows", "func(dst, src *byte, dstStride, srcStride, rows, size int)", "copies rows of size >= 4 bytes")
+	c := rowCopy{t, reg.RDI, reg.RSI, reg.RDX, reg.RBX, reg.R9, reg.R10, reg.RCX, reg.R8}
+	t.Load(t.Param("dst"), c.dst)
+	t.Load(t.Param("src"), c.src)
+	t.Load(t.Param("dstStride"), c.dstStride)
+	t.Load(t.Param("srcStride"), c.srcStride)
+	t.Load(t.Param("rows"), c.rows)
+	t.Load(t.Param("size"), c.size)
+	t.CMPQ(c.size, operand.U32(longRow))
 	t.JGE(operand.LabelRef("long"))
-	t.CMPQ(size, operand.U32(uint32(t.bytes())))
+	t.CMPQ(c.size, operand.U32(uint32(t.bytes())))
 	t.JGE(operand.LabelRef("row"))
-	next := func(row string) {
-		t.ADDQ(dstStride, dst)
-		t.ADDQ(srcStride, src)
-		t.DECQ(rows)
-		t.JNZ(operand.LabelRef(row))
-		t.plainRet()
-	}
+	c.partVectors()
+	c.fewVectors()
+	c.manyVectors()
+	c.longRows()
+}
 
-	// Rows of less than a vector are two parts that overlap.
-	if t.isa == avx512 {
-		t.CMPQ(size, operand.U32(32))
-		t.JGE(operand.LabelRef("row32"))
-	}
-	t.CMPQ(size, operand.U32(16))
-	t.JGE(operand.LabelRef("row16"))
-	t.CMPQ(size, operand.U32(8))
-	t.JGE(operand.LabelRef("row8"))
-	last := func(base reg.Register, n int) operand.Mem {
-		return operand.Mem{Base: base, Index: size, Scale: 1, Disp: -n}
-	}
-	t.Label("row4")
-	t.MOVL(operand.Mem{Base: src}, reg.EAX)
-	t.MOVL(last(src, 4), reg.R11L)
-	t.MOVL(reg.EAX, operand.Mem{Base: dst})
-	t.MOVL(reg.R11L, last(dst, 4))
-	next("row4")
-	t.Label("row8")
-	t.MOVQ(operand.Mem{Base: src}, reg.RAX)
-	t.MOVQ(last(src, 8), reg.R11)
-	t.MOVQ(reg.RAX, operand.Mem{Base: dst})
-	t.MOVQ(reg.R11, last(dst, 8))
-	next("row8")
-	t.Label("row16")
-	two := func(size int, v, w vec) {
-		t.VMOVUPS(operand.Mem{Base: src}, v)
-		t.VMOVUPS(last(src, size), w)
-		t.VMOVUPS(v, operand.Mem{Base: dst})
-		t.VMOVUPS(w, last(dst, size))
-	}
-	two(16, xmm[0], xmm[1])
-	next("row16")
-	if t.isa == avx512 {
-		t.Label("row32")
-		two(32, ymm[0], ymm[1])
-		next("row32")
-	}
+// next advances to the next row, which the code at label copies, or returns.
+func (c *rowCopy) next(label string) {
+	c.ADDQ(c.dstStride, c.dst)
+	c.ADDQ(c.srcStride, c.src)
+	c.DECQ(c.rows)
+	c.JNZ(operand.LabelRef(label))
+	c.plainRet()
+}
 
-	// So are rows of up to two vectors, and of up to four.
-	t.Label("row")
-	t.CMPQ(size, operand.U32(uint32(2*t.bytes())))
-	t.JG(operand.LabelRef("fours"))
-	t.Label("row2")
-	two(t.bytes(), t.regs[0], t.regs[1])
-	next("row2")
-	t.Label("fours")
-	t.CMPQ(size, operand.U32(uint32(4*t.bytes())))
-	t.JG(operand.LabelRef("rows"))
-	t.Label("row4v")
-	t.VMOVUPS(operand.Mem{Base: src}, t.regs[0])
-	t.VMOVUPS(operand.Mem{Base: src, Disp: t.bytes()}, t.regs[1])
-	t.VMOVUPS(last(src, 2*t.bytes()), t.regs[2])
-	t.VMOVUPS(last(src, t.bytes()), t.regs[3])
-	t.VMOVUPS(t.regs[0], operand.Mem{Base: dst})
-	t.VMOVUPS(t.regs[1], operand.Mem{Base: dst, Disp: t.bytes()})
-	t.VMOVUPS(t.regs[2], last(dst, 2*t.bytes()))
-	t.VMOVUPS(t.regs[3], last(dst, t.bytes()))
-	next("row4v")
+// last returns the memory that starts n bytes before the end of a row.
+func (c *rowCopy) last(base reg.Register, n int) operand.Mem {
+	return operand.Mem{Base: base, Index: c.size, Scale: 1, Disp: -n}
+}
 
-	// Others are vectors of which the last overlaps the one before.
-	block := operand.U32(uint32(4 * t.bytes()))
-	t.Label("rows")
-	t.XORQ(at, at)
-	t.MOVQ(size, n)
-	t.SUBQ(block, n)
-	t.JL(operand.LabelRef("rest"))
-	t.Label("block")
+// ends copies the first and the last size bytes of a row, which may overlap.
+func (c *rowCopy) ends(size int, v, w vec) {
+	c.VMOVUPS(operand.Mem{Base: c.src}, v)
+	c.VMOVUPS(c.last(c.src, size), w)
+	c.VMOVUPS(v, operand.Mem{Base: c.dst})
+	c.VMOVUPS(w, c.last(c.dst, size))
+}
+
+// partVectors emits the copy of rows shorter than a vector, as two overlapping parts.
+func (c *rowCopy) partVectors() {
+	if c.isa == avx512 {
+		c.CMPQ(c.size, operand.U32(32))
+		c.JGE(operand.LabelRef("row32"))
+	}
+	c.CMPQ(c.size, operand.U32(16))
+	c.JGE(operand.LabelRef("row16"))
+	c.CMPQ(c.size, operand.U32(8))
+	c.JGE(operand.LabelRef("row8"))
+	c.Label("row4")
+	c.MOVL(operand.Mem{Base: c.src}, reg.EAX)
+	c.MOVL(c.last(c.src, 4), reg.R11L)
+	c.MOVL(reg.EAX, operand.Mem{Base: c.dst})
+	c.MOVL(reg.R11L, c.last(c.dst, 4))
+	c.next("row4")
+	c.Label("row8")
+	c.MOVQ(operand.Mem{Base: c.src}, reg.RAX)
+	c.MOVQ(c.last(c.src, 8), reg.R11)
+	c.MOVQ(reg.RAX, operand.Mem{Base: c.dst})
+	c.MOVQ(reg.R11, c.last(c.dst, 8))
+	c.next("row8")
+	c.Label("row16")
+	c.ends(16, xmm[0], xmm[1])
+	c.next("row16")
+	if c.isa == avx512 {
+		c.Label("row32")
+		c.ends(32, ymm[0], ymm[1])
+		c.next("row32")
+	}
+}
+
+// fewVectors emits the copy of rows of up to two vectors, and of up to four, as overlapping parts.
+func (c *rowCopy) fewVectors() {
+	c.Label("row")
+	c.CMPQ(c.size, operand.U32(uint32(2*c.bytes())))
+	c.JG(operand.LabelRef("fours"))
+	c.Label("row2")
+	c.ends(c.bytes(), c.regs[0], c.regs[1])
+	c.next("row2")
+	c.Label("fours")
+	c.CMPQ(c.size, operand.U32(uint32(4*c.bytes())))
+	c.JG(operand.LabelRef("rows"))
+	c.Label("row4v")
+	c.VMOVUPS(operand.Mem{Base: c.src}, c.regs[0])
+	c.VMOVUPS(operand.Mem{Base: c.src, Disp: c.bytes()}, c.regs[1])
+	c.VMOVUPS(c.last(c.src, 2*c.bytes()), c.regs[2])
+	c.VMOVUPS(c.last(c.src, c.bytes()), c.regs[3])
+	c.VMOVUPS(c.regs[0], operand.Mem{Base: c.dst})
+	c.VMOVUPS(c.regs[1], operand.Mem{Base: c.dst, Disp: c.bytes()})
+	c.VMOVUPS(c.regs[2], c.last(c.dst, 2*c.bytes()))
+	c.VMOVUPS(c.regs[3], c.last(c.dst, c.bytes()))
+	c.next("row4v")
+}
+
+// manyVectors emits the copy of longer rows, four vectors at a time. The last vector of a row
+// overlaps the previous one.
+func (c *rowCopy) manyVectors() {
+	block := operand.U32(uint32(4 * c.bytes()))
+	c.Label("rows")
+	c.XORQ(c.at, c.at)
+	c.MOVQ(c.size, c.n)
+	c.SUBQ(block, c.n)
+	c.JL(operand.LabelRef("rest"))
+	c.Label("block")
 	mem := func(base reg.Register, u int) operand.Mem {
-		return operand.Mem{Base: base, Index: at, Scale: 1, Disp: u * t.bytes()}
+		return operand.Mem{Base: base, Index: c.at, Scale: 1, Disp: u * c.bytes()}
 	}
 	for u := range 4 {
-		t.VMOVUPS(mem(src, u), t.regs[u])
+		c.VMOVUPS(mem(c.src, u), c.regs[u])
 	}
 	for u := range 4 {
-		t.VMOVUPS(t.regs[u], mem(dst, u))
+		c.VMOVUPS(c.regs[u], mem(c.dst, u))
 	}
-	t.ADDQ(block, at)
-	t.SUBQ(block, n)
-	t.JGE(operand.LabelRef("block"))
-	t.Label("rest")
-	t.ADDQ(operand.U32(uint32(3*t.bytes())), n)
-	t.JL(operand.LabelRef("tail"))
-	t.Label("single")
-	t.VMOVUPS(mem(src, 0), t.regs[0])
-	t.VMOVUPS(t.regs[0], mem(dst, 0))
-	t.ADDQ(operand.U32(uint32(t.bytes())), at)
-	t.SUBQ(operand.U32(uint32(t.bytes())), n)
-	t.JGE(operand.LabelRef("single"))
-	t.Label("tail")
-	t.CMPQ(n, operand.I32(int32(-t.bytes())))
-	t.JEQ(operand.LabelRef("whole"))
-	t.VMOVUPS(last(src, t.bytes()), t.regs[0])
-	t.VMOVUPS(t.regs[0], last(dst, t.bytes()))
-	t.Label("whole")
-	next("rows")
+	c.ADDQ(block, c.at)
+	c.SUBQ(block, c.n)
+	c.JGE(operand.LabelRef("block"))
+	c.Label("rest")
+	c.ADDQ(operand.U32(uint32(3*c.bytes())), c.n)
+	c.JL(operand.LabelRef("tail"))
+	c.Label("single")
+	c.VMOVUPS(mem(c.src, 0), c.regs[0])
+	c.VMOVUPS(c.regs[0], mem(c.dst, 0))
+	c.ADDQ(operand.U32(uint32(c.bytes())), c.at)
+	c.SUBQ(operand.U32(uint32(c.bytes())), c.n)
+	c.JGE(operand.LabelRef("single"))
+	c.Label("tail")
+	c.CMPQ(c.n, operand.I32(int32(-c.bytes())))
+	c.JEQ(operand.LabelRef("whole"))
+	c.VMOVUPS(c.last(c.src, c.bytes()), c.regs[0])
+	c.VMOVUPS(c.regs[0], c.last(c.dst, c.bytes()))
+	c.Label("whole")
+	c.next("rows")
+}
 
-	t.Label("long")
-	t.MOVQ(dst, reg.R11)
-	t.MOVQ(src, at)
-	// dst, src and n are where the instruction wants them
-	t.MOVQ(size, n)
-	// REP MOVSB, which the library that writes assembly does not know
+// longRows emits the copy of rows of at least longRow bytes.
+func (c *rowCopy) longRows() {
+	c.Label("long")
+	c.MOVQ(c.dst, reg.R11)
+	c.MOVQ(c.src, c.at)
+	// The instruction takes dst, src and n in these registers.
+	c.MOVQ(c.size, c.n)
+	// REP MOVSB, which avo does not support
 	for _, code := range []uint8{0xf3, 0xa4} {
-		t.Instruction(&ir.Instruction{Opcode: "BYTE", Operands: []operand.Op{operand.U8(code)}})
+		c.Instruction(&ir.Instruction{Opcode: "BYTE", Operands: []operand.Op{operand.U8(code)}})
 	}
-	t.MOVQ(reg.R11, dst)
-	t.MOVQ(at, src)
-	next("long")
+	c.MOVQ(reg.R11, c.dst)
+	c.MOVQ(c.at, c.src)
+	c.next("long")
 }
 
 func (t *target) reverse() {
@@ -157,7 +183,7 @@ func (t *target) reverse() {
 	for i := range t.lanes() {
 		t.AppendDatum(operand.U32(uint32(t.lanes() - 1 - i)))
 	}
-	t.plainFunction("reverse", "func(dst, src *%[1]s, n int)", "dst = src in opposite order, for a multiple of 16")
+	t.plainFunction("reverse", "func(dst, src *%[1]s, n int)", "dst = src in opposite order; n is a multiple of 16")
 	t.Load(t.Param("dst"), reg.RDI)
 	t.Load(t.Param("src"), reg.RSI)
 	t.Load(t.Param("n"), reg.RCX)

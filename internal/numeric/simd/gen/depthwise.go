@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -39,24 +38,20 @@ func depthwise(t *target) {
 	t.slidProducts()
 }
 
-// tapVecs is the number of vectors of channels that are taken at a time where there are so many.
+// tapVecs returns the number of vectors of channels that are processed at a time.
 func (t *target) tapVecs() int { return map[isa]int{avx512: 4, avx2: 2}[t.isa] }
 
 // tapFunction starts a kernel that takes tapArgs in DI.
 func (t *target) tapFunction(name, doc string) {
 	name += fmt.Sprint(t.bits) + t.isa.suffix()
-	t.Function(name)
-	t.Attributes(attr.NOSPLIT)
-	t.SignatureExpr("func(args *byte)")
-	t.Doc(name + ": " + doc)
-	t.Pragma("noescape")
-	t.held = map[uint64]vec{}
+	t.begin(name, "func(args *byte)", doc)
 	t.denormalsAreZero()
 	t.Load(t.Param("args"), reg.RDI)
 }
 
-// byChannels emits a loop over the channels: most vectors at a time, then fewer, and the last ones
-// masked. R8 is the offset in bytes, CX the number of channels left. Mask is a register for AVX2.
+// byChannels emits a loop over the channels: most vectors at a time, then fewer, and a masked
+// vector at the end. R8 is the offset in bytes and CX the number of remaining channels. mask is a
+// register for AVX2.
 func (t *target) byChannels(label string, most int, mask vec, part func(label string, vecs int, masked bool)) {
 	next := func(n int) {
 		t.ADDQ(operand.U32(uint32(n*t.bytes())), reg.R8)
@@ -84,8 +79,8 @@ func (t *target) byChannels(label string, most int, mask vec, part func(label st
 	t.Label("through" + label)
 }
 
-// byLines emits the end of a loop over lines that begins at the label "line" and has gone over
-// their pixels in x and y.
+// byLines emits the end of a loop over lines that starts at the label "line". x and y point to the
+// end of the line.
 func (t *target) byLines(x, y operand.Op) {
 	t.ADDQ(t.arg(tapSkipX), x)
 	t.ADDQ(t.arg(tapSkipY), y)
@@ -94,14 +89,15 @@ func (t *target) byLines(x, y operand.Op) {
 	t.ret()
 }
 
-// correlation emits y = the sum over the elements of each window of x times f.
+// correlation emits y = the sum over each window of x times f.
 func (t *target) correlation() {
-	t.tapFunction("correlate", "y = the sum over each window of x times f.")
+	t.tapFunction("correlate", "y = the sum over each window of x times f")
 	t.byPixels([]int{4, 2, 1}, t.tapVecs(), t.correlatePixels)
 }
 
-// byPixels emits the loops over lines of pixels, so many at a time, and over their channels. SI is
-// the first of the pixels in x, BX in y; R12 counts them.
+// byPixels emits the loops over lines of pixels, in groups of the given sizes, and over their
+// channels. SI points to the first pixel of a group in x, BX in y, and R12 counts the remaining
+// pixels.
 func (t *target) byPixels(sizes []int, vecs int, part func(label string, pixels, vecs int, masked bool)) {
 	t.MOVQ(t.arg(tapX), reg.RSI)
 	t.MOVQ(t.arg(tapY), reg.RBX)
@@ -124,7 +120,7 @@ func (t *target) byPixels(sizes []int, vecs int, part func(label string, pixels,
 	t.byLines(reg.RSI, reg.RBX)
 }
 
-// storePixels emits the store of the registers from the first one on to some pixels of y.
+// storePixels emits the store of the registers, from the first one on, to pixels of y.
 func (t *target) storePixels(pixels, vecs int, masked bool) {
 	t.LEAQ(operand.Mem{Base: reg.RBX, Index: reg.R8, Scale: 1}, reg.R10)
 	for p := range pixels {
@@ -137,14 +133,13 @@ func (t *target) storePixels(pixels, vecs int, masked bool) {
 	}
 }
 
-// slidWidths are the widths of windows that slidCorrelation is emitted for.
+// slidWidths lists the window widths of slidCorrelation.
 var slidWidths = []int{3, 5}
 
-// slidCorrelation emits correlate for windows of a fixed width that slide by one element from pixel
-// to pixel, so that each element of x is loaded once for all pixels of a line whose windows it is
-// in.
+// slidCorrelation emits correlate for windows of a fixed width at distance 1. It loads each element
+// of x once for all pixels of a line whose windows contain it.
 func (t *target) slidCorrelation(width int) {
-	t.tapFunction(fmt.Sprint("correlate", width, "x"), fmt.Sprintf("correlate for windows %d wide, one apart and without gaps.", width))
+	t.tapFunction(fmt.Sprint("correlate", width, "x"), fmt.Sprintf("is correlate for windows of width %d at distance 1 without gaps", width))
 	sizes, vecs := []int{8, 4, 2, 1}, 2
 	if t.isa == avx2 {
 		sizes, vecs = []int{4, 2, 1}, map[int]int{3: 2, 5: 1}[width]
@@ -243,10 +238,10 @@ func (t *target) correlatePixels(label string, pixels, vecs int, masked bool) {
 	t.storePixels(pixels, vecs, masked)
 }
 
-// tapProducts emits f += the sum over the pixels of y times the elements of their windows of x,
-// three elements of a row at a time.
+// tapProducts emits f += the sum over the pixels of y times their windows of x, for three elements
+// of a window row at a time.
 func (t *target) tapProducts() {
-	t.tapFunction("tapProducts", "f += the sum over the pixels of y times their windows of x.")
+	t.tapFunction("tapProducts", "f += the sum over the pixels of y times their windows of x")
 	t.productLines(t.tapVecs(), func(label string, vecs int, masked bool) {
 		t.MOVQ(reg.R14, reg.R9)
 		t.MOVQ(reg.R15, reg.R12)
@@ -264,9 +259,9 @@ func (t *target) tapProducts() {
 	})
 }
 
-// productLines emits the loops over lines, their channels and the rows of the window. SI is the
-// line's first pixel in x, DX in y, R14 the first element of the window's row, of the channels from
-// R8 on, and R15 that of the filter.
+// productLines emits the loops over lines, their channels and the rows of the window. SI points to
+// the first pixel of the line in x, DX in y. R14 points to the first element of the window row and
+// R15 to that of the filter, for the channels from R8 on.
 func (t *target) productLines(vecs int, row func(label string, vecs int, masked bool)) {
 	t.MOVQ(t.arg(tapX), reg.RSI)
 	t.MOVQ(t.arg(tapY), reg.RDX)
@@ -296,7 +291,7 @@ func (t *target) productLines(vecs int, row func(label string, vecs int, masked 
 	t.byLines(reg.RSI, reg.RDX)
 }
 
-// fmaFrom emits sum += factor * m. A masked m goes through scratch.
+// fmaFrom emits sum += factor * m. A masked m is loaded into scratch.
 func (t *target) fmaFrom(sum, factor vec, m operand.Mem, scratch vec, masked bool) {
 	if masked {
 		t.load(scratch, m, true)
@@ -306,8 +301,8 @@ func (t *target) fmaFrom(sum, factor vec, m operand.Mem, scratch vec, masked boo
 	t.fma(sum, factor, m)
 }
 
-// productsOf emits the loop over the pixels for some elements of the window from R9 in x and R12 in
-// f on, and steps over them.
+// productsOf emits the loop over the pixels for the given number of window elements, which start at
+// R9 in x and R12 in f, and advances both.
 func (t *target) productsOf(label string, taps, vecs int, masked bool) {
 	acc := func(e, v int) vec { return t.regs[e*vecs+v] }
 	y, x := t.regs[taps*vecs:taps*vecs+vecs], t.regs[14]
@@ -340,13 +335,13 @@ func (t *target) productsOf(label string, taps, vecs int, masked bool) {
 	}
 }
 
-// slidProducts emits tapProducts for windows three wide that slide by one element from pixel to
-// pixel: four pixels at a time, so that an element of x is loaded once for the three elements of
-// the window that it meets. Registers are as in tapProducts.
+// slidProducts emits tapProducts for windows of width three at distance 1. It processes four pixels
+// at a time and loads an element of x once for the three window elements that it meets. It uses the
+// registers of tapProducts.
 func (t *target) slidProducts() {
 	const width = 3
 	most := map[isa]int{avx512: 4, avx2: 1}[t.isa]
-	t.tapFunction("tapProducts3x", "tapProducts for windows 3 wide, one apart and without gaps.")
+	t.tapFunction("tapProducts3x", "is tapProducts for windows of width 3 at distance 1 without gaps")
 	t.productLines(most, func(label string, vecs int, masked bool) {
 		acc := func(e, v int) vec { return t.regs[e*vecs+v] }
 		y := func(p, v int) vec { return t.regs[(width+p)*vecs+v] }
@@ -392,8 +387,7 @@ func (t *target) slidProducts() {
 	})
 }
 
-// addTaps emits the sum of the registers from the first one on and of elements of f from R12 on,
-// and steps over these.
+// addTaps adds the registers, from the first one on, to elements of f at R12, and advances R12.
 func (t *target) addTaps(taps, vecs int, x vec, masked bool) {
 	for e := range taps {
 		for v := range vecs {

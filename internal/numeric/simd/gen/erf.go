@@ -7,8 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// erf x = x*P(x^2)/Q(x^2) up to erfMax, from where on it is 1; highest power first, maximal error
-// 2.0e-8.
+// erf x = x*P(x^2)/Q(x^2) up to erfMax, and 1 beyond; highest power first, maximum error 2.0e-8.
 var (
 	erfP = []float64{2.041955617138856e-06, 0.00028480875706963723, 0.0037796460181681694, 0.052790403287467626,
 		0.19078477712586844, 1.1283791453451208}
@@ -37,9 +36,9 @@ func erfBody(t *target, x vec, temp []vec) {
 	t.or(x, x, p)
 }
 
-// erfSmall is erf x / x - 1 for |x| <= 1 as a polynomial of x^2, maximal error 7e-18. erfTail is
-// e^(x^2)*(1 - erf x) for x from 1 to 6 as a polynomial of u = 14.4/(x+3) - 2.6, which goes from 1
-// to -1; maximal error of erf x 2.2e-18. Highest power first.
+// erfSmall is erf x / x - 1 for |x| <= 1 as a polynomial of x^2, with a maximum error of 7e-18.
+// erfTail is e^(x^2)*(1 - erf x) for x from 1 to 6 as a polynomial of u = 14.4/(x+3) - 2.6, which
+// runs from 1 to -1. The maximum error of erf x is 2.2e-18. Highest power first.
 var (
 	erfSmall = []float64{
 		5.958930743134941e-11, -1.1373902296430911e-09, 1.4660051998394848e-08, -1.6350354461959655e-07, 1.6461004480962034e-06,
@@ -60,8 +59,7 @@ func erf64Consts(t *target) []uint64 {
 	return append(expConsts(t), signBit(t)-1, signBit(t))
 }
 
-// erf64Body returns a body that computes the tail only for vectors in which an argument is beyond
-// 1.
+// erf64Body returns a body that computes the tail only if an argument in the vector exceeds 1.
 func erf64Body() func(t *target, x vec, temp []vec) {
 	bodies := 0
 	return func(t *target, x vec, temp []vec) {

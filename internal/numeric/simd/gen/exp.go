@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// expPoly is (e^r - 1 - r)/r^2 for |r| <= ln(2)/2, highest power first; maximal error of e^r 3.1e-9
-// and 3.5e-18.
+// expPoly is (e^r - 1 - r)/r^2 for |r| <= ln(2)/2, highest power first. The maximum error of e^r is
+// 3.1e-9 for float32 and 3.5e-18 for float64.
 func expPoly(t *target) []float64 {
 	return by(t,
 		[]float64{0.0013814539, 0.008368745, 0.04166839, 0.16666521, 0.49999994},
@@ -16,8 +16,8 @@ func expPoly(t *target) []float64 {
 			0.16666666666666699, 0.50000000000000128})
 }
 
-// expMax and expMin bound the arguments whose exponential is finite and not denormal; overflow and
-// underflow are beyond.
+// expMax and expMin bound the arguments whose exponential is a finite normal number. Results beyond
+// them are infinity and 0.
 func expMax(t *target) float64    { return by(t, 88.722839, 709.78271289338397) }
 func expMin(t *target) float64    { return by(t, -87.336548, -708.39641853226408) }
 func overflow(t *target) float64  { return by[float64](t, 89, 710) }
@@ -33,20 +33,21 @@ func expConsts(t *target) []uint64 {
 	return append(c, t.floats(math.Inf(1))...)
 }
 
-// reduce: x = x - n*ln 2.
+// reduce computes x -= n*ln 2.
 func (t *target) reduce(x, n vec) {
 	t.fnma(x, n, t.kf(ln2Hi(t)))
 	t.fnma(x, n, t.kf(ln2Lo(t)))
 }
 
-// expLess1: p = e^x - 1 as x + x^2*poly(x).
+// expLess1 computes p = e^x - 1 as x + x^2*poly(x).
 func (t *target) expLess1(p, x vec) {
 	t.poly(p, x, expPoly(t))
 	t.mul(p, p, x)
 	t.horner(p, x, x)
 }
 
-// toExponent makes an integer of the whole number n and moves it to where the exponent is.
+// toExponent converts the whole number n to an integer and shifts it to the position of the
+// exponent.
 func (t *target) toExponent(n vec) {
 	if t.bits == 32 {
 		t.VCVTPS2DQ(n, n)
@@ -56,7 +57,8 @@ func (t *target) toExponent(n vec) {
 	t.left(n, n, t.mantissa())
 }
 
-// expBody: x = e^x, with n = round(x/ln 2) and r = x - n*ln 2 as 2^n * (1 + r + r^2*poly(r)).
+// expBody computes x = e^x as 2^n * (1 + r + r^2*poly(r)), with n = round(x/ln 2) and r = x - n*ln
+// 2.
 func expBody(t *target, x vec, temp []vec) {
 	n, p, src := temp[0], temp[1], temp[2]
 	if t.isa == avx512 {
@@ -74,18 +76,18 @@ func expBody(t *target, x vec, temp []vec) {
 		t.pick(t.VSCALEFPS, t.VSCALEFPD, n, p, x)
 		return
 	}
-	// The power of two goes into the exponent; what would not fit is replaced.
+	// Add n to the exponent. Results that would overflow are replaced.
 	t.toExponent(n)
 	t.plus(x, p, n)
 	t.choose(x, greater, src, t.kf(expMax(t)), t.krf(math.Inf(1), p), n)
 	t.zero(p)
 	t.choose(x, less, src, t.kf(expMin(t)), p, n)
-	if t.bits == 64 { // n has bits of what is not a number; as an integer of 32 bits it has none
+	if t.bits == 64 { // n has the bits of NaN; as a 32-bit integer it has none
 		t.choose(x, unordered, src, src, src, n)
 	}
 }
 
-// sigmoidBody: x = 1/(1 + e^-x).
+// sigmoidBody computes x = 1/(1 + e^-x).
 func sigmoidBody(t *target, x vec, temp []vec) {
 	t.xor(x, x, t.k(signBit(t)))
 	expBody(t, x, temp)
@@ -102,8 +104,8 @@ func tanhConsts(t *target) []uint64 {
 	return append(c, append(t.floats(1, 2, tanhOne(t), t.rounder()), signBit(t), signBit(t)-1)...)
 }
 
-// tanhBody: x = tanh x as m/(m+2) with m = e^(2|x|) - 1 = 2^n*(e^r - 1) + 2^n - 1, which keeps
-// small arguments exact.
+// tanhBody computes x = tanh x as m/(m+2), with m = e^(2|x|) - 1 = 2^n*(e^r - 1) + 2^n - 1. This
+// keeps small arguments exact.
 func tanhBody(t *target, x vec, temp []vec) {
 	n, p, y, scale := temp[0], temp[1], temp[2], temp[3]
 	t.and(y, x, t.k(signBit(t)-1))
@@ -121,8 +123,7 @@ func tanhBody(t *target, x vec, temp []vec) {
 	}
 	t.add(y, y, y)
 	if t.bits == 32 {
-		// The error of n*ln 2 is 2e-9*n, which tanh makes smaller as n grows: less than a twentieth
-		// of a unit in the last place.
+		// The error of n*ln 2 is 2e-9*n, and tanh reduces it as n grows: it is less than 0.05 ULP.
 		t.fnma(y, n, t.kf(math.Ln2))
 	} else {
 		t.reduce(y, n)
@@ -133,7 +134,7 @@ func tanhBody(t *target, x vec, temp []vec) {
 	t.add(y, p, t.kf(2))
 	t.div(p, p, y)
 	if t.isa == avx512 {
-		const aAndBOrC = 0xea // the sign of x and p, which has none
+		const aAndBOrC = 0xea // copies the sign of x to p, which is positive
 		t.VPTERNLOGD(operand.U8(aAndBOrC), p, t.kr(signBit(t), n), x)
 		return
 	}
@@ -141,7 +142,7 @@ func tanhBody(t *target, x vec, temp []vec) {
 	t.or(x, x, p)
 }
 
-// lessOne is an argument whose exponential less 1 is -1.
+// lessOne is an argument whose exponential minus 1 is -1.
 func lessOne(t *target) float64 { return by[float64](t, -18, -38) }
 
 func expm1Consts(t *target) []uint64 {
@@ -151,7 +152,7 @@ func expm1Consts(t *target) []uint64 {
 	return append(c, by(t, nil, t.floats(t.rounder()))...)
 }
 
-// expm1Body: x = e^x - 1 as 2^n*(e^r - 1) + 2^n - 1, computed with half the power of two, which is
+// expm1Body computes x = e^x - 1 as 2^n*(e^r - 1) + 2^n - 1, using half the power of two, which is
 // always finite.
 func expm1Body(t *target, x vec, temp []vec) {
 	n, p, scale := temp[0], temp[1], temp[2]

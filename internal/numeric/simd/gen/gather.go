@@ -5,19 +5,19 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// ahead is how many rows before it is used a row is fetched into the cache.
+// ahead is the prefetch distance, in rows.
 const ahead = 8
 
-// gathers emits the copy of listed rows, each of a number of 32-bit words. The list goes on for
+// gathers emits the copy of listed rows, each of a number of 32-bit words. The list continues for
 // ahead more rows.
 func gathers(t *target) {
 	t.plainFunction("gatherRows", "func(dst, src *%[1]s, list *int64, rows, words int)",
-		"copies rows of words elements of src that list names to dst; list has 8 more rows")
+		"copies the rows of src that list names, of words elements, to dst; list has 8 more rows")
 	t.copyListed(reg.RSI, reg.R10, reg.RDI, reg.RDI, reg.R10)
 }
 
-// copyListed is the body of a copy from one register to another, of which one is listed, the place
-// in base that the list names, and the other is next, which goes on row by row.
+// copyListed emits a copy loop between registers to and from. listed is the one that points to the
+// row of base that the list names. next is the other one, which advances row by row.
 func (t *target) copyListed(base, listed, next, to, from reg.Register) {
 	list, rows, words, mask := reg.RDX, reg.RBX, reg.R9, t.regs[4]
 	t.Load(t.Param("dst"), reg.RDI)
@@ -41,14 +41,14 @@ func (t *target) copyListed(base, listed, next, to, from reg.Register) {
 	t.plainRet()
 }
 
-// rowAt sets at to the row of base that number names; rows have n elements of a size.
+// rowAt sets at to the address of row number of base. Rows have n elements of the given size.
 func (t *target) rowAt(number operand.Mem, at, base, n reg.Register, size uint8) {
 	t.MOVQ(number, at)
 	t.IMULQ(n, at)
 	t.LEAQ(operand.Mem{Base: base, Index: at, Scale: size}, at)
 }
 
-// fetchRow fetches a row into the cache. It overwrites R11 and R12.
+// fetchRow prefetches a row. It overwrites R11 and R12.
 func (t *target) fetchRow(label string, number operand.Mem, base, n reg.Register, size uint8) {
 	at, end := reg.R11, reg.R12
 	t.rowAt(number, at, base, n, size)

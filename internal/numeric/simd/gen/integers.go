@@ -7,21 +7,20 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// integers emits arithmetic and comparisons of signed integers of the element's size, for whole
-// vectors.
+// integers emits arithmetic and comparisons of signed integers, for whole vectors.
 func integers(t *target) {
 	for _, op := range []struct {
 		name, doc string
-		ok        bool // AVX2 lacks some for 64 bits, and size does not matter to bits
+		ok        bool // AVX2 lacks some for 64 bits; bitwise operations need one size only
 		emit      func(dst, a vec, b operand.Op)
 	}{
 		{"addInts", "a + b", true, func(dst, a vec, b operand.Op) { t.plus(dst, a, b) }},
 		{"subInts", "a - b", true, func(dst, a vec, b operand.Op) { t.minus(dst, a, b) }},
 		{"mulInts", "a * b", t.bits == 32 || t.isa == avx512, func(dst, a vec, b operand.Op) { t.pick(t.VPMULLD, t.VPMULLQ, b, a, dst) }},
 		{"maxInts", "max(a, b)", t.bits == 32 || t.isa == avx512, func(dst, a vec, b operand.Op) { t.pick(t.VPMAXSD, t.VPMAXSQ, b, a, dst) }},
-		{"andInts", "a and b, bit by bit", t.bits == 32, func(dst, a vec, b operand.Op) { t.and(dst, a, b) }},
-		{"orInts", "a or b, bit by bit", t.bits == 32, func(dst, a vec, b operand.Op) { t.or(dst, a, b) }},
-		{"xorInts", "a or b but not both, bit by bit", t.bits == 32, func(dst, a vec, b operand.Op) { t.xor(dst, a, b) }},
+		{"andInts", "a and b, bitwise", t.bits == 32, func(dst, a vec, b operand.Op) { t.and(dst, a, b) }},
+		{"orInts", "a or b, bitwise", t.bits == 32, func(dst, a vec, b operand.Op) { t.or(dst, a, b) }},
+		{"xorInts", "a xor b, bitwise", t.bits == 32, func(dst, a vec, b operand.Op) { t.xor(dst, a, b) }},
 		{"minInts", "min(a, b)", t.bits == 32 || t.isa == avx512, func(dst, a vec, b operand.Op) { t.pick(t.VPMINSD, t.VPMINSQ, b, a, dst) }},
 	} {
 		if !op.ok {
@@ -57,9 +56,9 @@ func integers(t *target) {
 	}
 }
 
-// quotients emits a division of integers of 32 bits. It divides in float64: unless a quotient is an
-// integer, it is further from one than rounding can take it. The one that does not fit becomes the
-// smallest integer, as if it wrapped around.
+// quotients emits a division of 32-bit integers. It divides in float64. A quotient that is not an
+// integer is further from an integer than the rounding error. The one that overflows becomes the
+// smallest integer, which is also its wrapped value.
 func (t *target) quotients(name, doc string, mode uint8, remainder bool) {
 	t.plainFunction(name, "func(dst, a, b *int32, n int)", "dst = "+doc)
 	t.Load(t.Param("dst"), reg.RDI)
@@ -95,8 +94,8 @@ func (t *target) quotients(name, doc string, mode uint8, remainder bool) {
 	t.plainRet()
 }
 
-// compareInts leaves the truth of a comparison of integers, or with AVX2 the opposite where it says
-// so, where comparison expects it. pred is that of VPCMP.
+// compareInts computes the truth of a comparison of integers for comparison. With AVX2 it may
+// return the negated truth. pred is the predicate of VPCMP.
 func (t *target) compareInts(pred int, v vec, other operand.Op) (negated bool) {
 	if t.isa == avx512 {
 		t.pick(t.VPCMPD, t.VPCMPQ, operand.U8(pred), other, v, reg.K2)

@@ -5,8 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// lerps emits linear interpolation: between two slices, and between pixels of a row. Products are
-// rounded before they are added, as TensorFlow's are.
+// lerps emits linear interpolation between two slices, and between pixels of a row. As in
+// TensorFlow, products are rounded before they are added.
 func lerps(t *target) {
 	t.stream(stream{
 		name: "lerp", doc: "dst = a + (b-a)*share", in: []string{"a", "b"}, out: []string{"dst"}, scalars: []string{"share"},
@@ -30,11 +30,11 @@ const (
 	betweenSize
 )
 
-// lerpPixels goes through the places of a row: RSI is the row, R9 the place, RDI where its pixel
-// goes.
+// lerpPixels emits the loop over the positions of a row. RSI points to the row, R9 to the position,
+// and RDI to the output pixel.
 func (t *target) lerpPixels() {
 	t.function("lerpPixels", "func(dst, src *%[1]s, places *byte, n, channels int)",
-		"pixel i of dst, of so many channels, lies between the pixels of src that place i names")
+		"pixel i of dst = the interpolation between the pixels of src that place i names")
 	dst, src, places, n, channels, lower, upper := reg.RDI, reg.RSI, reg.R9, reg.RDX, reg.RBX, reg.R10, reg.R11
 	t.Load(t.Param("dst"), dst)
 	t.Load(t.Param("src"), src)

@@ -1,5 +1,5 @@
-// Gen generates the assembly of the vector packages with avo, the declarations of its functions, and
-// the table of the kernels of package simd:
+// Gen generates the assembly of the vector packages with avo, the declarations of its functions,
+// and the table of the kernels of package simd:
 //
 //	go generate ./internal/numeric/simd
 //
@@ -21,7 +21,7 @@ import (
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// source is one generated assembly file with its Go declarations.
+// directory below internal/numeric
 type source struct {
 	pkg  string // directory below internal/numeric
 	name string // file name without _amd64.s

@@ -5,19 +5,18 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// products of a matrix and a vector, both of which go once through the matrix in the order in which
-// it lies in memory.
+// matrixVector emits products of a matrix and a vector. They read the matrix once, in memory order.
 func matrixVector(t *target) {
 	t.addRows()
 	t.dotRows()
 	t.addListed()
 }
 
-// addListed emits y += the sum of coef[i]*(row list[i] of x), four vectors of all rows at a time,
-// then single ones.
+// addListed emits y += the sum of coef[i]*(row list[i] of x), for four vectors of all rows at a
+// time, then for single ones.
 func (t *target) addListed() {
 	t.function("addListed", "func(y, x *%[1]s, list *int64, stride int, coef *%[1]s, rows, n int)",
-		"y += the sum over i < rows of coef[i] times a row of n elements of x, of which list has the numbers, stride bytes apart")
+		"y += the sum over i < rows of coef[i] times the row of x whose number is stride*i bytes into list; rows have n elements")
 	y, x, list, stride, coef, rows, left, at := reg.RDI, reg.RSI, reg.RDX, reg.RBX, reg.R9, reg.R10, reg.RCX, reg.R8
 	t.Load(t.Param("y"), y)
 	t.Load(t.Param("x"), x)
@@ -31,7 +30,7 @@ func (t *target) addListed() {
 	mem := func(base, index reg.Register, v int) operand.Mem {
 		return operand.Mem{Base: base, Index: index, Scale: 1, Disp: v * t.bytes()}
 	}
-	// columns adds so many vectors of all rows, from byte at on.
+	// columns adds the given number of vectors of all rows, from byte at on.
 	columns := func(label string, vecs int, masked bool) {
 		number, factor, count, width, row := reg.R11, reg.R12, reg.R14, reg.R13, reg.RAX
 		for v := range vecs {
@@ -79,7 +78,7 @@ func (t *target) addListed() {
 	t.ret()
 }
 
-// addRows emits y += the sum of coef[i]*(row i of x), four rows at a time.
+// addRows emits y += the sum of coef[i]*(row i of x), for four rows at a time.
 func (t *target) addRows() {
 	t.function("addRows", "func(y, x *%[1]s, stride int, coef *%[1]s, fours, n int)",
 		"y += the sum over i < 4*fours of coef[i] times row i of x, whose rows are stride bytes apart")
@@ -119,7 +118,7 @@ func (t *target) addRows() {
 	t.ret()
 }
 
-// dotRows emits dst[i] = the product of row i of x with y, four rows at a time.
+// dotRows emits dst[i] = the product of row i of x with y, for four rows at a time.
 func (t *target) dotRows() {
 	t.function("dotRows", "func(dst, x *%[1]s, stride int, y *%[1]s, fours, n int)",
 		"dst[i] = the sum of y times row i of x for i < 4*fours; rows are stride bytes apart")

@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// normalization emits the kernels of batch normalization, which go down the columns of matrices,
-// and of local response normalization, which adds up neighbours in rows.
+// normalization emits the kernels of batch normalization, which process the columns of matrices,
+// and those of local response normalization, which sum neighbours in rows.
 func normalization(t *target) {
 	t.columnPass(columnPass{
 		name: "moments", doc: "sum[j] += the sum of x[i][j] - shift[j], squares[j] += the sum of its square",
@@ -50,9 +50,9 @@ func normalization(t *target) {
 	t.windowSums()
 }
 
-// columnPass is a kernel that goes down the columns of matrices of one shape, with a vector of
-// values per column that it reads and others that it adds to, or with a matrix that it writes,
-// which gets what the body leaves in its first input.
+// columnPass is a kernel that processes the columns of matrices of one shape. It reads one vector
+// of values per column for some parameters. It adds to other vectors, or writes a matrix, which
+// receives what the body leaves in its first input.
 type columnPass struct {
 	name, doc         string
 	in, sums, vectors []string
@@ -77,7 +77,7 @@ func (t *target) columnPass(p columnPass) {
 	}
 	t.Load(t.Param("stride"), reg.RDX)
 	t.Load(t.Param("cols"), reg.RCX)
-	t.XORQ(reg.R8, reg.R8) // offset of the columns in bytes
+	t.XORQ(reg.R8, reg.R8) // byte offset of the columns
 	wide := t.tapVecs()
 	t.Label("wide")
 	t.CMPQ(reg.RCX, operand.U32(uint32(wide*t.lanes())))
@@ -94,7 +94,7 @@ func (t *target) columnPass(p columnPass) {
 	t.ret()
 }
 
-// columnPanel emits the way down some vectors of columns, and the step to the next ones.
+// columnPanel emits the loop down a panel of columns, and the step to the next panel.
 func (t *target) columnPanel(p columnPass, base map[string]reg.Register, width int, masked bool) {
 	free := t.regs
 	take := func(n int) []vec {
@@ -150,7 +150,7 @@ func (t *target) columnPanel(p columnPass, base map[string]reg.Register, width i
 	t.SUBQ(operand.U32(uint32(width*t.lanes())), reg.RCX)
 }
 
-// mulRows emits the product of matrices without gaps, with gaps between the rows of the result.
+// mulRows emits the product of matrices without gaps. The rows of the result have gaps.
 func (t *target) mulRows() {
 	t.function("mulRows", "func(dst, a, b *%[1]s, stride, rows, cols int)", "dst[i][j] = a[i][j] * b[i][j]; rows of dst are stride bytes apart")
 	t.Load(t.Param("dst"), reg.RDI)
@@ -231,7 +231,7 @@ func (t *target) windowSums() {
 	t.JZ(operand.LabelRef("next"))
 	t.lastMask(reg.RCX, mask, reg.RAX)
 	part("sum1", 1, true)
-	// The last vector ends where the row does.
+	// The last vector ends at the end of the row.
 	t.MOVQ(operand.U32(uint32(t.lanes())), reg.RAX)
 	t.CMPQ(reg.RCX, reg.RAX)
 	t.CMOVQLT(reg.RCX, reg.RAX)

@@ -3,12 +3,11 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// packs emits the copies of matrices into panels, which hold some whole vectors of every row one
+// packs emits the copies of matrices into panels. A panel holds whole vectors of every row, one
 // after another.
 func packs(t *target) {
 	for _, vecs := range []int{1, 2, 3, 4} {
@@ -17,24 +16,21 @@ func packs(t *target) {
 	t.packColumns()
 }
 
-// packFunction starts a function and loads the parameters that all of them have.
+// packFunction starts a function and loads the common parameters.
 func (t *target) packFunction(name, params, doc string) {
-	t.Function(name + t.isa.suffix())
-	t.Attributes(attr.NOSPLIT)
-	t.SignatureExpr(fmt.Sprintf(params, t.elem()))
-	t.Doc(name + t.isa.suffix() + ": " + doc)
-	t.Pragma("noescape")
+	t.begin(name+t.isa.suffix(), fmt.Sprintf(params, t.elem()), doc)
 	t.Load(t.Param("dst"), reg.RDI)
 	t.Load(t.Param("src"), reg.RSI)
 	t.Load(t.Param("dstRow"), reg.RDX)
 	t.Load(t.Param("srcRow"), reg.RBX)
 }
 
-// packRows copies rows of up to vecs vectors, the last of them with last elements and zeros behind.
+// packRows emits the copy of rows of vecs vectors. The last vector has last elements and is padded
+// with zeros.
 func (t *target) packRows(vecs int) {
 	t.packFunction(fmt.Sprintf("packRows%dx%d", vecs, t.bits),
 		"func(dst, src *%[1]s, dstRow, srcRow, rows, last int)",
-		fmt.Sprintf("copies rows of %d vectors, the last with last elements and zeros behind; dstRow and srcRow are in bytes.", vecs))
+		fmt.Sprintf("copies rows of %s and pads the last vector, of last elements, with zeros; dstRow and srcRow are in bytes", plural(vecs, "vector")))
 	t.Load(t.Param("rows"), reg.R11)
 	t.Load(t.Param("last"), reg.RCX)
 	t.lastMask(reg.RCX, t.regs[15], reg.RAX)
@@ -53,12 +49,12 @@ func (t *target) packRows(vecs int) {
 	t.RET()
 }
 
-// packColumns transposes up to one vector's number of rows of src: element k of row i goes to
-// dst[k][i].
+// packColumns emits the transposition of up to as many rows as a vector has elements: element k of
+// row i becomes dst[k][i].
 func (t *target) packColumns() {
 	t.packFunction(fmt.Sprintf("packColumns%d", t.bits),
 		"func(dst, src *%[1]s, dstRow, srcRow, rows, k int)",
-		"writes element j < k of row i < rows to dst[j][i], and zeros up to a whole vector; dstRow and srcRow are in bytes.")
+		"dst[j][i] = element j < k of row i < rows, padded with zeros to a whole vector; dstRow and srcRow are in bytes")
 	t.Load(t.Param("rows"), reg.R9)
 	t.Load(t.Param("k"), reg.RCX)
 	n := t.lanes()
@@ -67,8 +63,8 @@ func (t *target) packColumns() {
 	for _, r := range in {
 		t.zero(r)
 	}
-	// The mask's register is one that the transposition needs as scratch: it holds the mask only
-	// while loading.
+	// The transposition needs the mask register as scratch, so it holds the mask only while
+	// loading.
 	t.lastMask(reg.RCX, t.regs[len(t.regs)-1], reg.RAX)
 	t.MOVQ(reg.RSI, reg.R10)
 	t.MOVQ(reg.R9, reg.R11)
@@ -99,11 +95,11 @@ func (t *target) packColumns() {
 	t.RET()
 }
 
-// transpose emits the transposition of the square of the vectors in and returns the registers of
-// its rows. It overwrites in and tmp.
+// transpose emits the transposition of the square of the vectors in, and returns the registers of
+// the result's rows. It overwrites in and tmp.
 func (t *target) transpose(in, tmp []vec) []vec {
 	if t.bits == 32 {
-		// Pairs of rows to pairs of elements; what follows is the transposition of 64-bit elements.
+		// Combine pairs of rows to pairs of elements, and then transpose 64-bit elements.
 		for i := 0; i < len(in); i += 2 {
 			t.VUNPCKLPS(in[i+1], in[i], tmp[i])
 			t.VUNPCKHPS(in[i+1], in[i], tmp[i+1])
@@ -125,8 +121,8 @@ func (t *target) transpose(in, tmp []vec) []vec {
 	return t.transposeQuarters(tmp, in, 2)
 }
 
-// transposeQuarters finishes a transposition: register g*n+j holds in its 128-bit quarter q the
-// columns q*n+j of the rows g*n to g*n+n-1, n being the number of elements of a quarter.
+// transposeQuarters finishes a transposition. With n elements per quarter, register g*n+j holds in
+// its 128-bit quarter q the columns q*n+j of the rows g*n to g*n+n-1.
 func (t *target) transposeQuarters(in, tmp []vec, n int) []vec {
 	out := make([]vec, len(in))
 	for j := range n {

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 // pairs emits micro-kernels whose elements of A and B are pairs of bfloat16 in 32 bits, and the
-// copy that makes such pairs of two rows.
+// copy that combines two rows to such pairs.
 func pairs(t *target) {
 	for _, s := range []tileShape{{14, 1}, {14, 2}} {
 		for rows := 1; rows <= s.rows; rows++ {
@@ -22,8 +21,8 @@ func pairs(t *target) {
 	t.pairRows()
 }
 
-// dotPairs adds the dot products of the pairs in a and b to acc: VDPBF16PS, EVEX.512.F3.0F38.W0 52
-// /r, which Go's assembler does not know.
+// dotPairs adds the dot products of the pairs in a and b to acc. It encodes VDPBF16PS,
+// EVEX.512.F3.0F38.W0 52 /r, which Go's assembler does not support.
 func (t *target) dotPairs(acc, a vec, b operand.Op) {
 	number := func(r operand.Op) int {
 		return slices.IndexFunc(t.regs, func(v vec) bool { return operand.Op(v) == r })
@@ -42,14 +41,10 @@ func (t *target) dotPairs(acc, a vec, b operand.Op) {
 	}
 }
 
-// pairRows emits the copy of two rows of bfloat16 to one of pairs.
+// pairRows emits the copy that combines two rows of bfloat16 to pairs.
 func (t *target) pairRows() {
 	name := "pairRows" + t.isa.suffix()
-	t.Function(name)
-	t.Attributes(attr.NOSPLIT)
-	t.SignatureExpr("func(dst *float32, a, b *uint16, blocks int)")
-	t.Doc(name + ": makes pairs of 16 elements of a and b for every block.")
-	t.Pragma("noescape")
+	t.begin(name, "func(dst *float32, a, b *uint16, blocks int)", "combines 16 elements of a and b per block to pairs")
 	t.Load(t.Param("dst"), reg.RDI)
 	t.Load(t.Param("a"), reg.RSI)
 	t.Load(t.Param("b"), reg.RDX)

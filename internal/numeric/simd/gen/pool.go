@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -31,20 +30,20 @@ const (
 	winLeft
 )
 
-// window is a kernel of pooling. It goes over pixels of y, the vectors of their channels, and the
-// elements of the window of x that belongs to each. The parts get the number of the vector, which
-// chooses their registers.
+// window is a pooling kernel. It iterates over the pixels of y, the vectors of their channels, and
+// the elements of the corresponding window of x. The functions receive the number of the vector,
+// which selects their registers.
 type window struct {
 	name, doc string
-	vecs      int // taken at a time where there are so many
+	vecs      int // largest number of vectors at a time
 	consts    []uint64
 	start     func(t *target, v int, y, dy operand.Mem, masked bool)
 	each      func(t *target, v int, x, dx operand.Mem, masked bool)
 	end       func(t *target, v int, y, dx operand.Mem, masked bool)
 }
 
-// windows emits the kernels of pooling. Registers 0 to 8 are theirs; 9 has the scale and 10 the
-// mask.
+// windows emits the pooling kernels. They may use registers 0 to 8. Register 9 holds the scale and
+// register 10 the mask.
 func windows(t *target) {
 	x, tmp, scale := t.regs[0], t.regs[1], t.regs[9]
 	acc := t.regs[2:6]
@@ -53,7 +52,7 @@ func windows(t *target) {
 		lowest = t.float(-math.MaxFloat64)
 	}
 	t.window(window{
-		name: "maxPool", doc: "y = the largest element of each window; those that are not numbers do not count.",
+		name: "maxPool", doc: "y = the largest element of each window, ignoring NaN",
 		vecs: 4, consts: []uint64{lowest},
 		start: func(t *target, v int, _, _ operand.Mem, _ bool) { t.mov(acc[v], t.k(lowest)) },
 		each: func(t *target, v int, m, _ operand.Mem, masked bool) {
@@ -63,7 +62,7 @@ func windows(t *target) {
 		end: func(t *target, v int, y, _ operand.Mem, masked bool) { t.store(y, acc[v], masked) },
 	})
 	t.window(window{
-		name: "avgPool", doc: "y = the sum of each window divided by the scale.", vecs: 4,
+		name: "avgPool", doc: "y = the sum of each window divided by the scale", vecs: 4,
 		start: func(t *target, v int, _, _ operand.Mem, _ bool) { t.zero(acc[v]) },
 		each: func(t *target, v int, m, _ operand.Mem, masked bool) {
 			if !masked {
@@ -79,7 +78,7 @@ func windows(t *target) {
 		},
 	})
 	t.window(window{
-		name: "avgPoolGrad", doc: "dx += dy times the scale all over each window.", vecs: 4,
+		name: "avgPoolGrad", doc: "dx += dy times the scale, for every element of each window", vecs: 4,
 		start: func(t *target, v int, _, dy operand.Mem, masked bool) {
 			t.load(acc[v], dy, masked)
 			t.mul(acc[v], acc[v], scale)
@@ -91,11 +90,11 @@ func windows(t *target) {
 		},
 		end: func(*target, int, operand.Mem, operand.Mem, bool) {},
 	})
-	// open has ones in the lanes whose maximum was not yet met, as a mask in K3 or as bits in a
+	// open selects the lanes whose maximum has not been found yet: a mask in K3, or bits in a
 	// register.
 	y, dy, open := t.regs[2], t.regs[3], t.regs[4]
 	t.window(window{
-		name: "maxPoolGrad", doc: "dx += dy at the first element of each window that equals y, or at the first one if none does.",
+		name: "maxPoolGrad", doc: "dx += dy at the first element of each window that equals y, or at the first element if none does",
 		vecs: 1, consts: []uint64{^uint64(0)},
 		start: func(t *target, _ int, m, grad operand.Mem, masked bool) {
 			t.load(y, m, masked)
@@ -126,7 +125,7 @@ func windows(t *target) {
 	t.nearPoolGrad()
 }
 
-// nearness is what nearPoolGrad takes for the same.
+// nearness is the distance of nearPoolGrad.
 const nearness = 1e-5
 
 // nearPoolGrad emits the gradient of max pooling in three dimensions.
@@ -134,7 +133,7 @@ func (t *target) nearPoolGrad() {
 	x, tmp, y, dy := t.regs[0], t.regs[1], t.regs[2], t.regs[3]
 	absolute := signBit(t) - 1
 	t.window(window{
-		name: "nearPoolGrad", doc: "dx += dy wherever x differs from y by less than a constant.",
+		name: "nearPoolGrad", doc: "dx += dy where x differs from y by less than a constant",
 		vecs: 1, consts: []uint64{absolute, t.float(nearness)},
 		start: func(t *target, _ int, m, grad operand.Mem, masked bool) {
 			t.load(y, m, masked)
@@ -155,8 +154,8 @@ func (t *target) nearPoolGrad() {
 	})
 }
 
-// addWhere adds a to the memory at m in the lanes that k (AVX-512) or bits (AVX2) selects. x and
-// bits are overwritten.
+// addWhere adds a to the memory at m in the lanes that k (AVX-512) or bits (AVX2) selects. It
+// overwrites x and bits.
 func (t *target) addWhere(m operand.Mem, a, x, bits vec, k reg.Register, masked bool) {
 	t.load(x, m, masked)
 	if t.isa == avx512 {
@@ -168,17 +167,11 @@ func (t *target) addWhere(m operand.Mem, a, x, bits vec, k reg.Register, masked 
 	t.store(m, x, masked)
 }
 
-// window emits the loops around a kernel. SI is the pixel's window in x, BX the pixel in y; R14
-// leads from x to dx, R15 from y to dy. The arguments count lines and pixels; their pointers stay,
-// for the garbage collector may see them.
+// window emits the loops around a kernel. SI points to the pixel's window in x and BX to the pixel
+// in y. R14 is the offset from x to dx, and R15 from y to dy. The arguments hold the counts of
+// lines and pixels. Their pointers are not modified, because the garbage collector may read them.
 func (t *target) window(w window) {
-	name := w.name + map[int]string{32: "32", 64: "64"}[t.bits] + t.isa.suffix()
-	t.Function(name)
-	t.Attributes(attr.NOSPLIT)
-	t.SignatureExpr("func(args *byte)")
-	t.Doc(name + ": " + w.doc)
-	t.Pragma("noescape")
-	t.held = map[uint64]vec{}
+	t.begin(fmt.Sprint(w.name, t.bits, t.isa.suffix()), "func(args *byte)", w.doc)
 	t.denormalsAreZero()
 	t.Load(t.Param("args"), reg.RDI)
 	t.hold(t.regs[11:], w.consts...)
@@ -198,7 +191,7 @@ func (t *target) window(w window) {
 	t.MOVQ(t.arg(winChannels), reg.RCX)
 	for vecs := w.vecs; vecs > 0; vecs /= 2 {
 		if vecs == 1 && w.vecs > 1 {
-			break // as well masked
+			break // the masked code handles a single vector
 		}
 		label := fmt.Sprint(vecs)
 		t.Label("channels" + label)
@@ -226,8 +219,8 @@ func (t *target) window(w window) {
 	t.ret()
 }
 
-// windowChannels goes over the window for so many vectors of channels, from offset R8 on, and steps
-// over them.
+// windowChannels emits the loop over the window for the given number of vectors of channels, from
+// offset R8 on, and advances R8.
 func (t *target) windowChannels(w window, label string, vecs int, masked bool) {
 	each := func(part func(*target, int, operand.Mem, operand.Mem, bool), a, b operand.Mem) {
 		for v := range vecs {

@@ -27,11 +27,11 @@ func positions(t *target) {
 	}
 }
 
-// firstEqual emits the search for a number in each row. compare leaves the answers in K2, or with
-// AVX2 in v.
+// firstEqual emits the search for a number in each row. compare sets the results in K2 or, with
+// AVX2, in v.
 func (t *target) firstEqual(name, elem string, compare func(v, value vec)) {
 	t.plainFunction(name, "func(at *int64, x, values *"+elem+", rows, cols int)",
-		"at[i] = the first position in row i of x of what is equal to values[i], or -1; cols is at least 1")
+		"at[i] = the first position in row i of x of an element equal to values[i], or -1; cols is at least 1")
 	at, x, values, rows, cols, left, offset, found := reg.RDI, reg.RSI, reg.RDX, reg.RBX, reg.R9, reg.RCX, reg.R8, reg.RAX
 	t.Load(t.Param("at"), at)
 	t.Load(t.Param("x"), x)

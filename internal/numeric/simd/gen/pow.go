@@ -6,9 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// log2Poly is log2(1+f)/f for sqrt(1/2)-1 <= f <= sqrt(2)-1, exp2Poly is (2^r - 1)/r for |r| <=
-// 1/2, highest power first; maximal errors 1.6e-11 of the logarithm, relative to it, and 4.7e-11 of
-// the power.
+// log2Poly is log2(1+f)/f for sqrt(1/2)-1 <= f <= sqrt(2)-1. exp2Poly is (2^r - 1)/r for |r| <=
+// 1/2. Highest power first. The maximum relative error of the logarithm is 1.6e-11, and the maximum
+// error of the power is 4.7e-11.
 var (
 	log2Poly = []float64{0.077370511633510164, -0.1428394772290358, 0.14474846781197583, -0.14315643764230997,
 		0.15876979572462743, -0.18030060175306332, 0.20617535963680799, -0.24045316566651288, 0.28853729348718026,
@@ -17,8 +17,8 @@ var (
 		0.055504103631615395, 0.24022651068736329, 0.6931471807055966}
 )
 
-// power emits a^b as 2^(b*log2|a|) computed in float64, whose rounding errors a float32 does not
-// show.
+// power emits a^b as 2^(b*log2|a|). It computes in float64, whose rounding errors are invisible in
+// float32.
 func (t *target) power() {
 	t.stream(stream{
 		name: "pow", doc: "dst = a^b", in: []string{"a", "b"}, out: []string{"dst"}, temps: 8, unroll: 1,
@@ -30,13 +30,13 @@ func (t *target) power() {
 	})
 }
 
-// magnitude: dst = |a|^b.
+// magnitude computes dst = |a|^b.
 func (t *target) magnitude(dst, a, b vec, temp []vec) {
 	const notLess = 0x15
 	abs, e, f, tmp := temp[0], temp[1], temp[2], temp[3]
 	t.and(abs, a, t.k(signBit(t)-1))
 	t.split32(e, f, abs)
-	// The logarithms of zero and of what is not finite do not depend on f.
+	// The logarithms of zero and of non-finite numbers do not depend on f.
 	t.choose(e, equal, abs, t.kf(0), t.krf(math.Inf(-1), tmp), temp[4])
 	t.choose(e, notLess, abs, t.kf(math.Inf(1)), abs, tmp)
 	for upper := range 2 {
@@ -57,7 +57,7 @@ func (t *target) halfPower(dst, e, f, b vec, temp []vec, upper bool) {
 	d.horner(p, x, wide)
 	t.widen(wide, b, upper)
 	d.mul(x, p, wide)
-	// Beyond these bounds a float32 is zero or infinite.
+	// Beyond these bounds the float32 result is zero or infinite.
 	d.min(x, d.krf(160, n), x)
 	d.max(x, d.krf(-160, n), x)
 	d.round(nearest, n, x)
@@ -73,7 +73,7 @@ func (t *target) halfPower(dst, e, f, b vec, temp []vec, upper bool) {
 	t.narrow(dst, p, upper)
 }
 
-// widen makes float64 of the lower or the upper half of a vector of float32, narrow does the
+// widen converts the lower or the upper half of a vector of float32 to float64. narrow does the
 // opposite.
 func (t *target) widen(dst, src vec, upper bool) {
 	half := t.half(src)
@@ -108,8 +108,8 @@ func (t *target) narrow(dst, src vec, upper bool) {
 	}
 }
 
-// powerSign turns |a|^b into a^b where the sign bit of a is set: there it is negative for odd b,
-// and not a number unless a is zero or infinite, or b whole.
+// powerSign turns |a|^b into a^b where the sign bit of a is set. The result is negative for odd b.
+// It is NaN unless a is zero or infinite, or b is an integer.
 func (t *target) powerSign(dst, a, b vec, temp []vec) {
 	whole, half, sign, tmp, tmp2 := temp[1], temp[2], temp[3], temp[4], temp[5]
 	t.round(nearest, whole, b)
@@ -118,7 +118,7 @@ func (t *target) powerSign(dst, a, b vec, temp []vec) {
 	t.choose(sign, equal, a, t.kf(math.Inf(-1)), dst, tmp2)
 	t.choose(sign, equal, whole, b, dst, tmp2)
 	t.mov(dst, sign)
-	// b is odd if it is whole and its half is not.
+	// b is odd if it is an integer and b/2 is not.
 	t.mul(half, b, t.kf(0.5))
 	t.round(nearest, tmp, half)
 	t.and(sign, a, t.k(signBit(t)))

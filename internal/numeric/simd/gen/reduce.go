@@ -12,15 +12,15 @@ import (
 func reductions(t *target) {
 	t.dot()
 	integer := fmt.Sprintf("int%d", t.bits)
-	t.rows("sumIntRows", integer, "the sum of row i of a, which has integers", 0, false, (*target).plus)
+	t.rows("sumIntRows", integer, "the sum of the integers in row i of a", 0, false, (*target).plus)
 	if t.bits == 32 {
 		t.rows("maxIntRows", integer, "the largest integer of row i of a", 1<<31, false, func(t *target, dst, a vec, b operand.Op) { t.VPMAXSD(b, a, dst) })
 		t.rows("minIntRows", integer, "the smallest integer of row i of a", 1<<31-1, false, func(t *target, dst, a vec, b operand.Op) { t.VPMINSD(b, a, dst) })
 	}
 	t.rows("sumRows", t.elem(), "the sum of row i of a", 0, false, (*target).add)
 	t.rows("prodRows", t.elem(), "the product of row i of a", t.float(1), false, (*target).mul)
-	t.rows("maxRows", t.elem(), "the largest element of row i of a, not a number if any is", negInf(t), true, (*target).max)
-	t.rows("minRows", t.elem(), "the smallest element of row i of a, not a number if any is", posInf(t), true, (*target).min)
+	t.rows("maxRows", t.elem(), "the largest element of row i of a, NaN if any element is NaN", negInf(t), true, (*target).max)
+	t.rows("minRows", t.elem(), "the smallest element of row i of a, NaN if any element is NaN", posInf(t), true, (*target).min)
 }
 
 func negInf(t *target) uint64 { return posInf(t) | signBit(t) }
@@ -48,9 +48,9 @@ func (t *target) dot() {
 	t.retScalar(acc[0])
 }
 
-// rows emits a function that folds each row of a matrix, in eight independent parts that begin with
-// start, or in one if it is too short for them: neighbouring rows then run beside each other. With
-// findNaN, what op loses of elements that are not numbers is found besides.
+// rows emits a function that folds each row of a matrix, in eight independent parts that start with
+// start. Rows too short for eight parts are folded in one, and neighbouring rows overlap in time.
+// With findNaN, the function also detects NaN, which op may lose.
 func (t *target) rows(name, elem, doc string, start uint64, findNaN bool, op func(*target, vec, vec, operand.Op)) {
 	t.function(name, "func(dst, a *"+elem+", rows, cols int)", "dst[i] = "+doc)
 	t.Load(t.Param("dst"), reg.RDI)
@@ -89,8 +89,8 @@ func (t *target) rows(name, elem, doc string, start uint64, findNaN bool, op fun
 	t.Label("across")
 	t.horizontal(acc[0], fold)
 	if findNaN {
-		// odd holds zeros unless something was not a number; its sum then is not a number, nor is
-		// the result plus that.
+		// odd is zero unless some element was NaN. In that case its sum is NaN, and so is the
+		// result plus that sum.
 		t.horizontal(odd, t.add)
 		t.pick(t.VADDSS, t.VADDSD, xmm[t.index(odd)], xmm[t.index(acc[0])], xmm[t.index(acc[0])])
 	}
@@ -102,7 +102,7 @@ func (t *target) rows(name, elem, doc string, start uint64, findNaN bool, op fun
 	t.ret()
 }
 
-// merge folds the registers into the first of them.
+// merge folds the registers into the first one.
 func (t *target) merge(acc []vec, op func(dst, a vec, b operand.Op)) {
 	for n := len(acc) / 2; n > 0; n /= 2 {
 		for i := range n {

@@ -5,12 +5,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// scatters emits the copy to listed rows, as gathers does, and the addition of listed rows to
-// listed rows.
+// scatters emits the copy to listed rows, the counterpart of gathers, and the addition of listed
+// rows to listed rows.
 func scatters(t *target) {
 	if t.bits == 32 {
 		t.plainFunction("scatterRows", "func(dst, src *%[1]s, list *int64, rows, words int)",
-			"copies rows of words elements of src to those of dst that list names; list has 8 more rows")
+			"copies the rows of src, of words elements, to the rows of dst that list names; list has 8 more rows")
 		t.copyListed(reg.RDI, reg.R10, reg.RSI, reg.R10, reg.RSI)
 	}
 	t.addListedRows()
@@ -18,7 +18,7 @@ func scatters(t *target) {
 
 func (t *target) addListedRows() {
 	t.function("addListedRows", "func(dst, src *%[1]s, to, from *int64, rows, cols int)",
-		"adds the rows of src that from names to those of dst that to names; both lists have 8 more rows")
+		"adds the rows of src that from names to the rows of dst that to names; both lists have 8 more rows")
 	dst, src, to, from, rows, cols := reg.RDI, reg.RSI, reg.RDX, reg.R15, reg.RBX, reg.R9
 	t.Load(t.Param("dst"), dst)
 	t.Load(t.Param("src"), src)

@@ -8,24 +8,24 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// softmax emits, for each row of src, its largest element, the sum of the exponentials of the
-// differences to it, and, if store is set, these exponentials divided by their sum. Elements that
-// are not numbers reach the sum.
+// softmax emits the computation, for each row of src, of its largest element and of the sum of the
+// exponentials of the differences from it. If store is set, it also stores these exponentials
+// divided by their sum. NaN elements reach the sum.
 func (t *target) softmax(store bool) {
 	if store {
 		t.function("softmaxRows", "func(dst, src *%[1]s, rows, cols int, largest, sum *%[1]s)",
-			"for each row of src, its largest element, the sum of e^(src-largest), and dst = e^(src-largest)/sum")
+			"computes the largest element of each row of src, the sum of e^(src-largest), and dst = e^(src-largest)/sum")
 		t.Load(t.Param("dst"), reg.RDI)
 	} else {
 		t.function("expSumRows", "func(src *%[1]s, rows, cols int, largest, sum *%[1]s)",
-			"for each row of src, its largest element and the sum of e^(src-largest)")
+			"computes the largest element of each row of src and the sum of e^(src-largest)")
 	}
 	t.Load(t.Param("src"), reg.RSI)
 	t.Load(t.Param("rows"), reg.RDX)
 	t.Load(t.Param("cols"), reg.RBX)
 	t.Load(t.Param("largest"), reg.R9)
 	t.Load(t.Param("sum"), reg.R10)
-	const half = 15 // which horizontal overwrites
+	const half = 15 // horizontal overwrites it
 	mask := t.regs[6]
 	t.hold(slices.Concat(t.regs[7:half], t.regs[half+1:]), expConsts(t)...)
 	row := func(p reg.Register, disp int) operand.Mem {

@@ -8,22 +8,22 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// stream is a kernel that goes through slices of equal length in step: every element of the outputs
-// depends on the elements of the inputs at the same index alone, so an output may be the same
-// memory as an input.
+// stream is a kernel that processes slices of equal length elementwise. An output may be the same
+// memory as an input, because each element of the outputs depends only on the elements of the
+// inputs at the same index.
 type stream struct {
 	name    string
 	doc     string
-	in, out []string // parameters; an output that is an input too starts from its old value
-	scalars []string // parameters of element type, held in registers
-	array   int      // length of an array of further scalars, parameter p
+	in, out []string // parameters; an output that is also an input starts with its old value
+	scalars []string // parameters of element type, kept in registers
+	array   int      // length of the array p of further scalars
 	consts  []uint64
 	temps   int // registers that body may overwrite besides in and out
 	unroll  int
 	body    func(t *target, x vars)
 }
 
-// vars names the registers of a kernel's body.
+// vars holds the registers of a kernel's body.
 type vars struct {
 	v    map[string]vec
 	p    []vec // scalars of the array
@@ -102,13 +102,13 @@ func (t *target) stream(s stream) {
 	t.ret()
 }
 
-// loop emits a loop over RCX elements, R8 being the offset in bytes: unroll vectors at a time, then
-// single vectors, then a masked one for what is left. It overwrites RCX, RAX, R13 and mask.
+// loop emits a loop over RCX elements with byte offset R8: unroll vectors at a time, then single
+// vectors, then a masked one for the rest. It overwrites RCX, RAX, R13 and mask.
 func (t *target) loop(unroll int, mask vec, body func(disp int, masked bool)) {
 	t.namedLoop("", unroll, mask, body)
 }
 
-// namedLoop is loop for functions that have several; the name tells their labels apart.
+// namedLoop is loop for functions with several loops. The name distinguishes their labels.
 func (t *target) namedLoop(name string, unroll int, mask vec, body func(disp int, masked bool)) {
 	step := operand.U32(uint32(unroll * t.lanes()))
 	t.macro(fmt.Sprintf("START%d_%d", t.bits, unroll), func() {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ const (
 
 func (i isa) String() string { return [...]string{"avx2", "avx512"}[i] }
 
-// suffix is the end of the names of functions for the instruction set.
+// suffix returns the suffix of function names for the instruction set.
 func (i isa) suffix() string { return [...]string{"AVX2", "AVX512"}[i] }
 
 type vec = reg.VecPhysical
@@ -33,13 +34,13 @@ type target struct {
 	isa   isa
 	bits  int // of an element
 	regs  []vec
-	mask  reg.Register // AVX2: the register that holds the mask of the last vector
+	mask  reg.Register // AVX2: register with the mask of the last vector
 	table *constants
 	held  map[uint64]vec // constants that the current function keeps in registers
 	mxcsr operand.Mem
 }
 
-// constants is a table of vectors of 32 bytes, each one element repeated, given as 64 bits.
+// constants is a table of vectors of 32 bytes. Each repeats one element, given as 64 bits.
 type constants struct {
 	mem   operand.Mem
 	slot  map[uint64]int
@@ -61,13 +62,13 @@ func newTarget(ctx *build.Context, isa isa, bits int) *target {
 	}
 	name := fmt.Sprintf("vectors%d", bits)
 	t.table.mem = operand.Mem{Symbol: operand.Symbol{Name: name, Static: true}, Base: reg.StaticBase}
-	t.constant(^uint64(0)) // the first two entries are the window that AVX2 takes its masks from
+	t.constant(^uint64(0)) // the first two entries are the window from which AVX2 loads its masks
 	t.constant(0)
 	return t
 }
 
-// double is the target for the parts of a float32 kernel that compute in float64. It holds no
-// constants.
+// double returns the target for the parts of a float32 kernel that compute in float64. It holds no
+// constants in registers.
 func (t *target) double() *target {
 	d := *t
 	d.bits, d.held = 64, map[uint64]vec{}
@@ -85,7 +86,7 @@ func (t *target) finish() {
 	}
 }
 
-// constant returns the place of a vector of v, the bits of an element.
+// constant returns the address of a vector of v, the bits of an element.
 func (t *target) constant(v uint64) operand.Mem {
 	if t.bits == 32 {
 		v = v&math.MaxUint32 | v<<32
@@ -107,25 +108,37 @@ func (t *target) float(v float64) uint64 {
 	return math.Float64bits(v)
 }
 
-// bytes is the size of a vector, lanes its number of elements.
+// bytes returns the size of a vector, and lanes its number of elements.
 func (t *target) bytes() int { return [...]int{32, 64}[t.isa] }
 func (t *target) lanes() int { return t.bytes() * 8 / t.bits }
 
-// function starts a function named name, element type, instruction set. It treats denormal numbers
-// as zero, as TensorFlow's kernels do: arithmetic on them is a hundred times slower on many
-// processors.
+// function starts a function with a name followed by the element size and the instruction set. The
+// function treats denormal numbers as zero, like TensorFlow's kernels. Arithmetic on them is a
+// hundred times slower on many processors.
 func (t *target) function(name, params string, doc string) {
 	t.plainFunction(name, params, doc)
 	t.denormalsAreZero()
 }
 
-// plainFunction is function for those that do no arithmetic: denormal numbers are as good as
-// others. It returns by plainRet.
+// plainFunction is like function, for functions without arithmetic, to which denormal numbers do
+// not matter. Such a function returns by plainRet.
 func (t *target) plainFunction(name, params string, doc string) {
-	t.Function(fmt.Sprintf("%s%d%s", name, t.bits, t.isa.suffix()))
+	t.begin(fmt.Sprintf("%s%d%s", name, t.bits, t.isa.suffix()), strings.ReplaceAll(params, "%[1]s", t.elem()), doc)
+}
+
+// formula matches documentation that starts with an assignment.
+var formula = regexp.MustCompile(`^[^ ]+( i of [^ ]+)? [-+]?= `)
+
+// begin starts a function with a full name. doc is a sentence without the name and the full stop,
+// or the assignment that the function computes.
+func (t *target) begin(name, signature, doc string) {
+	if formula.MatchString(doc) {
+		doc = "computes " + doc
+	}
+	t.Function(name)
 	t.Attributes(attr.NOSPLIT)
-	t.SignatureExpr(strings.ReplaceAll(params, "%[1]s", t.elem()))
-	t.Doc(fmt.Sprintf("%s%d%s: %s.", name, t.bits, t.isa.suffix(), doc))
+	t.SignatureExpr(signature)
+	t.Doc(name + " " + doc + ".")
 	t.Pragma("noescape")
 	t.held = map[uint64]vec{}
 }
@@ -156,7 +169,8 @@ func (t *target) plainRet() {
 
 func (t *target) elem() string { return fmt.Sprintf("float%d", t.bits) }
 
-// hold keeps constants in registers for the rest of the function, as far as regs goes.
+// hold keeps constants in registers for the rest of the function, as long as there are registers in
+// regs.
 func (t *target) hold(regs []vec, values ...uint64) {
 	for i, v := range values {
 		if i == len(regs) {
@@ -167,8 +181,8 @@ func (t *target) hold(regs []vec, values ...uint64) {
 	}
 }
 
-// k is a constant as the last source of an operation: its register, or else its place in memory,
-// from where AVX-512 takes it for add, sub, mul, mov and the products with sums alone.
+// k returns a constant as the last source of an operation: its register, or its address. AVX-512
+// accepts an address only for add, sub, mul, mov and fused products.
 func (t *target) k(v uint64) operand.Op {
 	if r, ok := t.held[v]; ok {
 		return r
@@ -176,17 +190,17 @@ func (t *target) k(v uint64) operand.Op {
 	return t.constant(v)
 }
 
-// inTable reports whether an operand is a constant in memory, of which AVX-512 has half a vector
-// only.
+// inTable reports whether an operand is a constant in memory. For AVX-512 the table holds only half
+// of each vector.
 func (t *target) inTable(m operand.Op) bool {
 	mem, ok := m.(operand.Mem)
 	return ok && mem.Symbol == t.table.mem.Symbol
 }
 
-// kf is k of a number.
+// kf returns a constant number as an operand.
 func (t *target) kf(v float64) operand.Op { return t.k(t.float(v)) }
 
-// kr is a constant as a register; tmp is loaded with it unless it is held.
+// kr returns a constant as a register. It loads the constant into tmp unless a register holds it.
 func (t *target) kr(v uint64, tmp vec) vec {
 	if r, ok := t.held[v]; ok {
 		return r
@@ -214,7 +228,7 @@ func (t *target) broadcastParam(dst vec, name string) {
 	t.broadcast(dst, p.Addr)
 }
 
-// pick calls the operation for the element type.
+// pick emits the operation for the element type.
 func (t *target) pick(single, double func(...operand.Op), ops ...operand.Op) {
 	if t.isa == avx512 && slices.ContainsFunc(ops, t.inTable) {
 		panic("AVX-512 operations hold their constants in registers")
@@ -226,8 +240,8 @@ func (t *target) pick(single, double func(...operand.Op), ops ...operand.Op) {
 	}
 }
 
-// spread is pick for operations that AVX-512 also has with one element of memory as the first of
-// ops.
+// spread is like pick, for operations that AVX-512 also has with a broadcast memory operand as the
+// first of ops.
 func (t *target) spread(single, double, single1, double1 func(...operand.Op), ops ...operand.Op) {
 	if t.isa == avx512 && t.inTable(ops[0]) {
 		if t.bits == 32 {
@@ -255,7 +269,7 @@ func (t *target) mul(dst, a vec, b operand.Op) {
 func (t *target) div(dst, a vec, b operand.Op) { t.pick(t.VDIVPS, t.VDIVPD, b, a, dst) }
 func (t *target) sqrt(dst vec, a operand.Op)   { t.pick(t.VSQRTPS, t.VSQRTPD, a, dst) }
 
-// max and min return b if either source is not a number or both are zeros.
+// max and min return b if either source is NaN or both are zeros.
 func (t *target) max(dst, a vec, b operand.Op) { t.pick(t.VMAXPS, t.VMAXPD, b, a, dst) }
 func (t *target) min(dst, a vec, b operand.Op) { t.pick(t.VMINPS, t.VMINPD, b, a, dst) }
 
@@ -276,13 +290,13 @@ func (t *target) and(dst, a vec, b operand.Op) { t.pick(t.VANDPS, t.VANDPS, b, a
 func (t *target) or(dst, a vec, b operand.Op)  { t.pick(t.VORPS, t.VORPS, b, a, dst) }
 func (t *target) xor(dst, a vec, b operand.Op) { t.pick(t.VXORPS, t.VXORPS, b, a, dst) }
 
-// plus, minus and the shifts take elements as integers.
+// plus, minus and the shifts treat elements as integers.
 func (t *target) plus(dst, a vec, b operand.Op)  { t.pick(t.VPADDD, t.VPADDQ, b, a, dst) }
 func (t *target) minus(dst, a vec, b operand.Op) { t.pick(t.VPSUBD, t.VPSUBQ, b, a, dst) }
 func (t *target) left(dst, a vec, n int)         { t.pick(t.VPSLLD, t.VPSLLQ, operand.U8(n), a, dst) }
 func (t *target) right(dst, a vec, n int)        { t.pick(t.VPSRLD, t.VPSRLQ, operand.U8(n), a, dst) }
 
-// mantissa is the number of bits after the point, below those of the exponent.
+// mantissa returns the number of mantissa bits after the point.
 func (t *target) mantissa() int { return by(t, 23, 52) }
 
 // by returns the value for the target's element type.
@@ -302,7 +316,7 @@ func (t *target) round(mode uint8, dst, a vec) {
 	}
 }
 
-// Ways to round; none raises a flag.
+// Rounding modes; none of them raises a flag.
 const (
 	nearest = 8 // ties to even
 	down    = 9
@@ -319,7 +333,7 @@ func (t *target) mov(dst vec, a operand.Op) {
 	t.VMOVUPS(a, dst)
 }
 
-// Comparison predicates, false if a source is not a number except for unordered.
+// Comparison predicates. They are false if a source is NaN, except for unordered.
 const (
 	less      = 0x11
 	greater   = 0x1e
@@ -327,8 +341,8 @@ const (
 	equal     = 0x00
 )
 
-// choose sets dst to yes where a compares with b as pred says and leaves it alone elsewhere. tmp is
-// overwritten.
+// choose sets dst to yes where a compares with b as pred says, and leaves it unchanged elsewhere.
+// It overwrites tmp.
 func (t *target) choose(dst vec, pred int, a vec, b operand.Op, yes, tmp vec) {
 	p := operand.U8(pred)
 	if t.isa == avx512 {
@@ -344,8 +358,8 @@ func (t *target) choose(dst vec, pred int, a vec, b operand.Op, yes, tmp vec) {
 	}
 }
 
-// keep sets dst to a where x compares with y as pred says and to zero elsewhere. tmp is
-// overwritten.
+// keep sets dst to a where x compares with y as pred says, and to zero elsewhere. It overwrites
+// tmp.
 func (t *target) keep(dst vec, pred int, x vec, y operand.Op, a, tmp vec) {
 	p := operand.U8(pred)
 	if t.isa == avx512 {
@@ -357,8 +371,8 @@ func (t *target) keep(dst vec, pred int, x vec, y operand.Op, a, tmp vec) {
 	t.VANDPS(a, tmp, dst)
 }
 
-// load and store move a vector; masked, only the elements that lastMask selects, and the others
-// read as zero.
+// load and store move a vector. If masked, they move only the elements that lastMask selects. The
+// other elements of a loaded vector are zero.
 func (t *target) load(dst vec, m operand.Mem, masked bool) {
 	switch {
 	case !masked:
@@ -389,8 +403,8 @@ func (t *target) pick3(single, double func(a, b, c operand.Op), a, b, c operand.
 	}
 }
 
-// lastMask selects the first n elements of a vector, all if n is larger. AVX-512 keeps the mask in
-// K1, AVX2 in r. scratch and R13 are overwritten.
+// lastMask selects the first n elements of a vector, or all if n is larger. AVX-512 keeps the mask
+// in K1, AVX2 in r. It overwrites scratch and R13.
 func (t *target) lastMask(n reg.Register, r vec, scratch reg.Register) {
 	t.macro(fmt.Sprintf("LAST_MASK%d", t.bits), func() { t.setMask(n, r, scratch) })
 }

@@ -3,12 +3,11 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Byte offsets in tile.Args.
+// Byte offsets in microkernel.Args.
 const (
 	argA = 8 * iota
 	argB
@@ -34,7 +33,7 @@ const (
 	argTileAhead
 )
 
-// Bits of tile.Args.Flags.
+// Bits of microkernel.Args.Flags.
 const (
 	flagAdd  = 1
 	flagBias = 2
@@ -44,8 +43,8 @@ const (
 // tileShape is the largest tile with a given number of vectors per row.
 type tileShape struct{ rows, vecs int }
 
-// tileShapes fill the registers: rows*vecs accumulators, vecs for a row of B and one or two for
-// elements of A.
+// tileShapes returns the shapes that fill the registers: rows*vecs accumulators, vecs registers for
+// a row of B, and one or two for elements of A.
 func (t *target) tileShapes() []tileShape {
 	if t.isa == avx512 {
 		return []tileShape{{14, 1}, {14, 2}, {6, 3}, {6, 4}}
@@ -78,9 +77,11 @@ func (t *target) fmaAlone() func(acc, b vec, a operand.Op) {
 // use the same registers, so that they share macros.
 type tileKernel struct {
 	tileShape
-	name  string
-	step  func(acc, a vec, b operand.Op) // multiplies elements of A and B and adds to acc
-	alone func(acc, b vec, a operand.Op) // step for a single vector of B and an element in memory; may be nil
+	name string
+	// step multiplies elements of A and B and adds the product to acc. alone does the same for a
+	// single vector of B and an element of A in memory; it may be nil.
+	step  func(acc, a vec, b operand.Op)
+	alone func(acc, b vec, a operand.Op)
 }
 
 // acc returns the accumulator of row i and vector j.
@@ -99,18 +100,14 @@ func (k *tileKernel) macroName(t *target, name string) string {
 	return fmt.Sprintf("%s%dX%d", name, t.bits, k.vecs)
 }
 
-// tileLocals holds the stack slots of a micro-kernel: the number of remaining tiles and outer steps,
-// and the addresses of the current tile.
+// tileLocals holds the stack slots of a micro-kernel: the remaining tiles and outer steps, and the
+// addresses of the current tile.
 type tileLocals struct{ left, outer, a, b, c, bias, ahead operand.Mem }
 
 // tile emits one micro-kernel, which computes tiles of rows rows one after another. AX points into
 // A, BX into B, BP to the memory to prefetch, in steps of R14, and DI to the arguments.
 func (t *target) tile(k tileKernel, rows int) {
-	t.Function(k.name)
-	t.Attributes(attr.NOSPLIT)
-	t.SignatureExpr("func(args *byte)")
-	t.Doc(fmt.Sprintf("%s: tiles of %d rows and %d vectors of float%d.", k.name, rows, k.vecs, t.bits))
-	t.Pragma("noescape")
+	t.begin(k.name, "func(args *byte)", fmt.Sprintf("computes tiles of %s and %s of float%d", plural(rows, "row"), plural(k.vecs, "vector"), t.bits))
 	t.denormalsAreZero()
 	at := tileLocals{t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8), t.AllocLocal(8)}
 	t.Load(t.Param("args"), reg.RDI)
@@ -176,6 +173,14 @@ func (t *target) tile(k tileKernel, rows int) {
 	t.ret()
 }
 
+// plural returns a number and a noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // tileStep emits one step of k: a row of B times a column of A.
 func (t *target) tileStep(k *tileKernel, rows int) {
 	t.macro(fmt.Sprintf("%s_%d", k.macroName(t, "MULTIPLY"), rows), func() { t.multiply(k, rows) })
@@ -207,7 +212,7 @@ func (t *target) multiply(k *tileKernel, rows int) {
 	})
 }
 
-// copy and advance set the memory dst to src, and add src to it.
+// copy sets the memory dst to src, and advance adds src to it.
 func (t *target) copy(dst, src operand.Mem) {
 	t.MOVQ(src, reg.RAX)
 	t.MOVQ(reg.RAX, dst)
@@ -236,8 +241,8 @@ func (t *target) prefetchTile(c operand.Mem, rows, vecs int) {
 	})
 }
 
-// rowOffsets puts the odd multiples of the distance between rows of A, as far as rowOf needs them,
-// into registers.
+// rowOffsets loads the odd multiples of the distance between rows of A into registers, as far as
+// rowOf needs them.
 func (t *target) rowOffsets(rows int) {
 	t.macro(fmt.Sprintf("ROW_OFFSETS_%d", rows/2), func() { t.oddMultiples(rows) })
 }
@@ -263,7 +268,7 @@ func (t *target) oddMultiples(rows int) {
 	}
 }
 
-// rowOf is the element of A in row i at AX.
+// rowOf returns the element of A in row i at AX.
 func rowOf(i int) operand.Mem {
 	odd := map[int]reg.Register{1: reg.R8, 3: reg.R9, 5: reg.R10, 7: reg.R11, 9: reg.R12, 11: reg.R13, 13: reg.R15}
 	m := operand.Mem{Base: reg.RAX}
@@ -279,8 +284,8 @@ func rowOf(i int) operand.Mem {
 	return m
 }
 
-// tileEnd adds the old C, the bias and the rectifier as the flags say, and stores the tile. It
-// overwrites the registers of A and B.
+// tileEnd adds the old C and the bias and rectifies, depending on the flags, and stores the tile.
+// It overwrites the registers of A and B.
 func (t *target) tileEnd(k *tileKernel, at *tileLocals, rows int) {
 	b := k.b(t)
 	tmp, mask := b[0], k.a(t)[0]
@@ -298,7 +303,7 @@ func (t *target) tileEnd(k *tileKernel, at *tileLocals, rows int) {
 		body()
 		t.Label(label)
 	}
-	// each calls f for the vectors of the tile, and advances p from row to row unless it is nil.
+	// each emits f for the vectors of the tile, and advances p from row to row unless it is nil.
 	each := func(name string, p reg.Register, f func(i, j int)) {
 		t.rowsMacro(k.macroName(t, name), rows, func(i int) {
 			if p != nil && i > 0 {
@@ -334,7 +339,7 @@ func (t *target) tileEnd(k *tileKernel, at *tileLocals, rows int) {
 		t.zero(tmp)
 		each("RELU", nil, func(i, j int) { t.max(k.acc(t, i, j), tmp, k.acc(t, i, j)) })
 	})
-	// Stores of a part of a vector are slow on some processors.
+	// Partial stores of vectors are slow on some processors.
 	t.CMPQ(reg.RCX, operand.U8(t.lanes()))
 	t.JGE(operand.LabelRef("whole"))
 	each("STORE_PART", reg.RAX, func(i, j int) { t.store(t.at(reg.RAX, j), k.acc(t, i, j), last(j)) })

@@ -5,12 +5,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// lines emits the transposition of blocks of 16 rows and columns of 32-bit elements, or 8 of 64
-// bits: of whole cache lines, of which each is read and written once. src and dst go on by so many
-// bytes from block to block.
+// lines emits the transposition of blocks of whole cache lines: 16 rows and columns of 32-bit
+// elements, or 8 of 64-bit elements. Each line is read and written once. dst and src advance by
+// dstStep and srcStep bytes from block to block.
 func lines(t *target) {
 	t.plainFunction("transposeLines", "func(dst, src *%[1]s, dstStride, srcStride, dstStep, srcStep, blocks int)",
-		"turns blocks of as many rows and columns as a vector has elements")
+		"transposes blocks of as many rows and columns as a vector has elements")
 	t.Load(t.Param("dst"), RDI)
 	t.Load(t.Param("src"), RSI)
 	t.Load(t.Param("dstStride"), RDX)
@@ -23,7 +23,7 @@ func lines(t *target) {
 	t.LEAQ(operand.Mem{Base: RDX, Index: RDX, Scale: 2}, R11)
 	t.LEAQ(operand.Mem{Base: RBX, Index: RBX, Scale: 2}, R12)
 	t.Label("block")
-	// the next block, which is fetched ahead
+	// next block, for prefetching
 	t.LEAQ(operand.Mem{Base: RSI, Index: R10, Scale: 1}, R8)
 	t.MOVQ(RSI, RAX)
 	for i := range n {
@@ -60,8 +60,8 @@ func lines(t *target) {
 		}
 		a, b = b, a
 	}
-	// Vector i*k+j now has, in each quarter, an element of k rows: k*i to k*i+k-1, column j of that
-	// quarter. The quarters are a matrix of four rows and columns for each j.
+	// Vector i*k+j holds in each quarter an element of k rows: rows k*i to k*i+k-1, column j of
+	// that quarter. For each j, the quarters form a matrix of four rows and columns.
 	k := n / 4
 	quarters := [4]uint8{0x44, 0xee, 0x88, 0xdd}
 	for j := range k {
@@ -101,8 +101,8 @@ func lines(t *target) {
 	t.plainRet()
 }
 
-// transposition emits the transposition of eight rows of 16- and 32-bit elements, a multiple of
-// eight columns, in squares that are turned in registers. Strides are in bytes.
+// transposition emits the transposition of eight rows of 16- and 32-bit elements, in squares that
+// are transposed in registers. The number of columns is a multiple of eight. Strides are in bytes.
 func transposition(t *target) {
 	t.squares("transpose", "%[1]s", 32, func(rows, columns [8]operand.Mem) {
 		a, b := ymm[:8], ymm[8:]
@@ -152,11 +152,11 @@ func transposition(t *target) {
 	})
 }
 
-// squares emits a loop over squares of eight rows and columns, of so many bytes in a row, which
-// turn writes to columns.
+// squares emits a loop over squares of eight rows and columns. A row of a square has size bytes.
+// turn transposes a square.
 func (t *target) squares(name, elem string, size uint32, turn func(rows, columns [8]operand.Mem)) {
 	t.plainFunction(name, "func(dst, src *"+elem+", dstStride, srcStride, n int)",
-		"writes n rows of 8 elements: columns of the 8 rows of src")
+		"transposes the 8 rows of src to n rows of 8 elements")
 	t.Load(t.Param("dst"), RDI)
 	t.Load(t.Param("src"), RSI)
 	t.Load(t.Param("dstStride"), RDX)

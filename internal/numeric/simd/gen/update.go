@@ -1,7 +1,6 @@
 package main
 
-// updates emits the steps of the optimizers. Scalars come in an array, in the order given in each
-// doc.
+// updates emits the optimizer steps. Scalars are in an array, in the order given in each doc.
 func updates(t *target) {
 	for _, nesterov := range []bool{false, true} {
 		t.stream(momentum(nesterov))
@@ -15,11 +14,11 @@ func updates(t *target) {
 	t.stream(adagrad(t, true))
 }
 
-// adagrad is a step of Adagrad; where nothing is added to the root, its reciprocal takes less time
-// than a root and a division.
+// adagrad returns a step of Adagrad. If nothing is added to the root, it multiplies by the
+// reciprocal root, which is faster than a root and a division.
 func adagrad(t *target, root bool) stream {
 	return stream{
-		name: pickName("adagrad", "Root", root), doc: "p: rate, epsilon (0 in the form Root), bits of g whose square acc takes up (all or none)",
+		name: pickName("adagrad", "Root", root), doc: "takes the parameters p = rate, epsilon (0 in the form Root), mask of the bits of g that are added to acc (all or none)",
 		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 3, temps: 3, unroll: 2, consts: rsqrtConsts(t),
 		body: func(t *target, x vars) {
 			w, acc, g, s, d := x.v["w"], x.v["acc"], x.v["grad"], x.temp[0], x.temp[1]
@@ -39,9 +38,9 @@ func adagrad(t *target, root bool) stream {
 	}
 }
 
-// quotient: dst = a/b to within 0.6 units in the last place, unless 1/b is denormal. With AVX-512
-// it is an estimate of 14 bits, corrected by what it leaves of a: not faster than a division, but
-// beside the roots, which the divider is busy with.
+// quotient computes dst = a/b to within 0.6 ULP, unless 1/b is denormal. With AVX-512 it corrects
+// an estimate of 14 bits. This is not faster than a division by itself, but runs in parallel with
+// the roots, which occupy the divider.
 func (t *target) quotient(dst, a, b, tmp, tmp2 vec) {
 	if t.isa != avx512 || t.bits != 32 {
 		t.div(dst, a, b)
@@ -54,13 +53,14 @@ func (t *target) quotient(dst, a, b, tmp, tmp2 vec) {
 	}
 	t.fnma(dst, tmp2, b)
 	t.horner(dst, tmp, tmp2)
-	t.choose(dst, unordered, dst, dst, tmp2, nil) // of zero or infinity the estimate is exact
+	t.choose(dst, unordered, dst, dst, tmp2, nil) // for zero and infinity the estimate is exact
 }
 
-// ftrl is a step of Ftrl whose rates go down with the root of the sum of squares.
+// ftrl returns a step of Ftrl whose rates are proportional to the inverse root of the sum of
+// squares.
 func ftrl(t *target) stream {
 	return stream{
-		name: "ftrl", doc: "p: scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage",
+		name: "ftrl", doc: "takes the parameters p = scale, 1/divisor, l1*scale, 2*l2*scale, 2*shrinkage",
 		in: []string{"w", "acc", "linear", "grad"}, out: []string{"w", "acc", "linear"}, array: 5, temps: 4, unroll: 1,
 		consts: []uint64{signBit(t), 0},
 		body: func(t *target, x vars) {
@@ -75,8 +75,8 @@ func ftrl(t *target) stream {
 			t.fma(g, shrink, w)
 			t.fma(linear, g, scale)
 			t.fnma(linear, old, w)
-			// w = (sign(linear)*bound - linear) / (root/divisor + l2) where |linear| > bound and is
-			// not 0, or else 0.
+			// w = (sign(linear)*bound - linear) / (root/divisor + l2) where |linear| > bound and
+			// linear is not 0, and 0 elsewhere.
 			t.horner(root, inverse, l2)
 			t.and(b, linear, t.k(signBit(t)))
 			t.xor(b, b, bound)
@@ -99,7 +99,7 @@ func pickName(base string, variant string, on bool) string {
 
 func momentum(nesterov bool) stream {
 	return stream{
-		name: pickName("momentum", "Nesterov", nesterov), doc: "p: rate, momentum",
+		name: pickName("momentum", "Nesterov", nesterov), doc: "takes the parameters p = rate, momentum",
 		in: []string{"w", "acc", "grad"}, out: []string{"w", "acc"}, array: 2, temps: 1, unroll: 2,
 		body: func(t *target, x vars) {
 			w, acc, g, tmp := x.v["w"], x.v["acc"], x.v["grad"], x.temp[0]
@@ -117,7 +117,7 @@ func momentum(nesterov bool) stream {
 
 func adam(nesterov bool) stream {
 	return stream{
-		name: pickName("adam", "Nesterov", nesterov), doc: "p: corrected rate, 1-beta1, 1-beta2, epsilon",
+		name: pickName("adam", "Nesterov", nesterov), doc: "takes the parameters p = corrected rate, 1-beta1, 1-beta2, epsilon",
 		in: []string{"w", "m", "v", "grad"}, out: []string{"w", "m", "v"}, array: 4, temps: 3, unroll: 2,
 		body: func(t *target, x vars) {
 			w, m, v, g, a, b := x.v["w"], x.v["m"], x.v["v"], x.v["grad"], x.temp[0], x.temp[1]
@@ -147,7 +147,7 @@ func rmsProp(t *target, centered bool) stream {
 		streams = append(streams, "mg")
 	}
 	return stream{
-		name: pickName("rmsProp", "Centered", centered), doc: "p: rate, 1-rho, momentum, epsilon",
+		name: pickName("rmsProp", "Centered", centered), doc: "takes the parameters p = rate, 1-rho, momentum, epsilon",
 		in: append(streams[:len(streams):len(streams)], "grad"), out: streams, array: 4, temps: 4, unroll: 2, consts: rsqrtConsts(t),
 		body: func(t *target, x vars) {
 			w, ms, mom, g, a, b := x.v["w"], x.v["ms"], x.v["mom"], x.v["grad"], x.temp[0], x.temp[1]

@@ -70,7 +70,8 @@ var variables = map[string]string{
 	"transposeHalves": "transposeHalves8", "transposeLines": "transposeLines#",
 }
 
-// wiring returns a Go file of package simd that stores the given functions in its variables. AVX-512
+// wiring returns a Go file of package simd that stores the given functions in its variables. If a
+// kernel has no AVX-512 function, the AVX2 function replaces it.
 // uses the function for AVX2 if it has none of its own.
 func wiring(functions []string) ([]byte, error) {
 	var b strings.Builder
