@@ -6,7 +6,7 @@ import "sync/atomic"
 //
 // The simple design executes every node on its own. Kernels below 5 µs then stay on one core,
 // because waking a goroutine costs as much as two or three of them. Fifty chains of additions took
-// 221 ns a node without regions and take 123 with them (docs/performance.md, "Cones").
+// 330 ns a node without regions and take 182 with them (medians, docs/notes/2026-11-executor.md).
 //
 // Invariants: all nodes are cheap and have no effects. The outputs of all nodes except the last,
 // the root, are consumed within the region only, by data edges. Running the region when all its

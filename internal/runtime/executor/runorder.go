@@ -5,8 +5,8 @@ import "github.com/weft-ml/weft/graph"
 // runOrder returns the nodes of a graph approximately in the order in which one goroutine executes
 // them. The state of the nodes is laid out in this order, so a run accesses memory mostly in
 // sequence. Client programs often create the nodes of several chains alternately. In the order of
-// the graph, 50 chains took 340 ns a node, and in run order they take 165 (docs/performance.md,
-// "The executor").
+// the graph, 50 chains took 340 ns a node, and in run order they take 165
+// (docs/notes/2026-11-executor.md).
 func runOrder(g *graph.Graph) []*graph.Node {
 	var ready []*graph.Node // a stack
 	pending := make([]int, g.NumIDs())
