@@ -2,13 +2,24 @@
 // an all-reduce. Every device of a group runs the same operation in a graph of its own, and all
 // receive the result.
 //
-// Before they exchange tensors, the devices find each other. One task is the leader, whose name the
-// configuration gives to all tasks. It collects the members of a group and, where needed, the
-// parameters that each passes to an instance of an operation ([Manager.CompleteGroup],
-// [Manager.CompleteInstance]). Then tensors go from device to device without the leader: a device
-// offers a tensor in the buffers of its step, under a key that both sides can compute, and the
-// other device requests it. Rings, trees and keys are those of TensorFlow, so a group may have
-// members of both implementations.
+// The simple design sends all tensors to one task, which reduces them and sends the result back.
+// The network of that task then carries the tensors of all members. In a ring every member sends
+// and receives the same amount, so the devices exchange tensors directly.
+//
+// The protocol has three phases:
+//
+//   - Group: one task is the leader, whose name the configuration gives to all tasks. Every device
+//     joins its group at the leader, which answers when all members are known
+//     ([Manager.CompleteGroup]).
+//   - Instance: every device passes the parameters of its operation to the leader, which compares
+//     them and finds the source of a broadcast ([Manager.CompleteInstance]). An accepted instance
+//     is cached.
+//   - Exchange: tensors go from device to device without the leader. A device offers a tensor in
+//     the [Buffers] of its step, under a key that both sides can compute, and the other device
+//     requests it.
+//
+// Rings, trees and keys are those of TensorFlow, so a group may have members of both
+// implementations.
 //
 // All tasks must run a collective operation in steps with the same number. [Sequences] makes the
 // masters agree on these numbers.

@@ -1,11 +1,23 @@
 // Package rendezvous exchanges the tensors of one step between producers and consumers.
 //
 // A producer sends a tensor under a key and never waits. A consumer requests a key, before or after
-// the tensor is sent, and is called back. Values under one key are delivered in the order in which
-// they were sent, each to one consumer.
+// the tensor is sent, and is called back.
 //
-// A [Table] has no goroutine. A consumer is called on the goroutine that sends its tensor or aborts
-// the step. The table's lock is not held during the call, so a consumer may use the table.
+// The simple design is a channel per key, on which a goroutine per consumer waits. Most consumers
+// are asynchronous kernels, so such a goroutine would exist only to call a callback, and its
+// wake-up would cost more than the rest of a small step. A [Table] therefore has no goroutine. A
+// consumer is called on the goroutine that sends its tensor or aborts the step.
+//
+// Invariants:
+//
+//   - The queue of a key holds values or consumers, never both: a send or a request first looks for
+//     its counterpart.
+//   - Values under one key are delivered in the order in which they were sent, each to one
+//     consumer.
+//   - A consumer is called exactly once, with a tensor or the error that ended the step. The
+//     table's lock is not held during the call, so a consumer may use the table.
+//   - After the end of the step the table stores nothing: values are released, and consumers
+//     receive the error at once.
 package rendezvous
 
 import (
