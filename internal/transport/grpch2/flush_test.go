@@ -35,11 +35,13 @@ func (c countingConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// inMemory serves Echo in a synctest bubble, whose time advances only while all goroutines block.
-// It returns a connected client and the number of writes of each side.
-func inMemory(t *testing.T) (c *Client, requests, responses *atomic.Int32) {
-	s := NewServer(slog.New(slog.DiscardHandler))
-	s.Handle("/s/Echo", Method{NewBody: chunks, Serve: echo, Short: true})
+// inMemory serves methods in a synctest bubble, whose time advances only while all goroutines
+// block. It returns a connected client, the server, and the number of writes of each side.
+func inMemory(t *testing.T, methods map[string]func(*Call)) (c *Client, s *Server, requests, responses *atomic.Int32) {
+	s = NewServer(slog.New(slog.DiscardHandler))
+	for path, m := range methods {
+		s.Handle(path, Method{NewBody: chunks, Serve: m, Short: true})
+	}
 	listener := make(pipes, 1)
 	requests, responses = new(atomic.Int32), new(atomic.Int32)
 	served := make(chan error)
@@ -63,7 +65,7 @@ func inMemory(t *testing.T) (c *Client, requests, responses *atomic.Int32) {
 	synctest.Wait()
 	requests.Store(0)
 	responses.Store(0)
-	return c, requests, responses
+	return c, s, requests, responses
 }
 
 // start makes a call that increments answered.
@@ -81,7 +83,7 @@ func start(t *testing.T, c *Client, mayDelay bool, answered *atomic.Int32) {
 // that arrive together are written together.
 func TestDelayedRequestsShareAWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, requests, responses := inMemory(t)
+		c, _, requests, responses := inMemory(t, map[string]func(*Call){"/s/Echo": echo})
 		var answered atomic.Int32
 		for round := range int32(5) {
 			start(t, c, true, &answered)
@@ -105,7 +107,7 @@ func TestDelayedRequestsShareAWrite(t *testing.T) {
 // Delayed requests are written after flushDelay, or by Flush.
 func TestDelayedRequestsAreWrittenInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, requests, _ := inMemory(t)
+		c, _, requests, _ := inMemory(t, map[string]func(*Call){"/s/Echo": echo})
 		var answered atomic.Int32
 		for round := range int32(3) {
 			begin := time.Now()

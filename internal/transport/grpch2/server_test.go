@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -23,6 +24,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-ml/weft/internal/sys/mono"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -331,32 +334,29 @@ func TestCallsThatWaitForLaterCalls(t *testing.T) {
 
 // Long calls are not served by the reader, even if no other call is in progress.
 func TestReaderDoesNotServeLongCalls(t *testing.T) {
-	s, address := serve(t, map[string]func(*Call){
-		"/s/Long": func(c *Call) {
-			<-time.After(2 * inlineLimit)
-			echo(c)
-		},
-		"/s/Quick": echo,
-	})
-	c := client(t, address)
-	ended := make(chan Response, 1)
-	for range gaugeThreshold/gaugeStep + 1 {
-		c.Start(t.Context(), &Request{Path: "/s/Long", NewBody: chunks}, func(r Response) { ended <- r })
-		if r := <-ended; r.Code != codeOK {
-			t.Fatal(r.Text)
-		}
-	}
-	conns := s.stop()
-	s.Close() // waits for the readers
-	for _, conn := range conns {
-		conn.lastReply.Store(0)
-		for path, want := range map[string]bool{"/s/Long": false, "/s/Quick": true} {
-			m := s.methods[path]
-			// a slow machine may have lost the token
-			conn.stats[m.index].backoff = inlineBackoff{}
-			if got := conn.canServeInline(m); got != want {
-				t.Errorf("%s may be served by the reader: %v, want %v", path, got, want)
+	synctest.Test(t, func(t *testing.T) {
+		c, s, _, _ := inMemory(t, map[string]func(*Call){
+			"/s/Long": func(c *Call) {
+				<-time.After(2 * inlineLimit)
+				echo(c)
+			},
+			"/s/Echo": echo,
+		})
+		for range gaugeThreshold/gaugeStep + 1 {
+			if resp, _ := call(t.Context(), c, "/s/Long", nil); resp.Code != codeOK {
+				t.Fatal(resp.Text)
 			}
 		}
-	}
+		conns := s.stop()
+		s.Close() // waits for the readers
+		for _, conn := range conns {
+			conn.lastReply.Store(mono.Nanos() - int64(minTurnaround))
+			for path, want := range map[string]bool{"/s/Long": false, "/s/Echo": true} {
+				conn.concurrentCalls.score.Store(0)
+				if got := conn.canServeInline(s.methods[path]); got != want {
+					t.Errorf("%s may be served by the reader: %v, want %v", path, got, want)
+				}
+			}
+		}
+	})
 }
