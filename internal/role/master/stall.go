@@ -26,7 +26,7 @@ const (
 	errorProbeTimeout = 100 * time.Millisecond
 	// maxEarly bounds how long before a client's deadline a step ends, so that its error reaches the
 	// client in time.
-	maxEarly = 200 * time.Millisecond
+	maxEarly = 500 * time.Millisecond
 	// earlyFraction is the same bound as a fraction of the remaining time.
 	earlyFraction = 10
 )

@@ -14,7 +14,7 @@ import (
 )
 
 // maxEarly is how long before a client's deadline a step ends at most.
-const maxEarly = 200 * time.Millisecond
+const maxEarly = 500 * time.Millisecond
 
 // readsVariable reads a variable of the parameter server on another task.
 const readsVariable = `
