@@ -33,8 +33,8 @@ type Buffers struct {
 type entry struct {
 	ctx   context.Context // of the goroutine that waits
 	value tensor.Tensor   // not initialized in a request
-	over  chan struct{}   // closed when offer and request have met, or the wait has ended
-	err   error           // set before over is closed
+	done  chan struct{}   // closed when offer and request have met, or the wait has ended
+	err   error           // set before done is closed
 }
 
 // Offer makes a tensor available under a key and takes over its reference. It blocks until another
@@ -120,7 +120,7 @@ func (b *Buffers) addLocked(ctx context.Context, key string) (*entry, error) {
 	if b.byKey == nil {
 		b.byKey = map[string]*entry{}
 	}
-	e := &entry{ctx: ctx, over: make(chan struct{})}
+	e := &entry{ctx: ctx, done: make(chan struct{})}
 	b.byKey[key] = e
 	return e, nil
 }
@@ -131,19 +131,19 @@ func (b *Buffers) endLocked(key string, e *entry, err error) {
 	if e.err = err; err != nil {
 		e.value.Release()
 	}
-	close(e.over)
+	close(e.done)
 }
 
 func (b *Buffers) wait(ctx context.Context, key string, e *entry) error {
 	select {
-	case <-e.over:
+	case <-e.done:
 		return e.err
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-e.over: // ended meanwhile
+	case <-e.done: // ended meanwhile
 	default:
 		b.endLocked(key, e, waitError(ctx, key))
 	}

@@ -48,8 +48,8 @@ type pendingGroup struct {
 	members map[string]joined // by name
 	waiting map[string]int    // number of waiting calls, by name
 
-	over  chan struct{} // closed when the group is complete or has failed
-	group *Group        // set before over is closed, unless it has failed
+	done  chan struct{} // closed when the group is complete or has failed
+	group *Group        // set before done is closed, unless it has failed
 	err   error         // reason of its failure
 }
 
@@ -66,11 +66,11 @@ func (m *Manager) CompleteGroup(ctx context.Context, in *Member) (*Group, error)
 		return nil, err
 	}
 	select {
-	case <-g.over:
+	case <-g.done:
 	case <-ctx.Done():
 		m.withdraw(in, g)
 		select {
-		case <-g.over: // ended meanwhile
+		case <-g.done: // ended meanwhile
 		default:
 			return nil, m.missing(g, in.Group.Key)
 		}
@@ -93,7 +93,7 @@ func (m *Manager) join(in *Member) (*pendingGroup, error) {
 			return nil, status.ResourceExhaustedf("%d collective groups exist", maxRecords)
 		}
 		g = &pendingGroup{
-			size: int(in.Group.Size), kind: in.Device.Type, members: map[string]joined{}, waiting: map[string]int{}, over: make(chan struct{}),
+			size: int(in.Group.Size), kind: in.Device.Type, members: map[string]joined{}, waiting: map[string]int{}, done: make(chan struct{}),
 		}
 		m.groups[key] = g
 	}
@@ -111,7 +111,7 @@ func (m *Manager) join(in *Member) (*pendingGroup, error) {
 			return nil, err
 		}
 		g.group = group
-		close(g.over)
+		close(g.done)
 	}
 	return g, nil
 }
@@ -180,7 +180,7 @@ func (m *Manager) failLocked(key int32, g *pendingGroup, err error) {
 	}
 	if g.group == nil {
 		g.err = err
-		close(g.over)
+		close(g.done)
 	}
 }
 

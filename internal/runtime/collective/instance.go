@@ -21,13 +21,13 @@ type instance struct {
 	seen   map[string]bool
 	source int // rank, or -1 if it is unknown
 
-	over chan struct{} // closed when the source is known or not needed, or the instance has failed
-	err  error         // set before over is closed
+	done chan struct{} // closed when the source is known or not needed, or the instance has failed
+	err  error         // set before done is closed
 }
 
-func (i *instance) isOver() bool {
+func (i *instance) isDone() bool {
 	select {
-	case <-i.over:
+	case <-i.done:
 		return true
 	default:
 		return false
@@ -43,7 +43,7 @@ func (m *Manager) CompleteInstance(ctx context.Context, in *Instance) (source in
 		return 0, err
 	}
 	select {
-	case <-i.over:
+	case <-i.done:
 		return i.source, i.err
 	case <-ctx.Done():
 		return 0, status.FromContext(ctx, "waiting for the source of "+in.Name)
@@ -68,17 +68,17 @@ func (m *Manager) register(in *Instance) (*instance, error) {
 	i := m.instances[id]
 	if i == nil {
 		m.dropFinishedLocked()
-		i = &instance{Instance: *in, seen: map[string]bool{}, source: -1, over: make(chan struct{})}
+		i = &instance{Instance: *in, seen: map[string]bool{}, source: -1, done: make(chan struct{})}
 		m.instances[id] = i
 	}
 	if err := compare(&i.Instance, in); err != nil {
 		return nil, err
 	}
-	if i.isOver() {
+	if i.isDone() {
 		return i, nil
 	}
 	i.arrive(in, rank, g.size)
-	if i.isOver() && i.err != nil {
+	if i.isDone() && i.err != nil {
 		delete(m.instances, id) // the next attempt creates it again
 	}
 	return i, nil
@@ -87,7 +87,7 @@ func (m *Manager) register(in *Instance) (*instance, error) {
 // dropFinishedLocked removes the instances without waiting calls if there are too many instances.
 func (m *Manager) dropFinishedLocked() {
 	if len(m.instances) >= maxRecords {
-		maps.DeleteFunc(m.instances, func(_ instanceID, i *instance) bool { return i.isOver() })
+		maps.DeleteFunc(m.instances, func(_ instanceID, i *instance) bool { return i.isDone() })
 	}
 }
 
@@ -108,13 +108,13 @@ func compare(i, in *Instance) error {
 // arrive records the call of a device. The last device, or the first with an error, ends the wait.
 func (i *instance) arrive(in *Instance, rank, size int) {
 	if i.Kind != kernel.Broadcast {
-		close(i.over)
+		close(i.done)
 		return
 	}
 	if !i.seen[in.Device] && in.Source {
 		if i.source >= 0 {
 			i.err = status.Internalf("Instance %d already has source %d, received second claim from %d", in.Key, i.source, rank)
-			close(i.over)
+			close(i.done)
 			return
 		}
 		i.source = rank
@@ -127,7 +127,7 @@ func (i *instance) arrive(in *Instance, rank, size int) {
 		i.err = status.Internalf("Instance %d found no source for broadcast.  This could mean that there were group_size=%d "+
 			"BcastRecvs but no BcastSend.", in.Key, size)
 	}
-	close(i.over)
+	close(i.done)
 }
 
 // agreement is an operation that a leader has accepted.
