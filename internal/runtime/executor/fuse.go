@@ -14,8 +14,9 @@ type limits struct {
 	each    int64 // exclusive maximum of the average time of a node, ns
 }
 
-// defaultLimits: with fewer than 4 kernels a region saves nothing. Most regions of 64 nodes take
-// some 10 µs, which is worth a helper goroutine. At most 100 µs delay no other node noticeably.
+// defaultLimits are the limits outside of tests. With fewer than 4 kernels a region saves nothing.
+// Most regions of 64 nodes take some 10 µs, which is worth a helper goroutine. A region delays its
+// first node until the inputs of the last have arrived, and 100 µs bound that delay.
 var defaultLimits = limits{kernels: 4, nodes: 64, nanos: 100_000, each: expensive}
 
 // program returns the program of runs that collect no statistics.
