@@ -75,6 +75,9 @@ func (p *Partitioned) Value(s *op.Scope) op.Output {
 	for i, v := range p.Parts {
 		values[i] = v.Value
 	}
+	if len(values) == 1 { // ConcatV2 needs two
+		return op.Identity(s, values[0])
+	}
 	return op.ConcatV2(s, values, op.Const(s, int32(0)))
 }
 

@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -21,6 +22,19 @@ func rows(lists ...[]int32) train.Initializer {
 		}
 		lists = lists[1:]
 		return train.Values(v)(s, shape, dtype)
+	}
+}
+
+// TestOnePart reads a variable in a single part as a whole.
+func TestOnePart(t *testing.T) {
+	s := newScope()
+	p := train.NewPartitioned(s, "p", tensor.Shape{2, 2}, tensor.Float32, rows([]int32{0, 1}), 1)
+	whole := p.Value(s)
+	sess := session(t, s)
+	run(t, sess, p.Parts[0].Initializer)
+	out, err := sess.Run(t.Context(), nil, []op.Output{whole}, nil)
+	if err != nil || fmt.Sprint(out[0].Go()) != "[[0 1] [10 11]]" {
+		t.Errorf("got %v, %v", out, err)
 	}
 }
 
