@@ -1,12 +1,12 @@
-// Command aplusb adds two variables that live on two devices of a parameter server:
+// Command aplusb adds two variables on two devices of a parameter server:
 //
 //	weft server --cluster-spec='ps|localhost:2222,worker|localhost:2223' --job-name=ps --task-index=0 --cpu-devices=2 &
 //	weft server --cluster-spec='ps|localhost:2222,worker|localhost:2223' --job-name=worker --task-index=0 &
 //	go run ./examples/aplusb --target=grpc://localhost:2223
 //
-// Without --cpu-devices=2 the parameter server has no cpu:1. Soft placement then puts b on cpu:0;
-// with --soft=false the program ends with "Cannot assign a device for operation". The servers print
-// where each node went.
+// Without --cpu-devices=2 the parameter server has no cpu:1. Soft placement then places b on cpu:0.
+// With --soft=false the program fails with "Cannot assign a device for operation". The servers log
+// the device of each node.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 
 func main() {
 	target := flag.String("target", "grpc://localhost:2223", "any task of the cluster")
-	soft := flag.Bool("soft", true, "fall back to another device where the one asked for does not exist")
+	soft := flag.Bool("soft", true, "use another device if the requested one does not exist")
 	flag.Parse()
 	if err := run(context.Background(), os.Stdout, *target, *soft); err != nil {
 		fmt.Fprintln(os.Stderr, "aplusb:", err)

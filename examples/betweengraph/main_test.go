@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/weft-ml/weft/examples/task"
 	"github.com/weft-ml/weft/server"
+	"github.com/weft-ml/weft/train"
 )
 
 func TestRun(t *testing.T) {
@@ -18,20 +21,21 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cl.Shutdown(context.Background()) }()
-	spec := cl.Spec()
+	spec, dir := cl.Spec(), t.TempDir()
 	var running sync.WaitGroup
-	for task := range 2 {
+	for i := range 2 {
 		running.Go(func() {
 			var out strings.Builder
-			c := config{
-				psHosts: spec["ps"][0], workerHosts: spec["worker"][0] + "," + spec["worker"][1], job: "worker", task: task,
-				target: cl.Target("worker", task), hidden: 30, steps: 300, batch: 50, rate: 0.002, logDir: t.TempDir(),
+			flags := task.Flags{
+				PSHosts: spec["ps"][0], WorkerHosts: spec["worker"][0] + "," + spec["worker"][1], Job: "worker", Index: i,
+				Target: cl.Target("worker", i),
 			}
+			c := config{task: flags, hidden: 30, steps: 300, batch: 50, rate: 0.002, logDir: dir}
 			if err := c.run(t.Context(), &out); err != nil {
 				t.Error(err)
 				return
 			}
-			m := regexp.MustCompile(fmt.Sprintf(`job : worker/%d local steps : \d+ in [0-9.]+ s ,test accuracy : ([0-9.]+)`, task)).FindStringSubmatch(out.String())
+			m := regexp.MustCompile(fmt.Sprintf(`job : worker/%d local steps : \d+ in [0-9.]+ s ,test accuracy : ([0-9.]+)`, i)).FindStringSubmatch(out.String())
 			if m == nil {
 				t.Errorf("got %q", out.String())
 				return
@@ -42,13 +46,18 @@ func TestRun(t *testing.T) {
 		})
 	}
 	running.Wait()
+	var step int
+	latest, err := train.LatestCheckpoint(dir)
+	if _, scanErr := fmt.Sscanf(filepath.Base(latest), "model.ckpt-%d", &step); err != nil || scanErr != nil || step < 299 {
+		t.Errorf("the latest checkpoint is %q: %v, %v", latest, err, scanErr)
+	}
 }
 
-// TestServer starts the server of a task in the program itself, and stops it.
+// TestServer starts and stops the server of a task in the process.
 func TestServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := config{psHosts: "127.0.0.1:0", workerHosts: "127.0.0.1:1", job: "ps"}
+	c := config{task: task.Flags{PSHosts: "127.0.0.1:0", WorkerHosts: "127.0.0.1:1", Job: "ps"}}
 	if err := c.run(ctx, &strings.Builder{}); err != nil {
 		t.Error(err)
 	}

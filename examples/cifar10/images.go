@@ -8,22 +8,22 @@ import (
 	"path/filepath"
 )
 
-// What the images of CIFAR-10 look like.
+// Sizes of the images of CIFAR-10.
 const (
 	side     = 32
 	channels = 3
 	classes  = 10
 	pixels   = side * side
-	record   = 1 + channels*pixels // a label, and the pixels of one color after the other
+	record   = 1 + channels*pixels // a label, then the red, green and blue planes
 )
 
-// images is a source of images.
+// images reads or generates images.
 type images struct {
-	records []byte // of files; nil where images are drawn
+	records []byte // contents of the files; nil to generate images
 	rng     *rand.Rand
 }
 
-// newImages reads the training files in a folder, or draws images if there is no folder.
+// newImages reads the training files in a folder. If dir is empty, images are generated.
 func newImages(dir string) (*images, error) {
 	d := &images{rng: rand.New(rand.NewPCG(1, 0))}
 	if dir == "" {
@@ -39,7 +39,7 @@ func newImages(dir string) (*images, error) {
 			return nil, err
 		}
 		if len(b) == 0 || len(b)%record != 0 {
-			return nil, fmt.Errorf("%s: %d bytes are no records of %d", file, len(b), record)
+			return nil, fmt.Errorf("%s: %d bytes is not a multiple of the record size %d", file, len(b), record)
 		}
 		d.records = append(d.records, b...)
 	}
@@ -51,8 +51,7 @@ func newImages(dir string) (*images, error) {
 	return d, nil
 }
 
-// next returns n images, row by row with the colors of a pixel together, each standardized, and
-// their labels.
+// next returns n standardized images of shape [side, side, channels], and their labels.
 func (d *images) next(n int) (out []float32, labels []int32) {
 	out, labels = make([]float32, n*pixels*channels), make([]int32, n)
 	for i := range n {
@@ -67,7 +66,7 @@ func (d *images) next(n int) (out []float32, labels []int32) {
 	return out, labels
 }
 
-// read fills in an image of the files, mirrored half of the time.
+// read sets image to a random image of the files, mirrored with probability 1/2.
 func (d *images) read(image []float32) int32 {
 	r := d.records[d.rng.IntN(len(d.records)/record)*record:][:record]
 	mirrored := d.rng.IntN(2) == 1
@@ -83,7 +82,7 @@ func (d *images) read(image []float32) int32 {
 	return int32(r[0])
 }
 
-// draw draws waves whose direction, width and color follow from a label.
+// draw sets image to waves whose direction, width and color depend on a random label.
 func (d *images) draw(image []float32) int32 {
 	label := d.rng.IntN(classes)
 	angle, shift := float64(label%5)*math.Pi/5, d.rng.Float64()*2*math.Pi
@@ -98,7 +97,7 @@ func (d *images) draw(image []float32) int32 {
 	return int32(label)
 }
 
-// standardize gives an image mean 0 and deviation 1.
+// standardize scales an image to mean 0 and standard deviation 1.
 func standardize(image []float32) {
 	sum, squares := 0.0, 0.0
 	for _, v := range image {
@@ -107,7 +106,7 @@ func standardize(image []float32) {
 	}
 	n := float64(len(image))
 	mean := sum / n
-	// an image of one color has none
+	// the lower bound is for an image of a single color
 	deviation := max(math.Sqrt(max(squares/n-mean*mean, 0)), 1/math.Sqrt(n))
 	for i, v := range image {
 		image[i] = float32((float64(v) - mean) / deviation)

@@ -1,11 +1,11 @@
-// Command cifar10 trains a convolutional network on the images of CIFAR-10, with what such programs
-// use: weight decay through the collection of losses, a learning rate that decays, moving averages
-// of the variables, checkpoints and summaries.
+// Command cifar10 trains a convolutional network on CIFAR-10. It uses weight decay through the
+// collection of losses, a decaying learning rate, moving averages of the variables, checkpoints and
+// summaries.
 //
 //	go run ./examples/cifar10 --data-dir=cifar-10-batches-bin --train-dir=/tmp/cifar10
 //
-// Without --data-dir, images are drawn: ten textures of color. --data-dir is the folder with
-// data_batch_1.bin and so on, the binary version of CIFAR-10.
+// --data-dir is the folder with data_batch_1.bin …, the binary version of CIFAR-10. Without it the
+// program generates images of ten colored textures.
 package main
 
 import (
@@ -34,12 +34,12 @@ type config struct {
 func main() {
 	var c config
 	flag.StringVar(&c.target, "target", "local", "any task of a cluster, or local")
-	flag.StringVar(&c.dataDir, "data-dir", "", "folder with the binary files of CIFAR-10; without it, images are drawn")
+	flag.StringVar(&c.dataDir, "data-dir", "", "folder with the binary files of CIFAR-10; if empty, generate images")
 	flag.StringVar(&c.trainDir, "train-dir", "", "folder for checkpoints and summaries; none if empty")
 	flag.IntVar(&c.width, "width", 64, "channels of the convolutions")
 	flag.IntVar(&c.batch, "batch-size", 64, "images per step")
 	flag.Int64Var(&c.steps, "max-steps", 500, "training steps")
-	flag.Float64Var(&c.rate, "learning-rate", 0.02, "of gradient descent, at the start")
+	flag.Float64Var(&c.rate, "learning-rate", 0.02, "initial learning rate of gradient descent")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := c.run(ctx, os.Stdout)

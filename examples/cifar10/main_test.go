@@ -54,6 +54,6 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	if _, err := newImages(t.TempDir()); err == nil {
-		t.Error("a folder without files was taken")
+		t.Error("no error for a folder without files")
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// network is two convolutions, each with pooling and normalization, and three layers that are fully
-// connected.
+// A network has two convolutions, each with pooling and normalization, and three fully connected
+// layers.
 type network struct {
-	images, labels op.Output // [n, 32, 32, 3] and [n] int32, to be fed
+	images, labels op.Output // [n, 32, 32, 3] and [n] int32, fed in each step
 	loss, accuracy op.Output // scalars
 }
 
@@ -21,7 +21,7 @@ func newNetwork(s *op.Scope, width int) *network {
 	w := int64(width)
 	x := normalize(s, pool(s, convolution(s.SubScope("conv1"), n.images, channels, w)))
 	x = pool(s, normalize(s, convolution(s.SubScope("conv2"), x, w, w)))
-	flat := side / 4 * side / 4 * w // two poolings halve each side twice
+	flat := side / 4 * side / 4 * w // each of two poolings halves each side
 	x = op.Reshape(s, x, op.Const(s, []int32{-1, int32(flat)}))
 	x = op.Relu(s, dense(s.SubScope("local3"), x, flat, 6*w, 0.004))
 	x = op.Relu(s, dense(s.SubScope("local4"), x, 6*w, 3*w, 0.004))
@@ -34,7 +34,7 @@ func newNetwork(s *op.Scope, width int) *network {
 	return n
 }
 
-// weights adds a variable whose size counts as a loss, if decay is not 0.
+// weights adds a variable and, if decay is not 0, its L2 loss to the collection of losses.
 func weights(s *op.Scope, shape tensor.Shape, decay float64) op.Output {
 	v := train.NewVariable(s, "weights", shape, tensor.Float32, train.HeNormal())
 	if decay != 0 {
@@ -64,7 +64,7 @@ func dense(s *op.Scope, x op.Output, in, out int64, decay float64) op.Output {
 	return op.BiasAdd(s, op.MatMul(s, x, weights(s, tensor.Shape{in, out}, decay)), biases(s, out))
 }
 
-// totalLoss adds up all that is in the collection of losses.
+// totalLoss adds the sum of the collection of losses.
 func (n *network) totalLoss(s *op.Scope) op.Output {
 	var losses []op.Output
 	for _, l := range s.Collection(train.Losses) {
@@ -73,7 +73,7 @@ func (n *network) totalLoss(s *op.Scope) op.Output {
 	return op.AddN(s.Named("total_loss"), losses)
 }
 
-// feeds returns a batch of so many images.
+// feeds returns a batch of images.
 func (n *network) feeds(data *images, batch int) (map[op.Output]tensor.Tensor, error) {
 	pixels, labels := data.next(batch)
 	x, err := tensor.FromSlice(tensor.Shape{int64(batch), side, side, channels}, pixels)

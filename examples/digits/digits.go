@@ -1,27 +1,26 @@
-// Package digits draws the data that the examples train on: ten coarse patterns of 28x28 pixels,
-// which stand for the digits of MNIST, shifted, fainter or stronger, and in noise.
+// Package digits generates training data for the examples: ten coarse patterns of 28x28 pixels in
+// place of the digits of MNIST, with random shift, intensity and noise.
 package digits
 
 import "math/rand/v2"
 
-// What the images look like.
+// Sizes of the images.
 const (
 	Side    = 28
 	Pixels  = Side * Side
 	Classes = 10
 )
 
-// cell is the width of the squares that patterns are made of, in pixels.
+// cell is the side of the squares in a pattern, in pixels.
 const cell = 4
 
-// Batches draws images. The patterns are always the same; the seed decides which of them come, and
-// how.
+// Batches generates images. The patterns are fixed; the seed determines their order and variation.
 type Batches struct {
 	patterns [Classes][Pixels]float32
 	rng      *rand.Rand
 }
 
-// New returns a source of images that follows from the seed.
+// New returns a generator of images with a seed.
 func New(seed uint64) *Batches {
 	b := &Batches{rng: rand.New(rand.NewPCG(seed, 0))}
 	fixed := rand.New(rand.NewPCG(7, 7))
@@ -41,8 +40,8 @@ func New(seed uint64) *Batches {
 	return b
 }
 
-// Next returns n images, one after the other, with values between 0 and 1, and the one-hot labels
-// of each.
+// Next returns n images with values in [0, 1], of shape [n, Pixels], and their one-hot labels, of
+// shape [n, Classes].
 func (b *Batches) Next(n int) (images, labels []float32) {
 	images, labels = make([]float32, n*Pixels), make([]float32, n*Classes)
 	for i := range n {
@@ -53,7 +52,7 @@ func (b *Batches) Next(n int) (images, labels []float32) {
 	return images, labels
 }
 
-// draw draws a pattern that is shifted by up to 5 pixels either way.
+// draw draws a pattern that is shifted by up to 5 pixels in each direction.
 func (b *Batches) draw(image []float32, digit int) {
 	down, right, strength := b.rng.IntN(11)-5, b.rng.IntN(11)-5, 0.4+0.6*b.rng.Float32()
 	for i := range image {

@@ -1,4 +1,4 @@
-// Command hello runs the first graph of all tutorials on a server of a cluster:
+// Command hello runs a graph with one constant on a server:
 //
 //	weft server --cluster-spec='local|localhost:2222' --job-name=local --task-index=0 &
 //	go run ./examples/hello --target=grpc://localhost:2222

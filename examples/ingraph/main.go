@@ -1,13 +1,13 @@
 // Command ingraph trains with in-graph replication: one client and one graph, with a copy of the
-// model on every worker and its variables on the parameter server.
+// model on every worker and the variables on the parameter server.
 //
 //	weft server --cluster-spec=… --job-name=ps     --task-index=0 &   # one parameter server and two workers
 //	weft server --cluster-spec=… --job-name=worker --task-index=0 &
 //	weft server --cluster-spec=… --job-name=worker --task-index=1 &
 //	go run ./examples/ingraph --target=grpc://localhost:2223 --mode=sync
 //
-// In mode async each worker is driven by a goroutine of its own and applies its gradients at once.
-// In mode sync every step averages the gradients of all workers and applies them once.
+// In mode async a goroutine runs the steps of each worker, which applies its own gradients. In mode
+// sync every step applies the average of the gradients of all workers.
 package main
 
 import (
@@ -35,11 +35,11 @@ type config struct {
 func main() {
 	var c config
 	flag.StringVar(&c.target, "target", "grpc://localhost:2223", "any task of the cluster")
-	flag.StringVar(&c.mode, "mode", "async", "how the workers' gradients are applied: async or sync")
+	flag.StringVar(&c.mode, "mode", "async", "how gradients are applied: async or sync")
 	flag.IntVar(&c.workers, "workers", 2, "number of worker tasks")
-	flag.IntVar(&c.steps, "steps", 200, "training steps: of each worker (async) or of all together (sync)")
+	flag.IntVar(&c.steps, "steps", 200, "training steps, of each worker (async) or of all workers together (sync)")
 	flag.IntVar(&c.batch, "batch-size", 100, "images per worker and step")
-	flag.Float64Var(&c.rate, "learning-rate", 0.1, "of gradient descent")
+	flag.Float64Var(&c.rate, "learning-rate", 0.1, "learning rate of gradient descent")
 	flag.Parse()
 	if err := c.run(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "ingraph:", err)
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// tower is one worker's copy of a softmax regression.
+// A tower is the copy of a softmax regression on one worker.
 type tower struct {
 	x, y           op.Output
 	loss, accuracy op.Output
@@ -110,7 +110,7 @@ func (c *config) run(ctx context.Context, out io.Writer) error {
 	return c.test(ctx, out, sess, towers[0], step)
 }
 
-// build adds the training steps and returns the function that runs all of them.
+// build adds the training steps and returns a function that runs all of them.
 func (c *config) build(s *op.Scope, towers []*tower, step *train.Variable) (func(context.Context, *weft.Session) error, error) {
 	opt := train.NewGradientDescent(c.rate)
 	switch c.mode {
@@ -129,10 +129,10 @@ func (c *config) build(s *op.Scope, towers []*tower, step *train.Variable) (func
 		update := train.ApplyGradients(ps, opt, train.AverageGradients(ps, all...), step)
 		return func(ctx context.Context, sess *weft.Session) error { return c.drive(ctx, sess, towers, update) }, nil
 	}
-	return nil, fmt.Errorf("--mode=%s: it is async or sync", c.mode)
+	return nil, fmt.Errorf("--mode=%s: must be async or sync", c.mode)
 }
 
-// driveEach runs the steps of each tower, all towers at the same time.
+// driveEach runs the steps of all towers concurrently.
 func (c *config) driveEach(ctx context.Context, sess *weft.Session, towers []*tower, updates []*graph.Node) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -148,7 +148,7 @@ func (c *config) driveEach(ctx context.Context, sess *weft.Session, towers []*to
 	return context.Cause(ctx)
 }
 
-// drive runs the steps of one update, which needs a batch for each of the towers.
+// drive runs an update repeatedly, each time with a batch for each of the towers.
 func (c *config) drive(ctx context.Context, sess *weft.Session, towers []*tower, update *graph.Node) error {
 	for range c.steps {
 		feeds := map[op.Output]tensor.Tensor{}
@@ -164,7 +164,7 @@ func (c *config) drive(ctx context.Context, sess *weft.Session, towers []*tower,
 	return nil
 }
 
-// test says what share of new images is named rightly.
+// test prints the accuracy on new images.
 func (c *config) test(ctx context.Context, out io.Writer, sess *weft.Session, t *tower, step *train.Variable) error {
 	t.data = digits.New(1000)
 	feeds := map[op.Output]tensor.Tensor{}

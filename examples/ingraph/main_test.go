@@ -30,6 +30,6 @@ func TestRun(t *testing.T) {
 	}
 	c := config{target: cl.Target("worker", 0), mode: "both", workers: 1}
 	if err := c.run(t.Context(), &strings.Builder{}); err == nil {
-		t.Error("a mode that does not exist was taken")
+		t.Error("no error for an unknown mode")
 	}
 }

@@ -1,6 +1,6 @@
-// Command lstm trains a recurrent network of long short-term memory cells to continue a text,
-// letter by letter, and prints what it writes. The network is unrolled: the graph has a copy of the
-// cell for each letter of a window.
+// Command lstm trains a recurrent network of long short-term memory cells to continue a text letter
+// by letter, and prints its output. The network is unrolled: the graph has a copy of the cell for
+// each letter of a window.
 //
 //	go run ./examples/lstm                                   # in this process
 //	go run ./examples/lstm --target=grpc://localhost:2222    # on a server
@@ -22,7 +22,7 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// text is what the network learns, over and over.
+// text is the training text, which is repeated.
 const text = "the warp runs along the loom and the weft runs across it. "
 
 type config struct {
@@ -35,11 +35,11 @@ type config struct {
 func main() {
 	var c config
 	flag.StringVar(&c.target, "target", "local", "any task of a cluster, or local")
-	flag.IntVar(&c.units, "units", 64, "size of the state")
-	flag.IntVar(&c.window, "window", 16, "letters that gradients go back")
+	flag.IntVar(&c.units, "units", 64, "units of the state")
+	flag.IntVar(&c.window, "window", 16, "number of letters through which gradients are propagated")
 	flag.IntVar(&c.batch, "batch-size", 16, "windows per step")
 	flag.IntVar(&c.steps, "steps", 300, "training steps")
-	flag.Float64Var(&c.rate, "learning-rate", 0.01, "of Adam")
+	flag.Float64Var(&c.rate, "learning-rate", 0.01, "learning rate of Adam")
 	flag.Parse()
 	if err := c.run(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "lstm:", err)
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// alphabet is the letters of the text; a letter is known by its position there.
+// alphabet contains the distinct letters of the text. A letter is represented by its position.
 var alphabet = func() string {
 	var b strings.Builder
 	for _, r := range text {
@@ -58,13 +58,13 @@ var alphabet = func() string {
 	return b.String()
 }()
 
-// lstm is a layer of memory cells.
+// An lstm is a layer of memory cells.
 type lstm struct {
 	kernel, bias *train.Variable
-	open         op.Output // what forget gates start at
+	open         op.Output // initial bias of the forget gates
 }
 
-// state is what a layer remembers from letter to letter: outputs and memories, [batch, units] each.
+// A state holds the outputs and memories of a layer, [batch, units] each.
 type state struct{ h, c op.Output }
 
 func newLSTM(s *op.Scope, inputs, units int) *lstm {
@@ -72,7 +72,7 @@ func newLSTM(s *op.Scope, inputs, units int) *lstm {
 	return &lstm{
 		kernel: train.NewVariable(s, "lstm/kernel", shape, tensor.Float32, train.GlorotUniform()),
 		bias:   train.NewVariable(s, "lstm/bias", shape[1:], tensor.Float32, train.Zeros),
-		// A forget gate that is open at first lets gradients through (Jozefowicz et al., 2015).
+		// A forget gate that is open initially passes gradients (Jozefowicz et al., 2015).
 		open: op.Const(s, float32(1)),
 	}
 }
@@ -91,14 +91,14 @@ func (l *lstm) step(s *op.Scope, x op.Output, prev state) state {
 	return state{h: op.Mul(s, op.Tanh(s, c), op.Sigmoid(s, output)), c: c}
 }
 
-// model is the graph.
+// A model is the graph for training and for writing.
 type model struct {
-	letters, next op.Output // [batch, window] int32: letters, and those that follow them
+	letters, next op.Output // [batch, window] int32: letters, and the letters that follow them
 	loss          op.Output // scalar
 	update, init  *graph.Node
 	letter        op.Output // [1] int32: a letter
-	before, after state     // [1, units]: around it
-	guess         op.Output // [1] int32: the likeliest letter to follow
+	before, after state     // [1, units]: states before and after letter
+	guess         op.Output // [1] int32: the most likely next letter
 }
 
 func (c *config) build(s *op.Scope) *model {
@@ -169,8 +169,8 @@ func (c *config) run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// windows returns the windows of a step: each begins where that of the step before ended, at
-// another place of the text.
+// windows returns the windows of a step. They are at different places of the text, and each
+// continues the window of the step before.
 func (c *config) windows(m *model, step int) (map[op.Output]tensor.Tensor, error) {
 	letters, next := make([][]int32, c.batch), make([][]int32, c.batch)
 	for i := range letters {

@@ -1,10 +1,9 @@
-// Command matmul multiplies two matrices on a device that it names, and lists the devices of the
-// cluster first:
+// Command matmul lists the devices of a cluster, and multiplies two matrices on one of them:
 //
 //	weft server --cluster-spec='local|localhost:2222' --job-name=local --task-index=0 &
 //	go run ./examples/matmul --target=grpc://localhost:2222
 //
-// The server prints where each node went.
+// The server logs the device of each node.
 package main
 
 import (
@@ -20,7 +19,7 @@ import (
 
 func main() {
 	target := flag.String("target", "grpc://localhost:2222", "any task of a cluster")
-	device := flag.String("device", "/cpu:0", "where to multiply")
+	device := flag.String("device", "/cpu:0", "device of the multiplication")
 	flag.Parse()
 	if err := run(context.Background(), os.Stdout, *target, *device); err != nil {
 		fmt.Fprintln(os.Stderr, "matmul:", err)

@@ -1,4 +1,4 @@
-// Package mlp is the network of the between-graph programs: 784 inputs, one hidden layer, 10
+// Package mlp builds the network of the between-graph programs: 784 inputs, one hidden layer, 10
 // classes.
 package mlp
 
@@ -11,16 +11,15 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// MLP is a perceptron with a hidden layer.
+// MLP is a perceptron with one hidden layer.
 type MLP struct {
-	X, Y          op.Output // images [n, 784] and one-hot labels [n, 10], to be fed
+	X, Y          op.Output // images [n, 784] and one-hot labels [n, 10], fed in each step
 	Probabilities op.Output // [n, 10]
 	Loss          op.Output // cross entropy, a scalar
-	Accuracy      op.Output // share of images that are named rightly, a scalar
+	Accuracy      op.Output // fraction of images that are classified correctly, a scalar
 }
 
-// New adds the network, with variables "hid_w", "hid_b", "sm_w" and "sm_b", where the scope puts
-// them.
+// New adds the network to the graph, with the variables "hid_w", "hid_b", "sm_w" and "sm_b".
 func New(s *op.Scope, hiddenUnits int) *MLP {
 	m := &MLP{
 		X: op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, digits.Pixels))),

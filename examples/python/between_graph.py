@@ -1,12 +1,12 @@
-"""Between-graph replication: every worker has a client and a graph of its own; the variables on the parameter servers are
-shared. Start one process per task:
+"""Between-graph replication: every worker has its own client and graph, and the workers share the variables on the
+parameter servers. Start one process per task:
 
   python between_graph.py --ps_hosts=localhost:2222 --worker_hosts=localhost:2223,localhost:2224 --job_name=ps --task_index=0
   python between_graph.py --ps_hosts=…              --worker_hosts=…                             --job_name=worker --task_index=0
   python between_graph.py --ps_hosts=…              --worker_hosts=…                             --job_name=worker --task_index=1
 
-Each runs TensorFlow's own server then. With --target, the cluster's servers run already (weft server …, or
-weft demo --servers-only), and only the workers' clients are started:
+Each process then runs TensorFlow's server. With --target it uses a running server (weft server …, or
+weft demo --servers-only), and only the clients of the workers are started:
 
   python between_graph.py --ps_hosts=… --worker_hosts=… --job_name=worker --task_index=0 --target=grpc://localhost:2223
 """
@@ -21,14 +21,14 @@ import mlp
 tf.disable_v2_behavior()
 tf.app.flags.DEFINE_list("ps_hosts", ["localhost:2222"], "host:port of each parameter server")
 tf.app.flags.DEFINE_list("worker_hosts", ["localhost:2223", "localhost:2224"], "host:port of each worker")
-tf.app.flags.DEFINE_enum("job_name", "worker", ["ps", "worker"], "which job this process belongs to")
-tf.app.flags.DEFINE_integer("task_index", 0, "which task of its job this process is")
-tf.app.flags.DEFINE_string("target", "", "a server that runs already, e.g. grpc://localhost:2223; without it, start one")
+tf.app.flags.DEFINE_enum("job_name", "worker", ["ps", "worker"], "job of this process")
+tf.app.flags.DEFINE_integer("task_index", 0, "index of this process in its job")
+tf.app.flags.DEFINE_string("target", "", "a running server, such as grpc://localhost:2223; if empty, start the server of this task")
 tf.app.flags.DEFINE_integer("hidden_units", 100, "units of the hidden layer")
-tf.app.flags.DEFINE_integer("train_steps", 1000, "global steps, of all workers together")
+tf.app.flags.DEFINE_integer("train_steps", 1000, "total number of steps of all workers")
 tf.app.flags.DEFINE_integer("batch_size", 100, "images per step")
-tf.app.flags.DEFINE_float("learning_rate", 0.01, "of Adam")
-tf.app.flags.DEFINE_string("data_dir", "", "folder with the MNIST files; without it, digits are drawn")
+tf.app.flags.DEFINE_float("learning_rate", 0.01, "learning rate of Adam")
+tf.app.flags.DEFINE_string("data_dir", "", "folder with the MNIST files; if empty, generate digits")
 FLAGS = tf.app.flags.FLAGS
 
 

@@ -1,4 +1,4 @@
-"""Digits to train on: the four MNIST files of a folder, or ten noisy patterns drawn on the spot."""
+"""Digits for training: the four MNIST files in a folder, or ten generated noisy patterns."""
 import gzip
 import os
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Split:
-    """Images [n, 784] in [0, 1] and one-hot labels [n, 10], handed out in batches."""
+    """Images [n, 784] in [0, 1] and one-hot labels [n, 10], returned in batches."""
 
     def __init__(self, images, labels, seed=0):
         self.images, self.labels = images, labels
@@ -20,7 +20,7 @@ class Split:
 
 
 def read_data_sets(data_dir="", seed=0):
-    """Returns (train, test). The seed decides the order of the batches."""
+    """Returns (train, test). The seed determines the order of the batches."""
     if not data_dir:
         return Split(*draw(10000, 1), seed), Split(*draw(2000, 2))
 
@@ -40,7 +40,7 @@ def read_idx(data_dir, name):
 
 
 def draw(n, seed):
-    """Ten random coarse patterns, shifted by up to 5 pixels either way, fainter or stronger, in noise."""
+    """Ten random coarse patterns, with random shift of up to 5 pixels, intensity and noise."""
     patterns = np.kron(np.random.RandomState(7).rand(10, 7, 7) > 0.6, np.ones((4, 4)))
     rng = np.random.RandomState(seed)
     digit, shift = rng.randint(0, 10, n), rng.randint(-5, 6, (n, 2))

@@ -1,4 +1,4 @@
-"""Hello from a cluster: the first program of the distributed TensorFlow tutorial.
+"""A graph with one constant on a server.
 
   weft server --cluster-spec='local|localhost:2222' --job-name=local --task-index=0
   python hello.py --target=grpc://localhost:2222

@@ -1,12 +1,13 @@
-"""In-graph replication: one client, one graph, the same model on every worker, its variables on the parameter server.
+"""In-graph replication: one client and one graph, with a copy of the model on every worker and the variables on the
+parameter server.
 
   weft server --cluster-spec=… --job-name=ps     --task-index=0      one ps and two workers
   weft server --cluster-spec=… --job-name=worker --task-index=0
   weft server --cluster-spec=… --job-name=worker --task-index=1
   python in_graph.py --target=grpc://localhost:2223 --mode=sync
 
-async: each worker's train op is driven by a thread of its own and applies its gradient at once.
-sync: every step averages the gradients of all workers and applies them once.
+async: a thread runs the steps of each worker, which applies its own gradients.
+sync: every step applies the average of the gradients of all workers.
 """
 import threading
 
@@ -16,17 +17,17 @@ import digits
 
 tf.disable_v2_behavior()
 tf.app.flags.DEFINE_string("target", "grpc://localhost:2223", "any task of the cluster")
-tf.app.flags.DEFINE_enum("mode", "async", ["async", "sync"], "how the workers' gradients are applied")
+tf.app.flags.DEFINE_enum("mode", "async", ["async", "sync"], "how gradients are applied")
 tf.app.flags.DEFINE_integer("workers", 2, "number of worker tasks")
-tf.app.flags.DEFINE_integer("steps", 200, "training steps: of each worker (async) or of all together (sync)")
+tf.app.flags.DEFINE_integer("steps", 200, "training steps, of each worker (async) or of all workers together (sync)")
 tf.app.flags.DEFINE_integer("batch_size", 100, "images per worker and step")
-tf.app.flags.DEFINE_float("learning_rate", 0.2, "of gradient descent")
-tf.app.flags.DEFINE_string("data_dir", "", "folder with the MNIST files; without it, digits are drawn")
+tf.app.flags.DEFINE_float("learning_rate", 0.2, "learning rate of gradient descent")
+tf.app.flags.DEFINE_string("data_dir", "", "folder with the MNIST files; if empty, generate digits")
 FLAGS = tf.app.flags.FLAGS
 
 
 class Tower:
-    """One worker's copy of a softmax regression."""
+    """The copy of a softmax regression on one worker."""
 
     def __init__(self, w, b):
         self.x = tf.placeholder(tf.float32, [None, 784])
@@ -65,7 +66,7 @@ def build_async(optimizer, towers, global_step):
     train_ops = [optimizer.minimize(t.loss, global_step=global_step) for t in towers]
 
     def run(sess, train):
-        lock = threading.Lock()  # for the batches: the session itself may be shared
+        lock = threading.Lock()  # for the batches; the session may be used concurrently
 
         def drive(tower, train_op):
             for _ in range(FLAGS.steps):

@@ -1,13 +1,13 @@
-"""Synchronous between-graph replication with SyncReplicasOptimizer and hooks, and the model exported in two ways.
+"""Synchronous between-graph replication with SyncReplicasOptimizer and hooks, and two ways to export the model.
 
-Start it as between_graph.py, one process per task, or with --target when the cluster's servers run already:
+Start it like between_graph.py, one process per task, or with --target to use running servers:
 
   python sync_replicas.py --ps_hosts=… --worker_hosts=… --job_name=worker --task_index=0 --target=grpc://localhost:2223
 
-The chief, worker 0, leaves three folders below --model_dir:
+The chief, worker 0, writes three folders below --model_dir:
   ckpt          checkpoints
-  saved_at_end  a SavedModel written by a hook at the end of training, in the session that trained
-  saved_later   a SavedModel from a session of its own: the checkpoint's graph with its devices cleared, restored
+  saved_at_end  a SavedModel that a hook exports at the end of training, in the training session
+  saved_later   a SavedModel of the last checkpoint, restored in another session without its devices
 """
 import os
 
@@ -19,26 +19,26 @@ import mlp
 tf.disable_v2_behavior()
 tf.app.flags.DEFINE_list("ps_hosts", ["localhost:2222"], "host:port of each parameter server")
 tf.app.flags.DEFINE_list("worker_hosts", ["localhost:2223", "localhost:2224"], "host:port of each worker")
-tf.app.flags.DEFINE_enum("job_name", "worker", ["ps", "worker"], "which job this process belongs to")
-tf.app.flags.DEFINE_integer("task_index", 0, "which task of its job this process is")
-tf.app.flags.DEFINE_string("target", "", "a server that runs already, e.g. grpc://localhost:2223; without it, start one")
-tf.app.flags.DEFINE_integer("last_step", 200, "global steps: one per round of all workers")
+tf.app.flags.DEFINE_enum("job_name", "worker", ["ps", "worker"], "job of this process")
+tf.app.flags.DEFINE_integer("task_index", 0, "index of this process in its job")
+tf.app.flags.DEFINE_string("target", "", "a running server, such as grpc://localhost:2223; if empty, start the server of this task")
+tf.app.flags.DEFINE_integer("last_step", 200, "number of global steps; all workers together make one")
 tf.app.flags.DEFINE_integer("save_steps", 100, "global steps between checkpoints")
-tf.app.flags.DEFINE_float("learning_rate", 0.01, "of Adam")
-tf.app.flags.DEFINE_string("model_dir", "model", "folder for checkpoints and SavedModels, which the servers write too")
-tf.app.flags.DEFINE_string("data_dir", "", "folder with the MNIST files; without it, digits are drawn")
+tf.app.flags.DEFINE_float("learning_rate", 0.01, "learning rate of Adam")
+tf.app.flags.DEFINE_string("model_dir", "model", "folder for checkpoints and SavedModels, shared by all tasks")
+tf.app.flags.DEFINE_string("data_dir", "", "folder with the MNIST files; if empty, generate digits")
 FLAGS = tf.app.flags.FLAGS
 
 
 class AnnounceHook(tf.train.SessionRunHook):
-    """Says when the variables are initialized: the other workers look for that only every 30 seconds."""
+    """Prints a line when the variables are initialized, for which the other workers check only every 30 seconds."""
 
     def after_create_session(self, session, coord):
         print("job : worker/%d ready" % FLAGS.task_index, flush=True)
 
 
 class SavedModelBuilderHook(tf.train.SessionRunHook):
-    """Writes a SavedModel when training ends, while the session that trained is still open."""
+    """Exports a SavedModel at the end of training, in the training session."""
 
     def __init__(self, export_dir, signatures):
         self.export_dir, self.signatures = export_dir, signatures
@@ -97,7 +97,7 @@ def train(cluster, target):
 
 
 def export_from_checkpoint():
-    """Restores the last checkpoint where no cluster is needed, and writes it as a SavedModel."""
+    """Restores the last checkpoint in this process and exports it as a SavedModel."""
     with tf.Graph().as_default(), tf.Session() as sess:
         checkpoint = tf.train.latest_checkpoint(os.path.join(FLAGS.model_dir, "ckpt"))
         saver = tf.train.import_meta_graph(checkpoint + ".meta", clear_devices=True)

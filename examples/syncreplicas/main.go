@@ -1,14 +1,14 @@
-// Command syncreplicas trains with synchronous between-graph replication, with hooks, and exports
-// the model in two ways. Start it as betweengraph, one process per task, or with --target where the
-// servers of the cluster run already:
+// Command syncreplicas trains with synchronous between-graph replication and hooks, and exports the
+// model in two ways. Start it like betweengraph, one process per task, or with --target to use
+// running servers:
 //
 //	go run ./examples/syncreplicas --ps-hosts=… --worker-hosts=… --job-name=worker --task-index=0 --target=grpc://localhost:2223
 //
-// The chief, worker 0, leaves three folders below --model-dir:
+// The chief, worker 0, writes three folders below --model-dir:
 //
 //	ckpt          checkpoints
-//	saved_at_end  a SavedModel written by a hook at the end of training, in the session that trained
-//	saved_later   a SavedModel from a session of its own: the checkpoint's graph with its devices cleared, restored
+//	saved_at_end  a SavedModel that a hook exports at the end of training, in the training session
+//	saved_later   a SavedModel of the last checkpoint, restored in another session without its devices
 package main
 
 import (
@@ -19,41 +19,33 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 
 	"github.com/weft-ml/weft"
-	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/examples/digits"
 	"github.com/weft-ml/weft/examples/mlp"
+	"github.com/weft-ml/weft/examples/task"
 	"github.com/weft-ml/weft/graph"
 	_ "github.com/weft-ml/weft/local" // for the session that exports the checkpoint
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
-	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/tensor"
 	"github.com/weft-ml/weft/train"
 )
 
 type config struct {
-	psHosts, workerHosts string
-	job, target          string
-	task                 int
-	lastStep, saveSteps  int64
-	rate                 float64
-	modelDir             string
+	task                task.Flags
+	lastStep, saveSteps int64
+	rate                float64
+	modelDir            string
 }
 
 func main() {
 	var c config
-	flag.StringVar(&c.psHosts, "ps-hosts", "localhost:2222", "host:port of each parameter server, with commas")
-	flag.StringVar(&c.workerHosts, "worker-hosts", "localhost:2223,localhost:2224", "host:port of each worker, with commas")
-	flag.StringVar(&c.job, "job-name", "worker", "which job this process belongs to: ps or worker")
-	flag.IntVar(&c.task, "task-index", 0, "which task of its job this process is")
-	flag.StringVar(&c.target, "target", "", "a server that runs already, such as grpc://localhost:2223; without it, start one")
-	flag.Int64Var(&c.lastStep, "last-step", 200, "global steps: one per round of all workers")
+	c.task.Register()
+	flag.Int64Var(&c.lastStep, "last-step", 200, "number of global steps; all workers together make one")
 	flag.Int64Var(&c.saveSteps, "save-steps", 100, "global steps between checkpoints")
-	flag.Float64Var(&c.rate, "learning-rate", 0.01, "of Adam")
-	flag.StringVar(&c.modelDir, "model-dir", "model", "folder for checkpoints and SavedModels, which the servers write too")
+	flag.Float64Var(&c.rate, "learning-rate", 0.01, "learning rate of Adam")
+	flag.StringVar(&c.modelDir, "model-dir", "model", "folder for checkpoints and SavedModels, shared by all tasks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := c.run(ctx, os.Stdout)
@@ -65,38 +57,21 @@ func main() {
 }
 
 func (c *config) run(ctx context.Context, out io.Writer) (err error) {
-	// the servers may work in other folders
+	// the working directories of the servers may differ
 	if c.modelDir, err = filepath.Abs(c.modelDir); err != nil {
 		return err
 	}
-	spec := cluster.Spec{
-		"ps": cluster.Dense(strings.Split(c.psHosts, ",")...), "worker": cluster.Dense(strings.Split(c.workerHosts, ",")...),
-	}
-	target := c.target
-	if target == "" {
-		s, err := server.New(cluster.ServerDef{Cluster: spec, Job: c.job, Task: c.task})
-		if err != nil {
+	return c.task.Run(ctx, func(ctx context.Context, target string) error {
+		if err := c.train(ctx, out, target); err != nil || c.task.Index != 0 {
 			return err
 		}
-		defer func() { _ = s.Shutdown(context.WithoutCancel(ctx)) }()
-		if err := s.Start(); err != nil {
-			return err
-		}
-		if c.job == "ps" {
-			<-ctx.Done()
-			return nil
-		}
-		target = s.Target()
-	}
-	if err := c.train(ctx, out, spec, target); err != nil || c.task != 0 {
-		return err
-	}
-	return c.exportFromCheckpoint(ctx, out)
+		return c.exportFromCheckpoint(ctx, out)
+	})
 }
 
-func (c *config) train(ctx context.Context, out io.Writer, spec cluster.Spec, target string) error {
-	chief, replicas := c.task == 0, len(spec["worker"])
-	worker := fmt.Sprintf("/job:worker/task:%d", c.task)
+func (c *config) train(ctx context.Context, out io.Writer, target string) error {
+	spec, chief := c.task.Cluster(), c.task.Index == 0
+	replicas, worker := len(spec["worker"]), fmt.Sprintf("/job:worker/task:%d", c.task.Index)
 	s := op.NewScope().WithDeviceFunc(train.ReplicaDeviceSetter(train.DeviceSetter{Cluster: spec, WorkerDevice: worker}))
 	step := train.GlobalStep(s)
 	model := mlp.New(s, 100)
@@ -116,7 +91,7 @@ func (c *config) train(ctx context.Context, out io.Writer, spec cluster.Spec, ta
 	if err != nil {
 		return err
 	}
-	data := digits.New(uint64(c.task))
+	data := digits.New(uint64(c.task.Index))
 	var fetched []tensor.Tensor
 	err = sess.Loop(ctx, func(ctx context.Context) error {
 		feeds, err := model.Feeds(data, 100)
@@ -128,17 +103,17 @@ func (c *config) train(ctx context.Context, out io.Writer, spec cluster.Spec, ta
 			return err
 		}
 		if fetched = values; fetched[0].Go().(int64)%50 == 0 {
-			fmt.Fprintf(out, "job : worker/%d step : %d ,training accuracy : %.2f\n", c.task, fetched[0].Go(), fetched[1].Go())
+			fmt.Fprintf(out, "job : worker/%d step : %d ,training accuracy : %.2f\n", c.task.Index, fetched[0].Go(), fetched[1].Go())
 		}
 		return nil
 	})
 	if err == nil && fetched != nil {
-		fmt.Fprintf(out, "job : worker/%d done step : %d ,training accuracy : %.2f\n", c.task, fetched[0].Go(), fetched[1].Go())
+		fmt.Fprintf(out, "job : worker/%d done step : %d ,training accuracy : %.2f\n", c.task.Index, fetched[0].Go(), fetched[1].Go())
 	}
 	return err
 }
 
-// export says how the model is written: one signature, from images to probabilities, on any device.
+// export describes the exported model: one signature, from images to probabilities, on any device.
 func (c *config) export(dir string, x, probabilities op.Output) train.Export {
 	return train.Export{
 		Dir: filepath.Join(c.modelDir, dir), ClearDevices: true,
@@ -150,8 +125,7 @@ func (c *config) export(dir string, x, probabilities op.Output) train.Export {
 	}
 }
 
-// exportFromCheckpoint restores the last checkpoint where no cluster is needed, and writes it as a
-// SavedModel.
+// exportFromCheckpoint restores the last checkpoint in this process and exports it as a SavedModel.
 func (c *config) exportFromCheckpoint(ctx context.Context, out io.Writer) error {
 	latest, err := train.LatestCheckpoint(filepath.Join(c.modelDir, "ckpt"))
 	if err != nil {

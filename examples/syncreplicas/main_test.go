@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/weft-ml/weft/checkpoint"
+	"github.com/weft-ml/weft/examples/task"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestRun trains with two workers and compares what the two ways of exporting have written.
+// TestRun trains with two workers and compares the two exported models.
 func TestRun(t *testing.T) {
 	cl, err := server.StartCluster(map[string]int{"ps": 2, "worker": 2}, 1)
 	if err != nil {
@@ -23,16 +24,17 @@ func TestRun(t *testing.T) {
 	spec := cl.Spec()
 	dir := t.TempDir()
 	var running sync.WaitGroup
-	for task := range 2 {
+	for i := range 2 {
 		running.Go(func() {
 			var out strings.Builder
-			c := config{
-				psHosts: spec["ps"][0] + "," + spec["ps"][1], workerHosts: spec["worker"][0] + "," + spec["worker"][1], job: "worker",
-				task: task, target: cl.Target("worker", task), lastStep: 30, saveSteps: 20, rate: 0.01, modelDir: dir,
+			flags := task.Flags{
+				PSHosts: spec["ps"][0] + "," + spec["ps"][1], WorkerHosts: spec["worker"][0] + "," + spec["worker"][1], Job: "worker",
+				Index: i, Target: cl.Target("worker", i),
 			}
+			c := config{task: flags, lastStep: 30, saveSteps: 20, rate: 0.01, modelDir: dir}
 			if err := c.run(t.Context(), &out); err != nil {
-				t.Errorf("worker %d: %v", task, err)
-			} else if task == 0 && !strings.HasSuffix(out.String(), "ckpt, saved_at_end, saved_later\n") {
+				t.Errorf("worker %d: %v", i, err)
+			} else if i == 0 && !strings.HasSuffix(out.String(), "ckpt, saved_at_end, saved_later\n") {
 				t.Errorf("got %q", out.String())
 			}
 		})
@@ -49,7 +51,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// read returns the values of the variables of a model as text.
+// read returns the values of the variables in a model as text.
 func read(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	m, err := savedmodel.Open(dir)

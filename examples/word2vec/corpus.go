@@ -9,21 +9,22 @@ import (
 	"strings"
 )
 
-// corpus is a text as a list of words, each known by its rank: 0 for the most frequent one.
+// A corpus is a text as a list of words. A word is represented by its rank, 0 for the most frequent
+// one.
 type corpus struct {
-	names []string
-	text  []int64
+	names []string // by rank
+	text  []int64  // ranks
 	rng   *rand.Rand
 }
 
-// unknown stands for the words that are too rare.
+// unknown replaces the words that are not in the vocabulary.
 const unknown = "UNK"
 
-// newCorpus reads a file, or makes up a text if the name is empty.
+// newCorpus reads a file. If path is empty, it generates a text.
 func newCorpus(path string, vocabulary int) (*corpus, error) {
 	var words []string
 	if path == "" {
-		words = madeUp()
+		words = generated()
 	} else {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -62,8 +63,7 @@ func newCorpus(path string, vocabulary int) (*corpus, error) {
 
 func (c *corpus) size() int { return len(c.names) }
 
-// pairs returns n words of the text and, for each, one of those that stand at most window words
-// away.
+// pairs returns n random words of the text and, for each, a word at a distance of at most window.
 func (c *corpus) pairs(n, window int) (words, near []int64) {
 	window = min(window, (len(c.text)-1)/2)
 	for range n {
@@ -77,7 +77,7 @@ func (c *corpus) pairs(n, window int) (words, near []int64) {
 	return words, near
 }
 
-// themes are what sentences are made up about.
+// themes are the words of the generated sentences, by theme.
 var themes = [][]string{
 	{"loom", "weft", "warp", "thread", "cloth", "shuttle"},
 	{"river", "boat", "fish", "water", "net", "bridge"},
@@ -85,8 +85,8 @@ var themes = [][]string{
 	{"star", "moon", "night", "sky", "orbit", "comet"},
 }
 
-// madeUp returns sentences of six words, each of words of one theme.
-func madeUp() []string {
+// generated returns sentences of six words of one theme.
+func generated() []string {
 	rng := rand.New(rand.NewPCG(2, 0))
 	var words []string
 	for range 4000 {

@@ -1,14 +1,14 @@
-// Command word2vec learns vectors for words, such that words that stand near the same words have
-// vectors near each other (the skip-gram model, Mikolov et al., 2013). The vectors are divided over
-// the parameter servers, and only the rows that a step needs travel, as do their gradients. The
-// loss is noise-contrastive: words of the text against words that are drawn.
+// Command word2vec learns vectors for words. Words that occur near the same words get similar
+// vectors (the skip-gram model, Mikolov et al., 2013). The vectors are split over the parameter
+// servers, and only the rows that a step uses, and their gradients, cross the network. The loss is
+// noise-contrastive: it compares words of the text with sampled words.
 //
 //	weft server --cluster-spec=… --job-name=ps     --task-index=0 &   # two parameter servers and a worker
 //	weft server --cluster-spec=… --job-name=ps     --task-index=1 &
 //	weft server --cluster-spec=… --job-name=worker --task-index=0 &
 //	go run ./examples/word2vec --target=grpc://localhost:2224 --ps-tasks=2 --text=text8
 //
-// Without --text, sentences are made up: each about one of a few themes.
+// Without --text the program generates sentences, each about one of a few themes.
 package main
 
 import (
@@ -39,15 +39,15 @@ type config struct {
 func main() {
 	var c config
 	flag.StringVar(&c.target, "target", "grpc://localhost:2224", "any task of the cluster")
-	flag.StringVar(&c.text, "text", "", "file with words; without it, sentences are made up")
+	flag.StringVar(&c.text, "text", "", "file with words; if empty, generate sentences")
 	flag.IntVar(&c.psTasks, "ps-tasks", 2, "number of parameter servers")
-	flag.IntVar(&c.vocabulary, "vocabulary-size", 50000, "number of words that are known, the most frequent ones")
+	flag.IntVar(&c.vocabulary, "vocabulary-size", 50000, "number of words in the vocabulary, the most frequent ones")
 	flag.IntVar(&c.size, "embedding-size", 128, "elements of a vector")
-	flag.IntVar(&c.negative, "num-sampled", 64, "words that are drawn in each step")
-	flag.IntVar(&c.window, "skip-window", 1, "words to the left and to the right of a word that are near it")
-	flag.IntVar(&c.batch, "batch-size", 128, "pairs of words in one step")
+	flag.IntVar(&c.negative, "num-sampled", 64, "sampled words per step")
+	flag.IntVar(&c.window, "skip-window", 1, "number of words on each side of a word that count as near")
+	flag.IntVar(&c.batch, "batch-size", 128, "pairs of words per step")
 	flag.IntVar(&c.steps, "steps", 2000, "training steps")
-	flag.Float64Var(&c.rate, "learning-rate", 1, "of gradient descent")
+	flag.Float64Var(&c.rate, "learning-rate", 1, "learning rate of gradient descent")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := c.run(ctx, os.Stdout)
@@ -95,7 +95,7 @@ func (c *config) run(ctx context.Context, out io.Writer) error {
 	return m.showNearest(ctx, out, sess, words)
 }
 
-// shown is the number of words whose neighbours are printed, and of neighbours of each.
+// shown is the number of words whose neighbors are printed, and the number of neighbors of each.
 const shown = 4
 
 func (m *model) showNearest(ctx context.Context, out io.Writer, sess *weft.Session, words *corpus) error {
@@ -110,7 +110,7 @@ func (m *model) showNearest(ctx context.Context, out io.Writer, sess *weft.Sessi
 	found := tensor.Values[int32](&values[0])
 	for i, id := range ids {
 		var names []string
-		// the nearest of all is the word itself
+		// the first is the word itself
 		for _, near := range found[i*(shown+1)+1 : (i+1)*(shown+1)] {
 			names = append(names, words.names[near])
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-ml/weft/server"
 )
 
-// TestRun learns made-up sentences: the words of a theme are near each other.
+// TestRun trains on generated sentences: the words of a theme must be near each other.
 func TestRun(t *testing.T) {
 	cl, err := server.StartCluster(map[string]int{"ps": 2, "worker": 1}, 1)
 	if err != nil {
@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	if same*10 < all*8 {
-		t.Errorf("%d of %d neighbours are of the same theme:\n%s", same, all, out.String())
+		t.Errorf("%d of %d neighbors have the same theme:\n%s", same, all, out.String())
 	}
 }
 
@@ -59,11 +59,11 @@ func TestCorpus(t *testing.T) {
 	}
 	words, near := c.pairs(100, 1)
 	for i := range words {
-		if words[i] == near[i] { // no word stands beside itself
+		if words[i] == near[i] { // no word of the text is next to itself
 			t.Errorf("pair of %d", words[i])
 		}
 	}
 	if _, err := newCorpus(file+"x", 3); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("no error for a missing file")
 	}
 }

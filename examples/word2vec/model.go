@@ -9,13 +9,13 @@ import (
 	"github.com/weft-ml/weft/train"
 )
 
-// model is the skip-gram model: from a word, tell the words near it from others.
+// A model is a skip-gram model, which distinguishes the words near a word from others.
 type model struct {
-	inputs, labels op.Output // [batch] int64: words, and words that stand near them
+	inputs, labels op.Output // [batch] int64: words, and words near them
 	loss           op.Output // scalar
 	update, init   *graph.Node
-	// [n] int64 words, and [n, shown+1] int32: those with the nearest vectors
-	asked, nearest op.Output
+	asked          op.Output // [n] int64: words
+	nearest        op.Output // [n, shown+1] int32: the words with the nearest vectors
 }
 
 func newModel(s *op.Scope, c *config, words int) *model {
@@ -37,28 +37,29 @@ func newModel(s *op.Scope, c *config, words int) *model {
 	return m
 }
 
-// contrast adds the noise-contrastive loss (Gutmann and Hyvärinen, 2010): each pair of the text is
-// to be told from pairs of the same word with ones that are drawn, for which it is taken into
-// account how often each comes.
+// contrast adds the noise-contrastive loss (Gutmann and Hyvärinen, 2010). It is low if the model
+// distinguishes a pair of the text from pairs of the same word with sampled words, considering the
+// probability with which each word is sampled.
 func (m *model) contrast(s *op.Scope, x op.Output, weights *train.Partitioned, biases *train.Variable, c *config, words int64) op.Output {
 	column := op.Const(s, int32(1))
-	drawn, often, oftenDrawn := op.LogUniformCandidateSampler(s, op.ExpandDims(s, m.labels, column), 1, int64(c.negative), true, words)
+	sampled, expected, expectedSampled := op.LogUniformCandidateSampler(s, op.ExpandDims(s, m.labels, column), 1, int64(c.negative), true, words)
 
 	trueLogits := op.Sum(s, op.Mul(s, x, weights.Lookup(s, m.labels)), op.Const(s, []int32{1}))
 	trueLogits = op.AddV2(s, trueLogits, biases.Gather(s, m.labels))
-	trueLogits = op.Sub(s, trueLogits, op.Log(s, op.Squeeze(s, often)))
+	trueLogits = op.Sub(s, trueLogits, op.Log(s, op.Squeeze(s, expected)))
 
-	logits := op.MatMul(s, x, weights.Lookup(s, drawn), op.MatMulTransposeB(true))
-	logits = op.AddV2(s, logits, op.Sub(s, biases.Gather(s, drawn), op.Log(s, oftenDrawn)))
+	logits := op.MatMul(s, x, weights.Lookup(s, sampled), op.MatMulTransposeB(true))
+	logits = op.AddV2(s, logits, op.Sub(s, biases.Gather(s, sampled), op.Log(s, expectedSampled)))
 
-	// The cross entropy of a logit is softplus(-logit) for what is true and softplus(logit) for
-	// what is not.
+	// The cross entropy of a logit is softplus(-logit) for a true pair and softplus(logit) for a
+	// sampled one.
 	right := op.Softplus(s, op.Neg(s, trueLogits))
 	wrong := op.Sum(s, op.Softplus(s, logits), op.Const(s, []int32{1}))
 	return op.Mean(s.Named("loss"), op.AddV2(s, right, wrong), op.Const(s, []int32{0}))
 }
 
-// addNearest finds the words whose vectors have the smallest angles with those of some words.
+// addNearest adds the search for the words whose vectors have the smallest angles to those of given
+// words.
 func (m *model) addNearest(s *op.Scope, vectors *train.Partitioned) {
 	all := vectors.Value(s)
 	length := op.Sqrt(s, op.Sum(s, op.Square(s, all), op.Const(s, []int32{1}), op.SumKeepDims(true)))
