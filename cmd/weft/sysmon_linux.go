@@ -14,7 +14,7 @@ const sysmonSlack = 1_000_000
 //
 // For a millisecond after each time the process becomes active, sysmon sleeps for only 20 µs at a
 // time. In a task with short steps this takes up to a fifth of all CPU time and a third of all
-// context switches. Its work can wait 1 ms longer: it hands on the processors of threads in long
+// context switches. Its work can wait 1 ms longer: it reassigns the processors of threads in long
 // system calls, and preempts goroutines that have computed for 10 ms.
 //
 // The kernel requires CAP_SYS_NICE to change the slack of another thread. Without it the call has
