@@ -71,3 +71,44 @@ func ExampleCreate() {
 	fmt.Println(savedmodel.IsModel(filepath.Join(tmp, "square")))
 	// Output: true
 }
+
+// Replace a variable by a constant, so that the graph needs no checkpoint.
+func ExampleFreeze() {
+	s := op.NewScope()
+	x := op.Placeholder(s.Named("x"), tensor.Float32)
+	w := op.VariableV2(s.Named("w"), tensor.MakePartial(), tensor.Float32)
+	op.Mul(s.Named("y"), x, w)
+	g, err := s.Finalize()
+	if err != nil {
+		panic(err)
+	}
+	frozen, err := savedmodel.Freeze(g.Def(), []string{"y"}, map[string]tensor.Tensor{"w": tensor.Scalar[float32](3)})
+	if err != nil {
+		panic(err)
+	}
+	for _, n := range frozen.Nodes {
+		fmt.Println(n.Name, n.Op, n.Inputs)
+	}
+	// Output:
+	// x Placeholder []
+	// w Const []
+	// y Mul [x w]
+}
+
+// Copy a MetaGraph without the devices of its nodes.
+func ExampleMetaGraph_ClearDevices() {
+	s := op.NewScope()
+	op.Const(s.WithDevice("/job:ps/task:0").Named("c"), float32(1))
+	m := &savedmodel.MetaGraph{Graph: s.Graph().Def()}
+	m.ClearDevices()
+	b, err := m.Marshal()
+	if err != nil {
+		panic(err)
+	}
+	m, err = savedmodel.ParseMetaGraph(b)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s %q\n", m.Graph.Nodes[0].Name, m.Graph.Nodes[0].Device)
+	// Output: c ""
+}

@@ -1,7 +1,9 @@
 package summary_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/weft-ml/weft/summary"
@@ -48,4 +50,56 @@ func Example() {
 	// step 0: loss 1.00
 	// step 1: loss 0.50
 	// step 2: loss 0.33
+}
+
+// Follow a file while it is written: after io.EOF a reader continues with new events.
+func ExampleReader_Next() {
+	dir, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	w, err := summary.NewWriter(dir, summary.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer w.Close()
+	r, err := summary.Open(w.Path())
+	if err != nil {
+		panic(err)
+	}
+	defer r.Close()
+	for step := range int64(2) {
+		if err := w.Add(step, summary.Value{Tag: "loss", Data: float32(1)}); err != nil {
+			panic(err)
+		}
+		if err := w.Flush(); err != nil {
+			panic(err)
+		}
+		for {
+			e, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				fmt.Println("end of file")
+				break
+			}
+			if err != nil {
+				panic(err)
+			}
+			if e.FileVersion == "" {
+				fmt.Println("step", e.Step)
+			}
+		}
+	}
+	// Output:
+	// step 0
+	// end of file
+	// step 1
+	// end of file
+}
+
+// Count values in TensorFlow's buckets.
+func ExampleNewHistogram() {
+	h := summary.NewHistogram([]float64{1, 1, 4})
+	fmt.Println(h.Count, h.Min, h.Max, h.Sum, h.SumSquares)
+	// Output: 3 1 4 6 18
 }

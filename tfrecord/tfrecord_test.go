@@ -127,3 +127,29 @@ func Example() {
 	// a
 	// b
 }
+
+// Write records to any io.Writer, and read them from any io.Reader.
+func ExampleNewWriter() {
+	var buf bytes.Buffer
+	w, err := tfrecord.NewWriter(&buf, tfrecord.None)
+	if err != nil {
+		panic(err)
+	}
+	if err := w.Write([]byte("one record")); err != nil {
+		panic(err)
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	fmt.Println(buf.Len(), "bytes")
+
+	r, err := tfrecord.NewReader(&buf, tfrecord.None)
+	if err != nil {
+		panic(err)
+	}
+	b, err := r.Next()
+	fmt.Printf("%s, %v\n", b, err)
+	// Output:
+	// 26 bytes
+	// one record, <nil>
+}
