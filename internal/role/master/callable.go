@@ -9,14 +9,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// callable is a step that was prepared to be run by its number, with feeds and fetches by position.
+// callable is a prepared step, run by its handle, with feeds and fetches by position.
 type callable struct {
-	order
-	positions []int // of each fetch among the order's outputs
+	requestKey
+	positions []int // index of each fetch in outputs
 	options   *pb.RunOptions
 }
 
-// MakeCallable prepares a step.
+// MakeCallable prepares a step and returns its handle.
 func (m *Master) MakeCallable(ctx context.Context, req *pb.MakeCallableRequest) (*pb.MakeCallableResponse, error) {
 	if err := m.recent.Track(req.GetRequestId(), "MakeCallable (Master)", req.GetSessionHandle()); err != nil {
 		return nil, err
@@ -35,8 +35,8 @@ func (m *Master) MakeCallable(ctx context.Context, req *pb.MakeCallableRequest) 
 		s.releaseLocked(c.plan)
 		return nil, errClosed
 	}
-	handle := s.made
-	s.made++
+	handle := s.nextCallable
+	s.nextCallable++
 	s.callables[handle] = c
 	return &pb.MakeCallableResponse{Handle: handle}, nil
 }
@@ -79,7 +79,7 @@ func (s *session) makeCallable(ctx context.Context, options *pb.CallableOptions)
 	return c, nil
 }
 
-// unique returns names without repetitions, in their order.
+// unique returns names without repetitions, in order.
 func unique(names []string) []string {
 	seen := make(map[string]bool, len(names))
 	var out []string
@@ -92,7 +92,7 @@ func unique(names []string) []string {
 	return out
 }
 
-// RunCallable runs a step that was prepared.
+// RunCallable runs a prepared step.
 func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableRequest) (*message.RunCallableResponse, error) {
 	if err := m.recent.Track(req.RequestID, "RunCallable (Master)", req.Session); err != nil {
 		return nil, err
@@ -109,25 +109,25 @@ func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableReques
 	if len(req.Feeds) < len(c.feeds) {
 		return nil, status.InvalidArgumentf("The callable %d has %d feeds, and %d were given.", req.Handle, len(c.feeds), len(req.Feeds))
 	}
-	l := s.limit(ctx, c.options)
-	st := s.newStep(&c.order)
+	d := s.deadline(ctx, c.options)
+	st := s.newStep(&c.requestKey)
 	for i, key := range c.feedKeys {
 		st.feed(key, req.Feeds[i])
 	}
-	tensors, metadata, err := st.traced(ctx, l, c.options)
+	tensors, metadata, err := st.traced(ctx, d, c.options)
 	if err != nil {
 		return nil, err
 	}
 	resp := newCallableResponse(len(c.positions))
 	resp.Metadata = metadata
 	c.arrange(tensors, resp.Fetches)
-	st.answer.Recv = tensors // for the next step
-	st.forget()
+	st.localResp.Recv = tensors // for the next step
+	st.recycle()
 	return resp, nil
 }
 
-// newCallableResponse returns a response with room for n tensors. Most have one, which then lies
-// beside it.
+// newCallableResponse returns a response with room for n tensors. For one tensor, the most frequent
+// number, it needs one allocation.
 func newCallableResponse(n int) *message.RunCallableResponse {
 	one := &struct {
 		message.RunCallableResponse
@@ -141,8 +141,7 @@ func newCallableResponse(n int) *message.RunCallableResponse {
 	return &one.RunCallableResponse
 }
 
-// arrange puts the tensors of all fetches in their positions. A fetch that is repeated has
-// references of its own.
+// arrange copies the tensors to the positions of their fetches. Each position owns a reference.
 func (c *callable) arrange(tensors []message.NamedTensor, out []tensor.Tensor) {
 	for i, at := range c.positions {
 		out[i] = tensors[at].Tensor.Retain()
@@ -152,7 +151,7 @@ func (c *callable) arrange(tensors []message.NamedTensor, out []tensor.Tensor) {
 	}
 }
 
-// callable returns a step that was prepared, whose plan has one more user, who must call release.
+// callable returns a prepared step. Its plan has one more user, who must call release.
 func (s *session) callable(handle int64) (*callable, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +159,7 @@ func (s *session) callable(handle int64) (*callable, error) {
 	switch {
 	case s.closed != nil:
 		return nil, errClosed
-	case handle >= s.made:
+	case handle >= s.nextCallable:
 		return nil, status.InvalidArgumentf("No such callable handle: %d", handle)
 	case !ok:
 		return nil, status.InvalidArgumentf("Attempted to run callable after handle was released: %d", handle)
@@ -169,8 +168,8 @@ func (s *session) callable(handle int64) (*callable, error) {
 	return c, nil
 }
 
-// ReleaseCallable drops a step that was prepared, with its graphs on all tasks once it no longer
-// runs. One that is not there is no error.
+// ReleaseCallable drops a prepared step, and its graphs on all tasks once no run uses it. An
+// unknown handle is no error.
 func (m *Master) ReleaseCallable(_ context.Context, req *pb.ReleaseCallableRequest) (*pb.ReleaseCallableResponse, error) {
 	s, err := m.use(req.GetSessionHandle())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// CloseSession closes a session: its steps are cancelled.
+// CloseSession closes a session and cancels its steps.
 func (m *Master) CloseSession(ctx context.Context, req *pb.CloseSessionRequest) (*pb.CloseSessionResponse, error) {
 	s := m.remove(req.GetSessionHandle())
 	if s == nil {
@@ -20,7 +20,7 @@ func (m *Master) CloseSession(ctx context.Context, req *pb.CloseSessionRequest) 
 	return &pb.CloseSessionResponse{}, nil
 }
 
-// Reset drops the resources in the given containers of all tasks that satisfy the filters, and
+// Reset drops the resources in the given containers on all tasks that satisfy the filters, and
 // closes all sessions.
 func (m *Master) Reset(ctx context.Context, req *pb.ResetRequest) (*pb.ResetResponse, error) {
 	filters, err := parseFilters(req.GetDeviceFilters())
@@ -42,7 +42,7 @@ func (m *Master) Reset(ctx context.Context, req *pb.ResetRequest) (*pb.ResetResp
 	return &pb.ResetResponse{}, nil
 }
 
-// cleanupAll clears containers on the given tasks. One that cannot be reached has none.
+// cleanupAll clears containers on the given tasks. Errors are logged.
 func (m *Master) cleanupAll(ctx context.Context, tasks []cluster.Task, containers []string) {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
@@ -61,8 +61,8 @@ func (m *Master) cleanupAll(ctx context.Context, tasks []cluster.Task, container
 	wg.Wait()
 }
 
-// ListDevices describes the devices that a session can use, or, without a session, those of all
-// tasks of the cluster.
+// ListDevices describes the devices that a session can use. Without a session, it describes those
+// of all tasks of the cluster.
 func (m *Master) ListDevices(ctx context.Context, req *pb.ListDevicesRequest) (*pb.ListDevicesResponse, error) {
 	if handle := req.GetSessionHandle(); handle != "" {
 		s := m.session(handle)
@@ -80,10 +80,10 @@ func (m *Master) ListDevices(ctx context.Context, req *pb.ListDevicesRequest) (*
 	}, nil
 }
 
-// listDevices calls all devices local, those of the master's task first, as clients of TensorFlow
-// expect. Where the session has brought its own cluster only the client's device is local.
+// listDevices reports all devices as local, those of the master's task first, as clients of
+// TensorFlow expect. In a session with its own cluster, only the client's device is local.
 func (s *session) listDevices() *pb.ListDevicesResponse {
-	if !s.own {
+	if !s.ownCluster {
 		own, others := s.devices.of(s.task), s.devices.notOf(s.task)
 		return &pb.ListDevicesResponse{LocalDevice: append(own.attributes(), others.attributes()...)}
 	}

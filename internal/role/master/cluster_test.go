@@ -37,7 +37,7 @@ func TestSessionBringsItsCluster(t *testing.T) {
 	if got := deviceNames(of.RemoteDevice); len(got) != 1 || got[0] != "/job:store/replica:0/task:0/device:CPU:0" {
 		t.Errorf("remote devices %v", got)
 	}
-	// Such a session has its state to itself.
+	// Such a session has private state.
 	if got := run(t, open(t, c, "v = TestVar() device=/job:ps"), nil, "v:0"); got[0] != 1 {
 		t.Errorf("another session sees %v, want 1", got[0])
 	}

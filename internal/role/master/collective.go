@@ -14,13 +14,13 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// keySeed is the key of graphs whose collective operations name themselves by inputs, and what the
-// keys of others start from.
+// keySeed is the key of graphs whose collective operations get their instance keys as inputs, and
+// the initial value for the keys of others.
 const keySeed uint64 = 0x8774aa605c729c72
 
 // collectiveKey returns the key under which masters agree on the numbers of the steps that run g,
-// as TensorFlow computes it: from the instances of the collective operations. It is 0 for a graph
-// that has none.
+// as TensorFlow computes it from the instance keys of the collective operations. It is 0 for a
+// graph without any.
 func collectiveKey(g *graph.Graph) int64 {
 	c := collectiveOps{library: g.Library, instances: map[int32]bool{}, seen: map[string]bool{}}
 	for n := range g.Nodes() {
@@ -42,12 +42,12 @@ func collectiveKey(g *graph.Graph) int64 {
 
 func combine(a, b uint64) uint64 { return a ^ (b + 0x9e3779b97f4a7800 + a<<10 + a>>4) }
 
-// collectiveOps are the collective operations of a graph and of the functions that it calls.
+// collectiveOps describes the collective operations of a graph and of the functions that it calls.
 type collectiveOps struct {
 	library   *graph.Library
-	instances map[int32]bool  // of operations that are named by attributes
-	byInputs  bool            // there are others
-	seen      map[string]bool // functions
+	instances map[int32]bool  // instance keys in attributes
+	byInputs  bool            // there are operations with instance keys as inputs
+	seen      map[string]bool // functions visited
 }
 
 func (c *collectiveOps) add(op string, attrs opdef.Attrs) {
@@ -66,7 +66,7 @@ func (c *collectiveOps) add(op string, attrs opdef.Attrs) {
 	}
 }
 
-// call adds those of a function, if there is one of that name.
+// call adds the operations of a function, if there is one of that name.
 func (c *collectiveOps) call(name string) {
 	f, ok := c.library.Lookup(name)
 	if !ok || c.seen[name] {
@@ -78,8 +78,8 @@ func (c *collectiveOps) call(name string) {
 	}
 }
 
-// number gives the step its number: that of all masters where the step has collective operations,
-// or else a random one. The caller must call retire.
+// number assigns the step its number: a random one, or the number that all masters agree on if the
+// step has collective operations. The caller must call retire.
 func (st *step) number(ctx context.Context) (err error) {
 	if st.plan.collective == 0 {
 		st.id = newStepID()
@@ -92,9 +92,11 @@ func (st *step) number(ctx context.Context) (err error) {
 	return err
 }
 
-// retire ends the step and lets its tasks forget it. The number of one that has failed is used
-// again, but not before they have; the master's own task, which others may ask for buffers of the
-// next attempt, before the client can make that.
+// retire ends the step and makes its tasks forget it.
+//
+// The number of a collective step that has failed is used again, so it is released only after all
+// tasks have forgotten the step. The own task forgets it before retire returns: other tasks may ask
+// it for buffers of the client's next attempt.
 func (st *step) retire(err error) {
 	s, key := st.session, st.plan.collective
 	if key == 0 || err == nil {
@@ -105,10 +107,10 @@ func (st *step) retire(err error) {
 		}
 		return
 	}
-	var others []*part
-	for i := range st.plan.parts {
-		if pt := &st.plan.parts[i]; pt.task == s.task {
-			s.cleanupPart(pt, st.id)
+	var others []*planPartition
+	for i := range st.plan.partitions {
+		if pt := &st.plan.partitions[i]; pt.task == s.task {
+			s.cleanupPartition(pt, st.id)
 		} else {
 			others = append(others, pt)
 		}
@@ -117,14 +119,14 @@ func (st *step) retire(err error) {
 		defer s.master.Sequences.Release(key, false)
 		var wg sync.WaitGroup
 		for _, pt := range others {
-			wg.Go(func() { s.cleanupPart(pt, st.id) })
+			wg.Go(func() { s.cleanupPartition(pt, st.id) })
 		}
 		wg.Wait()
 	})
 }
 
-// askLeader returns how to learn the number of the next step with the given key from the task that
-// leads the session's collective groups, nil if that is this one.
+// askLeader returns a function that asks the leader of the session's collective groups for the
+// number of the next step with the given key. It is nil if this task is the leader.
 func (s *session) askLeader(key int64) func(context.Context) (int64, error) {
 	leader := s.config.GetExperimental().GetCollectiveGroupLeader()
 	if leader == "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// connect returns g, or, where a callable takes outputs in place of others, a copy in which they
-// are. feeds are what the callable feeds: an output is either fed or replaced, and only once.
+// connect returns g, or a copy in which the tensor connections of a callable replace outputs by
+// others. feeds are those of the callable: an output may be fed or replaced, and only once.
 func connect(g *graph.Graph, connections []*pb.TensorConnection, feeds []string) (*graph.Graph, error) {
 	if len(connections) == 0 {
 		return g, nil

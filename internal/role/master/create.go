@@ -13,9 +13,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// CreateSession makes a session of a client's graph. It waits for all tasks that the session may
-// use, as long as ctx lives. The whole graph is placed, so that a node that cannot be is an error
-// here even if no step ever needs it.
+// CreateSession creates a session for a client's graph. It waits for all tasks that the session may
+// use, until ctx ends. It places the whole graph, so a node that cannot be placed is an error here
+// even if no step needs it.
 func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error) {
 	config := m.sessionConfig(req.GetConfig())
 	if config.GetUsePerSessionThreads() || len(config.GetSessionInterOpThreadPool()) > 0 {
@@ -28,7 +28,7 @@ func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := limitOf(config.GetOperationTimeoutInMs()).before(ctx).context(ctx)
+	ctx, cancel := deadlineAfter(config.GetOperationTimeoutInMs()).before(ctx).context(ctx)
 	defer cancel()
 	m.Log.Debug("creating a session", "nodes", graph.NumNodes(), "device filters", config.GetDeviceFilters())
 	s, err := m.newSession(ctx, config, req.GetTarget())
@@ -38,7 +38,7 @@ func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest
 	if s.graph, err = s.prepare(graph, nil); err == nil {
 		err = s.createWorkerSessions(ctx)
 	}
-	if err == nil && ctx.Err() != nil { // nobody would ever close it
+	if err == nil && ctx.Err() != nil { // the client does not learn the handle
 		err = status.FromContext(ctx, "creating a session")
 	}
 	if err == nil {
@@ -52,7 +52,7 @@ func (m *Master) CreateSession(ctx context.Context, req *pb.CreateSessionRequest
 	return &pb.CreateSessionResponse{SessionHandle: s.handle}, nil
 }
 
-// newSession finds the session's tasks and their devices.
+// newSession creates a session and finds its tasks and their devices.
 func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target string) (*session, error) {
 	filters, err := parseFilters(config.GetDeviceFilters())
 	if err != nil {
@@ -60,13 +60,13 @@ func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target 
 	}
 	s := &session{
 		master: m, handle: fmt.Sprintf("%016x", rand.Uint64()), config: config, task: m.Task, workers: m.Workers,
-		orders: map[uint64]*order{}, plans: map[string]*plan{}, partials: map[string]*partialRun{},
+		requestKeys: map[uint64]*requestKey{}, plans: map[string]*plan{}, partials: map[string]*partialRun{},
 		callables: map[int64]*callable{}, running: map[*step]struct{}{}, idle: make(chan struct{}),
 	}
 	s.touch()
 	s.ctx, s.cancel = context.WithCancelCause(m.ctx)
 	if len(config.GetClusterDef().GetJob()) > 0 {
-		if err := s.bringCluster(target); err != nil {
+		if err := s.useOwnCluster(target); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +80,7 @@ func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target 
 			s.devices = append(s.devices, d)
 		}
 	}
-	if !s.own {
+	if !s.ownCluster {
 		found.warnOfNames(m.Log)
 	}
 	s.incarnations = s.devices.incarnations()
@@ -88,9 +88,9 @@ func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target 
 	return s, err
 }
 
-// bringCluster makes the session use the cluster of its configuration, in which the master finds
-// itself by the address that the client has reached it under.
-func (s *session) bringCluster(target string) error {
+// useOwnCluster makes the session use the cluster of its configuration. The master finds its own
+// name there by the address through which the client has reached it.
+func (s *session) useOwnCluster(target string) error {
 	def := s.config.GetClusterDef()
 	spec, err := cluster.FromJobs(func(yield func(string, map[int32]string) bool) {
 		for _, job := range def.GetJob() {
@@ -127,14 +127,14 @@ func (s *session) bringCluster(target string) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}
-	s.task, s.own = self[0], true
+	s.task, s.ownCluster = self[0], true
 	s.workers, err = s.master.Connect(spec, s.task)
 	return err
 }
 
-// createWorkerSessions makes the session known to all its tasks.
+// createWorkerSessions creates the session on all its tasks.
 func (s *session) createWorkerSessions(ctx context.Context) error {
-	isolate := s.config.GetIsolateSessionState() || s.own
+	isolate := s.config.GetIsolateSessionState() || s.ownCluster
 	if s.config.GetExperimental().GetShareSessionStateInClusterspecPropagation() {
 		isolate = false
 	}
@@ -148,7 +148,7 @@ func (s *session) createWorkerSessions(ctx context.Context) error {
 			Protocol: "grpc", JobName: task.Job, TaskIndex: int32(task.Index),
 			DefaultSessionConfig: &pb.ConfigProto{Experimental: &pb.ConfigProto_Experimental{CoordinationConfig: coordination}},
 		}
-		if s.own {
+		if s.ownCluster {
 			def.Cluster = s.config.GetClusterDef()
 		}
 		_, err := w.CreateWorkerSession(ctx, &pb.CreateWorkerSessionRequest{
@@ -159,8 +159,8 @@ func (s *session) createWorkerSessions(ctx context.Context) error {
 	})
 }
 
-// coordination returns what TensorFlow's workers are told about coordination: that the master's
-// task would lead it.
+// coordination returns the coordination settings for TensorFlow's workers, with the master's task
+// as leader.
 func (s *session) coordination() *pb.CoordinationServiceConfig {
 	out := &pb.CoordinationServiceConfig{ServiceType: "standalone"}
 	if given := s.config.GetExperimental().GetCoordinationConfig(); given != nil {

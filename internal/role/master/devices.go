@@ -20,8 +20,8 @@ type remoteDevice struct {
 // devices are the devices that a session can use, in the order of their tasks.
 type devices []remoteDevice
 
-// onTask returns a task's device under the name that the task has in this cluster: tasks that were
-// started under another name, or that know only "/cpu:0", are believed about the rest.
+// onTask returns a device under the name that its task has in this cluster. A task may have been
+// started under another name, or know only "/cpu:0"; the rest of its description is taken as it is.
 func onTask(task cluster.Task, attrs *pb.DeviceAttributes) (remoteDevice, error) {
 	name, err := device.Parse(attrs.GetName())
 	if err == nil && name.Type == "" {
@@ -80,7 +80,7 @@ func (d devices) notOf(task cluster.Task) devices {
 	return slices.DeleteFunc(slices.Clone(d), func(r remoteDevice) bool { return taskOf(r.name) == task })
 }
 
-// incarnations returns those of all devices, by full name.
+// incarnations returns the incarnations of all devices, by full name.
 func (d devices) incarnations() map[string]uint64 {
 	out := make(map[string]uint64, len(d))
 	for i := range d {
@@ -89,8 +89,7 @@ func (d devices) incarnations() map[string]uint64 {
 	return out
 }
 
-// client returns the device of a task that stands for the client: feeds come from there and fetches
-// go there.
+// client returns the device that feeds come from and fetches go to: a CPU of the given task.
 func (d devices) client(task cluster.Task) (remoteDevice, error) {
 	for i := range d {
 		if taskOf(d[i].name) == task && d[i].name.Type == "CPU" {
@@ -102,8 +101,8 @@ func (d devices) client(task cluster.Task) (remoteDevice, error) {
 
 func taskOf(name device.Spec) cluster.Task { return cluster.Task{Job: name.Job, Index: name.Task} }
 
-// filters are partial names of devices. A device is seen if it satisfies one of them, or if there
-// are none.
+// filters are partial device names. A device is visible if it matches one of them, or if there are
+// none.
 type filters []device.Spec
 
 func parseFilters(texts []string) (filters, error) {
@@ -124,7 +123,7 @@ func (f filters) match(name device.Spec) bool {
 	return len(f) == 0 || slices.ContainsFunc(f, func(spec device.Spec) bool { return spec.IsCompatible(name) })
 }
 
-// tasks returns those tasks that may have a device that is seen, and self in any case.
+// tasks returns the tasks that may have a visible device, and self.
 func (f filters) tasks(all []cluster.Task, self cluster.Task) []cluster.Task {
 	return slices.DeleteFunc(slices.Clone(all), func(t cluster.Task) bool {
 		name := device.Spec{Job: t.Job, Replica: 0, Task: t.Index, ID: device.Unset}

@@ -15,8 +15,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// endlessGraphs have a node y that is never computed. Each calls TestTick again and again but the
-// one of control flow alone.
+// endlessGraphs returns graphs with a node y that is never computed. Each of them calls TestTick
+// repeatedly, except the one of control flow alone.
 func endlessGraphs() map[string]string {
 	const (
 		functions = `
@@ -83,8 +83,8 @@ func endlessGraphs() map[string]string {
 
 const controlFlow = "control flow alone"
 
-// TestEndlessSteps cancels steps that would go on for ever and checks that they leave nothing that
-// still runs: the test hangs if a goroutine does not come to rest.
+// TestEndlessSteps cancels steps that would run forever, and checks that nothing of them goes on:
+// the test hangs if a goroutine does not block.
 func TestEndlessSteps(t *testing.T) {
 	for name, graph := range endlessGraphs() {
 		if name != controlFlow {
@@ -93,8 +93,8 @@ func TestEndlessSteps(t *testing.T) {
 	}
 }
 
-// TestEndlessStepsEndAtTheirLimit runs them with nobody who waits for anything, and so without a
-// timer: the clock of a bubble would stand still.
+// TestEndlessStepsEndAtTheirLimit runs them with a timeout. Nothing waits for the end of such a
+// step, so it has no timer, and the clock of a synctest bubble would not advance.
 func TestEndlessStepsEndAtTheirLimit(t *testing.T) {
 	tick := testcluster.Op("TestTick", []string{"x: float"}, []string{"y: float"}, kernel.Stateless(func(c *kernel.Context) error {
 		c.SetOutput(0, tensor.Scalar(tensor.Value[float32](c.Input(0))))

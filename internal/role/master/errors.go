@@ -5,14 +5,14 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// fromTask says which task an error comes from.
+// fromTask adds the name of the task that an error comes from.
 func fromTask(task cluster.Task, err error) error {
 	e := *status.From(err)
 	e.Message = "From " + task.String() + ":\n" + e.Message
 	return &e
 }
 
-// The reasons for which a session is closed, as the steps that run then report them.
+// Reasons for the end of a session, as its running steps report them.
 var (
 	closedByClient = status.Cancelledf("Step was cancelled by an explicit call to `Session::Close()`.")
 	closedByGC     = status.Cancelledf("Step was cancelled because the session was garbage collected due to inactivity.")

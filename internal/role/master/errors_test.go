@@ -37,8 +37,8 @@ func TestErrorOfOneTaskEndsTheOthers(t *testing.T) {
 	}
 }
 
-// TestErrorsOfSeveralTasks makes two tasks fail on their own at the same time, and a third because
-// of them.
+// TestErrorsOfSeveralTasks makes two tasks fail independently at the same time, and a third as a
+// consequence.
 func TestErrorsOfSeveralTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, clusterThatFailsTogether(t), one+`
@@ -168,8 +168,8 @@ func TestCloseCancelsSteps(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotWaitForDeadTasks: after a step has failed because a task died, TensorFlow's
-// master waits for that task to come back.
+// TestCloseDoesNotWaitForDeadTasks closes a session after a task has died. TensorFlow's master
+// would wait until that task comes back.
 func TestCloseDoesNotWaitForDeadTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := psWorker(t)

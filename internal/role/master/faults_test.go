@@ -10,9 +10,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// TestFaultsOfEveryCall lets each of the calls of a step fail or hang, on the way to one task. The
-// client gets an error that names the task, or its own timeout; nothing of the step is left; and as
-// soon as the fault is over, the session goes on.
+// TestFaultsOfEveryCall makes each call of a step to one task fail or hang. The client gets an
+// error that names the task, or its own timeout; nothing of the step is left; and the session works
+// again as soon as the fault ends.
 func TestFaultsOfEveryCall(t *testing.T) {
 	const text = one + "b = TestAdd(a, a) device=/job:ps\nc = TestAdd(b, a)"
 	down := status.Unavailablef("Socket closed")
@@ -61,7 +61,7 @@ func TestFaultsOfEveryCall(t *testing.T) {
 				if took := time.Since(start); took > 10*time.Second {
 					t.Errorf("the session took %v to close", took)
 				}
-				// A step whose clean-up was lost goes with the worker's session.
+				// The end of the worker session also ends a step whose cleanup was lost.
 				synctest.Wait()
 				for _, task := range c.Spec().Tasks() {
 					w := c.Node(task.Job, task.Index).Worker
@@ -74,8 +74,8 @@ func TestFaultsOfEveryCall(t *testing.T) {
 	}
 }
 
-// TestTaskRestartsBetweenAnyCalls restarts a task as each of the calls to it arrives: the step ends
-// with Aborted, or with the lost connection, and a session that is made then works.
+// TestTaskRestartsBetweenAnyCalls restarts a task when a given call to it arrives. The step fails
+// with Aborted, or because the connection is lost, and a new session works.
 func TestTaskRestartsBetweenAnyCalls(t *testing.T) {
 	const text = one + "b = TestAdd(a, a) device=/job:ps\nc = TestAdd(b, a)"
 	for _, method := range []string{"CreateWorkerSession", "RegisterGraph", "RunGraph", "RecvTensor"} {

@@ -19,20 +19,19 @@ const (
 	maxRetry = time.Second
 )
 
-// finder asks tasks for their devices, all at the same time, and waits for those that are not up
-// yet.
+// finder asks tasks for their devices concurrently, and retries until they are up.
 type finder struct {
 	workers Workers
 	log     *slog.Logger
 
 	mu sync.Mutex
-	// guarded by mu; tasks that have not answered, and why if that is known
+	// tasks that have not answered, with the last error or nil; guarded by mu
 	missing map[cluster.Task]error
 }
 
 // findDevices returns the devices of the given tasks, in their order. It waits for all of them
-// until ctx ends, and the error then names those that are missing. What a task answers other than
-// that it is not available ends the wait.
+// until ctx ends, and the error then names the missing ones. Any error of a task other than
+// Unavailable ends the wait.
 func findDevices(ctx context.Context, workers Workers, tasks []cluster.Task, log *slog.Logger) (devices, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -104,7 +103,7 @@ func devicesOf(task cluster.Task, resp *pb.GetStatusResponse) (devices, error) {
 	return out, nil
 }
 
-// logMissing says from time to time who has not answered, until answered is closed.
+// logMissing logs the tasks that have not answered, once per logPeriod, until answered is closed.
 func (f *finder) logMissing(answered <-chan struct{}) {
 	ticker := time.NewTicker(logPeriod)
 	defer ticker.Stop()
@@ -132,7 +131,7 @@ func (f *finder) address(task cluster.Task) string {
 	return ""
 }
 
-// reasonLocked returns why a task has not answered, as far as that is known.
+// reasonLocked returns the known reason why a task has not answered.
 func (f *finder) reasonLocked(task cluster.Task) string {
 	if err := f.missing[task]; err != nil {
 		return err.Error()
@@ -153,7 +152,8 @@ func (f *finder) missingLocked() []cluster.Task {
 	return out
 }
 
-// explain returns why the search ended early: what a task answered, or else who was waited for.
+// explain returns the error of a search that ended early: the error of a task, or the names of the
+// missing tasks.
 func (f *finder) explain(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// optimizeOptions returns the passes over a graph that the session's configuration wants.
+// optimizeOptions returns the graph passes that the session's configuration enables.
 func (s *session) optimizeOptions(g *graph.Graph) optimize.Options {
 	shapes, err := graph.InferShapes(g)
-	if err != nil { // the step will tell, if it comes that far
+	if err != nil { // the step reports it, if it runs such a node
 		s.master.Log.Debug("shapes of a graph contradict each other", "session", s.handle, "error", err)
 	}
 	options := optimize.Options{Eval: s.master.eval, Shape: shapes.Of}
@@ -37,7 +37,7 @@ func (s *session) optimizeOptions(g *graph.Graph) optimize.Options {
 	return options
 }
 
-// eval computes a node of constants.
+// eval computes a node whose inputs are constants.
 func (m *Master) eval(n *graph.Node, inputs []tensor.Tensor) (outputs []tensor.Tensor, err error) {
 	device := &kernel.Device{Name: "/device:CPU:0", Type: kernel.CPU, Resources: kernel.NewResources("")}
 	impl := m.Kernels.Find(n.Op.Name, device.Type, n.Attrs)
@@ -56,7 +56,7 @@ func (m *Master) eval(n *graph.Node, inputs []tensor.Tensor) (outputs []tensor.T
 		return nil, err
 	}
 	if _, waits := k.(kernel.Async); waits {
-		return nil, status.Unimplementedf("%s waits for others", n.Op.Name)
+		return nil, status.Unimplementedf("%s is asynchronous", n.Op.Name)
 	}
 	return compute(k, n, device, inputs)
 }

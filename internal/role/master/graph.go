@@ -13,16 +13,16 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// graphState is a session's graph, placed, between two extensions. It does not change: an extension
-// makes another one, so that plans can be made of it meanwhile.
+// graphState is one version of a session's placed graph. It is immutable: an extension makes a new
+// one, while plans are made from the old one.
 type graphState struct {
-	source *graph.Graph // as the client made it
+	source *graph.Graph // as the client has sent it
 	// with functional control flow lowered, and placed; source itself if there is nothing to lower
 	graph   *graph.Graph
 	version int64
 }
 
-// importGraph makes a graph of what a client sent.
+// importGraph converts and checks a graph of a client.
 func (m *Master) importGraph(p *pb.GraphDef) (*graph.Graph, error) {
 	def, err := pbconv.GraphFromProto(p)
 	if err != nil {
@@ -31,8 +31,8 @@ func (m *Master) importGraph(p *pb.GraphDef) (*graph.Graph, error) {
 	return graph.Import(def, m.Kernels, graph.ImportOptions{})
 }
 
-// prepare lowers and places a graph. Nodes with state stay where they were in the state before, if
-// there was one.
+// prepare lowers and places a graph. Nodes with state keep the device that they have in the
+// previous version, if there is one.
 func (s *session) prepare(source *graph.Graph, before *graphState) (*graphState, error) {
 	g, err := s.lower(source)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *session) prepare(source *graph.Graph, before *graphState) (*graphState,
 	return &graphState{source: source, graph: g}, nil
 }
 
-// lower replaces functional control flow, so that its parts can be on several tasks.
+// lower replaces functional control flow, so that its parts can be placed on several tasks.
 func (s *session) lower(source *graph.Graph) (*graph.Graph, error) {
 	experimental := s.config.GetExperimental()
 	options := lower.Options{
@@ -73,7 +73,7 @@ func (s *session) place(g *graph.Graph) error {
 	return place.Place(g, options)
 }
 
-// logPlacement prints where a node is, as TensorFlow's servers do.
+// logPlacement prints the device of a node, in the format of TensorFlow's servers.
 func (s *session) logPlacement(line string) {
 	if s.master.Placement == nil {
 		return
@@ -102,8 +102,8 @@ func (m *Master) ExtendSession(_ context.Context, req *pb.ExtendSessionRequest) 
 	return &pb.ExtendSessionResponse{NewGraphVersion: version}, nil
 }
 
-// extend makes the next state of the graph from the given version. Of several extensions at the
-// same time one succeeds.
+// extend makes the next version of the graph from the given one. Of several concurrent extensions
+// one succeeds.
 func (s *session) extend(def *graph.Def, version int64) (int64, error) {
 	s.mu.Lock()
 	old, closed := s.graph, s.closed
@@ -142,7 +142,7 @@ func wrongVersion(have, want int64) error {
 	return status.Abortedf("Current version is %d but caller expected %d.", have, want)
 }
 
-// checkNew reports nodes that the graph has already.
+// checkNew returns an error if the graph already has one of the nodes.
 func checkNew(g *graph.Graph, def *graph.Def) error {
 	for i := range def.Nodes {
 		if name := def.Nodes[i].Name; g.Node(name) != nil {
@@ -153,7 +153,7 @@ func checkNew(g *graph.Graph, def *graph.Def) error {
 	return nil
 }
 
-// taskPrefix returns the name of the task that a device with a full name is on.
+// taskPrefix returns the name of the task of a device with a full name.
 func taskPrefix(deviceName string) string {
 	task, _, _ := strings.Cut(deviceName, "/device:")
 	return task

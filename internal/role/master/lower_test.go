@@ -60,8 +60,8 @@ func TestFunctionsOnSeveralTasks(t *testing.T) {
 	}
 }
 
-// TestStateOfFunctionsStays checks that an extension leaves the state of what was lowered before in
-// place.
+// TestStateOfFunctionsStays checks that an extension does not move the state of functions that were
+// lowered before.
 func TestStateOfFunctionsStays(t *testing.T) {
 	c := psWorker(t)
 	const call = functions + "call = StatefulPartitionedCall(x, y) Tout=[float] f=@First\n"

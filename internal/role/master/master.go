@@ -2,13 +2,15 @@
 // MasterService.
 //
 // A client's session owns a graph, placed as a whole on the devices of the session's tasks. The
-// first step with some feeds, fetches and targets makes a plan of them: the part of the graph that
-// they need, optimized, split by task and registered with every task's worker. A step looks its
-// plan up, sends RunGraph to all tasks of the plan at the same time, and returns what the master's
-// own task fetched. The master's own worker is called as a plain function.
+// first step with given feeds, fetches and targets makes a plan: the part of the graph that they
+// need, optimized, partitioned by task and registered with the worker of every task. A step looks
+// its plan up, sends RunGraph to all tasks of the plan at the same time, and returns what the
+// partition of the master's own task has fetched. The master calls its own worker as a plain
+// function.
 //
-// Locks are taken in this order: [Master].mu, session.mu. Neither is held during a call to a worker
-// or a pass over a graph.
+// Locks are taken in this order: [Master].mu, session.mu, step.mu, taskSet.mu. None of them is held
+// during a call to a worker or a pass over a graph. All goroutines of a master are started by its
+// background group, except those that a method starts and waits for.
 package master
 
 import (
@@ -28,7 +30,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Worker is what a master asks of one task.
+// Worker is the part of WorkerService that a master uses.
 type Worker interface {
 	GetStatus(ctx context.Context, req *pb.GetStatusRequest) (*pb.GetStatusResponse, error)
 	CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error)
@@ -44,11 +46,11 @@ type Worker interface {
 
 // Sequences numbers the steps with collective operations, by the key of their graph.
 type Sequences interface {
-	// Acquire waits until no other step of the key runs and returns the number of the next one. If
-	// it is not known, ask is called for it, which is nil on the task that gives the numbers out.
+	// Acquire waits until no other step of the key runs, and returns the number of the next step.
+	// If that is not known, Acquire calls ask, which is nil on the task that assigns the numbers.
 	// The caller must call Release.
 	Acquire(ctx context.Context, key int64, ask func(context.Context) (int64, error)) (int64, error)
-	// Release ends a step. One that has succeeded uses its number up.
+	// Release ends a step. The number of a step that failed is assigned again.
 	Release(key int64, succeeded bool)
 }
 
@@ -60,28 +62,29 @@ type Workers interface {
 	Worker(task cluster.Task) (Worker, error)
 }
 
-// Config is what a master is made of.
+// Config holds the parameters of a master.
 type Config struct {
 	Task    cluster.Task
 	Workers Workers
 	Kernels *kernel.Registry
-	// Sequences is shared with the task's worker, which tells other masters the numbers.
+	// Sequences is shared with the task's worker, which serves the numbers to other masters.
 	Sequences Sequences
-	// Connect reaches the cluster that a session brings along, in which this task has the given
-	// name. It is nil where sessions may not bring one.
+	// Connect returns the tasks of a cluster that a session brings, in which this task has the
+	// given name. If it is nil, sessions may not bring one.
 	Connect func(spec cluster.Spec, self cluster.Task) (Workers, error)
-	// SessionDefaults is what sessions get that do not say otherwise; may be nil.
+	// SessionDefaults is the configuration of sessions where they do not set their own; may be nil.
 	SessionDefaults *pb.ConfigProto
-	// SessionTTL is how long a session lives that nobody uses; 0 for ever.
+	// SessionTTL is the time after which an unused session is closed; 0 for never.
 	SessionTTL time.Duration
-	// Placement gets a line for every node of a session that wants its placement logged, as
-	// TensorFlow's servers print it; may be nil.
+	// Placement receives a line for every node of a session that asks for its placement to be
+	// logged, in the format of TensorFlow's servers; may be nil.
 	Placement io.Writer
 	Log       *slog.Logger
 }
 
 const (
-	// recentRequests is how many request identifiers a master remembers, TensorFlow's number.
+	// recentRequests is the number of request IDs that a master remembers; it is TensorFlow's
+	// number.
 	recentRequests = 10_000
 	// watchPeriod is how often the master looks for unused sessions and stalled steps.
 	watchPeriod = 2 * time.Second
@@ -90,9 +93,9 @@ const (
 	// longStep is how long a step may run, and one that has failed go on on some task, before that
 	// is logged although all tasks live.
 	longStep = 60 * time.Second
-	// cleanupTimeout bounds what a task is asked to do for a step or session that is over.
+	// cleanupTimeout bounds the calls that end a step or a session on another task.
 	cleanupTimeout = 10 * time.Second
-	// logPeriod is how often a wait for other tasks is logged, with their names.
+	// logPeriod is the interval between log lines about a wait for other tasks.
 	logPeriod = 10 * time.Second
 )
 
@@ -101,14 +104,14 @@ type Master struct {
 	Config
 	recent     *requestid.Recent
 	background background
-	ctx        context.Context // of what goes on beside requests; ends when the master is closed
+	ctx        context.Context // of background work; ends when the master is closed
 	stop       context.CancelFunc
 
 	mu       sync.Mutex
 	sessions map[string]*session // guarded by mu; nil once the master is closed
 }
 
-// New returns a master. Close must be called when it is no longer used.
+// New returns a master. The caller must call Close.
 func New(cfg Config) *Master {
 	m := &Master{Config: cfg, recent: requestid.NewRecent(recentRequests, 4), sessions: map[string]*session{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
@@ -116,7 +119,8 @@ func New(cfg Config) *Master {
 	return m
 }
 
-// Close closes all sessions. It waits, no longer than ctx lives, until nothing of them goes on.
+// Close closes all sessions, and waits until their steps and the background work have ended, or
+// until ctx ends.
 func (m *Master) Close(ctx context.Context) {
 	m.mu.Lock()
 	sessions := m.sessions
@@ -128,13 +132,13 @@ func (m *Master) Close(ctx context.Context) {
 	}
 	wg.Wait()
 	m.stop()
-	over := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		m.background.wait()
-		close(over)
+		close(done)
 	}()
 	select {
-	case <-over:
+	case <-done:
 	case <-ctx.Done():
 	}
 }
@@ -146,7 +150,7 @@ func (m *Master) session(handle string) *session {
 	return m.sessions[handle]
 }
 
-// use is session for requests that keep the session from being collected.
+// use returns the session of a handle and marks it as used.
 func (m *Master) use(handle string) (*session, error) {
 	s := m.session(handle)
 	if s == nil {
@@ -156,7 +160,7 @@ func (m *Master) use(handle string) (*session, error) {
 	return s, nil
 }
 
-// add makes a session known under its handle.
+// add registers a session under its handle.
 func (m *Master) add(s *session) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,7 +171,7 @@ func (m *Master) add(s *session) error {
 	return nil
 }
 
-// remove returns the session of a handle, which is then no longer known, or nil.
+// remove unregisters and returns the session of a handle; nil if there is none.
 func (m *Master) remove(handle string) *session {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -176,7 +180,7 @@ func (m *Master) remove(handle string) *session {
 	return s
 }
 
-// sessionConfig returns a client's configuration with the server's defaults where it says nothing.
+// sessionConfig returns a client's configuration, merged into the defaults of the server.
 func (m *Master) sessionConfig(client *pb.ConfigProto) *pb.ConfigProto {
 	config := &pb.ConfigProto{}
 	if m.SessionDefaults != nil {

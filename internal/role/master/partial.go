@@ -11,11 +11,11 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// partialRun is a step that its client runs in pieces: each call feeds some of the feeds and takes
-// some of the fetches that were announced. It ends when all have been, or with the first error of a
-// task.
+// partialRun is a step that its client runs in several calls: each call feeds some of the announced
+// feeds and takes some of the announced fetches. It ends with the last of them, or with the first
+// error of a task.
 type partialRun struct {
-	plan *plan // used until the end
+	plan *plan // has a user until the end of the run
 	id   int64
 
 	mu      sync.Mutex
@@ -23,7 +23,7 @@ type partialRun struct {
 	fetches map[string]bool // guarded by mu; whether each has been fetched
 }
 
-// PartialRunSetup announces a step that is to be run in pieces.
+// PartialRunSetup announces a partial run and returns its handle.
 func (m *Master) PartialRunSetup(ctx context.Context, req *pb.PartialRunSetupRequest) (*pb.PartialRunSetupResponse, error) {
 	if err := m.recent.Track(req.GetRequestId(), "PartialRunSetup (Master)", req.GetSessionHandle()); err != nil {
 		return nil, err
@@ -55,14 +55,14 @@ func (m *Master) PartialRunSetup(ctx context.Context, req *pb.PartialRunSetupReq
 func (s *session) addPartial(run *partialRun) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	handle := strconv.FormatInt(s.setUp, 10)
-	s.setUp++
+	handle := strconv.FormatInt(s.nextPartial, 10)
+	s.nextPartial++
 	s.partials[handle] = run
 	return handle
 }
 
-// runPartial runs one piece of a step.
-func (s *session) runPartial(ctx context.Context, l limit, req *message.RunStepRequest) (*message.RunStepResponse, error) {
+// runPartial runs one call of a partial run.
+func (s *session) runPartial(ctx context.Context, d deadline, req *message.RunStepRequest) (*message.RunStepResponse, error) {
 	s.mu.Lock()
 	run, state, closed := s.partials[req.PartialRun], s.graph, s.closed
 	s.mu.Unlock()
@@ -86,8 +86,8 @@ func (s *session) runPartial(ctx context.Context, l limit, req *message.RunStepR
 	for _, name := range req.Fetches {
 		st.keys = append(st.keys, run.plan.fetchKeys[name])
 	}
-	st.begin(ctx, l)
-	defer st.life.Finish()
+	st.begin(ctx, d)
+	defer st.ctx.Finish()
 	resps, err := st.run(ctx)
 	if err != nil || last {
 		s.endPartial(req.PartialRun, run)
@@ -102,7 +102,7 @@ func (s *session) runPartial(ctx context.Context, l limit, req *message.RunStepR
 	return &message.RunStepResponse{Tensors: tensors, Metadata: &pb.RunMetadata{}}, err
 }
 
-// endPartial forgets a step and lets its tasks forget it.
+// endPartial ends a partial run and makes its tasks forget it.
 func (s *session) endPartial(handle string, run *partialRun) {
 	s.mu.Lock()
 	known := s.partials[handle] == run
@@ -114,7 +114,7 @@ func (s *session) endPartial(handle string, run *partialRun) {
 	}
 }
 
-// endPartials ends the steps that their client has not run to the end.
+// endPartials ends the partial runs that their client has not completed.
 func (s *session) endPartials() {
 	s.mu.Lock()
 	partials := s.partials
@@ -125,7 +125,7 @@ func (s *session) endPartials() {
 	}
 }
 
-// take checks the feeds and fetches of one piece and counts them as done. It reports whether they
+// take checks the feeds and fetches of one call and marks them as done. It reports whether they
 // were the last.
 func (r *partialRun) take(req *message.RunStepRequest, g *graph.Graph) (last bool, err error) {
 	r.mu.Lock()
@@ -172,7 +172,7 @@ func allDone(names map[string]bool) bool {
 	return true
 }
 
-// checkFetches checks that nothing that is fetched needs a feed which has not come yet.
+// checkFetches checks that no fetch needs a feed that is still missing.
 func (r *partialRun) checkFetches(req *message.RunStepRequest, g *graph.Graph) error {
 	missing := map[graph.Output]bool{}
 	for name, fed := range r.feeds {
@@ -196,7 +196,7 @@ func (r *partialRun) checkFetches(req *message.RunStepRequest, g *graph.Graph) e
 	return needsNone(g, stack, missing)
 }
 
-// needsNone walks back from nodes and reports an output of missing that they need.
+// needsNone walks back from nodes and returns an error for an output of missing that they need.
 func needsNone(g *graph.Graph, stack []*graph.Node, missing map[graph.Output]bool) error {
 	seen := make([]bool, g.NumIDs())
 	visit := func(n *graph.Node) {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// pieces is run in pieces over several tasks.
+// pieces is a graph of several tasks for partial runs.
 const pieces = `
 	a = Placeholder() dtype=float
 	b = Placeholder() dtype=float
@@ -127,5 +127,5 @@ func TestSessionIsClosedBetweenPieces(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	settle(t, c) // the tasks are told in the background
+	settle(t, c) // the tasks are notified in the background
 }

@@ -18,50 +18,49 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// plan is one kind of step of a session, registered with the workers of all tasks that have a part
-// in it. It does not change once it is ready, whatever becomes of the session's graph.
+// plan is one kind of step of a session, registered with the workers of all its tasks. It does not
+// change once ready is closed, even if the session's graph is extended.
 type plan struct {
-	ready chan struct{} // closed when the rest is set
-	err   error         // why there is no plan
+	ready chan struct{} // closed when the other fields are set
+	err   error         // reason why there is no plan
 
 	registering taskSet // tasks whose RegisterGraph has not answered
 
-	parts []part
-	// position of the part of the master's task, through which tensors are fed and fetched; -1 if
-	// none
-	home      int
-	feedKeys  map[string]string // rendezvous keys by feed; none for those that nothing consumes
-	fetchKeys map[string]string // rendezvous keys by fetch
+	partitions []planPartition
+	// index of the partition of the master's own task, which feeds and fetches; -1 if there is none
+	local     int
+	feedKeys  map[string]string // rendezvous key by feed; none for feeds without a consumer
+	fetchKeys map[string]string // rendezvous key by fetch
 	runs      atomic.Int64      // number of steps
-	// collective is the key under which masters agree on the numbers of the steps, 0 without
-	// collective operations.
+	// collective is the key under which masters agree on step numbers; 0 without collective
+	// operations.
 	collective int64
 
-	key   string // in session.plans; "" for the plan of a callable
-	users int    // guarded by session.mu; steps, waiting requests, and one for being kept
-	used  int64  // guarded by session.mu; when the plan was last used, in session.uses
+	key   string // key in session.plans; "" for the plan of a callable
+	users int    // steps, waiting requests, and one for session.plans; guarded by session.mu
+	used  int64  // time of last use, by session.planUses; guarded by session.mu
 }
 
-// part is what one task does in a plan.
-type part struct {
+// planPartition is the part of a plan that runs on one task.
+type planPartition struct {
 	task   cluster.Task
 	worker Worker
 	handle string // of the registered graph
 	nodes  string // number and names of its nodes, for errors
 }
 
-// planRequest is what a plan is made for.
+// planRequest describes the plan to make.
 type planRequest struct {
 	signature
 	connections []*pb.TensorConnection
 	debug       *pb.DebugOptions
 }
 
-// makePlan makes a plan ready, or says in it why that failed.
+// makePlan fills a plan and closes ready. On failure it sets the error of the plan.
 func (s *session) makePlan(p *plan, state *graphState, req planRequest) {
 	defer close(p.ready)
 	defer s.master.catch(&p.err, "preparing a step")
-	parts, err := s.cut(p, state, req)
+	parts, err := s.split(p, state, req)
 	if err == nil {
 		err = s.register(p, parts, req.debug)
 	}
@@ -71,8 +70,7 @@ func (s *session) makePlan(p *plan, state *graphState, req planRequest) {
 	p.err = err
 }
 
-// catch makes an error of a panic: a fault that one client's graph has brought up must not end the
-// task.
+// catch turns a panic into an error: a fault triggered by one client's graph must not end the task.
 func (m *Master) catch(err *error, doing string) {
 	if fault := recover(); fault != nil {
 		m.Log.Error("panic", "while", doing, "fault", fault, "stack", string(debug.Stack()))
@@ -80,8 +78,8 @@ func (m *Master) catch(err *error, doing string) {
 	}
 }
 
-// cut returns the parts of the session's graph that a step needs, by task.
-func (s *session) cut(p *plan, state *graphState, req planRequest) (map[string]*graph.Graph, error) {
+// split returns the pruned, optimized graph of a step, partitioned by task.
+func (s *session) split(p *plan, state *graphState, req planRequest) (map[string]*graph.Graph, error) {
 	g, err := connect(state.graph, req.connections, req.feeds)
 	if err != nil {
 		return nil, err
@@ -108,13 +106,13 @@ func (s *session) cut(p *plan, state *graphState, req planRequest) (map[string]*
 	})
 }
 
-// newName returns a name for a node that is made when a graph is split.
+// newName returns an unused name for a generated node.
 func (s *session) newName(prefix string) string {
 	return prefix + "_S" + strconv.FormatInt(s.names.Add(1)-1, 10)
 }
 
-// terminalKeys returns the rendezvous keys of the nodes through which tensors enter or leave, by
-// the client's name.
+// terminalKeys returns the rendezvous keys of the nodes that feed or fetch, by the client's name
+// for them.
 func terminalKeys(names []string, nodes []*graph.Node) map[string]string {
 	out := make(map[string]string, len(names))
 	for i, n := range nodes {
@@ -128,7 +126,7 @@ func terminalKeys(names []string, nodes []*graph.Node) map[string]string {
 	return out
 }
 
-// register sends every task its part and waits for all handles.
+// register sends every task its partition and waits for all handles.
 func (s *session) register(p *plan, graphs map[string]*graph.Graph, options *pb.DebugOptions) error {
 	var tasks []cluster.Task
 	for _, t := range s.tasks {
@@ -139,18 +137,18 @@ func (s *session) register(p *plan, graphs map[string]*graph.Graph, options *pb.
 	if len(tasks) != len(graphs) {
 		return status.Internalf("the step has nodes on tasks that the session may not use")
 	}
-	p.parts = make([]part, len(tasks))
+	p.partitions = make([]planPartition, len(tasks))
 	for i, t := range tasks {
-		p.parts[i].task = t
+		p.partitions[i].task = t
 		if t == s.task {
-			p.home = i
+			p.local = i
 		}
 	}
-	return together(len(tasks), func(i int) (err error) {
+	return forEachConcurrently(len(tasks), func(i int) (err error) {
 		defer s.master.catch(&err, "registering a graph")
 		p.registering.add(tasks[i])
 		defer p.registering.remove(tasks[i])
-		err = s.registerPart(&p.parts[i], graphs[tasks[i].String()], p.collective, options)
+		err = s.registerPartition(&p.partitions[i], graphs[tasks[i].String()], p.collective, options)
 		if err != nil && tasks[i] != s.task {
 			err = fromTask(tasks[i], err)
 		}
@@ -158,7 +156,7 @@ func (s *session) register(p *plan, graphs map[string]*graph.Graph, options *pb.
 	})
 }
 
-func (s *session) registerPart(pt *part, g *graph.Graph, collective int64, options *pb.DebugOptions) error {
+func (s *session) registerPartition(pt *planPartition, g *graph.Graph, collective int64, options *pb.DebugOptions) error {
 	var err error
 	if pt.worker, err = s.workers.Worker(pt.task); err != nil {
 		return err
@@ -178,9 +176,8 @@ func (s *session) registerPart(pt *part, g *graph.Graph, collective int64, optio
 	return err
 }
 
-// stripDefaults takes attributes that have their default out of what is written of a graph, as
-// TensorFlow's masters do: a worker of an earlier release may not know them, and all add them
-// again.
+// stripDefaults removes attributes that have their default value, as TensorFlow's masters do. A
+// worker of an earlier release may not know them, and all workers add them again.
 func stripDefaults(g *graph.Graph, def *graph.Def) {
 	for i := range def.Nodes {
 		n := &def.Nodes[i]

@@ -7,13 +7,13 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// maxPlans bounds the plans that a session keeps. A client that makes new nodes for every step
-// would otherwise fill the memory of all tasks.
+// maxPlans bounds the plans that a session keeps. Without a bound, a client that adds nodes for
+// every step would fill the memory of all tasks.
 const maxPlans = 1024
 
-// plan returns the plan of a signature when it is ready, with one more user, who must call release.
-// The first request for a plan starts to make it; all wait for it no longer than their context
-// lives. A plan that could not be made is forgotten, so that the next request tries again.
+// plan returns the plan of a signature once it is ready, with one more user, who must call release.
+// The first request starts to make the plan; every request waits until its own context ends. A plan
+// that could not be made is forgotten, so that the next request tries again.
 func (s *session) plan(ctx context.Context, sig signature) (*plan, error) {
 	key := sig.key()
 	s.mu.Lock()
@@ -33,18 +33,18 @@ func (s *session) plan(ctx context.Context, sig signature) (*plan, error) {
 	return s.await(ctx, p)
 }
 
-// newPlan returns a plan that has yet to be made, with one user.
+// newPlan returns an empty plan with one user.
 func newPlan(key string) *plan {
-	return &plan{ready: make(chan struct{}), home: -1, key: key, users: 1}
+	return &plan{ready: make(chan struct{}), local: -1, key: key, users: 1}
 }
 
-// await returns a plan that the caller uses when it is ready. With an error the use ends.
+// await waits until a plan is ready. On error it ends the caller's use of the plan.
 func (s *session) await(ctx context.Context, p *plan) (*plan, error) {
 	var err error
 	select {
 	case <-p.ready:
 		if err = p.err; err != nil {
-			s.forget(p) // before the caller, who may try again, knows
+			s.forget(p) // before the caller can retry
 		}
 	case <-ctx.Done():
 		err = s.unprepared(ctx, p)
@@ -72,8 +72,8 @@ func (s *session) unprepared(ctx context.Context, p *plan) error {
 	return s.timedOut(ctx.Value(clientContext{}).(context.Context), "Preparing a step of session "+s.handle, tasks)
 }
 
-// keepLocked adds a plan to those that are kept, in place of the one that has not been used for
-// longest if there are too many.
+// keepLocked adds a plan to session.plans. If there are too many, it removes the least recently
+// used one.
 func (s *session) keepLocked(key string) *plan {
 	if len(s.plans) >= maxPlans {
 		var oldest *plan
@@ -90,14 +90,14 @@ func (s *session) keepLocked(key string) *plan {
 	return p
 }
 
-// useLocked adds a user to a plan, who must call release.
+// useLocked adds a user to a plan. The caller must call release.
 func (s *session) useLocked(p *plan) {
 	p.users++
-	s.uses++
-	p.used = s.uses
+	s.planUses++
+	p.used = s.planUses
 }
 
-// forget lets a plan go that is kept.
+// forget removes a plan from session.plans.
 func (s *session) forget(p *plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,22 +114,22 @@ func (s *session) release(p *plan) {
 	s.releaseLocked(p)
 }
 
-// releaseLocked drops a plan's graphs on all tasks when nobody uses it any more. When the session
-// is closed, they go with it.
+// releaseLocked ends one use of a plan. The last one deregisters its graphs on all tasks, unless
+// the session is closed: then they end with the session.
 func (s *session) releaseLocked(p *plan) {
 	if p.users--; p.users == 0 && s.closed == nil {
 		s.master.background.Go(func() { s.deregister(p) })
 	}
 }
 
-// deregister drops the graphs of a plan. A task that cannot be reached has none.
+// deregister drops the graphs of a plan on all tasks. Errors are logged.
 func (s *session) deregister(p *plan) {
 	<-p.ready
 	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
 	defer cancel()
-	err := together(len(p.parts), func(i int) error {
-		pt := &p.parts[i]
-		if pt.handle == "" { // it was not registered
+	err := forEachConcurrently(len(p.partitions), func(i int) error {
+		pt := &p.partitions[i]
+		if pt.handle == "" { // not registered
 			return nil
 		}
 		_, err := pt.worker.DeregisterGraph(ctx, &pb.DeregisterGraphRequest{

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// TestPlansAreKeptUpToANumber runs more kinds of steps than a session keeps plans of.
+// TestPlansAreKeptUpToANumber runs more kinds of steps than a session keeps plans for.
 func TestPlansAreKeptUpToANumber(t *testing.T) {
 	const kept, more = 1024, 20
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestPlansAreKeptUpToANumber(t *testing.T) {
 	})
 }
 
-// TestPlanIsUsedWhileItIsDropped releases a callable that runs.
+// TestPlanIsUsedWhileItIsDropped releases a callable while it runs.
 func TestPlanIsUsedWhileItIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := psWorker(t)
@@ -70,7 +70,7 @@ func TestPlanIsUsedWhileItIsDropped(t *testing.T) {
 	})
 }
 
-// TestPartsOfAPlanThatFailsAreDropped lets one of two tasks refuse its part.
+// TestPartsOfAPlanThatFailsAreDropped makes one of two tasks reject its partition.
 func TestPartsOfAPlanThatFailsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := psWorker(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// RunStep runs one step of a session, or one call of a step that is run in pieces. The error is in
-// the response where the request says so.
+// RunStep runs one step of a session, or one call of a partial run. The error is in the response if
+// the request asks for that.
 func (m *Master) RunStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
 	resp, err := m.runStep(ctx, req)
 	if err != nil && req.StoreErrorsInBody {
@@ -26,24 +26,24 @@ func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*mes
 	if err != nil {
 		return nil, err
 	}
-	l := s.limit(ctx, req.Options)
+	d := s.deadline(ctx, req.Options)
 	if req.PartialRun != "" {
-		return s.runPartial(ctx, l, req)
+		return s.runPartial(ctx, d, req)
 	}
-	return s.runStep(ctx, l, req)
+	return s.runStep(ctx, d, req)
 }
 
-func (s *session) runStep(ctx context.Context, l limit, req *message.RunStepRequest) (*message.RunStepResponse, error) {
-	o, err := s.order(ctx, l, req)
+func (s *session) runStep(ctx context.Context, d deadline, req *message.RunStepRequest) (*message.RunStepResponse, error) {
+	k, err := s.requestKey(ctx, d, req)
 	if err != nil {
 		return nil, err
 	}
-	defer s.release(o.plan)
-	st := s.newStep(o)
-	for i, key := range o.feedKeys {
+	defer s.release(k.plan)
+	st := s.newStep(k)
+	for i, key := range k.feedKeys {
 		st.feed(key, req.Feeds[i].Tensor)
 	}
-	tensors, metadata, err := st.traced(ctx, l, req.Options)
+	tensors, metadata, err := st.traced(ctx, d, req.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -54,24 +54,24 @@ func (s *session) runStep(ctx context.Context, l limit, req *message.RunStepRequ
 	resp.Metadata = metadata
 	resp.Tensors = append(resp.Tensors[:0], tensors...)
 	for i := range resp.Tensors {
-		resp.Tensors[i].Name = o.outputs[i]
+		resp.Tensors[i].Name = k.outputs[i]
 	}
-	st.answer.Recv = tensors // for the next step
-	st.forget()
+	st.localResp.Recv = tensors // memory for the next step
+	st.recycle()
 	return resp, nil
 }
 
-// traced numbers the step, runs it with what its options ask to be recorded, and lets the tasks
-// forget it.
-func (st *step) traced(ctx context.Context, l limit, options *pb.RunOptions) ([]message.NamedTensor, *pb.RunMetadata, error) {
+// traced numbers the step, runs it, records what its options ask for, and makes the tasks forget
+// it.
+func (st *step) traced(ctx context.Context, d deadline, options *pb.RunOptions) ([]message.NamedTensor, *pb.RunMetadata, error) {
 	t, err := newTrace(st.session, st.plan, options)
 	if err != nil {
 		return nil, nil, err
 	}
 	st.exec = t.executorOptions()
-	st.begin(ctx, l)
-	defer st.life.Finish()
-	if err := st.number(&st.life); err != nil {
+	st.begin(ctx, d)
+	defer st.ctx.Finish()
+	if err := st.number(&st.ctx); err != nil {
 		return nil, nil, err
 	}
 	t.begin(ctx)

@@ -11,52 +11,52 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// session is one client's graph on some tasks, and the plans made of it.
+// session is one client's graph on a set of tasks, and the plans for its steps.
 type session struct {
 	master  *Master
 	handle  string
 	config  *pb.ConfigProto
 	task    cluster.Task // the master's name in the session's cluster
 	workers Workers
-	tasks   []cluster.Task // those that the session may use
+	tasks   []cluster.Task // tasks that the session may use
 	devices devices
-	client  remoteDevice // where feeds come from and fetches go to
-	// incarnations has those of the devices, by full name.
+	client  remoteDevice // device that feeds come from and fetches go to
+	// incarnations of the devices, by full name.
 	incarnations map[string]uint64
-	own          bool // the session brought its own cluster
+	ownCluster   bool // the session has brought its own cluster
 
 	ctx    context.Context // ends when the session is closed; its cause is the reason
 	cancel context.CancelCauseFunc
-	names  atomic.Int64 // last number in the names of nodes that are made
-	active atomic.Bool  // the session has been used since it was last looked at
-	used   time.Time    // when it was last seen to have been; for who looks for unused sessions
+	names  atomic.Int64 // last number in the names of generated nodes
+	active atomic.Bool  // the session has been used since the last tick of watch
+	used   time.Time    // time of the last tick that found it used; owned by watch
 
 	mu sync.Mutex
-	// guarded by mu; why the session is closed, nil while it is open
+	// reason for the end of the session, nil while it is open; guarded by mu
 	closed *status.Error
 	graph  *graphState // guarded by mu
-	// guarded by mu; plans by the hash of a request's names as they come
-	orders    map[uint64]*order
-	plans     map[string]*plan       // guarded by mu; by signature
-	partials  map[string]*partialRun // guarded by mu; by handle
-	callables map[int64]*callable    // guarded by mu; by handle
-	made      int64                  // guarded by mu; number of callables that were made
-	setUp     int64                  // guarded by mu; number of partial runs that were set up
-	uses      int64                  // guarded by mu; how often plans were used
-	running   map[*step]struct{}     // guarded by mu
-	// guarded by mu; closed when the last step of a closed session has ended
+	// plans of exact spellings of requests, by hash; guarded by mu
+	requestKeys  map[uint64]*requestKey
+	plans        map[string]*plan       // by signature; guarded by mu
+	partials     map[string]*partialRun // by handle; guarded by mu
+	callables    map[int64]*callable    // by handle; guarded by mu
+	nextCallable int64                  // handle of the next callable; guarded by mu
+	nextPartial  int64                  // handle of the next partial run; guarded by mu
+	planUses     int64                  // clock of plan.used; guarded by mu
+	running      map[*step]struct{}     // guarded by mu
+	// closed when the last step of a closed session has ended; guarded by mu
 	idle chan struct{}
 }
 
-// touch keeps the session from being collected. It does not look at the clock, which would take
-// longer than all else that a small step does here.
+// touch marks the session as used. It does not read the clock, which would take longer than the
+// rest of a small step here.
 func (s *session) touch() {
 	if !s.active.Load() {
 		s.active.Store(true)
 	}
 }
 
-// enter adds a step that begins.
+// enter registers a step that begins.
 func (s *session) enter(st *step) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *session) enter(st *step) error {
 	return nil
 }
 
-// leave removes a step that has ended.
+// leave unregisters a step that has ended.
 func (s *session) leave(st *step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,14 +84,14 @@ func (s *session) closeReason() *status.Error {
 	return s.closed
 }
 
-// close cancels what runs, waits until it has ended, and drops the session on all its tasks. It
-// waits no longer than ctx lives; the rest then goes on by itself.
+// close cancels the running steps, waits until they have ended, and drops the session on all its
+// tasks. It returns when ctx ends; the rest then continues in the background.
 func (s *session) close(ctx context.Context, why *status.Error) {
 	s.mu.Lock()
 	if s.closed == nil {
 		s.closed = why
 		for st := range s.running {
-			st.life.Cancel(why)
+			st.ctx.Cancel(why)
 		}
 		if len(s.running) == 0 {
 			close(s.idle)
@@ -99,24 +99,23 @@ func (s *session) close(ctx context.Context, why *status.Error) {
 	}
 	s.mu.Unlock()
 	s.cancel(why)
-	over := make(chan struct{})
+	done := make(chan struct{})
 	s.master.background.Go(func() {
-		defer close(over)
+		defer close(done)
 		<-s.idle
 		s.endPartials()
 		s.deleteWorkerSessions()
 	})
-	s.awaitEnd(ctx, over)
+	s.awaitEnd(ctx, done)
 }
 
-// awaitEnd waits for the end of a session that is closed, and says from time to time for whom it
-// waits.
-func (s *session) awaitEnd(ctx context.Context, over <-chan struct{}) {
+// awaitEnd waits for the end of a closed session, and logs the tasks that it waits for.
+func (s *session) awaitEnd(ctx context.Context, done <-chan struct{}) {
 	ticker := time.NewTicker(logPeriod)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-over:
+		case <-done:
 			return
 		case <-ctx.Done():
 			return
@@ -131,8 +130,7 @@ func (s *session) awaitEnd(ctx context.Context, over <-chan struct{}) {
 	}
 }
 
-// deleteWorkerSessions drops the session on all its tasks. That one of them cannot be reached is
-// logged only.
+// deleteWorkerSessions drops the session on all its tasks. Errors are logged.
 func (s *session) deleteWorkerSessions() {
 	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
 	defer cancel()
@@ -145,9 +143,9 @@ func (s *session) deleteWorkerSessions() {
 	}
 }
 
-// eachTask calls f for the workers of all tasks at the same time and returns the sum of the errors.
+// eachTask calls f for the workers of all tasks concurrently and returns the combined error.
 func (s *session) eachTask(f func(task cluster.Task, w Worker) error) error {
-	return together(len(s.tasks), func(i int) error {
+	return forEachConcurrently(len(s.tasks), func(i int) error {
 		w, err := s.workers.Worker(s.tasks[i])
 		if err != nil {
 			return err
@@ -159,8 +157,8 @@ func (s *session) eachTask(f func(task cluster.Task, w Worker) error) error {
 	})
 }
 
-// together calls f for 0 to n-1 at the same time and returns the sum of the errors.
-func together(n int, f func(i int) error) error {
+// forEachConcurrently calls f for 0 to n-1 concurrently, waits, and returns the combined error.
+func forEachConcurrently(n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {

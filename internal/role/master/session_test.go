@@ -218,14 +218,14 @@ func deviceNames(attrs []*pb.DeviceAttributes) []string {
 
 func TestDeviceFilters(t *testing.T) {
 	c := psWorker(t)
-	c.Stop("worker", 1) // nobody waits for it
+	c.Stop("worker", 1) // the session does not need it
 	s := openWith(t, c, "v = TestVar() device=/job:ps", &pb.ConfigProto{DeviceFilters: []string{"/job:ps", "/job:worker/task:0"}})
 	run(t, s, nil, "v:0")
 	of, err := s.Node.Master.ListDevices(t.Context(), &pb.ListDevicesRequest{SessionHandle: s.Handle})
 	if err != nil || len(of.LocalDevice) != 2 {
 		t.Errorf("devices %v, %v; want 2", of, err)
 	}
-	// The master's own task is always there, even where no filter has it.
+	// The master's own task is always listed, even if no filter matches it.
 	open := openWith(t, c, one, &pb.ConfigProto{DeviceFilters: []string{"/job:nobody"}})
 	run(t, open, nil, "a:0")
 	_, err = c.Session(t.Context(), c.Node("worker", 0), "a = NoOp() device=/job:worker/task:1",
@@ -315,7 +315,7 @@ func TestSessionsThatAreNeverClosed(t *testing.T) {
 	}
 }
 
-// logs gathers what is logged.
+// logs returns a logger and a function that returns its text.
 func logs() (*slog.Logger, func() string) {
 	var mu sync.Mutex
 	var b bytes.Buffer

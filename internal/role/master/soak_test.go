@@ -16,8 +16,8 @@ import (
 
 var soak = flag.Int("soak", 1, "how much longer the soak test is to run than usual: 100 makes 10,000 sessions and 100,000 steps")
 
-// TestSoak opens and closes sessions and runs steps that are cancelled at random moments, and looks
-// for what is left.
+// TestSoak opens and closes sessions, runs steps that are cancelled at random moments, and checks
+// that nothing is left of them.
 func TestSoak(t *testing.T) {
 	c := psWorker(t)
 	before := settle(t, c)
@@ -47,7 +47,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// useSession runs steps in a new session, some of which are cancelled or fail, and closes it.
+// useSession runs steps in a new session and closes it. Some of the steps are cancelled or fail.
 func useSession(t *testing.T, c *testcluster.Cluster, rng *rand.Rand, steps int) {
 	s, err := c.Session(t.Context(), c.Node("worker", rng.IntN(2)), sum+"f = TestFail(z)\ng = TestBlock(z)\n", nil)
 	if err != nil {
@@ -84,7 +84,7 @@ type footprint struct {
 	buffers    int64 // of tensors; counted with -tags invariants alone
 }
 
-// What may be more after many sessions than before.
+// Allowed growth over many sessions.
 const (
 	moreGoroutines = 5
 	moreHeap       = 32 << 20
@@ -94,8 +94,8 @@ func (f footprint) within(before footprint) bool {
 	return f.goroutines <= before.goroutines+moreGoroutines && f.heap <= before.heap+moreHeap && f.buffers == before.buffers
 }
 
-// settle waits until the tasks know neither sessions nor steps, with whose rendezvous the values go
-// that nobody took, and measures.
+// settle waits until no task has a session or a step left, and measures. Values that were never
+// received end with the rendezvous of their step.
 func settle(t *testing.T, c *testcluster.Cluster) footprint {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

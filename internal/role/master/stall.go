@@ -14,18 +14,18 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// A step that hangs has usually one task to blame, but all its tasks are unfinished: those that are
-// alive wait for tensors of the one that is not. So the master asks all unfinished tasks for their
-// status, and names those first that do not answer.
+// When a step hangs, usually one task is at fault, but all its tasks are unfinished: the live ones
+// wait for tensors of the one that is stopped. So the master asks all unfinished tasks for their
+// status, and names first those that do not answer.
 
 const (
 	// probeTimeout bounds the wait for the status of a task when the master logs a stalled step. It
 	// exceeds the pauses of a task on an overloaded machine.
 	probeTimeout = 2 * time.Second
-	// errorProbeTimeout is the same bound for the error of a step, for which a client waits.
+	// errorProbeTimeout is the same bound when a client waits for the error of a step.
 	errorProbeTimeout = 100 * time.Millisecond
-	// maxEarly bounds how long before a client's deadline a step ends, so that its error reaches the
-	// client in time.
+	// maxEarly bounds how long before a client's deadline a step ends, so that its error reaches
+	// the client in time.
 	maxEarly = 500 * time.Millisecond
 	// earlyFraction is the same bound as a fraction of the remaining time.
 	earlyFraction = 10
@@ -60,7 +60,7 @@ func taskAt(workers Workers, task cluster.Task) string {
 	return task.String()
 }
 
-// silence returns why a task may not answer, or how long it has not.
+// silence returns the reason why a task does not answer, as far as its connection shows it.
 func silence(w Worker) string {
 	c, ok := w.(connection)
 	if !ok {
@@ -123,7 +123,8 @@ func (s *session) describe(tasks []unfinished, silent map[cluster.Task]string, t
 	return strings.Join(append(lines, alive...), "\n  ")
 }
 
-// timedOut returns the error of a request that has reached its deadline while it waited for tasks.
+// timedOut returns the error of a request that has reached its deadline while it waited for the
+// given tasks.
 func (s *session) timedOut(ctx context.Context, what string, tasks []unfinished) error {
 	timeout := errorProbeTimeout
 	if end, ok := ctx.Deadline(); ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// maxEarly is how long before a client's deadline a step ends at most.
+// maxEarly is the longest time before a client's deadline at which a step ends.
 const maxEarly = 500 * time.Millisecond
 
 // readsVariable reads a variable of the parameter server on another task.
@@ -24,8 +24,8 @@ const readsVariable = `
 	z = Identity(y)
 `
 
-// blame is the beginning of the error of a step of readsVariable while the parameter server is stopped: of
-// the three unfinished tasks, it names that one first.
+// blame is the beginning of the error of a step of readsVariable while the parameter server is
+// stopped: of the three unfinished tasks, it names that one first.
 var blame = regexp.MustCompile(`^Operation timed out\. Step \d+ of session [0-9a-f]{16} waits for:
   /job:ps/replica:0/task:0 at \S+: no answer to RunGraph \(\d+ nodes, such as [^)]+\), nor to GetStatus within \d+m?s; never heard of
   /job:worker/replica:0/task:[01]`)

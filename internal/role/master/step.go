@@ -16,85 +16,85 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// step is one step under way, or one call of a step that is run in pieces.
+// step is one running step, or one call of a partial run.
 type step struct {
 	session *session
 	plan    *plan
 	id      int64
-	sends   []message.NamedTensor // what is fed, by rendezvous key, borrowed
-	keys    []string              // what is fetched, by rendezvous key
+	sends   []message.NamedTensor // feeds by rendezvous key; borrowed
+	keys    []string              // rendezvous keys of the fetches
 	exec    *pb.ExecutorOpts      // may be nil
 	partial bool
-	last    bool // of the calls of a step that is run in pieces
+	last    bool // last call of a partial run
 
-	life   stepctx.Context
+	ctx    stepctx.Context
 	notice notice // guarded by session.mu
 
-	// Of the part that the master's own task does.
-	own     message.RunGraphRequest
-	answer  message.RunGraphResponse
-	answers [1]*message.RunGraphResponse // those of all parts, where there is no other
-	cleanup pb.CleanupGraphRequest
+	// Request and response of the local partition.
+	localReq   message.RunGraphRequest
+	localResp  message.RunGraphResponse
+	localResps [1]*message.RunGraphResponse // responses of a step with the local partition alone
+	cleanup    pb.CleanupGraphRequest
 
 	mu       sync.Mutex
 	errs     status.Group // guarded by mu
-	finished []bool       // guarded by mu; by part
-	late     []int        // guarded by mu; parts that were unfinished at the deadline
+	finished []bool       // by partition; guarded by mu
+	late     []int        // partitions that were unfinished at the deadline; guarded by mu
 }
 
-// spare are steps that have ended and that nobody holds on to.
-var spare = sync.Pool{New: func() any { return new(step) }}
+// stepPool is a free list of steps that nothing refers to.
+var stepPool = sync.Pool{New: func() any { return new(step) }}
 
-// newStep returns a step that the caller should forget.
-func (s *session) newStep(o *order) *step {
-	st := spare.Get().(*step)
-	st.session, st.plan, st.keys = s, o.plan, o.keys
+// newStep returns a step. The caller should recycle it.
+func (s *session) newStep(k *requestKey) *step {
+	st := stepPool.Get().(*step)
+	st.session, st.plan, st.keys = s, k.plan, k.keys
 	return st
 }
 
-// feed adds a tensor, which is borrowed, to what is fed.
+// feed adds a tensor, which is borrowed, to the feeds.
 func (st *step) feed(key string, t tensor.Tensor) {
-	if key != "" { // something consumes it
+	if key != "" { // it has a consumer
 		st.sends = append(st.sends, message.NamedTensor{Name: key, Tensor: t})
 	}
 }
 
-// forget ends the use of a step. One that was done by the master's own task alone, and of which
-// that has kept nothing, is used again.
-func (st *step) forget() {
-	if !st.answer.Forgotten || st.finished != nil || !st.life.TryReset() {
+// recycle puts a step into the free list, if it ran on the master's own task alone and the worker
+// has kept no reference to it.
+func (st *step) recycle() {
+	if !st.localResp.Recyclable || st.finished != nil || !st.ctx.TryReset() {
 		return
 	}
 	clear(st.sends)
-	clear(st.answer.Recv)
-	recv := st.answer.Recv[:0]
+	clear(st.localResp.Recv)
+	recv := st.localResp.Recv[:0]
 	st.session, st.plan, st.sends, st.keys, st.exec = nil, nil, st.sends[:0], nil, nil
-	st.own, st.answer, st.answers[0] = message.RunGraphRequest{}, message.RunGraphResponse{Recv: recv}, nil
+	st.localReq, st.localResp, st.localResps[0] = message.RunGraphRequest{}, message.RunGraphResponse{Recv: recv}, nil
 	st.notice = notice{}
-	spare.Put(st)
+	stepPool.Put(st)
 }
 
-// newStepID returns a number for a step; the upper seven bits are 0 for uses to come.
+// newStepID returns a random number for a step. TensorFlow reserves the upper bits.
 func newStepID() int64 { return int64(rand.Uint64() >> 7) }
 
-// run runs a step that has begun, within ctx, on all its tasks and returns what they answer, in the
-// order of the plan's parts. It returns when all have: what is left of a step that has failed does
-// not disturb the next one.
+// run runs a step that has begun on all its tasks and returns their responses, in the order of the
+// plan's partitions. It returns when all have answered, so that the remains of a failed step do not
+// disturb the next one.
 func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
-	alone := st.plan.home == 0 && len(st.plan.parts) == 1
+	alone := st.plan.local == 0 && len(st.plan.partitions) == 1
 	if !alone {
-		// before the session shows the step to others
-		st.finished = make([]bool, len(st.plan.parts))
+		// before enter, which makes the step visible to other goroutines
+		st.finished = make([]bool, len(st.plan.partitions))
 	}
 	if err := st.session.enter(st); err != nil {
 		return nil, err
 	}
 	defer st.session.leave(st)
-	resps := st.answers[:]
+	resps := st.localResps[:]
 	if alone {
-		resps[0] = st.runHome(nil)
+		resps[0] = st.runLocal(nil)
 	} else {
-		resps = make([]*message.RunGraphResponse, len(st.plan.parts))
+		resps = make([]*message.RunGraphResponse, len(st.plan.partitions))
 		st.runAll(resps)
 	}
 	if err := st.outcome(ctx); err != nil {
@@ -106,46 +106,46 @@ func (st *step) run(ctx context.Context) ([]*message.RunGraphResponse, error) {
 	return resps, nil
 }
 
-// runAll runs all parts at the same time.
+// runAll runs all partitions concurrently and waits for them.
 func (st *step) runAll(resps []*message.RunGraphResponse) {
 	var wg sync.WaitGroup
-	for i := range st.plan.parts {
-		if i != st.plan.home {
+	for i := range st.plan.partitions {
+		if i != st.plan.local {
 			wg.Add(1)
-			st.startPart(i, st.plan.home >= 0, func(resp *message.RunGraphResponse) {
+			st.startPartition(i, st.plan.local >= 0, func(resp *message.RunGraphResponse) {
 				resps[i] = resp
 				wg.Done()
 			})
 		}
 	}
-	if home := st.plan.home; home >= 0 {
-		resps[home] = st.runHome(st.flush)
+	if local := st.plan.local; local >= 0 {
+		resps[local] = st.runLocal(st.flush)
 	}
 	wg.Wait()
 }
 
-// flush sends the requests for parts, which have waited for those for tensors that the own task
-// asks for first.
+// flush sends the RunGraph requests that were delayed, so that they share packets with the first
+// requests for tensors.
 func (st *step) flush() {
-	for i := range st.plan.parts {
-		if w, ok := st.plan.parts[i].worker.(starter); ok {
+	for i := range st.plan.partitions {
+		if w, ok := st.plan.partitions[i].worker.(starter); ok {
 			w.Flush()
 		}
 	}
 }
 
-// runHome runs the part of the master's own task. asked is called when that has asked for what it
-// receives first.
-func (st *step) runHome(asked func()) *message.RunGraphResponse {
-	home := st.plan.home
-	st.own = st.request(home)
-	st.own.Asked, st.own.Send, st.own.RecvKeys, st.own.Into = asked, st.sends, st.keys, &st.answer
-	st.own.RequestID = 0 // no network can bring it twice
-	resp, err := st.plan.parts[home].worker.RunGraph(&st.life, &st.own)
-	return st.endPart(home, resp, err)
+// runLocal runs the local partition. onReceivesSent is called when the worker has sent the requests
+// for the tensors that the partition receives first.
+func (st *step) runLocal(onReceivesSent func()) *message.RunGraphResponse {
+	local := st.plan.local
+	st.localReq = st.request(local)
+	st.localReq.OnReceivesSent, st.localReq.Send, st.localReq.RecvKeys, st.localReq.Into = onReceivesSent, st.sends, st.keys, &st.localResp
+	st.localReq.RequestID = 0 // there is no transport that could deliver the request twice
+	resp, err := st.plan.partitions[local].worker.RunGraph(&st.ctx, &st.localReq)
+	return st.endPartition(local, resp, err)
 }
 
-// release ends the references of a response that nobody wants.
+// release releases the tensors of an unused response.
 func release(resp *message.RunGraphResponse) {
 	if resp == nil {
 		return
@@ -155,42 +155,42 @@ func release(resp *message.RunGraphResponse) {
 	}
 }
 
-// starter is a Worker that can be called without a goroutine that waits. done is called once, must
-// not wait, and owns the response.
+// starter is a Worker that can be called asynchronously. done is called once, must not block, and
+// owns the response.
 type starter interface {
-	// Flush sends the requests that can wait for others.
+	// Flush sends the delayed requests.
 	Flush()
 	StartGraph(ctx context.Context, req *message.RunGraphRequest, done func(*message.RunGraphResponse, error))
 	StartCleanup(ctx context.Context, req *pb.CleanupGraphRequest, done func(*pb.CleanupGraphResponse, error))
 }
 
-// startPart runs the step on one task, without waiting for it. The request may be told to wait for
-// others. done is called once.
-func (st *step) startPart(i int, canWait bool, done func(*message.RunGraphResponse)) {
+// startPartition runs the step on one task, without waiting for it. A request that can wait is sent
+// with the next Flush. done is called once.
+func (st *step) startPartition(i int, canWait bool, done func(*message.RunGraphResponse)) {
 	request := st.request(i)
 	req := &request
 	req.CanWait = canWait
-	if w, ok := st.plan.parts[i].worker.(starter); ok {
-		w.StartGraph(&st.life, req, func(resp *message.RunGraphResponse, err error) { done(st.endPart(i, resp, err)) })
+	if w, ok := st.plan.partitions[i].worker.(starter); ok {
+		w.StartGraph(&st.ctx, req, func(resp *message.RunGraphResponse, err error) { done(st.endPartition(i, resp, err)) })
 		return
 	}
 	go func() {
-		resp, err := st.plan.parts[i].worker.RunGraph(&st.life, req)
-		done(st.endPart(i, resp, err))
+		resp, err := st.plan.partitions[i].worker.RunGraph(&st.ctx, req)
+		done(st.endPartition(i, resp, err))
 	}()
 }
 
-// request asks a task for its part.
+// request returns the request for a partition.
 func (st *step) request(i int) message.RunGraphRequest {
 	return message.RunGraphRequest{
-		Session: st.session.handle, SessionCreated: true, GraphHandle: st.plan.parts[i].handle, StepID: st.id, Exec: st.exec,
+		Session: st.session.handle, SessionCreated: true, GraphHandle: st.plan.partitions[i].handle, StepID: st.id, Exec: st.exec,
 		IsPartial: st.partial, IsLastPartial: st.last, StoreErrorsInBody: true, RequestID: requestid.New(),
 	}
 }
 
-// endPart takes note of what a task has answered. The first error that does not follow from another
-// one ends the other parts.
-func (st *step) endPart(i int, resp *message.RunGraphResponse, err error) *message.RunGraphResponse {
+// endPartition records the outcome of a partition. The first error that is not derived from another
+// one cancels the other partitions.
+func (st *step) endPartition(i int, resp *message.RunGraphResponse, err error) *message.RunGraphResponse {
 	if err == nil && resp.Err != nil {
 		err = resp.Err
 	}
@@ -210,35 +210,37 @@ func (st *step) endPart(i int, resp *message.RunGraphResponse, err error) *messa
 		err = status.From(err).Derive()
 	}
 	failed := st.errs.HasRoot()
-	task := st.plan.parts[i].task
+	task := st.plan.partitions[i].task
 	st.errs.Add(fromTask(task, err))
 	if !failed && st.errs.HasRoot() {
-		st.life.Cancel(status.Cancelledf("The step has failed on %v.", task).Derive())
+		st.ctx.Cancel(status.Cancelledf("The step has failed on %v.", task).Derive())
 	}
 	return resp
 }
 
 // isOverdue reports whether the step has reached its deadline.
-func (st *step) isOverdue() bool { return errors.Is(st.life.Err(), context.DeadlineExceeded) }
+func (st *step) isOverdue() bool { return errors.Is(st.ctx.Err(), context.DeadlineExceeded) }
 
-// unfinished returns the tasks whose parts have not ended.
+// unfinished describes the partition as one whose task has not answered.
 func (st *step) unfinished() []unfinished {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	var out []unfinished
-	for i := range st.plan.parts {
+	for i := range st.plan.partitions {
 		if i >= len(st.finished) || !st.finished[i] {
-			out = append(out, st.plan.parts[i].unfinished())
+			out = append(out, st.plan.partitions[i].unfinished())
 		}
 	}
 	return out
 }
 
 // unfinished returns the part as one whose task has not answered.
-func (pt *part) unfinished() unfinished { return unfinished{pt.task, "RunGraph (" + pt.nodes + ")"} }
+func (pt *planPartition) unfinished() unfinished {
+	return unfinished{pt.task, "RunGraph (" + pt.nodes + ")"}
+}
 
-// outcome returns the error of the step. The reason for which it was ended from outside explains
-// more than what its tasks make of that.
+// outcome returns the error of the step. If the step was ended from outside, it returns the reason
+// for that, because the errors of the tasks only follow from it.
 func (st *step) outcome(ctx context.Context) error {
 	err := st.errs.Concatenated()
 	if err == nil || status.CodeOf(err) != status.Cancelled && !status.IsDerived(err) {
@@ -248,10 +250,10 @@ func (st *step) outcome(ctx context.Context) error {
 		return closed
 	}
 	switch {
-	case st.isOverdue() && errors.Is(context.Cause(&st.life), errTimeout):
+	case st.isOverdue() && errors.Is(context.Cause(&st.ctx), errTimeout):
 		var late []unfinished
 		for _, i := range st.late {
-			late = append(late, st.plan.parts[i].unfinished())
+			late = append(late, st.plan.partitions[i].unfinished())
 		}
 		return st.session.timedOut(ctx, fmt.Sprintf("Step %d of session %s", st.id, st.session.handle), late)
 	case ctx.Err() != nil:
@@ -260,23 +262,24 @@ func (st *step) outcome(ctx context.Context) error {
 	return err
 }
 
-// cleanup lets all tasks of a step forget it. Nobody waits for that: a task that cannot be reached
-// has nothing to forget. req is for the master's own task, and is borrowed.
+// cleanup makes all tasks of a step forget it, without waiting. req is for the master's own task,
+// and is borrowed.
 func (s *session) cleanup(p *plan, req *pb.CleanupGraphRequest) {
-	for i := range p.parts {
-		if i == p.home {
-			_, _ = p.parts[i].worker.CleanupGraph(s.ctx, req) // the own worker only forgets
+	for i := range p.partitions {
+		if i == p.local {
+			// it cannot fail on the own worker
+			_, _ = p.partitions[i].worker.CleanupGraph(s.ctx, req)
 			continue
 		}
-		s.startCleanup(&p.parts[i], req.GetStepId())
+		s.startCleanup(&p.partitions[i], req.GetStepId())
 	}
 }
 
-// startCleanup lets one task forget a step, without waiting for it.
-func (s *session) startCleanup(pt *part, id int64) {
+// startCleanup makes one task forget a step, without waiting for it.
+func (s *session) startCleanup(pt *planPartition, id int64) {
 	w, ok := pt.worker.(starter)
 	if !ok {
-		s.master.background.Go(func() { s.cleanupPart(pt, id) })
+		s.master.background.Go(func() { s.cleanupPartition(pt, id) })
 		return
 	}
 	leave := s.master.background.enter()
@@ -286,27 +289,27 @@ func (s *session) startCleanup(pt *part, id int64) {
 	})
 }
 
-func (s *session) cleanupPart(pt *part, id int64) {
+func (s *session) cleanupPartition(pt *planPartition, id int64) {
 	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
 	defer cancel()
 	_, err := pt.worker.CleanupGraph(ctx, &pb.CleanupGraphRequest{StepId: id})
 	s.endCleanup(pt, id, err)
 }
 
-func (s *session) endCleanup(pt *part, id int64, err error) {
+func (s *session) endCleanup(pt *planPartition, id int64, err error) {
 	if err != nil {
 		s.master.Log.Debug("a task did not clean a step up", "step", id, "task", pt.task, "error", err)
 	}
 }
 
-// fetched returns the tensors under the given keys, which the master's own task fetched, and takes
-// their references.
+// fetched returns the tensors under the keys of the step, and takes over their references from the
+// response of the local partition.
 func (st *step) fetched(resps []*message.RunGraphResponse) ([]message.NamedTensor, error) {
 	if len(st.keys) == 0 {
 		return nil, nil
 	}
-	got := resps[st.plan.home].Recv
-	resps[st.plan.home].Recv = nil
+	got := resps[st.plan.local].Recv
+	resps[st.plan.local].Recv = nil
 	isAt := func(t message.NamedTensor, key string) bool { return t.Name == key }
 	if slices.EqualFunc(got, st.keys, isAt) {
 		return got, nil

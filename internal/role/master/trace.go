@@ -8,14 +8,15 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// trace is what a client wants to know about a step beside its results. A nil *trace is nothing.
+// trace records what a client asks to know about a step besides its results. A nil *trace records
+// nothing.
 type trace struct {
 	session  *session
 	plan     *plan
-	timeline bool // times of kernels and transfers
-	costs    bool // what nodes cost
-	graphs   bool // what ran on each device
-	memory   bool // allocations, when memory runs out
+	timeline bool // record the times of kernels and transfers
+	costs    bool // record the costs of nodes
+	graphs   bool // record the graph of each device
+	memory   bool // report allocations when memory runs out
 }
 
 func newTrace(s *session, p *plan, options *pb.RunOptions) (*trace, error) {
@@ -38,7 +39,7 @@ func newTrace(s *session, p *plan, options *pb.RunOptions) (*trace, error) {
 	return &recorded, nil
 }
 
-// executorOptions returns what the workers are to record, nil for nothing.
+// executorOptions returns the options for the workers, nil if they record nothing.
 func (t *trace) executorOptions() *pb.ExecutorOpts {
 	if t == nil {
 		return nil
@@ -56,15 +57,14 @@ func (t *trace) begin(ctx context.Context) {
 	}
 }
 
-// logging sends a request to all tasks of the step. That one fails costs no more than its transfers
-// in the trace.
+// logging sends a request to all tasks of the step. If one fails, the trace lacks its transfers.
 func (t *trace) logging(ctx context.Context, req *pb.LoggingRequest) []*pb.LoggingResponse {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	resps := make([]*pb.LoggingResponse, len(t.plan.parts))
-	err := together(len(resps), func(i int) error {
+	resps := make([]*pb.LoggingResponse, len(t.plan.partitions))
+	err := forEachConcurrently(len(resps), func(i int) error {
 		var err error
-		resps[i], err = t.plan.parts[i].worker.Logging(ctx, req)
+		resps[i], err = t.plan.partitions[i].worker.Logging(ctx, req)
 		return err
 	})
 	if err != nil {
@@ -73,22 +73,22 @@ func (t *trace) logging(ctx context.Context, req *pb.LoggingRequest) []*pb.Loggi
 	return resps
 }
 
-// nothing is what was recorded of most steps. Nobody changes it.
-var nothing = &pb.RunMetadata{}
+// noMetadata is the metadata of a step that records nothing. It must not be modified.
+var noMetadata = &pb.RunMetadata{}
 
-// end gathers what was recorded: transfers first, those to the master's own task before the
-// others', then kernels.
+// end collects the records: first the transfers, those to the master's own task before the others,
+// then the kernels.
 func (t *trace) end(ctx context.Context, id int64, resps []*message.RunGraphResponse) *pb.RunMetadata {
 	if t == nil {
-		return nothing
+		return noMetadata
 	}
 	out := &pb.RunMetadata{}
 	if t.timeline {
 		out.StepStats = &pb.StepStats{}
 		logs := t.logging(ctx, &pb.LoggingRequest{DisableRpcLogging: true, FetchStepId: []int64{id}})
-		if home := t.plan.home; home >= 0 {
-			addTransfers(out.StepStats, logs[home], id)
-			logs[home] = nil
+		if local := t.plan.local; local >= 0 {
+			addTransfers(out.StepStats, logs[local], id)
+			logs[local] = nil
 		}
 		for _, log := range logs {
 			addTransfers(out.StepStats, log, id)

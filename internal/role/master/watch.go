@@ -9,8 +9,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 )
 
-// watch closes sessions that nobody has used for long, and says which tasks hold up steps, until
-// the master is closed.
+// watch closes unused sessions and logs stalled steps, until the master is closed.
 func (m *Master) watch() {
 	ticker := time.NewTicker(watchPeriod)
 	defer ticker.Stop()
@@ -19,7 +18,7 @@ func (m *Master) watch() {
 		case <-m.ctx.Done():
 			return
 		case now := <-ticker.C:
-			m.collect(now)
+			m.closeUnused(now)
 			var wg sync.WaitGroup
 			for _, s := range m.all() {
 				wg.Go(func() { s.logStalled(now) })
@@ -29,7 +28,7 @@ func (m *Master) watch() {
 	}
 }
 
-// all returns the sessions.
+// all returns the open sessions.
 func (m *Master) all() []*session {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -40,8 +39,8 @@ func (m *Master) all() []*session {
 	return out
 }
 
-// collect closes the sessions that nobody has used for long.
-func (m *Master) collect(now time.Time) {
+// closeUnused closes the sessions that were not used for SessionTTL.
+func (m *Master) closeUnused(now time.Time) {
 	for _, s := range m.all() {
 		if s.active.Swap(false) {
 			s.used = now
@@ -49,22 +48,22 @@ func (m *Master) collect(now time.Time) {
 		if m.SessionTTL <= 0 || now.Sub(s.used) <= m.SessionTTL || m.remove(s.handle) == nil {
 			continue
 		}
-		m.Log.Warn("closing a session that was not used for long; if replicas start with long delays, raise the limit",
+		m.Log.Warn("closing a session that has not been used; raise the limit if replicas start with long delays",
 			"session", s.handle, "limit", m.SessionTTL)
 		m.background.Go(func() { s.close(m.ctx, closedByGC) })
 	}
 }
 
-// notice is what the master has seen of a step that takes long.
+// notice records what the master has seen of a long step.
 type notice struct {
-	since  time.Time // when the step was first seen running, or first seen to have failed
-	probed time.Time // when its tasks were last asked whether they live
-	logged time.Time // when it was last logged
+	since  time.Time // time when the step was first seen running, or first seen to have failed
+	probed time.Time // time of the last probe of its tasks
+	logged time.Time // time of the last log line
 	failed bool
-	silent string // tasks that did not answer, as they were last logged
+	silent string // silent tasks in the last log line
 }
 
-// stalled is a step that has run for long, as it was seen under the lock of its session.
+// stalled is a snapshot of a long step, taken under the lock of its session.
 type stalled struct {
 	step    *step
 	id      int64
@@ -73,9 +72,9 @@ type stalled struct {
 	running time.Duration // since it was first seen, or first seen to have failed
 }
 
-// logStalled logs what steps wait for that have run for long. A task that does not answer is logged
-// after stallTime, and again when that changes; that a step takes long although all tasks live,
-// once; and that a step goes on after it has failed, again and again.
+// logStalled logs the long steps of the session and the tasks that they wait for. A silent task is
+// logged after stallTime, and again when the set of silent tasks changes. A long step whose tasks
+// all live is logged once. A step that goes on after it has failed is logged repeatedly.
 func (s *session) logStalled(now time.Time) {
 	steps := s.stalled(now)
 	if len(steps) == 0 {
@@ -98,14 +97,14 @@ func (s *session) logStalled(now time.Time) {
 	}
 }
 
-// stalled returns the steps whose tasks are to be asked whether they live.
+// stalled returns the steps whose tasks are due for a probe.
 func (s *session) stalled(now time.Time) []stalled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []stalled
 	for st := range s.running {
 		n := &st.notice
-		if failed := st.life.Err() != nil; n.since.IsZero() || failed != n.failed {
+		if failed := st.ctx.Err() != nil; n.since.IsZero() || failed != n.failed {
 			*n = notice{since: now, failed: failed}
 			continue
 		}
@@ -118,7 +117,7 @@ func (s *session) stalled(now time.Time) []stalled {
 	return out
 }
 
-// logStep logs one step, unless that has been done.
+// logStep logs one step, unless the same line has been logged.
 func (s *session) logStep(now time.Time, st stalled, silent map[cluster.Task]string) {
 	var names []string
 	for _, u := range st.waits {
@@ -144,7 +143,7 @@ func (s *session) logStep(now time.Time, st stalled, silent map[cluster.Task]str
 	log := s.master.Log.With("session", s.handle, "step", st.id, "for", st.running, "tasks", s.describe(st.waits, silent, probeTimeout))
 	switch {
 	case st.failed:
-		log.Error("a step is still not over long after it has failed")
+		log.Error("a step still runs long after it has failed")
 	case text != "":
 		log.Warn("a step waits for tasks that do not answer", "silent", text)
 	default:

@@ -73,9 +73,9 @@ type RunGraphRequest struct {
 	RequestID         int64
 	// CanWait says that the request may be sent with others to the same task that soon follow it.
 	CanWait bool
-	// Asked is called by a worker of this process when it has asked for what the part receives
+	// OnReceivesSent is called by a worker of this process when it has asked for what the part receives
 	// first, before it computes; may be nil.
-	Asked func()
+	OnReceivesSent func()
 	// Into is where a worker of this process may put its response, instead of into a new one; may
 	// be nil.
 	Into *RunGraphResponse
@@ -89,9 +89,9 @@ type RunGraphResponse struct {
 	CostGraph       *pb.CostGraphDef
 	PartitionGraphs []*pb.GraphDef
 	Err             *status.Error
-	// Forgotten says that a worker of this process has kept nothing of the call, nor of its
+	// Recyclable says that a worker of this process has kept nothing of the call, nor of its
 	// context.
-	Forgotten bool
+	Recyclable bool
 }
 
 // RecvTensorRequest asks a worker for a tensor of a step. It may come before the step does.

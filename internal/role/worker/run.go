@@ -106,7 +106,7 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 		return err
 	}
 	succeeded := false
-	defer func() { resp.Forgotten = r.end(succeeded) }()
+	defer func() { resp.Recyclable = r.end(succeeded) }()
 	err = r.do(ctx, req, resp)
 	succeeded = err == nil
 	return err
@@ -125,8 +125,8 @@ func (r *run) do(ctx context.Context, req *message.RunGraphRequest, resp *messag
 	if r.asked != nil {
 		defer r.asked.Close()
 	}
-	if req.Asked != nil {
-		req.Asked()
+	if req.OnReceivesSent != nil {
+		req.OnReceivesSent()
 	}
 	if err := r.execute(newStats(req.Exec, r.graph), resp); err != nil {
 		if ctx.Err() != nil && status.CodeOf(err) == status.Cancelled {
