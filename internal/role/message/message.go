@@ -1,9 +1,9 @@
-// Package message holds the requests and responses of both services that carry tensors, as they are
-// inside a process. Roles call each other with these directly, without serialization; package rpc
-// translates them to and from the bytes of the wire without copying elements. Messages that carry
-// no tensors are used as they are generated (package pb).
+// Package message holds the requests and responses of both services that carry tensors, in their
+// form inside a process. Roles call each other with these directly, without serialization; package
+// rpc converts them to and from the wire format without copying elements. Messages without tensors
+// are used as generated (package pb).
 //
-// Whoever receives a request borrows its tensors until the call returns, except where a field says
+// The receiver of a request borrows its tensors until the call returns, unless a field says
 // otherwise. The caller owns the tensors of a response.
 package message
 
@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// NamedTensor is a tensor by the name of a feed or fetch, or by its rendezvous key.
+// NamedTensor is a tensor with the name of a feed or fetch, or with its rendezvous key.
 type NamedTensor struct {
 	Name   string
 	Tensor tensor.Tensor
@@ -30,21 +30,19 @@ type RunStepRequest struct {
 	Options           *pb.RunOptions // may be nil
 	PartialRun        string         // handle of a partial run; "" for an ordinary step
 	StoreErrorsInBody bool
-	RequestID         int64 // 0 for a request that is not checked for repetition
-	// Into is where a master of this process may put its response, instead of into a new one; may
-	// be nil.
+	RequestID         int64 // 0 for a request that is not checked for duplicates
+	// Into receives the response of a master in this process, instead of a new message; may be nil.
 	Into *RunStepResponse
 }
 
-// RunStepResponse is the outcome of a step. Err is set where the error travels in the body of the
-// response.
+// RunStepResponse is the outcome of a step. Err is set if the request asks for errors in the body.
 type RunStepResponse struct {
-	Tensors  []NamedTensor // of all fetches, in any order
+	Tensors  []NamedTensor // values of all fetches, in any order
 	Metadata *pb.RunMetadata
 	Err      *status.Error
 }
 
-// RunCallableRequest asks a master to run a step that was prepared with MakeCallable.
+// RunCallableRequest asks a master to run a step prepared with MakeCallable.
 type RunCallableRequest struct {
 	Session   string
 	Handle    int64
@@ -58,10 +56,10 @@ type RunCallableResponse struct {
 	Metadata *pb.RunMetadata
 }
 
-// RunGraphRequest asks a worker to run its part of a step.
+// RunGraphRequest asks a worker to run its partition of a step.
 type RunGraphRequest struct {
 	Session           string
-	SessionCreated    bool // a worker session was made with CreateWorkerSession
+	SessionCreated    bool // the session was created with CreateWorkerSession
 	GraphHandle       string
 	StepID            int64
 	Send              []NamedTensor // by rendezvous key
@@ -71,38 +69,38 @@ type RunGraphRequest struct {
 	IsLastPartial     bool
 	StoreErrorsInBody bool
 	RequestID         int64
-	// CanWait says that the request may be sent with others to the same task that soon follow it.
+	// CanWait allows the transport to delay the request until the next flush, so that it shares
+	// packets with the requests that follow.
 	CanWait bool
-	// OnReceivesSent is called by a worker of this process when it has asked for what the part receives
-	// first, before it computes; may be nil.
+	// OnReceivesSent is called by a worker in this process when it has sent the requests for the
+	// tensors that the partition receives first, before it computes; may be nil.
 	OnReceivesSent func()
-	// Into is where a worker of this process may put its response, instead of into a new one; may
-	// be nil.
+	// Into receives the response of a worker in this process, instead of a new message; may be nil.
 	Into *RunGraphResponse
 }
 
-// RunGraphResponse is the outcome of one part of a step. Err is set where the error travels in the
-// body.
+// RunGraphResponse is the outcome of one partition of a step. Err is set if the request asks for
+// errors in the body.
 type RunGraphResponse struct {
 	Recv            []NamedTensor
 	StepStats       *pb.StepStats
 	CostGraph       *pb.CostGraphDef
 	PartitionGraphs []*pb.GraphDef
 	Err             *status.Error
-	// Recyclable says that a worker of this process has kept nothing of the call, nor of its
+	// Recyclable reports that a worker in this process has kept no reference to the call or its
 	// context.
 	Recyclable bool
 }
 
-// RecvTensorRequest asks a worker for a tensor of a step. It may come before the step does.
+// RecvTensorRequest asks a worker for a tensor of a step. It may arrive before the step starts.
 type RecvTensorRequest struct {
 	StepID    int64
 	Key       string
 	RequestID int64
-	Transport *anypb.Any // offer of another way to carry the elements; may be nil
+	Transport *anypb.Any // offer of another transport for the elements; may be nil
 }
 
-// RecvTensorResponse is a tensor of a step, or the news that it is dead.
+// RecvTensorResponse is a tensor of a step, or reports that it is dead.
 type RecvTensorResponse struct {
 	Tensor          tensor.Tensor
 	Dead            bool

@@ -2,8 +2,8 @@ package message
 
 import "github.com/weft-ml/weft/tensor"
 
-// A message that came over the wire owns its tensors; whoever decoded a request releases them when
-// its call has returned, and whoever got a response when it has taken what it wants.
+// A message from the wire owns its tensors. The receiver of a request releases them when its call
+// has returned, and the receiver of a response when it has used them.
 
 // Release ends the references that the request holds.
 func (m *RunStepRequest) Release() { releaseNamed(m.Feeds) }

@@ -1,6 +1,6 @@
-// Package requestid tells requests that a peer sent twice, such as one that its transport repeated
-// after a lost connection, from new ones. Senders give every request a random number; receivers
-// remember the most recent ones.
+// Package requestid detects duplicate requests, such as one that a transport has repeated after a
+// lost connection. Senders give every request a random number; receivers remember the most recent
+// numbers.
 package requestid
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// New returns an identifier for a request, random and never 0.
+// New returns an identifier for a request. It is random and never 0.
 func New() int64 {
 	for {
 		if id := int64(rand.Uint64()); id != 0 {
@@ -19,24 +19,25 @@ func New() int64 {
 	}
 }
 
-// Recent remembers the most recent identifiers, up to a number that is given to [NewRecent]. It is
-// safe for concurrent use.
+// Recent remembers the most recent identifiers, up to the number given to [NewRecent]. It is safe
+// for concurrent use.
 type Recent struct {
 	shards []shard
 }
 
-// A shard holds the identifiers with one remainder. Its memory grows with what it has to remember.
+// A shard holds the identifiers with one remainder. Its memory grows with the number of
+// identifiers.
 type shard struct {
 	size int
 
 	mu   sync.Mutex
-	set  map[int64]struct{} // guarded by mu: the identifiers in ring
-	ring []int64            // guarded by mu: oldest at next, once it is full
+	set  map[int64]struct{} // identifiers in ring; guarded by mu
+	ring []int64            // oldest at next, once it is full; guarded by mu
 	next int                // guarded by mu
 }
 
-// NewRecent returns a memory for about the given number of identifiers, which are spread over
-// shards so that requests seldom wait for each other.
+// NewRecent returns a memory for about size identifiers. They are spread over shards, so that
+// requests rarely wait for each other.
 func NewRecent(size, shards int) *Recent {
 	r := &Recent{shards: make([]shard, shards)}
 	for i := range r.shards {
@@ -46,9 +47,8 @@ func NewRecent(size, shards int) *Recent {
 	return r
 }
 
-// Track returns an Aborted error if the identifier is remembered, and remembers it otherwise.
-// Method names the request in the error, detail says more about it. The identifier 0 stands for a
-// sender without identifiers and is always new.
+// Track returns an Aborted error if the identifier is known, and remembers it otherwise. The error
+// names the request by method and detail. Senders without identifiers use 0, which is always new.
 func (r *Recent) Track(id int64, method, detail string) error {
 	if id == 0 || r.shards[uint64(id)%uint64(len(r.shards))].insert(id) {
 		return nil

@@ -1,5 +1,5 @@
-// Package task puts one task of a cluster together: its devices, its worker, which runs parts of
-// steps on them, and its master, which clients use. What they share is in this process; the other
+// Package task assembles one task of a cluster: its devices, its worker, which runs partitions of
+// steps on them, and its master, which serves clients. They call each other directly. The other
 // tasks of the cluster are reached over a network, if there is one.
 package task
 
@@ -22,26 +22,27 @@ import (
 // Network reaches the tasks of a cluster.
 type Network interface {
 	worker.Peers
-	// Worker returns a task to be given parts of steps.
+	// Worker returns the worker of a task.
 	Worker(task cluster.Task) (master.Worker, error)
 }
 
-// Config is what a task is made of.
+// Config holds the parameters of a task.
 type Config struct {
 	Task       cluster.Task
 	Cluster    cluster.Spec
 	CPUDevices int
 	Kernels    *kernel.Registry
-	// Connect reaches a cluster, the task's own or one that a session brings along, in which this
-	// task has the given name. It is nil for a task that is alone.
+	// Connect returns the network of a cluster, the task's own or one that a session brings, in
+	// which this task has the given name. It is nil for a task without peers.
 	Connect func(spec cluster.Spec, self cluster.Task) (Network, error)
 	Lender  worker.Lender // may be nil
-	// called when the worker's last session has been deleted; may be nil
+	// Unused is called when the worker's last session has been deleted; may be nil.
 	Unused          func()
 	SessionDefaults *pb.ConfigProto // may be nil
-	SessionTTL      time.Duration   // how long a session lives that nobody uses; 0 for ever
-	Placement       io.Writer       // where placements go that sessions want logged; may be nil
-	Log             *slog.Logger
+	SessionTTL      time.Duration   // time after which an unused session is closed; 0 for never
+	// receives the placements that sessions ask to be logged; may be nil
+	Placement io.Writer
+	Log       *slog.Logger
 }
 
 // Task is one task of a cluster.
@@ -51,7 +52,7 @@ type Task struct {
 	Devices []*kernel.Device
 }
 
-// New returns a task. Close must be called when it is no longer used.
+// New returns a task. The caller must call Close.
 func New(cfg Config) (*Task, error) {
 	t := &Task{Devices: cpuDevices(cfg.Task, cfg.CPUDevices)}
 	connect := func(spec cluster.Spec, self cluster.Task) (*tasks, error) {
@@ -88,8 +89,8 @@ func New(cfg Config) (*Task, error) {
 	return t, nil
 }
 
-// Close closes all sessions, cancels all steps, and drops the resources. It asks other tasks to do
-// so as long as ctx lives.
+// Close closes all sessions, cancels all steps, and drops the resources. It notifies other tasks
+// until ctx ends.
 func (t *Task) Close(ctx context.Context) {
 	t.Master.Close(ctx)
 	t.Worker.Close()
@@ -98,10 +99,10 @@ func (t *Task) Close(ctx context.Context) {
 	}
 }
 
-// memoryLimit is what TensorFlow's CPU devices say of their memory.
+// memoryLimit is the memory that TensorFlow's CPU devices report, in bytes.
 const memoryLimit = 256 << 20
 
-// cpuDevices returns n devices, in a new life of the task.
+// cpuDevices returns n devices with new incarnations.
 func cpuDevices(task cluster.Task, n int) []*kernel.Device {
 	out := make([]*kernel.Device, max(n, 1))
 	for i := range out {
@@ -113,9 +114,9 @@ func cpuDevices(task cluster.Task, n int) []*kernel.Device {
 	return out
 }
 
-// tasks are the tasks of a cluster as one of them sees it. Itself it calls without a network.
+// tasks is a cluster as one of its tasks sees it. It calls its own worker without a network.
 type tasks struct {
-	Network // nil where the task is alone
+	Network // nil for a task without peers
 	spec    cluster.Spec
 	self    cluster.Task
 	task    *Task

@@ -35,7 +35,7 @@ func joined(extra *pb.RecvBufRespExtra) (out []byte) {
 	return out
 }
 
-// TestBuffersInPieces reads what TensorFlow sends: pieces of 4 KiB.
+// TestBuffersInPieces reads buffers in pieces of 4 KiB, as TensorFlow sends them.
 func TestBuffersInPieces(t *testing.T) {
 	value, err := proto.Marshal(&pb.RecvBufRespExtra{TensorContent: [][]byte{[]byte("ab"), nil, []byte("cde")}})
 	if err != nil {

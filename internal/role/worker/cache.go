@@ -10,30 +10,30 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// maxCached bounds the responses that are kept.
+// maxCached bounds the responses that wait for an acknowledgement.
 const maxCached = 1 << 16
 
-// responseCache keeps the responses to requests for tensors until their receivers say that they
-// have them, so that a request which a transport repeats is answered once more: the tensor itself
-// is handed out only once. A response also goes with its step.
+// responseCache keeps the responses to requests for tensors until their receivers acknowledge them.
+// A request that a transport repeats is then answered again, although the rendezvous returns a
+// tensor only once. A response is also dropped with its step.
 type responseCache struct {
 	mu   sync.Mutex
-	byID map[int64]*cached // guarded by mu; by request
+	byID map[int64]*cached // by request ID; guarded by mu
 }
 
-// cached is a response, or one that is still waited for.
+// cached is a response, or a pending one.
 type cached struct {
 	step   int64
-	cancel context.CancelFunc // gives up the wait
-	over   chan struct{}      // closed when the rest is set
+	cancel context.CancelFunc // cancels the wait for the response
+	done   chan struct{}      // closed when resp and err are set
 	resp   any
 	err    error
 }
 
 func newResponseCache() *responseCache { return &responseCache{byID: map[int64]*cached{}} }
 
-// remember answers a request from the cache. The first time, answer is called; it goes on if the
-// caller, whose connection may be lost, leaves.
+// remember answers a request from the cache. The first request calls answer, which continues if the
+// caller gives up, because its connection may have been lost.
 func remember[Resp any](
 	ctx context.Context, c *responseCache, request, step int64, answer func(context.Context) (*Resp, error),
 ) (*Resp, error) {
@@ -45,17 +45,17 @@ func remember[Resp any](
 			return nil, status.ResourceExhaustedf("%d responses have not been acknowledged", maxCached)
 		}
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		entry = &cached{step: step, cancel: cancel, over: make(chan struct{})}
+		entry = &cached{step: step, cancel: cancel, done: make(chan struct{})}
 		c.byID[request] = entry
 		go func() {
-			defer close(entry.over)
+			defer close(entry.done)
 			resp, err := answer(own)
 			entry.resp, entry.err = resp, err
 		}()
 	}
 	c.mu.Unlock()
 	select {
-	case <-entry.over:
+	case <-entry.done:
 	case <-ctx.Done():
 		return nil, status.FromContext(ctx, "waiting for a tensor").Derive()
 	}
@@ -64,12 +64,12 @@ func remember[Resp any](
 	}
 	resp, ok := entry.resp.(*Resp)
 	if !ok {
-		return nil, status.InvalidArgumentf("request %d was another one before", request)
+		return nil, status.InvalidArgumentf("request ID %d was used for another request", request)
 	}
 	return resp, nil
 }
 
-// drop forgets the response to a request.
+// drop removes the response to a request.
 func (c *responseCache) drop(request int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +79,7 @@ func (c *responseCache) drop(request int64) {
 	}
 }
 
-// dropStep forgets the responses of a step.
+// dropStep removes the responses of a step.
 func (c *responseCache) dropStep(step int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +91,7 @@ func (c *responseCache) dropStep(step int64) {
 	}
 }
 
-// MarkRecvFinished says that a response which was to be acknowledged has arrived.
+// MarkRecvFinished acknowledges a response.
 func (w *Worker) MarkRecvFinished(_ context.Context, req *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error) {
 	if w.cache != nil {
 		w.cache.drop(req.GetRequestId())
@@ -99,8 +99,8 @@ func (w *Worker) MarkRecvFinished(_ context.Context, req *pb.MarkRecvFinishedReq
 	return &pb.MarkRecvFinishedResponse{}, nil
 }
 
-// recvCached is recvTensor with the response cache. What is kept is left to the garbage collector,
-// as repeated answers may still be on their way when it is dropped.
+// recvCached is recvTensor with the response cache. Cached tensors are left to the garbage
+// collector, because repeated answers may still be in flight when they are dropped.
 func (w *Worker) recvCached(ctx context.Context, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	resp, err := remember(ctx, w.cache, req.RequestID, req.StepID, func(ctx context.Context) (*message.RecvTensorResponse, error) {
 		return w.recvTensor(ctx, req)
@@ -113,17 +113,16 @@ func (w *Worker) recvCached(ctx context.Context, req *message.RecvTensorRequest)
 	return &out, nil
 }
 
-// ackTimeout bounds how long a peer is told that its response has arrived. It forgets the response
-// with its step anyway.
+// ackTimeout bounds an acknowledgement. Without one, the peer drops the response with its step.
 const ackTimeout = 10 * time.Second
 
-// acknowledge tells a peer that its response has arrived. Nobody but Close waits for that.
+// acknowledge notifies a peer that its response has arrived. It does not wait; Close does.
 func (w *Worker) acknowledge(peer Peer, request int64) {
 	w.acks.Go(func() {
-		ctx, cancel := context.WithTimeout(w.life, ackTimeout)
+		ctx, cancel := context.WithTimeout(w.ctx, ackTimeout)
 		defer cancel()
 		if _, err := peer.MarkRecvFinished(ctx, &pb.MarkRecvFinishedRequest{RequestId: request}); err != nil {
-			w.Log.Debug("a task keeps a response that has arrived", "error", err)
+			w.Log.Debug("a response could not be acknowledged", "error", err)
 		}
 	})
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// RecvBuf returns what a device of this task has for another one in a collective operation, when it
-// is there: the step may not have started yet.
+// RecvBuf returns a buffer that a device of this task offers to another device in a collective
+// operation, and waits for it; the step may not have started yet.
 func (w *Worker) RecvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvBufResponse, error) {
 	if w.cache == nil || req.GetRequestId() == 0 {
 		return w.recvBuf(ctx, req)
@@ -48,11 +48,11 @@ func (w *Worker) recvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvB
 			"contains the device (\"%s\") was probably restarted. Check your worker job for the reason why it was restarted.",
 			req.GetSrcIncarnation(), d.Incarnation, req.GetSrcDevice())
 	}
-	st, err := w.steps.arrive(req.GetStepId())
+	st, err := w.steps.addReceiver(req.GetStepId())
 	if err != nil {
 		return nil, err
 	}
-	defer w.steps.depart(st)
+	defer w.steps.removeReceiver(st)
 	t, err := st.buffers.Take(ctx, key)
 	if err != nil {
 		return nil, err
@@ -61,13 +61,13 @@ func (w *Worker) recvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvB
 	return &pb.RecvBufResponse{SendStartMicros: time.Now().UnixMicro(), TransportOptions: bufferToProto(t.Bytes())}, nil
 }
 
-// bufferType is the message in which the bytes of a buffer travel.
+// bufferType is the type of the message that carries the bytes of a buffer.
 const bufferType = "type.googleapis.com/tensorflow.RecvBufRespExtra"
 
-// bufferField is the number of its only field.
+// bufferField is the number of the only field of that message.
 const bufferField = 1
 
-// bufferToProto writes the message by hand: the bytes are copied once.
+// bufferToProto encodes the message directly, so that the bytes are copied once.
 func bufferToProto(content []byte) *anypb.Any {
 	value := make([]byte, 0, len(content)+16)
 	if len(content) > 0 {
@@ -77,7 +77,7 @@ func bufferToProto(content []byte) *anypb.Any {
 	return &anypb.Any{TypeUrl: bufferType, Value: value}
 }
 
-// bufferFromProto reads the message into a buffer of the size that is expected.
+// bufferFromProto decodes the message into dst, whose size must match.
 func bufferFromProto(p *anypb.Any, dst []byte) error {
 	if p.GetTypeUrl() != bufferType {
 		return status.Internalf("RecvBufResponse has no %s", bufferType)
@@ -111,8 +111,8 @@ func bufferFromProto(p *anypb.Any, dst []byte) error {
 	return nil
 }
 
-// CompleteGroup joins a device of any task to a collective group that this task leads, and waits
-// for the others.
+// CompleteGroup adds a device of any task to a collective group that this task leads, and waits
+// until the group is complete.
 func (w *Worker) CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest) (*pb.CompleteGroupResponse, error) {
 	if req.GetDeviceAttributes() == nil {
 		return nil, status.Internalf("CompleteGroupRequest device_attributes is not set. Make sure you're running the same version " +
@@ -142,8 +142,7 @@ func (w *Worker) CompleteGroup(ctx context.Context, req *pb.CompleteGroupRequest
 	return resp, nil
 }
 
-// CompleteInstance compares what a device brings to a collective operation with what the others
-// bring.
+// CompleteInstance checks that the members of a group agree on a collective operation.
 func (w *Worker) CompleteInstance(ctx context.Context, req *pb.CompleteInstanceRequest) (*pb.CompleteInstanceResponse, error) {
 	shape, err := pbconv.ShapeFromProto(req.GetShape())
 	if err != nil {
@@ -162,7 +161,7 @@ func (w *Worker) CompleteInstance(ctx context.Context, req *pb.CompleteInstanceR
 }
 
 // GetStepSequence returns the numbers of the next steps of graphs with collective operations, so
-// that all masters run the same.
+// that all masters use the same numbers.
 func (w *Worker) GetStepSequence(_ context.Context, req *pb.GetStepSequenceRequest) (*pb.GetStepSequenceResponse, error) {
 	if w.Leader != "" && w.Leader != w.Task.String() {
 		return nil, status.Internalf("GetStepSequenceAsync called at non-group-leader")
@@ -196,7 +195,7 @@ func memberToProto(d *collective.Device) (*pb.DeviceAttributes, error) {
 	return pbconv.DeviceToProto(name, d.MemoryLimit, d.Incarnation), nil
 }
 
-// collectives returns what the collective operations of a run share, nil for a graph that has none.
+// collectives returns the state of a run's collective operations, nil if the graph has none.
 func (r *run) collectives() kernel.Collectives {
 	if !r.graph.collective {
 		return nil
@@ -222,7 +221,7 @@ func (w *Worker) leaderOf(config *pb.ConfigProto) string {
 	return leader
 }
 
-// members reaches the tasks of a group. It implements collective.Peers.
+// members calls the tasks of a group. It implements collective.Peers.
 type members struct {
 	worker *Worker
 	peers  Peers

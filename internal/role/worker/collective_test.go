@@ -16,7 +16,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// joinGroup joins a device to group 1, which has two.
+// joinGroup joins a device to group 1, which has two members.
 func (f *fixture) joinGroup(name string, incarnation uint64) (*pb.CompleteGroupResponse, error) {
 	return f.CompleteGroup(f.t.Context(), &pb.CompleteGroupRequest{
 		GroupKey: 1, GroupSize: 2, DeviceType: "CPU",
@@ -128,7 +128,7 @@ func TestRecvBufChecksItsDevice(t *testing.T) {
 	expect(t, err, status.InvalidArgument, "unknown device.")
 }
 
-// TestRecvBufTakesNoTensor asks for a tensor of the step under its key, as if it were a buffer.
+// TestRecvBufTakesNoTensor requests a tensor of the step by its key, as if it were a buffer.
 func TestRecvBufTakesNoTensor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -178,7 +178,7 @@ func TestGraphsWithoutAKeyHaveNoCollectives(t *testing.T) {
 	}
 }
 
-// TestResponsesAreKeptUntilAcknowledged repeats requests for a tensor, as a transport does that has
+// TestResponsesAreKeptUntilAcknowledged repeats requests for a tensor, like a transport that has
 // lost a connection.
 func TestResponsesAreKeptUntilAcknowledged(t *testing.T) {
 	f := newFixtureOf(t, &pb.ConfigProto{RpcOptions: &pb.RPCOptions{CacheRpcResponse: true}})

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// functionParts are the parts of functions that a session has registered on other tasks. Graphs
+// functionParts holds the parts of functions that a session has registered on other tasks. Graphs
 // share them: otherwise tasks whose functions call each other would register new graphs at every
 // level.
 type functionParts struct {
@@ -22,7 +22,7 @@ type functionParts struct {
 
 type partKey struct {
 	task string
-	sum  [sha256.Size]byte // of the graph
+	sum  [sha256.Size]byte // hash of the graph
 }
 
 type partHandle struct{ task, handle string }
@@ -31,7 +31,7 @@ type partHandle struct{ task, handle string }
 type functionPart struct {
 	key    partKey
 	users  int           // guarded by functionParts.mu
-	lock   chan struct{} // holds a token while nobody registers the graph
+	lock   chan struct{} // interruptible mutex of the registration: holds a token while unlocked
 	handle string        // "" until it is registered; guarded by lock
 }
 
@@ -39,12 +39,11 @@ func newFunctionParts() *functionParts {
 	return &functionParts{parts: map[partKey]*functionPart{}, byHandle: map[partHandle]*functionPart{}}
 }
 
-// use returns the handle of a graph on a task, with one more user. The first to use it registers
-// it.
+// use returns the handle of a graph on a task, with one more user. The first user registers it.
 func (f *functionParts) use(ctx context.Context, task string, def *pb.GraphDef, register func() (string, error)) (string, error) {
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(def)
 	if err != nil {
-		return "", status.Internalf("a part of a function cannot be written down: %v", err)
+		return "", status.Internalf("a part of a function cannot be encoded: %v", err)
 	}
 	p := f.enter(partKey{task, sha256.Sum256(text)})
 	handle, err := p.get(ctx, register)
@@ -88,7 +87,7 @@ func (f *functionParts) dropLocked(p *functionPart) bool {
 	return true
 }
 
-// get returns the handle, and registers the graph if nobody has.
+// get returns the handle, and registers the graph if it is not registered.
 func (p *functionPart) get(ctx context.Context, register func() (string, error)) (string, error) {
 	select {
 	case <-p.lock:

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// maxCalls bounds the calls of functions with parts on other tasks that are under way at the
-	// same time. Tasks that call each other without end would otherwise fill the memory of both.
+	// maxCalls bounds the concurrent calls of functions with parts on other tasks. Tasks that call
+	// each other endlessly would otherwise fill the memory of both.
 	maxCalls = 1 << 10
-	// dropTimeout bounds how long another task may take to forget a step or a graph.
+	// dropTimeout bounds the calls that end a step or a graph on another task.
 	dropTimeout = 5 * time.Second
 )
 
-// graphRunner is what another task does for functions: for their parts there this task is the
-// master.
+// graphRunner is the part of another task that functions use. For their parts there, this task is
+// the master.
 type graphRunner interface {
 	RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error)
 	DeregisterGraph(ctx context.Context, req *pb.DeregisterGraphRequest) (*pb.DeregisterGraphResponse, error)
@@ -33,13 +33,14 @@ type graphRunner interface {
 	CleanupGraph(ctx context.Context, req *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error)
 }
 
-// functions runs parts of the functions of a graph on other tasks. It implements function.Cluster.
+// functions runs the remote parts of the functions of a graph. It implements function.Cluster.
 type functions struct {
 	worker *Worker
 	graph  *registered
 }
 
-// cluster returns what the functions of a graph need of other tasks, nil where there are none.
+// cluster returns the interface to other tasks for the functions of a graph, nil if there are no
+// other tasks.
 func (reg *registered) cluster(w *Worker) function.Cluster {
 	if reg.session.peers == nil {
 		return nil
@@ -78,14 +79,15 @@ func (f *functions) Register(ctx context.Context, task string, g *graph.Graph) (
 	})
 }
 
-// Deregister implements function.Cluster. When a session ends its master drops it on all tasks.
+// Deregister implements function.Cluster. It does nothing for a closed session, which its master
+// drops on all tasks.
 func (f *functions) Deregister(task, handle string) {
 	s := f.graph.session
 	p, err := f.peer(task)
 	if err != nil || s.isClosed() || !s.parts.leave(task, handle) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(f.worker.life, dropTimeout)
+	ctx, cancel := context.WithTimeout(f.worker.ctx, dropTimeout)
 	defer cancel()
 	_, err = p.DeregisterGraph(ctx, &pb.DeregisterGraphRequest{
 		SessionHandle: s.handle, CreateWorkerSessionCalled: s.handle != "", GraphHandle: handle,
@@ -102,18 +104,18 @@ func (f *functions) Begin(step *kernel.Step) (function.Step, error) {
 		return nil, status.ResourceExhaustedf("More than %d calls of functions on other tasks are under way", maxCalls)
 	}
 	r := f.worker.newRun(f.graph.session, f.graph)
-	r.life.Begin(step.Context)
+	r.ctx.Begin(step.Context)
 	var err error
 	if r.step, err = f.worker.steps.begin(rand.Int64N(1<<57-1)+1, r); err != nil {
 		f.worker.steps.calls.Add(-1)
-		r.life.Finish()
+		r.ctx.Finish()
 		return nil, err
 	}
-	r.step.keep()
+	r.step.markHeld()
 	return &callStep{r, f}, nil
 }
 
-// callStep is the step of one call of a function. It implements function.Step.
+// callStep is the step of one function call. It implements function.Step.
 type callStep struct {
 	*run
 	functions *functions
@@ -164,12 +166,12 @@ func inOrder(resp *message.RunGraphResponse, keys []string) ([]tensor.Tensor, er
 // Fail implements function.Step.
 func (c *callStep) Fail(err error) { c.fail(err) }
 
-// End implements function.Step. Nobody waits for the other tasks but the worker when it is closed.
+// End implements function.Step. It does not wait for the other tasks; Close of the worker does.
 func (c *callStep) End(tasks []string) {
 	w, id := c.worker, c.step.id
 	for _, task := range tasks {
 		w.steps.running.Go(func() {
-			ctx, cancel := context.WithTimeout(w.life, dropTimeout)
+			ctx, cancel := context.WithTimeout(w.ctx, dropTimeout)
 			defer cancel()
 			p, err := c.functions.peer(task)
 			if err == nil {
@@ -181,7 +183,7 @@ func (c *callStep) End(tasks []string) {
 		})
 	}
 	w.steps.finish(c.step, c.run)
-	c.life.Finish()
+	c.ctx.Finish()
 	w.steps.cleanup(id)
 	w.steps.calls.Add(-1)
 }

@@ -147,7 +147,8 @@ func TestFunctionOnSeveralTasks(t *testing.T) {
 	expect(t, err, status.InvalidArgument, "Cannot assign a device for operation a", "but available devices are [ /job:worker/replica:0/task:0/device:CPU:0,")
 }
 
-// TestFunctionOnSeveralDevices does the same within a task: tensors cross devices also in loops.
+// TestFunctionOnSeveralDevices calls such a function within a task: tensors also cross devices in
+// loops.
 func TestFunctionOnSeveralDevices(t *testing.T) {
 	s := openFunctions(t, functionCluster(t), false, `
 		func Spread(x: float) -> (y: float) {
@@ -188,13 +189,12 @@ func TestRemoteFunctionFails(t *testing.T) {
 		y = PartitionedCall(one) Tout=[float] f=@Fails _noinline=true device=/job:worker/replica:0/task:0/device:CPU:0`)
 	for range 2 {
 		_, err := s.Run(t.Context(), nil, []string{"y"})
-		// who waits for a may be the first to say so
+		// the receiver of a may be the first to report it
 		expect(t, err, status.InvalidArgument, "broken\n\t [[{{node a}}]]")
 	}
 }
 
-// TestRemoteFunctionIsCancelled checks that a step that ends takes its calls on other tasks with
-// it.
+// TestRemoteFunctionIsCancelled checks that the end of a step ends its calls on other tasks.
 func TestRemoteFunctionIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := functionCluster(t)
@@ -224,7 +224,7 @@ func TestRemoteFunctionIsCancelled(t *testing.T) {
 	})
 }
 
-// TestEndlessRemoteCalls lets two tasks call each other without end.
+// TestEndlessRemoteCalls makes two tasks call each other endlessly.
 func TestEndlessRemoteCalls(t *testing.T) {
 	s := openFunctions(t, functionCluster(t), false, `
 		func Ping(x: float) -> (y: float) {

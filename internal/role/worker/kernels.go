@@ -11,9 +11,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// kernelCache holds the kernels with state of one session, which its graphs share by node name: a
-// random generator goes on where another graph's step left it. It belongs to the graphs that use it
-// and is closed with the last of them.
+// kernelCache holds the stateful kernels of one session, which its graphs share by node name: a
+// random generator continues where another graph's step left it. The graphs that use the cache own
+// it; the last one closes it.
 type kernelCache struct {
 	mu      sync.Mutex
 	users   int                       // guarded by mu
@@ -66,9 +66,9 @@ func closeKernel(k kernel.Kernel) {
 	}
 }
 
-// shared returns the session's kernel for a node, made by create if there is none. A node of the
-// same name that is not the same operation, as where two fetches are spelled differently, gets a
-// kernel of its own; owned is then true.
+// shared returns the session's kernel of a node. It calls create if there is none. If a node of the
+// same name has another operation or other attributes, as when two fetches are spelled differently,
+// the node gets a kernel of its own, and owned is true.
 func (c *kernelCache) shared(device string, n *graph.Node, create func(*graph.Node) (kernel.Kernel, error)) (
 	k kernel.Kernel, owned bool, err error,
 ) {
@@ -88,9 +88,9 @@ func (c *kernelCache) shared(device string, n *graph.Node, create func(*graph.No
 	return k, found, nil
 }
 
-// isPlain reports whether all that is left of a graph's run are the tensors that it sends: nodes
-// neither have state nor call functions, and what they make are numbers and strings.
-func isPlain(g *graph.Graph) bool {
+// isStateless reports whether a run of a graph leaves nothing but the tensors that it sends: no
+// node has state or calls a function, and all outputs are numbers or strings.
+func isStateless(g *graph.Graph) bool {
 	for n := range g.Nodes() {
 		_, call := g.Library.Lookup(n.Op.Name)
 		transfer := n.Op.Name == "_Send" || n.Op.Name == "_Recv"
@@ -106,8 +106,8 @@ func takesFunctions(a opdef.Attr) bool { return strings.Contains(a.Kind, "func")
 func isOpaque(t tensor.DType) bool { return t == tensor.Resource || t == tensor.Variant || t.IsRef() }
 
 // isShared reports whether the kernel of a node belongs to the session: it has state, and does not
-// depend on the functions of its graph. A OneShotIterator does, but only to begin: what it has
-// reached holds for all graphs.
+// depend on the functions of its graph. OneShotIterator depends on one only at its start; its
+// position is shared by all graphs.
 func isShared(n *graph.Node, lib *graph.Library) bool {
 	if _, call := lib.Lookup(n.Op.Name); call || !n.Op.Stateful {
 		return false

@@ -10,15 +10,14 @@ import (
 )
 
 // partial is a run that several RunGraph calls share: each brings some feeds and takes some
-// fetches. It ends when its executors do; the last call waits for that.
+// fetches. It ends when its executors do, and the last call waits for that.
 type partial struct {
 	*run
-	over chan struct{} // closed when the executors have ended
-	err  error         // of the executors; read after over is closed
+	done chan struct{} // closed when the executors have ended
+	err  error         // error of the executors; set before done is closed
 }
 
-// runPartial does the part of one call: the first starts the executors. It takes over the use of
-// r's graph.
+// runPartial serves one call: the first starts the executors. It takes over the use of r's graph.
 func (w *Worker) runPartial(ctx context.Context, r *run, req *message.RunGraphRequest, resp *message.RunGraphResponse) error {
 	p, first, err := w.steps.beginPartial(req.StepID, r)
 	if !first {
@@ -43,14 +42,13 @@ func (w *Worker) runPartial(ctx context.Context, r *run, req *message.RunGraphRe
 		resp.Recv = append(resp.Recv, message.NamedTensor{Name: key, Tensor: t})
 	}
 	if req.IsLastPartial {
-		<-p.over
+		<-p.done
 		return p.err
 	}
 	return nil
 }
 
-// beginPartial returns the run of a step that is run in pieces, and whether r has become it just
-// now.
+// beginPartial returns the partial run of a step, and whether this call has created it from r.
 func (s *steps) beginPartial(id int64, r *run) (p *partial, first bool, err error) {
 	s.mu.Lock()
 	if st := s.byID[id]; st != nil && st.partial != nil && st.session == r.session {
@@ -58,7 +56,7 @@ func (s *steps) beginPartial(id int64, r *run) (p *partial, first bool, err erro
 		return st.partial, false, nil
 	}
 	s.mu.Unlock()
-	r.life.Begin(context.Background())
+	r.ctx.Begin(context.Background())
 	st, err := s.begin(id, r)
 	if err != nil {
 		return nil, false, err
@@ -66,7 +64,7 @@ func (s *steps) beginPartial(id int64, r *run) (p *partial, first bool, err erro
 	r.step = st
 	s.mu.Lock()
 	if p = st.partial; p == nil {
-		p, first = &partial{run: r, over: make(chan struct{})}, true
+		p, first = &partial{run: r, done: make(chan struct{})}, true
 		st.partial = p
 	}
 	s.mu.Unlock()
@@ -79,13 +77,13 @@ func (s *steps) beginPartial(id int64, r *run) (p *partial, first bool, err erro
 // start runs the executors. The run is part of its step until they have ended.
 func (p *partial) start() {
 	p.err = p.execute(nil, nil)
-	p.life.Finish()
+	p.ctx.Finish()
 	p.graph.release()
 	p.worker.steps.finish(p.step, p.run)
-	close(p.over)
+	close(p.done)
 }
 
-// await waits for a tensor until the executors have ended, which after an error they soon do.
+// await waits for a tensor until the executors have ended, which they do soon after an error.
 func (p *partial) await(key string) (tensor.Tensor, error) {
 	if _, err := kernel.ParseKey(key); err != nil {
 		return tensor.Tensor{}, err
@@ -100,7 +98,7 @@ func (p *partial) await(key string) (tensor.Tensor, error) {
 	var got result
 	select {
 	case got = <-came:
-	case <-p.over:
+	case <-p.done:
 		select {
 		case got = <-came:
 		default:
@@ -113,11 +111,11 @@ func (p *partial) await(key string) (tensor.Tensor, error) {
 	return got.t, got.err
 }
 
-// explain ends the run because of err and returns the error that an executor had before, if any:
-// err then only follows from it.
+// explain ends the run because of err. It returns the error of the executors if err only follows
+// from that.
 func (p *partial) explain(err error) error {
 	p.fail(err)
-	<-p.over
+	<-p.done
 	if p.err != nil && !status.IsDerived(p.err) {
 		return p.err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// RecvTensor returns a tensor that a step sends to another task, when it is there: the step may not
-// have started yet. Each value is handed out once. A receiver that gives up ends the step.
+// RecvTensor returns a tensor that a step sends to another task, and waits for it; the step may not
+// have started yet. Each value is returned once. A receiver that gives up ends the step.
 func (w *Worker) RecvTensor(ctx context.Context, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	if w.Lender == nil {
 		return w.recv(ctx, req)
@@ -23,11 +23,11 @@ func (w *Worker) RecvTensor(ctx context.Context, req *message.RecvTensorRequest)
 		return resp, err
 	}
 	if keys := w.Lender.BatchKeys(req); keys != nil && w.cache == nil {
-		return w.recvSome(ctx, req, keys)
+		return w.recvBatch(ctx, req, keys)
 	}
 	resp, err := w.recv(ctx, req)
 	if err == nil && w.Lender.Lend(req, resp) && !w.steps.has(req.StepID) {
-		w.Lender.EndStep(req.StepID) // which may have ended before the tensor was lent
+		w.Lender.EndStep(req.StepID) // the step may have ended before the lease began
 	}
 	return resp, err
 }
@@ -50,23 +50,23 @@ func (w *Worker) recvTensor(ctx context.Context, req *message.RecvTensorRequest)
 	if err := w.checkProducer(key, req.Key); err != nil {
 		return nil, err
 	}
-	st, err := w.steps.arrive(req.StepID)
+	st, err := w.steps.addReceiver(req.StepID)
 	if err != nil {
 		return nil, err
 	}
-	defer w.steps.depart(st)
+	defer w.steps.removeReceiver(st)
 	t, dead, err := st.table.Await(ctx, req.Key)
 	switch {
 	case err == nil:
 		return &message.RecvTensorResponse{Tensor: t, Dead: dead, SendStartMicros: time.Now().UnixMicro()}, nil
 	case ctx.Err() != nil:
-		w.steps.giveUp(st)
+		w.steps.scheduleAbort(st)
 		return nil, status.FromContext(ctx, "waiting for "+req.Key).Derive()
 	}
 	return nil, err
 }
 
-// checkProducer checks that a peer asks the right task, in the life that it thinks the task has.
+// checkProducer checks that a peer asks the right task, and the right incarnation of it.
 func (w *Worker) checkProducer(key *kernel.Key, text string) error {
 	_, local, _ := strings.Cut(key.SendDevice, "/device:")
 	switch d := w.localDevice(local); {
@@ -82,7 +82,7 @@ func (w *Worker) checkProducer(key *kernel.Key, text string) error {
 	return nil
 }
 
-// localDevice returns the task's device with the given type and number, as in "CPU:0", or nil.
+// localDevice returns the task's device with the given type and number, such as "CPU:0", or nil.
 func (w *Worker) localDevice(local string) *kernel.Device {
 	for _, d := range w.Devices {
 		if strings.HasSuffix(d.Name, "/device:"+local) {
@@ -92,8 +92,8 @@ func (w *Worker) localDevice(local string) *kernel.Device {
 	return nil
 }
 
-// isOurs reports whether a device is this task's under its own name or under one that a session
-// gave it.
+// isOurs reports whether a device is on this task, under its own name or one that a session has
+// given it.
 func (w *Worker) isOurs(deviceName string) bool {
 	if w.legacy.isLocal(deviceName) {
 		return true
@@ -108,10 +108,10 @@ func (w *Worker) isOurs(deviceName string) bool {
 	return false
 }
 
-// cleanedUp is the answer to all requests to clean up. Nobody changes it.
+// cleanedUp is the response to all CleanupGraph requests. It must not be modified.
 var cleanedUp = &pb.CleanupGraphResponse{}
 
-// CleanupGraph ends a step. One that is not there is no error.
+// CleanupGraph ends a step. An unknown step is no error.
 func (w *Worker) CleanupGraph(_ context.Context, req *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error) {
 	if w.cache != nil {
 		w.cache.dropStep(req.GetStepId())
@@ -120,7 +120,8 @@ func (w *Worker) CleanupGraph(_ context.Context, req *pb.CleanupGraphRequest) (*
 	return cleanedUp, nil
 }
 
-// Send implements kernel.Rendezvous: tensors wait here for their consumers, on this task or others.
+// Send implements kernel.Rendezvous. Tensors wait in the table of the step for their consumers, on
+// this task or others.
 func (r *run) Send(key *kernel.Key, at kernel.FrameIter, t tensor.Tensor, dead bool) error {
 	if !r.session.isLocal(key.SendDevice) {
 		t.Release()
@@ -129,22 +130,22 @@ func (r *run) Send(key *kernel.Key, at kernel.FrameIter, t tensor.Tensor, dead b
 	return r.step.table.Send(key, at, t, dead)
 }
 
-// Recv implements kernel.Rendezvous: a tensor that this task does not make is asked from the one
-// that does.
+// Recv implements kernel.Rendezvous. It requests a tensor of another task from that task.
 func (r *run) Recv(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Tensor, dead bool, err error)) {
 	switch {
 	case !r.session.isLocal(key.RecvDevice):
 		done(tensor.Tensor{}, false, status.InvalidArgumentf("Invalid rendezvous key (dst): %s @ %v", key.At(at), r.session.task))
 	case r.session.isLocal(key.SendDevice):
 		r.step.table.Recv(key, at, done)
-	case r.asked != nil && at == (kernel.FrameIter{}) && r.graph.rootKeys[key.At(at)]:
-		r.asked.Recv(key, at, done)
+	case r.initial != nil && at == (kernel.FrameIter{}) && r.graph.initialKeys[key.At(at)]:
+		r.initial.Recv(key, at, done)
 	default:
 		r.fetch(key, at, done)
 	}
 }
 
-// fetch asks another task for a tensor. It ends with the run, whose executors wait for done.
+// fetch requests a tensor from another task. The request ends with the run, whose executors wait
+// for done.
 func (r *run) fetch(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Tensor, dead bool, err error)) {
 	task, err := taskOf(key.SendDevice)
 	if err == nil && r.session.peers == nil {
@@ -156,13 +157,13 @@ func (r *run) fetch(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Ten
 	}
 	start := time.Now()
 	req := &message.RecvTensorRequest{StepID: r.step.id, Key: key.At(at), RequestID: requestid.New()}
-	r.session.peers.StartRecv(&r.life, task, req, func(resp *message.RecvTensorResponse, err error) {
+	r.session.peers.StartRecv(&r.ctx, task, req, func(resp *message.RecvTensorResponse, err error) {
 		done(r.received(key, task, req, resp, err, start))
 	})
 }
 
-// logTransfer records a transfer as lasting from when the producer sent it, as far as the clocks of
-// both agree.
+// logTransfer records a transfer. It starts when the producer sent the tensor, as far as the clocks
+// of both tasks agree.
 func (r *run) logTransfer(key *kernel.Key, resp *message.RecvTensorResponse, start time.Time) {
 	end := time.Now()
 	if sent := time.UnixMicro(resp.SendStartMicros); sent.After(start) {

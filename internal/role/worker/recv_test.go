@@ -168,7 +168,7 @@ func TestStepsThatAreNeverStarted(t *testing.T) {
 	})
 }
 
-// TestReceiverThatGivesUpEndsTheStep: what it waited for can no longer be delivered.
+// TestReceiverThatGivesUpEndsTheStep cancels a receiver: its tensor can no longer be delivered.
 func TestReceiverThatGivesUpEndsTheStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -242,7 +242,7 @@ func TestKeysOfOtherTasks(t *testing.T) {
 	expect(t, err, status.NotFound, "/job:nobody/replica:0/task:0")
 }
 
-// TestManyReceivers lets a step wait for many tensors of a peer, and the peer for none.
+// TestManyReceivers makes a step wait for many tensors of a peer, and the peer for none.
 func TestManyReceivers(t *testing.T) {
 	f := newFixture(t)
 	f.session("s")

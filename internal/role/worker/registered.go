@@ -16,37 +16,37 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// registered is a graph that a master has registered, ready to run. It is closed when it is dropped
-// and no run uses it.
+// registered is a graph that a master has registered, compiled to run. It is closed when it has
+// been dropped and no run uses it.
 type registered struct {
 	session *session
 	units   []unit
-	keys    map[string]bool // rendezvous keys through which the master feeds and fetches
-	users   atomic.Int64    // runs, and one for being registered
+	keys    map[string]bool // rendezvous keys of the master's feeds and fetches
+	users   atomic.Int64    // runs, and one while it is registered
 
-	roots    map[string][]*kernel.Key // what is received from other tasks in every run, by task
-	rootKeys map[string]bool          // their texts
+	// tensors that every run receives from other tasks, by task
+	initial     map[string][]*kernel.Key
+	initialKeys map[string]bool // the same keys as texts
 
-	plain bool // nothing that runs can hold on to a step
+	stateless bool // no kernel can keep a reference to a step
 
-	collective bool   // it has collective operations
-	leader     string // task that leads their groups; "" for this one
+	collective bool   // the graph has collective operations
+	leader     string // task that leads the collective groups; "" for this one
 
-	kernels   *kernelCache    // of the session, shared
-	cacheName string          // of kernels in the session
-	owned     []kernel.Kernel // of this graph alone
+	kernels   *kernelCache    // shared by the graphs of the session
+	cacheName string          // key of kernels in session.kernels
+	owned     []kernel.Kernel // kernels of this graph alone
 	runtimes  []*function.Runtime
 }
 
-// unit is the part of a graph that is on one device.
+// unit is the part of a graph on one device.
 type unit struct {
 	device *kernel.Device
 	graph  *graph.Graph
 	exec   *executor.Executor
 }
 
-// RegisterGraph compiles the part of a graph that is on this task. Every node must say which device
-// it is on.
+// RegisterGraph compiles a partition for this task. Every node must name its device.
 func (w *Worker) RegisterGraph(_ context.Context, req *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error) {
 	s, err := w.session(req.GetSessionHandle(), req.GetCreateWorkerSessionCalled())
 	if err != nil {
@@ -74,8 +74,8 @@ func (w *Worker) RegisterGraph(_ context.Context, req *pb.RegisterGraphRequest) 
 	return &pb.RegisterGraphResponse{GraphHandle: handle}, nil
 }
 
-// importGraph makes a graph of what a master sent: attributes with default values, which it leaves
-// out, are added again, and all nodes must be on devices that the session has on this task.
+// importGraph converts and checks a partition. It adds the attributes with default values, which
+// masters leave out. All nodes must be on devices that the session has on this task.
 func (w *Worker) importGraph(s *session, def *graph.Def) (*graph.Graph, error) {
 	names := map[string]string{} // as written → canonical
 	for i := range def.Nodes {
@@ -104,13 +104,13 @@ func (w *Worker) importGraph(s *session, def *graph.Def) (*graph.Graph, error) {
 	return g, nil
 }
 
-// compile splits a graph by device and makes the executor of each part.
+// compile splits a graph by device and creates the executor of each part.
 func (w *Worker) compile(s *session, g *graph.Graph, cacheName string) (*registered, error) {
-	roots := s.roots(g)
+	initial := s.initialReceives(g)
 	reg := &registered{
-		session: s, keys: map[string]bool{}, roots: roots, rootKeys: rootKeys(roots), kernels: s.cache(cacheName), cacheName: cacheName,
+		session: s, keys: map[string]bool{}, initial: initial, initialKeys: keySet(initial), kernels: s.cache(cacheName), cacheName: cacheName,
 	}
-	reg.plain = isPlain(g)
+	reg.stateless = isStateless(g)
 	reg.users.Store(1)
 	for n := range g.Nodes() {
 		if key := clientKey(n); key != "" {
@@ -161,7 +161,7 @@ func (s *session) split(g *graph.Graph) (map[string]*graph.Graph, error) {
 	})
 }
 
-// newExecutor makes the executor of the part on one device. Functions that the part calls run on
+// newExecutor creates the executor of the part on one device. Functions that the part calls run on
 // that device.
 func (w *Worker) newExecutor(reg *registered, d *kernel.Device, part *graph.Graph) (*executor.Executor, error) {
 	runtime := function.NewRuntime(part.Library, function.Config{
@@ -189,7 +189,7 @@ func (w *Worker) newExecutor(reg *registered, d *kernel.Device, part *graph.Grap
 }
 
 // clientKey returns the rendezvous key of a node through which the master feeds or fetches, "" for
-// all others.
+// all other nodes.
 func clientKey(n *graph.Node) string {
 	if (n.Op.Name != "_Recv" && n.Op.Name != "_Send") || !n.Attrs.Bool("client_terminated") {
 		return ""
@@ -199,7 +199,7 @@ func clientKey(n *graph.Node) string {
 		n.Attrs.String("tensor_name")).At(kernel.FrameIter{})
 }
 
-// add gives a graph its handle.
+// add registers a graph and returns its handle.
 func (s *session) add(reg *registered) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +224,7 @@ func (s *session) graph(handle string) (*registered, error) {
 	return reg, nil
 }
 
-// DeregisterGraph drops a graph. A run that uses it goes on to its end.
+// DeregisterGraph drops a graph. A run that uses it continues.
 func (w *Worker) DeregisterGraph(_ context.Context, req *pb.DeregisterGraphRequest) (*pb.DeregisterGraphResponse, error) {
 	s, err := w.session(req.GetSessionHandle(), req.GetCreateWorkerSessionCalled())
 	if err != nil {
@@ -241,7 +241,7 @@ func (w *Worker) DeregisterGraph(_ context.Context, req *pb.DeregisterGraphReque
 	return &pb.DeregisterGraphResponse{}, nil
 }
 
-// release ends one use of a graph; the last gives back its kernels.
+// release ends one use of a graph. The last one releases its kernels.
 func (reg *registered) release() {
 	if reg.users.Add(-1) > 0 {
 		return

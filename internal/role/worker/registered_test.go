@@ -45,8 +45,8 @@ func TestEmptyGraph(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreAddedAgain registers nodes as masters send them: without attributes that have
-// their default, and with ones of the sender's own.
+// TestDefaultsAreAddedAgain registers nodes in the form that masters send: without attributes that
+// have their default, and with private attributes of the sender.
 func TestDefaultsAreAddedAgain(t *testing.T) {
 	f := newFixture(t)
 	f.session("s")

@@ -15,52 +15,54 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// run is one run of a registered graph: what its executors share. It implements kernel.Rendezvous.
+// run is one run of a registered graph: the state that its executors share. It implements
+// kernel.Rendezvous.
 type run struct {
 	worker  *Worker
 	session *session
 	graph   *registered
 	step    *step
-	local   kernel.Resources  // of the run alone: stacks, tensor arrays
-	asked   *rendezvous.Table // where tensors come that were asked for together; nil if none were
-	view    kernel.Step       // the step as kernels see it
+	local   kernel.Resources  // resources of the run alone: stacks, tensor arrays
+	initial *rendezvous.Table // receives the initial tensors; nil if there are none
+	view    kernel.Step       // the step, as kernels see it
 
-	life stepctx.Context // of the executors; its cause is the error that ended the run
+	ctx stepctx.Context // context of the executors; its cause is the error that ended the run
 }
 
-// runs are those that have ended and that nobody holds on to.
-var runs = sync.Pool{New: func() any {
+// runPool is a free list of runs that nothing refers to.
+var runPool = sync.Pool{New: func() any {
 	r := new(run)
 	r.view.Cancel = r.fail
 	return r
 }}
 
 func (w *Worker) newRun(s *session, graph *registered) *run {
-	r := runs.Get().(*run)
+	r := runPool.Get().(*run)
 	r.worker, r.session, r.graph = w, s, graph
 	return r
 }
 
-// end takes the run out of its step. One that succeeded is used again if nobody can hold on to it,
-// which is reported: kernels without state, and what they make, keep nothing of a step.
-func (r *run) end(succeeded bool) (forgotten bool) {
-	r.life.Finish()
-	quiet := succeeded && r.graph.plain && r.asked == nil && r.life.Reusable()
+// end removes the run from its step. It recycles a run that succeeded and to which nothing can
+// refer, and reports whether it did: kernels without state, and their outputs, keep nothing of a
+// step.
+func (r *run) end(succeeded bool) (recyclable bool) {
+	r.ctx.Finish()
+	quiet := succeeded && r.graph.stateless && r.initial == nil && r.ctx.Reusable()
 	if !quiet {
-		r.step.keep()
+		r.step.markHeld()
 	}
-	if alive := r.worker.steps.finish(r.step, r); !alive || !quiet || !r.life.TryReset() {
+	if alive := r.worker.steps.finish(r.step, r); !alive || !quiet || !r.ctx.TryReset() {
 		return false
 	}
 	r.worker, r.session, r.graph, r.step = nil, nil, nil, nil
 	r.view = kernel.Step{Cancel: r.view.Cancel}
-	runs.Put(r)
+	runPool.Put(r)
 	return true
 }
 
-// RunGraph runs a registered graph as part of a step: it stores the tensors that the master sends,
-// runs the graph on all its devices, and returns the tensors under the keys that the master asks
-// for. The error is in the response where the request says so.
+// RunGraph runs a registered graph as part of a step. It stores the tensors that the master sends,
+// runs the graph on all its devices, and returns the tensors under the keys that the master
+// requests. The error is in the response if the request asks for that.
 func (w *Worker) RunGraph(ctx context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {
 	resp := req.Into
 	if resp == nil {
@@ -100,9 +102,9 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 		return w.runPartial(ctx, r, req, resp)
 	}
 	defer graph.release()
-	r.life.Begin(ctx)
+	r.ctx.Begin(ctx)
 	if r.step, err = w.steps.begin(req.StepID, r); err != nil {
-		r.life.Finish()
+		r.ctx.Finish()
 		return err
 	}
 	succeeded := false
@@ -112,25 +114,25 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 	return err
 }
 
-// do is the run of a graph in its step.
+// do runs the graph in its step.
 func (r *run) do(ctx context.Context, req *message.RunGraphRequest, resp *message.RunGraphResponse) error {
-	if r.session.isClosed() { // after it was looked up: nobody else will end the step
+	if r.session.isClosed() { // since it was looked up: nothing else ends the step
 		r.worker.steps.cleanup(req.StepID)
-		return r.worker.unknownSession(req.Session)
+		return r.worker.sessionNotFound(req.Session)
 	}
 	if err := r.store(req.Send); err != nil {
 		return err
 	}
-	r.askTogether()
-	if r.asked != nil {
-		defer r.asked.Close()
+	r.requestInitialTensors()
+	if r.initial != nil {
+		defer r.initial.Close()
 	}
 	if req.OnReceivesSent != nil {
 		req.OnReceivesSent()
 	}
 	if err := r.execute(newStats(req.Exec, r.graph), resp); err != nil {
 		if ctx.Err() != nil && status.CodeOf(err) == status.Cancelled {
-			err = status.From(err).Derive() // the master has a better one
+			err = status.From(err).Derive() // the master knows the cause
 		}
 		return err
 	}
@@ -143,7 +145,7 @@ func (r *run) do(ctx context.Context, req *message.RunGraphRequest, resp *messag
 	return r.takeAll(req.RecvKeys, resp)
 }
 
-// store puts what the master sends where the graph's nodes receive it.
+// store sends the tensors of the master to the nodes that receive them.
 func (r *run) store(sends []message.NamedTensor) error {
 	for i := range sends {
 		key := sends[i].Name
@@ -155,7 +157,7 @@ func (r *run) store(sends []message.NamedTensor) error {
 		if !sends[i].Tensor.Initialized() {
 			return status.InvalidArgumentf("Invalid TensorProto for feed value %d", i)
 		}
-		t, err := r.fed(&sends[i].Tensor)
+		t, err := r.resolveFeed(&sends[i].Tensor)
 		if err != nil {
 			return err
 		}
@@ -166,9 +168,9 @@ func (r *run) store(sends []message.NamedTensor) error {
 	return nil
 }
 
-// fed returns what is fed, with a reference: the tensor itself or, for a handle to one that the
-// session keeps, that one.
-func (r *run) fed(t *tensor.Tensor) (tensor.Tensor, error) {
+// resolveFeed returns a feed, with a reference. For a handle of a session tensor, it returns that
+// tensor.
+func (r *run) resolveFeed(t *tensor.Tensor) (tensor.Tensor, error) {
 	if t.DType() != tensor.Resource || t.NumElements() != 1 {
 		return t.Retain(), nil
 	}
@@ -189,9 +191,9 @@ func (r *run) fed(t *tensor.Tensor) (tensor.Tensor, error) {
 
 // execute runs all parts of the graph and waits for them. The first error ends them all.
 func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
-	r.life.Notify(r)
+	r.ctx.Notify(r)
 	step := &r.view
-	step.ID, step.Context, step.Rendezvous, step.Resources, step.Session = r.step.id, &r.life, r, &r.local, r.session.handle
+	step.ID, step.Context, step.Rendezvous, step.Resources, step.Session = r.step.id, &r.ctx, r, &r.local, r.session.handle
 	step.Collectives, step.NewRendezvous = r.collectives(), rendezvous.NewForStep
 	defer r.local.ClearAll()
 	var err error
@@ -203,14 +205,14 @@ func (r *run) execute(stats *stats, resp *message.RunGraphResponse) error {
 	if err != nil {
 		r.fail(err)
 	}
-	if !r.life.StopNotify() && err == nil {
-		err = status.FromContext(&r.life, "running the step")
+	if !r.ctx.StopNotify() && err == nil {
+		err = status.FromContext(&r.ctx, "running the step")
 	}
 	stats.report(resp)
 	return err
 }
 
-// executeAll runs the parts on several devices at the same time.
+// executeAll runs the parts of several devices concurrently.
 func (r *run) executeAll(step *kernel.Step, stats *stats) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -229,26 +231,25 @@ func (r *run) executeAll(step *kernel.Step, stats *stats) error {
 
 // fail ends the run because of an error of its own.
 func (r *run) fail(err error) {
-	r.life.Cancel(err)
+	r.ctx.Cancel(err)
 	r.abort()
 }
 
 // OnCancel implements stepctx.CancelNotifier.
 func (r *run) OnCancel() { r.abort() }
 
-// abort ends the exchange of the step because the run has been cancelled: the executors' consumers
-// and peers get the reason. An error that says no more than that the run was ended is marked as
-// following from another one.
+// abort ends the rendezvous of the step because the run was cancelled: consumers and peers get the
+// reason. An error that only says that the run was ended is marked as derived.
 func (r *run) abort() {
-	why := status.FromContext(&r.life, "running the step")
+	why := status.FromContext(&r.ctx, "running the step")
 	if why.Code == status.Cancelled || why.Code == status.Aborted {
 		why = why.Derive()
 	}
 	r.step.abort(why)
 }
 
-// takeAll returns the tensors under the given keys. All executors have ended, so what is not there
-// never comes.
+// takeAll returns the tensors under the given keys. All executors have ended, so a missing tensor
+// is an error.
 func (r *run) takeAll(keys []string, resp *message.RunGraphResponse) error {
 	if len(keys) == 0 {
 		return nil
@@ -288,13 +289,13 @@ func deadFetch(key string) error {
 	return status.InvalidArgumentf("The tensor returned for %s was not valid.", key)
 }
 
-// fetchError hides the code of an error: that a fetch cannot be had after the graph has run is no
-// fault of its input.
+// fetchError hides the code of an error: a fetch that fails after the graph has run is not caused
+// by its input.
 func fetchError(step int64, err error) error {
 	return status.Internalf("Failed to fetch outputs for step %d. (Original error message: %v)", step, err)
 }
 
-// defs writes down what runs on each device.
+// defs returns the graph of each device.
 func (reg *registered) defs() ([]*pb.GraphDef, error) {
 	out := make([]*pb.GraphDef, len(reg.units))
 	for i := range reg.units {

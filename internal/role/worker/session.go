@@ -14,27 +14,27 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// session is what one session of a master has on this task: its view of the devices, its graphs and
-// its kernels.
+// session is the part of a master's session on this task: its devices, graphs and kernels.
 type session struct {
 	handle  string
 	task    cluster.Task // the name of this task in the session's cluster
 	prefix  string       // of the names of the task's devices
 	devices []*kernel.Device
-	private bool // the resources of the devices are nobody else's
+	private bool // the devices have resources of their own
 	peers   Peers
 	// devices of other tasks that functions can use, with their incarnations
 	shared map[string]uint64
 	parts  *functionParts
 
-	master            string // task of the master that made the session; "" if it did not say
+	master            string // task of the master that created the session; "" if unknown
 	masterIncarnation int64
 
 	mu      sync.Mutex
-	closed  atomic.Bool             // changed with mu
+	closed  atomic.Bool             // written with mu held
 	graphs  map[string]*registered  // guarded by mu; by handle
-	kernels map[string]*kernelCache // guarded by mu; by the session that graphs are registered for
-	counter int64                   // guarded by mu; last number in names and graph handles
+	kernels map[string]*kernelCache // guarded by mu; by the session handle in RegisterGraph
+	// last number in generated names and graph handles; guarded by mu
+	counter int64
 }
 
 func newSession(handle string, task cluster.Task, peers Peers, devices []*kernel.Device) *session {
@@ -44,8 +44,8 @@ func newSession(handle string, task cluster.Task, peers Peers, devices []*kernel
 	}
 }
 
-// CreateWorkerSession makes a session; one that exists is kept as it is. Sessions of an earlier
-// life of the same master are dropped: that master can no longer do so itself.
+// CreateWorkerSession creates a session; an existing one stays as it is. It drops the sessions of
+// an earlier incarnation of the same master, which can no longer do that itself.
 func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error) {
 	if req.GetSessionHandle() == "" {
 		return nil, status.InvalidArgumentf("Session must be non-empty.")
@@ -65,7 +65,7 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 		w.Log.Warn("dropping the session of a master that has restarted", "session", old.handle, "master", old.master)
 		w.drop(old)
 	}
-	// the master may have asked meanwhile for the session to be deleted
+	// the master may have requested the deletion of the session in the meantime
 	if !exists && ctx.Err() != nil {
 		w.remove(s.handle)
 		return nil, status.FromContext(ctx, "creating a session")
@@ -74,7 +74,7 @@ func (w *Worker) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSe
 	return &pb.CreateWorkerSessionResponse{}, nil
 }
 
-// staleLocked removes the sessions that another life of a master made and returns them.
+// staleLocked removes and returns the sessions of another incarnation of a master.
 func (w *Worker) staleLocked(master string, incarnation int64) []*session {
 	if master == "" {
 		return nil
@@ -105,7 +105,7 @@ func (w *Worker) makeSession(req *pb.CreateWorkerSessionRequest) (*session, erro
 			return nil, err
 		}
 		if w.Connect == nil {
-			return nil, status.Unimplementedf("%v does not let sessions bring their own cluster", w.Task)
+			return nil, status.Unimplementedf("%v does not allow sessions with a cluster of their own", w.Task)
 		}
 		task = cluster.Task{Job: def.GetJobName(), Index: int(def.GetTaskIndex())}
 		if peers, err = w.Connect(spec, task); err != nil {
@@ -119,15 +119,15 @@ func (w *Worker) makeSession(req *pb.CreateWorkerSessionRequest) (*session, erro
 	s.private = isolate
 	s.master, s.masterIncarnation = req.GetMasterTask(), req.GetMasterIncarnation()
 	if len(def.GetCluster().GetJob()) == 0 {
-		w.compareNames(req)
+		w.compareSpecs(req)
 	}
 	return s, s.share(req.GetClusterDeviceAttributes())
 }
 
-// compareNames logs where the cluster specification of a master differs from the worker's own, as
-// far as a request shows it. A master of an earlier release says less about itself, and a worker may
-// know only some of its peers, so that neither is an error here.
-func (w *Worker) compareNames(req *pb.CreateWorkerSessionRequest) {
+// compareSpecs logs differences between the cluster specifications of a master and of the worker,
+// as far as a request shows them. They are no errors: masters of earlier releases send less, and a
+// worker may know only a subset of the tasks.
+func (w *Worker) compareSpecs(req *pb.CreateWorkerSessionRequest) {
 	name := cluster.Task{Job: req.GetServerDef().GetJobName(), Index: int(req.GetServerDef().GetTaskIndex())}
 	if name.Job != "" && name != w.Task {
 		w.Log.Warn("a master calls this task by another name: their cluster specifications differ",
@@ -141,7 +141,7 @@ func (w *Worker) compareNames(req *pb.CreateWorkerSessionRequest) {
 	}
 }
 
-// share takes note of the devices of the cluster that are not this task's.
+// share records the devices of the cluster on other tasks.
 func (s *session) share(devices []*pb.DeviceAttributes) error {
 	s.shared = map[string]uint64{}
 	for _, d := range devices {
@@ -156,8 +156,8 @@ func (s *session) share(devices []*pb.DeviceAttributes) error {
 	return nil
 }
 
-// privateDevices returns copies of devices under the name that a task has in a session's cluster.
-// Isolated ones have resources of their own.
+// privateDevices returns copies of devices, named after the task's name in a session's cluster.
+// Isolated copies have resources of their own.
 func privateDevices(devices []*kernel.Device, task cluster.Task, isolate bool) []*kernel.Device {
 	out := make([]*kernel.Device, len(devices))
 	for i, d := range devices {
@@ -172,14 +172,14 @@ func privateDevices(devices []*kernel.Device, task cluster.Task, isolate bool) [
 	return out
 }
 
-// DeleteWorkerSession drops a session, with its graphs and its steps. One that is not there is no
-// error: it may have been lost in a restart.
+// DeleteWorkerSession drops a session with its graphs and steps. An unknown session is no error,
+// because it may have been lost in a restart.
 func (w *Worker) DeleteWorkerSession(_ context.Context, req *pb.DeleteWorkerSessionRequest) (*pb.DeleteWorkerSessionResponse, error) {
 	w.remove(req.GetSessionHandle())
 	return &pb.DeleteWorkerSessionResponse{}, nil
 }
 
-// remove ends a session, which need not be there.
+// remove ends the session of a handle, if there is one.
 func (w *Worker) remove(handle string) {
 	w.mu.Lock()
 	s := w.sessions[handle]
@@ -196,12 +196,12 @@ func (w *Worker) remove(handle string) {
 	}
 }
 
-// drop ends the steps of a session that has been removed, and gives back what it holds.
+// drop ends the steps of a removed session and releases what it holds.
 func (w *Worker) drop(s *session) {
-	s.close() // no run begins from now on
+	s.close() // runs that begin later fail
 	w.steps.endSession(s, status.Abortedf("The session %s was deleted.", s.handle))
 	for _, d := range s.devices {
-		if s.private { // resources may hold files
+		if s.private { // resources may hold open files
 			d.Resources.ClearAll()
 		} else {
 			d.Resources.Clear(kernel.SessionContainer(s.handle))
@@ -209,7 +209,8 @@ func (w *Worker) drop(s *session) {
 	}
 }
 
-// session returns the session that a request names, the shared one if its master makes no sessions.
+// session returns the session of a request, or the shared one for masters that do not create
+// sessions.
 func (w *Worker) session(handle string, created bool) (*session, error) {
 	if !created || handle == "" {
 		return w.legacy, nil
@@ -218,20 +219,20 @@ func (w *Worker) session(handle string, created bool) (*session, error) {
 	s, ok := w.sessions[handle]
 	w.mu.Unlock()
 	if !ok {
-		return nil, w.unknownSession(handle)
+		return nil, w.sessionNotFound(handle)
 	}
 	return s, nil
 }
 
-func (w *Worker) unknownSession(handle string) error {
+func (w *Worker) sessionNotFound(handle string) error {
 	return status.Abortedf("Session handle is not found: %s. Possibly this worker (\"%v\") just restarted.",
 		handle, w.Task).WithPayload(status.PayloadWorkerRestarted, nil)
 }
 
 func (s *session) isClosed() bool { return s.closed.Load() }
 
-// close gives back the graphs and kernels of a session; a graph that is running goes when it has
-// ended.
+// close releases the graphs and kernels of a session. A running graph is released when its run
+// ends.
 func (s *session) close() {
 	s.mu.Lock()
 	s.closed.Store(true)
@@ -256,7 +257,7 @@ func (s *session) device(name string) *kernel.Device {
 // isLocal reports whether a device with a full name is on this task.
 func (s *session) isLocal(name string) bool { return strings.HasPrefix(name, s.prefix) }
 
-// newName returns a name for a node that is made when a graph is split.
+// newName returns an unused name for a generated node.
 func (s *session) newName(prefix string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,7 +277,7 @@ func taskOf(deviceName string) (string, error) {
 	return spec.TaskName(), nil
 }
 
-// NumSessions returns how many sessions masters have made and not deleted.
+// NumSessions returns the number of sessions that were created and not deleted.
 func (w *Worker) NumSessions() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

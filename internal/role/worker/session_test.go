@@ -16,7 +16,7 @@ func TestSessions(t *testing.T) {
 	expect(t, err, status.InvalidArgument, "Session must be non-empty.")
 	f.session("s")
 	g := f.register("s", addOne)
-	f.session("s") // the first wins
+	f.session("s") // the second call changes nothing
 	if _, err := f.run(f.request(g, 1, map[string]float32{"x": 1}, "y")); err != nil {
 		t.Error(err)
 	}
@@ -33,7 +33,7 @@ func TestSessions(t *testing.T) {
 	expectRestarted(t, err)
 }
 
-// expectRestarted checks the error by which masters recognize a task that has lost their session.
+// expectRestarted checks the error by which a master recognizes a task that has lost its session.
 func expectRestarted(t *testing.T, err error) {
 	t.Helper()
 	expect(t, err, status.Aborted,
@@ -108,14 +108,14 @@ func TestIsolatedSessionsHaveTheirOwnState(t *testing.T) {
 	}
 }
 
-// heldFile stands for a resource that must be told when nobody can reach it any more.
+// heldFile is a resource that must be closed when nothing refers to it.
 type heldFile struct{ closed chan<- bool }
 
 func (*heldFile) TypeName() string { return "file" }
 
 func (h *heldFile) Close() { h.closed <- true }
 
-// TestIsolatedSessionsCloseTheirResources ends a session whose resources are its own.
+// TestIsolatedSessionsCloseTheirResources ends a session with private resources.
 func TestIsolatedSessionsCloseTheirResources(t *testing.T) {
 	closed := make(chan bool, 2)
 	hold := testcluster.Op("TestHold", nil, []string{"y: float"}, kernel.Stateless(func(c *kernel.Context) error {

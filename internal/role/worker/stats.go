@@ -12,14 +12,14 @@ import (
 	"github.com/weft-ml/weft/internal/runtime/executor"
 )
 
-// stats is what a master wants to know about a run. A nil *stats is nothing.
+// stats collects what a master asks to know about a run. A nil *stats collects nothing.
 type stats struct {
 	timeline, costs bool
 	begun           time.Time
 	units           []*unitStats
 }
 
-// unitStats collects what one executor did, and those of the functions that it called. It
+// unitStats collects the executions of one executor and of the functions that it calls. It
 // implements executor.Collector.
 type unitStats struct {
 	unit *unit
@@ -28,8 +28,8 @@ type unitStats struct {
 	nodes []*executor.NodeStats // guarded by mu while the step runs
 }
 
-// Collect adds one execution of a node. Those that only move tensors between devices are left out,
-// as TensorFlow does: transfers are recorded by themselves.
+// Collect adds one execution of a node. It ignores nodes that move tensors between devices, as
+// TensorFlow does: transfers are recorded separately.
 func (u *unitStats) Collect(n *executor.NodeStats) {
 	switch n.Op {
 	case "_Send", "_HostSend", "Send", "_Recv", "_HostRecv", "Recv":
@@ -40,7 +40,7 @@ func (u *unitStats) Collect(n *executor.NodeStats) {
 	u.nodes = append(u.nodes, n)
 }
 
-// node returns the node that was executed, nil if it is in a function.
+// node returns the executed node, nil if it is in a function.
 func (u *unitStats) node(n *executor.NodeStats) *graph.Node {
 	if n.Depth > 0 {
 		return nil
@@ -48,7 +48,7 @@ func (u *unitStats) node(n *executor.NodeStats) *graph.Node {
 	return u.unit.graph.Node(n.Node)
 }
 
-// newStats returns what to collect about a run of a graph.
+// newStats returns the collector for a run, nil if its options ask for nothing.
 func newStats(opts *pb.ExecutorOpts, reg *registered) *stats {
 	if !opts.GetRecordTimeline() && !opts.GetRecordCosts() && !opts.GetReportTensorAllocationsUponOom() {
 		return nil
@@ -60,7 +60,7 @@ func newStats(opts *pb.ExecutorOpts, reg *registered) *stats {
 	return s
 }
 
-// options returns those of the run of unit i.
+// options returns the options for the run of unit i.
 func (s *stats) options(i int) executor.RunOptions {
 	if s == nil {
 		return executor.RunOptions{}
@@ -68,7 +68,7 @@ func (s *stats) options(i int) executor.RunOptions {
 	return executor.RunOptions{Stats: s.units[i]}
 }
 
-// report adds what was collected to a response.
+// report adds the collected data to a response.
 func (s *stats) report(resp *message.RunGraphResponse) {
 	if s == nil {
 		return
@@ -87,8 +87,8 @@ func (s *stats) report(resp *message.RunGraphResponse) {
 	}
 }
 
-// timeline returns the statistics that TensorFlow's timeline draws. It starts with the source of
-// the graph, as TensorFlow's does.
+// timeline returns the statistics for TensorFlow's timeline. As in TensorFlow, the first entry is
+// the source of the graph.
 func (u *unitStats) timeline(begun time.Time) *pb.DeviceStepStats {
 	out := &pb.DeviceStepStats{Device: u.unit.device.Name}
 	source := &executor.NodeStats{Node: "_SOURCE", Op: "NoOp", Scheduled: begun, Start: begun, End: begun}
@@ -99,7 +99,7 @@ func (u *unitStats) timeline(begun time.Time) *pb.DeviceStepStats {
 	return out
 }
 
-// nodeStats describes one execution. Micros round down from nanoseconds.
+// nodeStats describes one execution. Microseconds are rounded down.
 func nodeStats(n *executor.NodeStats, node *graph.Node) *pb.NodeExecStats {
 	took := n.End.Sub(n.Start)
 	out := &pb.NodeExecStats{
@@ -122,7 +122,7 @@ func nodeStats(n *executor.NodeStats, node *graph.Node) *pb.NodeExecStats {
 	return out
 }
 
-// label says what was executed, for people.
+// label describes an execution for the timeline.
 func label(n *executor.NodeStats, node *graph.Node) string {
 	if node == nil {
 		return n.Node + " = " + n.Op + "()"
@@ -130,7 +130,7 @@ func label(n *executor.NodeStats, node *graph.Node) string {
 	return n.Node + " = " + n.Op + "(" + strings.Join(node.Def().Inputs, ", ") + ")"
 }
 
-// costs describes what every node that was executed costs, numbered from first on.
+// costs returns the costs of all executed nodes, numbered from first on.
 func (u *unitStats) costs(first int) []*pb.CostGraphDef_Node {
 	ids := map[string]int32{}
 	for i, n := range u.nodes {

@@ -12,30 +12,31 @@ import (
 )
 
 const (
-	// maxEarlySteps bounds the steps that peers may ask for before the master does.
+	// maxEarlySteps bounds the steps that peers request before the master starts them.
 	maxEarlySteps = 1 << 16
-	// maxEarlyWait is how long a peer's request waits for a step that the master never starts.
+	// maxEarlyWait bounds the wait of a peer for a step that the master never starts.
 	maxEarlyWait = 10 * time.Minute
 	// abortDelay gives the error that made a peer give up time to reach the master before the
-	// errors that follow.
+	// derived errors.
 	abortDelay = time.Second
 )
 
-// errCleanedUp is those get who still wait for something of a step that its master has cleaned up.
+// errCleanedUp is the error of peers that still wait for tensors of a step when its master cleans
+// it up.
 var errCleanedUp = status.Abortedf("The step was cleaned up.").Derive()
 
-// steps owns all steps of a worker. A step is there from the first request that names it until
-// CleanupGraph, the end of its session or that of the worker; one that only receivers have named
-// also ends with the last of them.
+// steps owns all steps of a worker. A step exists from the first request with its number until
+// CleanupGraph, the end of its session, or that of the worker. A step that only receivers have
+// named also ends with the last of them.
 type steps struct {
 	running sync.WaitGroup // runs of registered graphs
-	calls   atomic.Int64   // of functions with parts on other tasks, under way
-	lender  Lender         // of tensors of steps; may be nil
+	calls   atomic.Int64   // running calls of functions with parts on other tasks
+	lender  Lender         // may be nil
 
 	mu    sync.Mutex
-	err   error           // guarded by mu; why there will be no more steps
+	err   error           // reason why new steps are rejected; guarded by mu
 	byID  map[int64]*step // guarded by mu
-	early int             // guarded by mu; steps without a session
+	early int             // number of steps without a session; guarded by mu
 }
 
 // step is one step on this task.
@@ -44,30 +45,31 @@ type step struct {
 	table   rendezvous.Table
 	buffers collective.Buffers
 
-	kept atomic.Bool // somebody may hold on to the step after its end
+	held atomic.Bool // something may refer to the step after its end
 
 	// Guarded by steps.mu:
-	session   *session    // nil until the master starts the step
-	receivers int         // peers that wait
-	runs      []*run      // of registered graphs, that have not ended
-	partial   *partial    // nil unless the step is run in pieces
-	timer     *time.Timer // ends a step that is early or has been given up; nil if none is due
+	session   *session // nil until the master starts the step
+	receivers int      // number of waiting peers
+	runs      []*run   // runs that have not ended
+	partial   *partial // nil unless it is a partial run
+	// ends a step that was not started, or that a peer gave up; nil if not set
+	timer *time.Timer
 }
 
-// keep says that somebody may hold on to the step, which then is not used again for another one.
-func (st *step) keep() { st.kept.Store(true) }
+// markHeld records that something may refer to the step after its end, so that it is not recycled.
+func (st *step) markHeld() { st.held.Store(true) }
 
-// over are steps that have ended and that nobody holds on to.
-var over = sync.Pool{New: func() any { return new(step) }}
+// stepPool is a free list of steps that nothing refers to.
+var stepPool = sync.Pool{New: func() any { return new(step) }}
 
-// forget lets a step be used again that ended in peace, if nobody can hold on to it, and reports
-// whether it did. It has been taken out of its worker's, and has neither receivers nor runs.
-func (st *step) forget() bool {
-	if st.kept.Load() || st.partial != nil || !st.table.Reset() {
+// recycle puts a step that was cleaned up into the free list if nothing can refer to it, and
+// reports whether it did. The step is no longer in steps, and has neither receivers nor runs.
+func (st *step) recycle() bool {
+	if st.held.Load() || st.partial != nil || !st.table.Reset() {
 		return false
 	}
 	st.session, st.runs = nil, st.runs[:0]
-	over.Put(st)
+	stepPool.Put(st)
 	return true
 }
 
@@ -79,15 +81,15 @@ func (st *step) abort(why error) {
 
 func newSteps(lender Lender) *steps { return &steps{lender: lender, byID: map[int64]*step{}} }
 
-// has reports whether a step is there.
+// has reports whether a step exists.
 func (s *steps) has(id int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byID[id] != nil
 }
 
-// arrive returns the step that a peer wants to receive from. The caller must call depart.
-func (s *steps) arrive(id int64) (*step, error) {
+// addReceiver returns the step that a peer receives from. The caller must call removeReceiver.
+func (s *steps) addReceiver(id int64) (*step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.byID[id]
@@ -96,7 +98,7 @@ func (s *steps) arrive(id int64) (*step, error) {
 			return nil, s.err
 		}
 		if s.early >= maxEarlySteps {
-			return nil, status.ResourceExhaustedf("%d steps are waited for that have not started", maxEarlySteps)
+			return nil, status.ResourceExhaustedf("peers wait for %d steps that have not started", maxEarlySteps)
 		}
 		st = s.addLocked(id)
 		s.early++
@@ -105,29 +107,29 @@ func (s *steps) arrive(id int64) (*step, error) {
 		})
 	}
 	st.receivers++
-	st.keep()
+	st.markHeld()
 	return st, nil
 }
 
 func (s *steps) addLocked(id int64) *step {
-	st := over.Get().(*step)
+	st := stepPool.Get().(*step)
 	st.id = id
 	s.byID[id] = st
 	return st
 }
 
-// depart says that a peer no longer waits.
-func (s *steps) depart(st *step) {
+// removeReceiver records that a peer no longer waits.
+func (s *steps) removeReceiver(st *step) {
 	s.mu.Lock()
 	st.receivers--
-	over := st.receivers == 0 && st.session == nil && s.byID[st.id] == st
+	unused := st.receivers == 0 && st.session == nil && s.byID[st.id] == st
 	s.mu.Unlock()
-	if over {
+	if unused {
 		s.remove(st, status.Abortedf("Step %d was not started.", st.id))
 	}
 }
 
-// begin returns the step that a run is part of and adds the run to it. The caller must call finish.
+// begin returns the step of a run and adds the run to it. The caller must call finish.
 func (s *steps) begin(id int64, r *run) (*step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +152,8 @@ func (s *steps) begin(id int64, r *run) (*step, error) {
 	return st, nil
 }
 
-// finish takes a run that has ended out of its step. It reports whether the step is still there:
-// otherwise, whoever has ended it may be about to end the run.
+// finish removes a run from its step. It reports whether the step still exists: otherwise, the
+// goroutine that has ended the step may be about to cancel the run.
 func (s *steps) finish(st *step, r *run) bool {
 	s.mu.Lock()
 	alive := s.byID[st.id] == st
@@ -170,9 +172,9 @@ func (st *step) stopTimerLocked() {
 	}
 }
 
-// giveUp ends the exchange of a step soon: a peer that waited for a tensor no longer does, so that
-// the step cannot succeed.
-func (s *steps) giveUp(st *step) {
+// scheduleAbort ends the exchange of a step after abortDelay: a peer has stopped waiting for a
+// tensor, so the step cannot succeed.
+func (s *steps) scheduleAbort(st *step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.session == nil || s.byID[st.id] != st || st.timer != nil {
@@ -183,7 +185,7 @@ func (s *steps) giveUp(st *step) {
 	})
 }
 
-// cleanup ends a step, if there is one, at the master's request.
+// cleanup ends a step at the master's request.
 func (s *steps) cleanup(id int64) {
 	s.mu.Lock()
 	st := s.byID[id]
@@ -209,8 +211,8 @@ func (s *steps) endSession(session *session, why *status.Error) {
 	}
 }
 
-// close ends all steps, lets none begin, and waits for those that run. It reports whether all have
-// ended.
+// close ends all steps, rejects new ones, and waits for the running ones. It reports whether all
+// have ended.
 func (s *steps) close(why *status.Error) bool {
 	s.mu.Lock()
 	s.err = why.Derive()
@@ -235,8 +237,8 @@ func (s *steps) close(why *status.Error) bool {
 	}
 }
 
-// remove ends a step: runs are cancelled, tensors are released, and peers that wait are answered
-// with an error that says why and is marked as following from others.
+// remove ends a step: it cancels runs, releases tensors, and answers waiting peers with an error
+// that gives the reason and is marked as derived.
 func (s *steps) remove(st *step, why *status.Error) {
 	s.mu.Lock()
 	if s.byID[st.id] != st {
@@ -246,7 +248,7 @@ func (s *steps) remove(st *step, why *status.Error) {
 	s.removeLocked(st, why)
 }
 
-// removeLocked is remove of a step that is there. It unlocks s.mu.
+// removeLocked is remove for a step that exists. It unlocks s.mu.
 func (s *steps) removeLocked(st *step, why *status.Error) {
 	delete(s.byID, st.id)
 	if st.session == nil {
@@ -259,20 +261,19 @@ func (s *steps) removeLocked(st *step, why *status.Error) {
 	if s.lender != nil {
 		s.lender.EndStep(st.id)
 	}
-	if quiet && st.forget() {
+	if quiet && st.recycle() {
 		return
 	}
 	if !status.IsDerived(why) {
 		why = why.Derive()
 	}
 	for _, r := range runs {
-		r.life.Cancel(why)
+		r.ctx.Cancel(why)
 	}
 	st.abort(why)
 }
 
-// NumSteps returns how many steps the worker knows: those that run, wait to be started, or have not
-// been cleaned up.
+// NumSteps returns the number of steps that exist: running, not yet started, or not yet cleaned up.
 func (w *Worker) NumSteps() int {
 	w.steps.mu.Lock()
 	defer w.steps.mu.Unlock()

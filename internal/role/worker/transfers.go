@@ -9,18 +9,19 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 )
 
-// maxLoggedSteps bounds the steps whose transfers are kept until somebody asks for them,
+// maxLoggedSteps bounds the steps whose transfers are kept until a master requests them; it is
 // TensorFlow's number.
 const maxLoggedSteps = 1 << 10
 
-// transferLog keeps, while any master wants it, what tensors a task received from others, by step.
+// transferLog records, while a master asks for it, the tensors that a task receives from others, by
+// step.
 type transferLog struct {
 	mu     sync.Mutex
-	wanted int                     // guarded by mu; masters that have switched logging on
+	wanted int                     // number of masters that have enabled logging; guarded by mu
 	steps  map[int64]*pb.StepStats // guarded by mu
 }
 
-// transfer is one tensor that came from another task.
+// transfer is one tensor that was received from another task.
 type transfer struct {
 	step       int64
 	name       string // of the tensor
@@ -29,8 +30,8 @@ type transfer struct {
 	start, end time.Time
 }
 
-// Logging switches the log of transfers on or off and returns what it has of the given steps, which
-// it then forgets.
+// Logging enables or disables the log of transfers, and returns and forgets the records of the
+// given steps.
 func (w *Worker) Logging(_ context.Context, req *pb.LoggingRequest) (*pb.LoggingResponse, error) {
 	l := &w.transfers
 	l.mu.Lock()
@@ -38,7 +39,7 @@ func (w *Worker) Logging(_ context.Context, req *pb.LoggingRequest) (*pb.Logging
 	if req.GetEnableRpcLogging() {
 		l.wanted++
 	}
-	// Masters before DisableRpcLogging existed say so by not enabling.
+	// Masters of releases without DisableRpcLogging disable it with an empty request.
 	if req.GetDisableRpcLogging() || !req.GetEnableRpcLogging() && len(req.GetFetchStepId()) == 0 {
 		l.wanted = max(l.wanted-1, 0)
 	}
@@ -55,7 +56,7 @@ func (w *Worker) Logging(_ context.Context, req *pb.LoggingRequest) (*pb.Logging
 	return resp, nil
 }
 
-// active reports whether transfers are to be recorded.
+// active reports whether transfers are recorded.
 func (l *transferLog) active() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +87,7 @@ func (l *transferLog) record(t transfer) {
 	stats.DevStats = append(stats.DevStats, &pb.DeviceStepStats{Device: t.to, NodeStats: []*pb.NodeExecStats{t.stats()}})
 }
 
-// stats returns the entry that TensorFlow's timeline understands.
+// stats returns the entry in the format of TensorFlow's timeline.
 func (t transfer) stats() *pb.NodeExecStats {
 	micros := t.end.Sub(t.start).Microseconds()
 	return &pb.NodeExecStats{

@@ -36,14 +36,14 @@ func TestTransferLog(t *testing.T) {
 	}
 	add := func(step int64, to string) { w.transfers.record(transfer{step: step, to: to}) }
 
-	add(1, "a") // nobody wants it
+	add(1, "a") // logging is off
 	logging(&pb.LoggingRequest{EnableRpcLogging: true})
 	logging(&pb.LoggingRequest{EnableRpcLogging: true})
 	add(2, "a")
 	add(2, "b")
 	add(2, "a")
 	logging(&pb.LoggingRequest{DisableRpcLogging: true})
-	add(3, "a") // the other master still wants it
+	add(3, "a") // the other master has it enabled
 	got := logging(&pb.LoggingRequest{FetchStepId: []int64{1, 2, 3}})
 	if len(got) != 2 || got[0].StepId != 2 || len(got[0].StepStats.DevStats) != 2 || len(got[0].StepStats.DevStats[0].NodeStats) != 2 {
 		t.Errorf("got %v", got)
@@ -51,9 +51,9 @@ func TestTransferLog(t *testing.T) {
 	if got := logging(&pb.LoggingRequest{FetchStepId: []int64{2}}); len(got) != 0 {
 		t.Errorf("a step is returned twice: %v", got)
 	}
-	logging(&pb.LoggingRequest{}) // how old masters disable
+	logging(&pb.LoggingRequest{}) // the form in which old masters disable it
 	if w.transfers.active() {
-		t.Error("transfers are recorded for nobody")
+		t.Error("transfers are recorded though no master has asked")
 	}
 	logging(&pb.LoggingRequest{EnableRpcLogging: true})
 	for step := range int64(3000) {

@@ -1,14 +1,20 @@
-// Package worker runs the parts of steps that are on one task's devices: it implements
+// Package worker runs the partitions of steps that are placed on one task's devices: it implements
 // WorkerService.
 //
-// A master makes a session, registers its part of a graph in it, and then asks for one step after
-// the other. What a registered graph holds is compiled once: it is split by device, and every
-// device's part gets an executor with its kernels made. A step brings together the calls that name
-// its number: RunGraph, which runs a registered graph, and the RecvTensor calls of other tasks,
-// which may come first. It ends with CleanupGraph or with its session.
+// A master creates a session, registers its partition of a graph in it, and then requests steps.
+// RegisterGraph compiles a graph once: it splits it by device, and creates an executor with its
+// kernels for each device. A step joins the calls that have its number: RunGraph, which runs a
+// registered graph, and the RecvTensor calls of other tasks, which may arrive first. It ends with
+// CleanupGraph or with its session.
 //
-// Locks are taken in this order: [Worker].mu, session.mu, steps.mu, step.mu. None is held while a
-// kernel, an executor or a rendezvous consumer runs.
+// A small step costs little more than its calls, so runs and steps are recycled. The invariant is
+// that nothing refers to a recycled object: a run is recycled only if it succeeded, its kernels
+// have no state, and nothing has waited on its context; a step only if, in addition, no peer has
+// received from it.
+//
+// Locks are taken in this order: [Worker].mu, session.mu, kernelCache.mu, steps.mu. None of them is
+// held while a kernel, an executor or a rendezvous consumer runs. Every goroutine is owned by the
+// call that starts it, by steps.running or by Worker.acks, and Close waits for both.
 package worker
 
 import (
@@ -33,9 +39,9 @@ import (
 
 // Peers reaches the other tasks of a cluster.
 type Peers interface {
-	// StartRecv asks the named task, such as "/job:ps/replica:0/task:0", for a tensor. done is
-	// called once, perhaps by who reads a connection, and does not wait for anything. An error says
-	// that the task is not part of the cluster, cannot be reached, or what it answered.
+	// StartRecv requests a tensor from the named task, such as "/job:ps/replica:0/task:0". done is
+	// called once, possibly on the goroutine that reads the connection, and must not block. An
+	// error means that the task is not part of the cluster or cannot be reached, or is its answer.
 	StartRecv(ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error))
 	// StartRecvAll is StartRecv for several tensors of one step. It calls done once for each.
 	StartRecvAll(
@@ -45,7 +51,7 @@ type Peers interface {
 	Peer(task string) (Peer, error)
 }
 
-// Peer is another task of a cluster, as far as it is not about tensors of a rendezvous.
+// Peer is another task of a cluster, for all calls except those for tensors of a rendezvous.
 type Peer interface {
 	MarkRecvFinished(ctx context.Context, req *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error)
 	RecvBuf(ctx context.Context, req *pb.RecvBufRequest) (*pb.RecvBufResponse, error)
@@ -54,49 +60,46 @@ type Peer interface {
 	graphRunner
 }
 
-// Lender lends tensors to peers that find the elements by themselves.
+// Lender passes tensors to peers on the same machine, which read the elements themselves.
 type Lender interface {
 	// Lend takes the tensor out of a response if the peer can find it, and reports whether it did.
 	Lend(req *message.RecvTensorRequest, resp *message.RecvTensorResponse) bool
-	// Redeem answers a request for a tensor that was lent before. It returns nothing if the request
-	// is another one.
+	// FetchLeased answers a request for a leased tensor. It returns nil if the request is of
+	// another kind.
 	FetchLeased(req *message.RecvTensorRequest) (*message.RecvTensorResponse, error)
-	// EndStep releases what is lent of a step.
+	// EndStep ends the leases of a step.
 	EndStep(step int64)
-	// Keys returns the keys of a request for several tensors, nil for any other.
+	// BatchKeys returns the keys of a request for several tensors, nil for any other request.
 	BatchKeys(req *message.RecvTensorRequest) []string
-	// Pack makes a response of the values that are there, and returns those that it has no place
-	// for.
+	// PackBatch puts values into a response, and returns those for which it has no room.
 	PackBatch(values []rendezvous.Value, resp *message.RecvTensorResponse) (left []rendezvous.Value)
 }
 
-// Config is what a worker is made of.
+// Config holds the parameters of a worker.
 type Config struct {
 	Task    cluster.Task
 	Devices []*kernel.Device // with full names on Task; at least one
 	Kernels *kernel.Registry
 	Peers   Peers // the other tasks of the task's own cluster; nil if it is alone
-	// Connect reaches the cluster that a session brings along, in which this task has the given
-	// name. It is nil where sessions may not bring one.
+	// Connect returns the tasks of a cluster that a session brings, in which this task has the
+	// given name. If it is nil, sessions may not bring one.
 	Connect func(spec cluster.Spec, self cluster.Task) (Peers, error)
 	// Sequences numbers the steps with collective operations. It is shared with the task's master;
-	// nil where there is none.
+	// New creates one if it is nil.
 	Sequences *collective.Sequences
-	// Leader is the task that leads the collective groups of sessions that do not say which one
-	// does; "" for this one.
+	// Leader is the default leader of the collective groups of sessions; "" for this task.
 	Leader string
-	// Lender lends tensors to peers that can do without their bytes; nil where none is.
+	// Lender passes tensors to peers on the same machine; may be nil.
 	Lender Lender
-	// Unused is called when the last session has been deleted, before its master is told so; it may
-	// be nil.
+	// Unused is called when the last session has been deleted, before its master gets the response;
+	// may be nil.
 	Unused func()
-	// CacheResponses keeps tensors that peers have asked for until they say that these have
-	// arrived.
+	// CacheResponses keeps the tensors that peers have requested until the peers acknowledge them.
 	CacheResponses bool
 	Log            *slog.Logger
 }
 
-// recentRequests is how many request identifiers a worker remembers, TensorFlow's number.
+// recentRequests is the number of request IDs that a worker remembers; it is TensorFlow's number.
 const recentRequests = 100_000
 
 // Worker is one task. Its methods are those of WorkerService and may be called concurrently.
@@ -106,19 +109,19 @@ type Worker struct {
 
 	recent    *requestid.Recent
 	steps     *steps
-	cache     *responseCache  // nil if responses are not kept
-	life      context.Context // ends when the worker is closed
-	end       context.CancelFunc
-	acks      sync.WaitGroup // acknowledgements under way
+	cache     *responseCache  // nil without CacheResponses
+	ctx       context.Context // ends when the worker is closed
+	cancel    context.CancelFunc
+	acks      sync.WaitGroup // acknowledgements being sent
 	transfers transferLog
-	legacy    *session // of masters that make no sessions
+	legacy    *session // session of masters that do not create sessions
 
 	mu       sync.Mutex
 	closed   bool                // guarded by mu
 	sessions map[string]*session // guarded by mu
 }
 
-// New returns a worker. Close must be called when it is no longer used.
+// New returns a worker. The caller must call Close.
 func New(cfg Config) *Worker {
 	w := &Worker{
 		Config: cfg, Collectives: collective.NewManager(), recent: requestid.NewRecent(recentRequests, 8), steps: newSteps(cfg.Lender),
@@ -127,7 +130,7 @@ func New(cfg Config) *Worker {
 	if w.Sequences == nil {
 		w.Sequences = collective.NewSequences()
 	}
-	w.life, w.end = context.WithCancel(context.Background())
+	w.ctx, w.cancel = context.WithCancel(context.Background())
 	if cfg.CacheResponses {
 		w.cache = newResponseCache()
 	}
@@ -135,12 +138,12 @@ func New(cfg Config) *Worker {
 	return w
 }
 
-// closeTimeout bounds how long a worker that is closed waits for kernels that do not notice that
-// their step was cancelled.
+// closeTimeout bounds the wait of Close for kernels that do not react to the cancellation of their
+// step.
 const closeTimeout = 10 * time.Second
 
-// Close cancels all steps, waits until they have ended, and gives back what sessions hold.
-// Variables and queues stay with the devices.
+// Close cancels all steps, waits until they have ended, and releases the sessions. Variables and
+// queues stay with the devices.
 func (w *Worker) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -148,9 +151,9 @@ func (w *Worker) Close() {
 	clear(w.sessions)
 	w.mu.Unlock()
 	if !w.steps.close(status.Abortedf("The task %v is shutting down.", w.Task)) {
-		w.Log.Error("steps go on although they were cancelled", "task", w.Task, "after", closeTimeout)
+		w.Log.Error("steps still run after they were cancelled", "task", w.Task, "after", closeTimeout)
 	}
-	w.end()
+	w.cancel()
 	w.acks.Wait()
 	for _, s := range append(sessions, w.legacy) {
 		s.close()
@@ -185,7 +188,7 @@ func (w *Worker) CleanupAll(_ context.Context, req *pb.CleanupAllRequest) (*pb.C
 	return &pb.CleanupAllResponse{}, nil
 }
 
-// Tracing is not supported, by TensorFlow's workers neither.
+// Tracing is not supported, as in TensorFlow's workers.
 func (w *Worker) Tracing(context.Context, *pb.TracingRequest) (*pb.TracingResponse, error) {
 	return nil, status.Unimplementedf("Tracing")
 }

@@ -23,7 +23,7 @@ const (
 	peer = "/job:worker/replica:0/task:1/device:CPU:0"
 )
 
-// fixture is a worker and the master that uses it: the test.
+// fixture is a worker. The test is its master.
 type fixture struct {
 	t *testing.T
 	*worker.Worker
@@ -42,7 +42,7 @@ func newFixtureOf(t *testing.T, config *pb.ConfigProto) *fixture {
 	return &fixture{t, n.Worker, c, n.Devices[0]}
 }
 
-// session makes a session.
+// session creates a session.
 func (f *fixture) session(handle string) {
 	f.t.Helper()
 	if _, err := f.CreateWorkerSession(f.t.Context(), &pb.CreateWorkerSessionRequest{SessionHandle: handle}); err != nil {
@@ -50,9 +50,9 @@ func (f *fixture) session(handle string) {
 	}
 }
 
-// graph reads a graph whose nodes are on the worker's device. In it, "feed NAME" and "fetch NAME
-// NODE" are the ends of what the master sends and takes, and "send NAME NODE" and "recv NAME" those
-// of transfers to and from the peer.
+// graph parses a graph whose nodes are on the worker's device. "feed NAME" and "fetch NAME NODE"
+// are ends of the master's feeds and fetches; "send NAME NODE" and "recv NAME" those of transfers
+// to and from the peer.
 func (f *fixture) graph(text string) *pb.GraphDef {
 	f.t.Helper()
 	var lines []string
@@ -95,7 +95,7 @@ func (f *fixture) incarnation(name string) uint64 {
 	return f.device.Incarnation
 }
 
-// key returns the key of a tensor that the master sends or takes.
+// key returns the key of a feed or fetch of the master.
 func (f *fixture) key(name string) string { return f.transfer(cpu, cpu, name) }
 
 func (f *fixture) transfer(from, to, name string) string {

@@ -13,13 +13,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Tensors that a graph receives before it has done anything are asked for together when a run
-// begins: a worker that reads a hundred small variables from a parameter server sends it one
-// request. They wait in a table of the run for the nodes that receive them.
+// A worker that reads a hundred small variables from a parameter server would send it a hundred
+// requests. So a run requests the tensors that its graph receives unconditionally in one batch per
+// task, when it begins. They wait in a table of the run for the nodes that receive them.
 
-// roots returns the keys that nodes of a graph receive from other tasks whatever else happens, by
-// task.
-func (s *session) roots(g *graph.Graph) map[string][]*kernel.Key {
+// initialReceives returns the keys of the tensors that a graph receives from other tasks in every
+// run, by task.
+func (s *session) initialReceives(g *graph.Graph) map[string][]*kernel.Key {
 	byTask := map[string][]*kernel.Key{}
 	for n := range g.Nodes() {
 		if n.Op.Name != "_Recv" || len(n.Inputs())+len(n.ControlInputs()) > 0 || n.Attrs.Bool("client_terminated") {
@@ -37,8 +37,8 @@ func (s *session) roots(g *graph.Graph) map[string][]*kernel.Key {
 	return byTask
 }
 
-// rootKeys is the set of the keys that are asked for together.
-func rootKeys(byTask map[string][]*kernel.Key) map[string]bool {
+// keySet returns the keys of all tasks as texts.
+func keySet(byTask map[string][]*kernel.Key) map[string]bool {
 	set := map[string]bool{}
 	for _, keys := range byTask {
 		for _, key := range keys {
@@ -48,38 +48,38 @@ func rootKeys(byTask map[string][]*kernel.Key) map[string]bool {
 	return set
 }
 
-// askTogether asks for what the graph receives first. The caller must close the table that it comes
-// to.
-func (r *run) askTogether() {
-	if len(r.graph.roots) == 0 || r.session.peers == nil {
+// requestInitialTensors requests the tensors that the graph receives initially. The caller must
+// close the table that receives them.
+func (r *run) requestInitialTensors() {
+	if len(r.graph.initial) == 0 || r.session.peers == nil {
 		return
 	}
-	r.asked = rendezvous.New()
+	r.initial = rendezvous.New()
 	start := time.Now()
-	for task, keys := range r.graph.roots {
+	for task, keys := range r.graph.initial {
 		requests := make([]*message.RecvTensorRequest, len(keys))
 		for i, key := range keys {
 			requests[i] = &message.RecvTensorRequest{StepID: r.step.id, Key: key.At(kernel.FrameIter{}), RequestID: requestid.New()}
 		}
-		r.session.peers.StartRecvAll(&r.life, task, requests, func(i int, resp *message.RecvTensorResponse, err error) {
+		r.session.peers.StartRecvAll(&r.ctx, task, requests, func(i int, resp *message.RecvTensorResponse, err error) {
 			t, dead, err := r.received(keys[i], task, requests[i], resp, err, start)
 			if err != nil {
-				r.asked.Abort(err)
+				r.initial.Abort(err)
 				return
 			}
-			// it fails if the run has ended, and nobody wants the tensor
-			_ = r.asked.Send(keys[i], kernel.FrameIter{}, t, dead)
+			// an error means that the run has ended and needs no tensor
+			_ = r.initial.Send(keys[i], kernel.FrameIter{}, t, dead)
 		})
 	}
 }
 
-// received takes the answer to a request for a tensor.
+// received processes the response to a request for a tensor.
 func (r *run) received(
 	key *kernel.Key, task string, req *message.RecvTensorRequest, resp *message.RecvTensorResponse, err error, start time.Time,
 ) (t tensor.Tensor, dead bool, _ error) {
 	if err != nil {
-		if r.life.Err() != nil {
-			err = status.FromContext(&r.life, "receiving "+key.Name+" from "+task).Derive()
+		if r.ctx.Err() != nil {
+			err = status.FromContext(&r.ctx, "receiving "+key.Name+" from "+task).Derive()
 		}
 		return t, false, err
 	}
@@ -94,9 +94,9 @@ func (r *run) received(
 	return resp.Tensor, resp.Dead, nil
 }
 
-// recvSome answers a request for several tensors of a step with those that are there when the first
-// is.
-func (w *Worker) recvSome(ctx context.Context, req *message.RecvTensorRequest, keys []string) (*message.RecvTensorResponse, error) {
+// recvBatch answers a request for several tensors of a step. It waits for the first of them, and
+// returns all that are available then.
+func (w *Worker) recvBatch(ctx context.Context, req *message.RecvTensorRequest, keys []string) (*message.RecvTensorResponse, error) {
 	if err := w.recent.Track(req.RequestID, "RecvTensor (GrpcWorker)", req.Key); err != nil {
 		return nil, err
 	}
@@ -109,16 +109,16 @@ func (w *Worker) recvSome(ctx context.Context, req *message.RecvTensorRequest, k
 			return nil, err
 		}
 	}
-	st, err := w.steps.arrive(req.StepID)
+	st, err := w.steps.addReceiver(req.StepID)
 	if err != nil {
 		return nil, err
 	}
-	defer w.steps.depart(st)
+	defer w.steps.removeReceiver(st)
 	values, err := st.table.AwaitSome(ctx, keys)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		w.steps.giveUp(st)
+		w.steps.scheduleAbort(st)
 		return nil, status.FromContext(ctx, "waiting for "+req.Key).Derive()
 	default:
 		return nil, err
