@@ -59,9 +59,9 @@ class Examples(ExampleTest):
 
 
 class HookExamples(ExampleTest):
-    """Needs queues, accumulators, checkpoints and SavedModels."""
+    """Uses queues, accumulators, checkpoints and SavedModels."""
 
-    mixes = ["tf"]
+    mixes = ["weft", "tf"]
 
     def test_sync_replicas(self):
         with tempfile.TemporaryDirectory() as out:

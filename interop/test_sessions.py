@@ -1,6 +1,4 @@
 """Sessions on a remote master: growing graphs, feeds, shared variables and errors."""
-import threading
-
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -39,6 +37,19 @@ class Sessions(ClusterTest):
         first.run(add)
         np.testing.assert_array_equal(second.run(add), [2.0, 4.0])
 
+    def test_containers_keep_variables_apart(self):
+        graphs = {}
+        for name in ("box", "other"):
+            with tf.Graph().as_default() as g, g.container(name), tf.device("/job:ps/task:0"):
+                v = tf.get_variable("contained", [], initializer=tf.ones_initializer(), use_resource=False)
+                graphs[name] = g, v
+        (g, v), (other, unset) = graphs["box"], graphs["other"]
+        sess = self.session(graph=g)
+        sess.run(v.initializer)
+        self.assertEqual(sess.run(v), 1.0)
+        self.assert_raises(
+            tf.errors.FailedPreconditionError, "uninitialized", unset, session=self.session(graph=other))
+
     def test_reset_forgets_a_container_and_ends_sessions(self):
         with tf.Graph().as_default() as g, g.container("box"), tf.device("/job:ps/task:0"):
             v = tf.get_variable("boxed", [], initializer=tf.ones_initializer(), use_resource=False)
@@ -54,11 +65,13 @@ class Sessions(ClusterTest):
         x = tf.placeholder(tf.float32, name="x")
         with tf.device("/job:ps/task:0"):
             product = tf.matmul(x, tf.ones([3, 2]), name="product")
+            checked = tf.Print(tf.debugging.check_numerics(x, "not finite"), [x])
         never = tf.get_variable("never", [1], use_resource=False)
         sess = self.session()
         kind = tf.errors.InvalidArgumentError
         self.assert_raises(kind, "Matrix size-incompatible", product, {x: np.ones((2, 4))}, session=sess)
         self.assert_raises(kind, "node product", product, {x: np.ones((2, 4))}, session=sess)
+        self.assert_raises(kind, "not finite", checked, {x: [1.0, np.inf]}, session=sess)
         self.assert_raises(kind, "You must feed a value for placeholder tensor 'x'", product, session=sess)
         self.assert_raises(tf.errors.FailedPreconditionError, "never", never, session=sess)
         np.testing.assert_array_equal(sess.run(product, {x: np.ones((1, 3))}), [[3.0, 3.0]])
@@ -71,23 +84,7 @@ class Sessions(ClusterTest):
                 x = tf.placeholder(tf.float32, [])
                 with tf.device("/job:ps/task:0"):
                     y = x * 3.0
-                wrong.extend(k for k in range(10) if sess.run(y, {x: i + k}) != 3.0 * (i + k))
+                wrong.extend(k for k in range(5) if sess.run(y, {x: i + k}) != 3.0 * (i + k))
 
-        run_concurrently(client, 20)
+        run_concurrently(client, 100)
         self.assertEqual(wrong, [])
-
-
-class LateTasks(ClusterTest):
-    def test_a_session_waits_for_a_task_that_starts_later(self):
-        self.cluster.kill("ps", 0)
-        answers = []
-        with tf.device("/job:ps/task:0"):
-            y = tf.constant(3.0) * 2.0
-        sess = self.session()
-        client = threading.Thread(target=lambda: answers.append(sess.run(y)), daemon=True)
-        client.start()
-        client.join(1)
-        self.assertEqual(answers, [])
-        self.cluster.start("ps", 0)
-        client.join(300)
-        self.assertEqual(answers, [6.0])

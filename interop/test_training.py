@@ -5,38 +5,14 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from interop.clustertest import ClusterTest, run_concurrently
+from interop.models import Network, digits
 
 STEPS, BATCH = 30, 20
 
 
-def digits(n):
-    rng = np.random.RandomState(1)
-    patterns, label = rng.rand(10, 784), rng.randint(0, 10, n)
-    return (patterns[label] + 0.1 * rng.randn(n, 784)).astype(np.float32), np.eye(10, dtype=np.float32)[label]
-
-
-class Network:
-    """A small network. The caller's device scope places its variables."""
-
-    def __init__(self, optimizer, use_resource):
-        with tf.variable_scope("network", use_resource=use_resource):
-            self.x, self.y = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
-            initializer = tf.truncated_normal_initializer(stddev=0.05, seed=1)
-            w1 = tf.get_variable("w1", [784, 32], initializer=initializer)
-            b1 = tf.get_variable("b1", [32], initializer=tf.zeros_initializer())
-            w2 = tf.get_variable("w2", [32, 10], initializer=initializer)
-            b2 = tf.get_variable("b2", [10], initializer=tf.zeros_initializer())
-        logits = tf.nn.xw_plus_b(tf.nn.relu(tf.nn.xw_plus_b(self.x, w1, b1)), w2, b2)
-        self.loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits_v2(labels=self.y, logits=logits))
-        self.step = tf.train.get_or_create_global_step()
-        self.train = optimizer.minimize(self.loss, global_step=self.step)
-
-    def losses(self, sess, data, steps=STEPS):
-        out = []
-        for i in range(steps):
-            rows = slice(i * BATCH, (i + 1) * BATCH)
-            out.append(sess.run([self.loss, self.train], {self.x: data[0][rows], self.y: data[1][rows]})[0])
-        return out
+def losses_of(network, sess, data, steps=STEPS):
+    """Trains and returns the loss before each step."""
+    return [sess.run([network.loss, network.train], network.feeds(data, i, BATCH))[0] for i in range(steps)]
 
 
 class Training(ClusterTest):
@@ -47,13 +23,13 @@ class Training(ClusterTest):
         with tf.Graph().as_default(), tf.Session() as local:
             network = Network(optimizer(), use_resource)
             local.run(tf.global_variables_initializer())
-            want = network.losses(local, data)
+            want = losses_of(network, local, data)
         with tf.Graph().as_default() as g:
             with g.container(self._testMethodName.replace("_", ".")), tf.device(tf.train.replica_device_setter(1)):
                 network = Network(optimizer(), use_resource)
             with tf.Session(self.cluster.target()) as remote:
                 remote.run(tf.global_variables_initializer())
-                got = network.losses(remote, data)
+                got = losses_of(network, remote, data)
                 self.assertEqual(remote.run(network.step), STEPS)
         self.assertLess(want[-1], want[0] / 2)
         np.testing.assert_allclose(got, want, rtol=2e-3, atol=1e-4)
@@ -89,7 +65,7 @@ class Training(ClusterTest):
                         finally:
                             ready.set()
                     ready.wait()
-                    losses[i] = network.losses(sess, data)
+                    losses[i] = losses_of(network, sess, data)
                     losses["step", i] = sess.run(network.step)
 
         run_concurrently(client, 2)
