@@ -61,8 +61,6 @@ class Examples(ExampleTest):
 class HookExamples(ExampleTest):
     """Uses queues, accumulators, checkpoints and SavedModels."""
 
-    mixes = ["weft", "tf"]
-
     def test_sync_replicas(self):
         with tempfile.TemporaryDirectory() as out:
             chief, other = self.start_workers("sync_replicas.py", "--last_step=100", "--save_steps=50", "--model_dir=" + out)

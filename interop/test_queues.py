@@ -9,8 +9,6 @@ COUNT = 20
 
 
 class Queues(ClusterTest):
-    mixes = ["weft", "tf-ps", "tf-master"]
-
     def queue(self):
         with tf.device("/job:ps/task:0"):
             return tf.FIFOQueue(3, [tf.int32], [[]], shared_name=self._testMethodName)
