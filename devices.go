@@ -11,23 +11,24 @@ import (
 type Device struct {
 	Name        string // "/job:worker/replica:0/task:0/device:CPU:0"
 	Type        string // "CPU"
-	MemoryLimit int64  // bytes; what the task says of itself
-	Incarnation uint64 // new in every life of the task
+	MemoryLimit int64  // in bytes, as reported by the task
+	Incarnation uint64 // a random number that changes when the task is restarted
 }
 
 // ListDevices returns the devices that the session can use.
 func (s *Session) ListDevices(ctx context.Context) ([]Device, error) {
-	k, err := s.ready(ctx)
+	r, err := s.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := s.during(ctx, s.settings.timeout())
 	defer cancel()
-	return listDevices(ctx, k.master, k.handle)
+	return listDevices(ctx, r.master, r.handle)
 }
 
-// ListDevices returns the devices of the cluster that a target is part of.
-func ListDevices(ctx context.Context, target string, opts ...Option) ([]Device, error) {
+// ListDevices returns the devices of all tasks of the cluster that the target is part of. It fails
+// with Unavailable if the target cannot be reached.
+func ListDevices(ctx context.Context, target string, opts ...TargetOption) ([]Device, error) {
 	master, done, err := connectOnce(target, opts)
 	if err != nil {
 		return nil, err
@@ -50,9 +51,10 @@ func listDevices(ctx context.Context, master rpc.Master, session string) ([]Devi
 	return out, nil
 }
 
-// Reset drops the resources in the given containers, or in the default one without any, on the
-// tasks that match one of the device filters, or on all. All sessions of the target end.
-func Reset(ctx context.Context, target string, containers, deviceFilters []string, opts ...Option) error {
+// Reset removes the resources, such as variables, in the given containers; nil stands for the
+// default container. It does so on the tasks that match one of the device filters, or on all tasks
+// if there are none. All sessions of the target are closed.
+func Reset(ctx context.Context, target string, containers, deviceFilters []string, opts ...TargetOption) error {
 	master, done, err := connectOnce(target, opts)
 	if err != nil {
 		return err
@@ -62,11 +64,13 @@ func Reset(ctx context.Context, target string, containers, deviceFilters []strin
 	return err
 }
 
-// connectOnce is connect for a call without a session.
-func connectOnce(target string, opts []Option) (rpc.Master, func(context.Context), error) {
-	set, err := newSettings(opts)
-	if err != nil {
-		return nil, nil, err
+// connectOnce connects to the master of a target for one call without a session.
+func connectOnce(target string, opts []TargetOption) (rpc.Master, func(context.Context), error) {
+	set := newSettings()
+	for _, opt := range opts {
+		if err := opt.applyTarget(set); err != nil {
+			return nil, nil, err
+		}
 	}
 	return connect(target, set)
 }

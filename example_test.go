@@ -3,20 +3,17 @@ package weft_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
 	_ "github.com/weft-ml/weft/local" // the target "local"
 	"github.com/weft-ml/weft/op"
-	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/server"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A program that multiplies on one task of a cluster what it adds on another. The cluster is in
-// this process; servers that run elsewhere are connected to by their addresses, "grpc://host:port".
+// Add on one task of a cluster and multiply on another. The cluster runs in this process. The
+// target of a server elsewhere is "grpc://host:port".
 func Example() {
 	ctx := context.Background()
 	cluster, err := server.StartCluster(map[string]int{"ps": 2}, 1)
@@ -39,8 +36,8 @@ func Example() {
 		panic(err)
 	}
 	defer sess.Close()
-	feeds := map[graph.Output]tensor.Tensor{x: tensor.Vector[float32](1, 2)}
-	out, err := sess.Run(ctx, feeds, []graph.Output{y}, nil)
+	feeds := weft.Feeds{x: tensor.Vector[float32](1, 2)}
+	out, err := sess.Fetch(ctx, feeds, y)
 	if err != nil {
 		panic(err)
 	}
@@ -48,28 +45,8 @@ func Example() {
 	// Output: [4 9]
 }
 
-// A program that runs what was trained, in its own process.
-func ExampleLoadSavedModel() {
-	ctx := context.Background()
-	m, err := weft.LoadSavedModel(ctx, "local", "savedmodel/testdata/functions", nil)
-	if err != nil {
-		panic(err)
-	}
-	defer m.Close()
-	sig, err := m.Signature(savedmodel.DefaultSignature)
-	if err != nil {
-		panic(err)
-	}
-	out, err := sig.Run(ctx, map[string]any{"x": []float32{0.5, 1.25}, "ids": []int32{2}})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("%.4f\n", out["y"])
-	// Output: [0.0308 1.9159]
-}
-
-// A step that is prepared once and run often.
-func ExampleSession_MakeCallable() {
+// Prepare a step once and run it several times.
+func ExampleSession_Prepare() {
 	ctx := context.Background()
 	s := op.NewScope()
 	x := op.Placeholder(s, tensor.Float32)
@@ -78,7 +55,7 @@ func ExampleSession_MakeCallable() {
 		panic(err)
 	}
 	defer sess.Close()
-	square, err := sess.MakeCallable(ctx, []graph.Output{x}, []graph.Output{op.Square(s, x)}, nil)
+	square, err := sess.Prepare(ctx, weft.Step{Feeds: []graph.Output{x}, Fetches: []graph.Output{op.Square(s, x)}})
 	if err != nil {
 		panic(err)
 	}
@@ -93,29 +70,4 @@ func ExampleSession_MakeCallable() {
 	// 1
 	// 4
 	// 9
-}
-
-// One file for a model that does not learn any more.
-func ExampleFreezeSavedModel() {
-	dir, err := os.MkdirTemp("", "frozen")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	frozen, err := weft.FreezeSavedModel(context.Background(), "local", "savedmodel/testdata/lookups", nil, []string{"y"})
-	if err != nil {
-		panic(err)
-	}
-	if err := savedmodel.WriteGraph(filepath.Join(dir, "model.pb"), frozen); err != nil {
-		panic(err)
-	}
-	for _, n := range frozen.Nodes {
-		if n.Op == "Const" || n.Op == "Placeholder" {
-			fmt.Println(n.Op, n.Name)
-		}
-	}
-	// Unordered output:
-	// Placeholder x
-	// Const w
-	// Const b
 }

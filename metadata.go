@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 )
 
-// Metadata is what was recorded of a step.
+// Metadata holds what was recorded while a step ran: see [Session.RunTraced].
 type Metadata struct {
 	pb *pb.RunMetadata
 }
@@ -19,12 +19,12 @@ type Metadata struct {
 type NodeStats struct {
 	Device string
 	Node   string
-	Label  string // what ran, such as "y = MatMul(a, b)"
-	Start  time.Time
-	Took   time.Duration
+	Label  string        // description, such as "y = MatMul(a, b)"
+	Start  time.Time     // by the clock of the task
+	Took   time.Duration // until the node was done, with microsecond resolution
 }
 
-// Nodes returns what ran, device after device.
+// Nodes returns the executed nodes and the transfers, grouped by device.
 func (m *Metadata) Nodes() []NodeStats {
 	var out []NodeStats
 	for _, dev := range m.pb.GetStepStats().GetDevStats() {
@@ -38,7 +38,8 @@ func (m *Metadata) Nodes() []NodeStats {
 	return out
 }
 
-// PartitionGraphs returns the graphs that ran on each device.
+// PartitionGraphs returns the graphs that ran on each device. There are none unless the step ran
+// with [WithPartitionGraphs].
 func (m *Metadata) PartitionGraphs() ([]*graph.Def, error) {
 	var out []*graph.Def
 	for _, p := range m.pb.GetPartitionGraphs() {

@@ -11,31 +11,46 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Option says how a session is to be.
-type Option func(*settings) error
+// SessionOption configures a session.
+type SessionOption interface {
+	applySession(*settings) error
+}
 
+// TargetOption configures how a target is reached. It is an option of sessions and of the functions
+// [ListDevices] and [Reset].
+type TargetOption interface {
+	SessionOption
+	applyTarget(*settings) error
+}
+
+// sessionOption is an option of sessions only.
+type sessionOption func(*settings) error
+
+func (o sessionOption) applySession(s *settings) error { return o(s) }
+
+// targetOption is an option of sessions and of calls without one.
+type targetOption func(*settings) error
+
+func (o targetOption) applySession(s *settings) error { return o(s) }
+func (o targetOption) applyTarget(s *settings) error  { return o(s) }
+
+// settings are what the options of a session or of a call add up to.
 type settings struct {
-	config       *pb.ConfigProto
-	log          *slog.Logger
-	clearDevices bool // of a model that is loaded
+	config *pb.ConfigProto
+	log    *slog.Logger
 }
 
-func newSettings(opts []Option) (*settings, error) {
-	s := &settings{config: &pb.ConfigProto{}, log: slog.Default()} //nolint:forbidigo // nobody has passed one in
-	for _, opt := range opts {
-		if err := opt(s); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+func newSettings() *settings {
+	return &settings{config: &pb.ConfigProto{}, log: slog.Default()} //nolint:forbidigo // unless an option passes one in
 }
 
-// timeout returns how long a call may take, 0 for as long as its context lasts.
+// timeout returns the longest time that a call may take; 0 if only its context limits it.
 func (s *settings) timeout() time.Duration {
 	return time.Duration(s.config.OperationTimeoutInMs) * time.Millisecond
 }
 
-func set(f func(*pb.ConfigProto)) Option {
+// configOption returns an option that changes the configuration.
+func configOption(f func(*pb.ConfigProto)) sessionOption {
 	return func(s *settings) error {
 		f(s.config)
 		return nil
@@ -43,95 +58,90 @@ func set(f func(*pb.ConfigProto)) Option {
 }
 
 // WithDeviceFilters limits the session to the devices that match one of the given partial names,
-// such as "/job:ps", and those of the task that it is connected to. It does not wait for the other
-// tasks of the cluster to be up.
-func WithDeviceFilters(filters ...string) Option {
-	return set(func(c *pb.ConfigProto) { c.DeviceFilters = append(c.DeviceFilters, filters...) })
+// such as "/job:ps", and to those of the task that it is connected to. The session does not wait
+// for tasks that match none of them.
+func WithDeviceFilters(filters ...string) SessionOption {
+	return configOption(func(c *pb.ConfigProto) { c.DeviceFilters = append(c.DeviceFilters, filters...) })
 }
 
-// WithSoftPlacement lets a node run on another device of the same task than the one that it asks
-// for, where that one does not exist or has no kernel for it.
-func WithSoftPlacement() Option {
-	return set(func(c *pb.ConfigProto) { c.AllowSoftPlacement = true })
+// WithSoftPlacement lets a node run on another device of the same task if the requested device does
+// not exist or has no kernel for the node.
+func WithSoftPlacement() SessionOption {
+	return configOption(func(c *pb.ConfigProto) { c.AllowSoftPlacement = true })
 }
 
-// WithClearDevices lets the nodes of a model that [LoadSavedModel] or [FreezeSavedModel] loads run
-// on any device of the target, whatever they ask for: a model of a cluster can run in one process.
-// Other sessions take no notice of it.
-func WithClearDevices() Option {
-	return func(s *settings) error {
-		s.clearDevices = true
+// WithPlacementLog makes the master log the device of each node.
+func WithPlacementLog() SessionOption {
+	return configOption(func(c *pb.ConfigProto) { c.LogDevicePlacement = true })
+}
+
+// WithIsolation gives the session its own resources: it shares no variable with other sessions.
+func WithIsolation() SessionOption {
+	return configOption(func(c *pb.ConfigProto) { c.IsolateSessionState = true })
+}
+
+// WithTimeout limits the duration of every call of the session, in addition to the deadlines of the
+// contexts. The limit is rounded down to milliseconds and is at least one. A call that takes longer
+// fails with DeadlineExceeded.
+func WithTimeout(d time.Duration) SessionOption {
+	return configOption(func(c *pb.ConfigProto) { c.OperationTimeoutInMs = max(1, d.Milliseconds()) })
+}
+
+// WithConfig merges the fields of a serialized tensorflow.ConfigProto into the configuration of the
+// session, for settings without an option. It is an error if config is not such a message.
+func WithConfig(config []byte) SessionOption {
+	return sessionOption(func(s *settings) error {
+		if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(config, s.config); err != nil {
+			return status.InvalidArgumentf("not a ConfigProto: %w", err)
+		}
 		return nil
-	}
+	})
 }
 
-// WithPlacementLog makes the master write down on which device it places each node.
-func WithPlacementLog() Option {
-	return set(func(c *pb.ConfigProto) { c.LogDevicePlacement = true })
-}
-
-// WithIsolation gives the session resources of its own: it shares no variable with other sessions.
-func WithIsolation() Option {
-	return set(func(c *pb.ConfigProto) { c.IsolateSessionState = true })
-}
-
-// WithTimeout bounds every call of the session, on top of the contexts that calls are given.
-func WithTimeout(d time.Duration) Option {
-	return set(func(c *pb.ConfigProto) { c.OperationTimeoutInMs = max(1, d.Milliseconds()) })
-}
-
-// WithCPUDevices gives the task of target "local" a number of CPU devices. Servers have what they
-// were started with.
-func WithCPUDevices(n int) Option {
-	return set(func(c *pb.ConfigProto) {
+// WithCPUDevices sets the number of CPU devices of the target "local"; the default is one. The
+// devices of a server are set when it is started.
+func WithCPUDevices(n int) TargetOption {
+	return targetOption(configOption(func(c *pb.ConfigProto) {
 		c.DeviceCount = maps.Clone(c.DeviceCount)
 		if c.DeviceCount == nil {
 			c.DeviceCount = map[string]int32{}
 		}
 		c.DeviceCount["CPU"] = int32(min(n, 1<<20))
-	})
+	}))
 }
 
-// WithNetwork makes the session use a connection even to a server in this process.
-func WithNetwork() Option {
-	return set(func(c *pb.ConfigProto) {
+// WithNetwork uses a network connection even to a server in this process.
+func WithNetwork() TargetOption {
+	return targetOption(configOption(func(c *pb.ConfigProto) {
 		if c.RpcOptions == nil {
 			c.RpcOptions = &pb.RPCOptions{}
 		}
 		c.RpcOptions.UseRpcForInprocessMaster = true
+	}))
+}
+
+// WithLogger sets the logger for warnings, such as those about a target that is not up yet; the
+// default is [slog.Default].
+func WithLogger(l *slog.Logger) TargetOption {
+	return targetOption(func(s *settings) error {
+		s.log = l
+		return nil
 	})
 }
 
-// WithConfig adds the fields of a serialized tensorflow.ConfigProto, for all that has no option of
-// its own.
-func WithConfig(config []byte) Option {
-	return func(s *settings) error {
-		if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(config, s.config); err != nil {
-			return status.InvalidArgumentf("not a ConfigProto: %w", err)
-		}
-		return nil
-	}
-}
-
-// WithLogger makes the session say to l what it waits for, in the place of [slog.Default].
-func WithLogger(l *slog.Logger) Option {
-	return func(s *settings) error {
-		s.log = l
-		return nil
-	}
-}
-
-// RunOption says how one step is to be run.
+// RunOption configures one step, or all steps of a [Callable].
 type RunOption func(*runSettings)
 
+func (o RunOption) applyTrace(r *runSettings) { o(r) }
+
 type runSettings struct {
-	options  *pb.RunOptions // nil unless an option needs it
-	metadata *Metadata      // may be nil
-	timeout  time.Duration  // 0 for none
+	options *pb.RunOptions // nil unless an option needs it
+	timeout time.Duration  // 0 for none
+	traced  bool           // the metadata of the response is returned
 }
 
 func newRunSettings(opts []RunOption, timeout time.Duration) runSettings {
-	if len(opts) == 0 { // and nothing need be allocated for options
+	if len(opts) == 0 { // settings do not escape to the heap
 		return runSettings{timeout: timeout}
 	}
 	r := &runSettings{timeout: timeout}
@@ -148,23 +158,8 @@ func (r *runSettings) proto() *pb.RunOptions {
 	return r.options
 }
 
-// WithTrace records what ran where and when, and stores it in m.
-func WithTrace(m *Metadata) RunOption {
-	return func(r *runSettings) {
-		r.metadata = m
-		r.proto().TraceLevel = pb.RunOptions_FULL_TRACE
-	}
-}
-
-// WithPartitionGraphs stores in m the graphs that ran on each device.
-func WithPartitionGraphs(m *Metadata) RunOption {
-	return func(r *runSettings) {
-		r.metadata = m
-		r.proto().OutputPartitionGraphs = true
-	}
-}
-
-// WithStepTimeout bounds the step, in the place of the session's timeout.
+// WithStepTimeout limits the duration of the step, instead of the timeout of the session. The limit
+// is rounded down to milliseconds and is at least one.
 func WithStepTimeout(d time.Duration) RunOption {
 	return func(r *runSettings) {
 		r.timeout = d

@@ -8,28 +8,28 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// PartialRun is a step that is run in pieces: values are fed and fetched by several calls. It ends
-// when all feeds that were declared have been fed and all fetches fetched, or with an error.
+// PartialRun is a step that runs in several calls. Each call feeds some values and fetches others.
+// The step ends when all declared feeds and fetches have been used, or with the first error.
 type PartialRun struct {
 	session *Session
 	handle  string
 }
 
-// PartialRun begins a step to be run in pieces, in which the given outputs may be fed and fetched,
-// each once.
-func (s *Session) PartialRun(ctx context.Context, feeds, fetches []graph.Output, targets []*graph.Node) (*PartialRun, error) {
-	feed, fetch, target, err := signature(feeds, fetches, targets)
+// StartPartial starts a step that runs in several calls. Each of its feeds and fetches may be used
+// once.
+func (s *Session) StartPartial(ctx context.Context, step Step) (*PartialRun, error) {
+	feed, fetch, target, err := signature(step)
 	if err != nil {
 		return nil, err
 	}
-	k, err := s.ready(ctx)
+	r, err := s.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := s.during(ctx, s.settings.timeout())
 	defer cancel()
-	resp, err := k.master.PartialRunSetup(ctx, &pb.PartialRunSetupRequest{
-		SessionHandle: k.handle, Feed: feed, Fetch: fetch, Target: target, RequestId: requestID(),
+	resp, err := r.master.PartialRunSetup(ctx, &pb.PartialRunSetupRequest{
+		SessionHandle: r.handle, Feed: feed, Fetch: fetch, Target: target, RequestId: requestID(),
 	})
 	if err != nil {
 		return nil, err
@@ -37,12 +37,14 @@ func (s *Session) PartialRun(ctx context.Context, feeds, fetches []graph.Output,
 	return &PartialRun{session: s, handle: resp.GetPartialRunHandle()}, nil
 }
 
-// Run feeds some values and fetches others, which must follow from what has been fed so far.
-func (p *PartialRun) Run(ctx context.Context, feeds map[graph.Output]tensor.Tensor, fetches []graph.Output) ([]tensor.Tensor, error) {
+// Run feeds some of the declared values and returns the values of some of the declared fetches,
+// which must depend only on what has been fed so far. Ownership is as for [Session.Run].
+func (p *PartialRun) Run(ctx context.Context, feeds Feeds, fetches ...graph.Output) ([]tensor.Tensor, error) {
 	req, err := p.session.request(feeds, fetches, nil)
 	if err != nil {
 		return nil, err
 	}
 	req.PartialRun = p.handle
-	return p.session.run(ctx, req, nil)
+	out, _, err := p.session.run(ctx, req, runSettings{timeout: p.session.settings.timeout()})
+	return out, err
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// stepRequest is a request to run a step, with the outputs and nodes that its names refer to. A step
-// with the same feeds, fetches and targets as an earlier one reuses the request: its names need not
-// be formatted again.
+// stepRequest is a request to run a step, with the outputs and nodes that its names refer to. A
+// step with the same feeds, fetches and targets as an earlier one reuses the request: its names
+// need not be formatted again.
 type stepRequest struct {
 	message.RunStepRequest
 	response message.RunStepResponse // filled by a master in this process
@@ -91,7 +91,7 @@ func outputName(o graph.Output) string {
 
 // errNoNode is the error for the zero Output, which builders return for a node that they could not
 // add.
-var errNoNode = status.InvalidArgumentf("a feed, fetch or target is not of any graph: was there an error in building it?")
+var errNoNode = status.InvalidArgumentf("a feed, fetch or target is not part of a graph: was there a build error?")
 
 func names(outputs []graph.Output) ([]string, error) {
 	out := make([]string, len(outputs))
@@ -116,13 +116,13 @@ func nodeNames(nodes []*graph.Node) ([]string, error) {
 }
 
 // signature returns the names of the feeds, fetches and targets of a step.
-func signature(feeds, fetches []graph.Output, targets []*graph.Node) (feed, fetch, target []string, err error) {
-	if feed, err = names(feeds); err != nil {
+func signature(step Step) (feed, fetch, target []string, err error) {
+	if feed, err = names(step.Feeds); err != nil {
 		return nil, nil, nil, err
 	}
-	if fetch, err = names(fetches); err != nil {
+	if fetch, err = names(step.Fetches); err != nil {
 		return nil, nil, nil, err
 	}
-	target, err = nodeNames(targets)
+	target, err = nodeNames(step.Targets)
 	return feed, fetch, target, err
 }

@@ -5,76 +5,63 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Run runs what the fetches and targets need, with the feeds in the place of what the graph would
-// compute for these outputs, and returns the values of the fetches, in their order. Feeds are
-// borrowed until the call returns. The values are the caller's, who may not change them (package
-// tensor): releasing them lets their memory be used again.
-func (s *Session) Run(
-	ctx context.Context, feeds map[graph.Output]tensor.Tensor, fetches []graph.Output, targets []*graph.Node, opts ...RunOption,
-) ([]tensor.Tensor, error) {
-	req, err := s.request(feeds, fetches, targets)
+// run sends a request and returns the values of its fetches and what the master recorded, if the
+// settings ask for that. It ends the use of the request.
+func (s *Session) run(ctx context.Context, req *stepRequest, set runSettings) ([]tensor.Tensor, *Metadata, error) {
+	r, err := s.ready(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.run(ctx, req, opts)
-}
-
-func (s *Session) run(ctx context.Context, req *stepRequest, opts []RunOption) ([]tensor.Tensor, error) {
-	k, err := s.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
-	set := newRunSettings(opts, s.settings.timeout())
-	if set.timeout > 0 && !k.inProcess { // whose master keeps to the limit itself
+	if set.timeout > 0 && !r.inProcess { // a master in this process enforces the limit itself
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, set.timeout)
 		defer cancel()
 	}
-	req.Session, req.Options, req.StoreErrorsInBody = k.handle, set.options, true
-	if k.inProcess {
+	req.Session, req.Options, req.StoreErrorsInBody = r.handle, set.options, true
+	if r.inProcess {
 		req.Into = &req.response
-	} else { // where a network can bring it twice
+	} else { // the transport may deliver the request twice
 		req.RequestID = requestID()
 	}
-	done := false
-	defer func() { s.endRequest(req, done) }()
+	reusable := false
+	defer func() { s.endRequest(req, reusable) }()
 	for i := range req.Feeds {
-		if req.Feeds[i].Tensor, err = k.lend(req.Feeds[i].Tensor); err != nil {
-			req.Feeds = req.Feeds[:i] // the rest is the caller's still
-			return nil, err
+		if req.Feeds[i].Tensor, err = r.lend(req.Feeds[i].Tensor); err != nil {
+			req.Feeds = req.Feeds[:i] // the others are still the caller's
+			return nil, nil, err
 		}
 	}
-	resp, err := k.master.RunStep(ctx, &req.RunStepRequest)
+	resp, err := r.master.RunStep(ctx, &req.RunStepRequest)
+	if err == nil && resp.Err != nil {
+		err = resp.Err
+	}
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, nil, s.explain(err)
 	}
-	if resp.Err != nil {
-		return nil, s.explain(resp.Err)
-	}
-	if set.metadata != nil {
-		set.metadata.pb = resp.Metadata
+	var recorded *Metadata
+	if set.traced {
+		recorded = &Metadata{pb: resp.Metadata}
 	}
 	out, err := inOrder(req.Fetches, resp.Tensors)
-	done = err == nil
-	return out, err
+	reusable = err == nil
+	return out, recorded, err
 }
 
-// lend returns a feed for the time of a call. In this process, what runs may keep a feed for
-// longer, in a variable or a fetch: memory that the caller may write to afterwards is copied.
-func (k *known) lend(t tensor.Tensor) (tensor.Tensor, error) {
-	if k.inProcess && !t.Exclusive() {
+// lend returns a feed for the time of a call. A master in this process may keep a feed for longer,
+// in a variable or a fetch, so memory that the caller may write to is copied.
+func (r *remoteSession) lend(t tensor.Tensor) (tensor.Tensor, error) {
+	if r.inProcess && !t.Exclusive() {
 		return t.Clone()
 	}
 	return t.Retain(), nil
 }
 
-// explain returns the error of a call that failed because the session was closed during it as that.
+// explain returns errClosed instead of the error of a call that Close has aborted.
 func (s *Session) explain(err error) error {
 	if s.ctx.Err() != nil && status.CodeOf(err) == status.Aborted {
 		return errClosed
@@ -82,7 +69,8 @@ func (s *Session) explain(err error) error {
 	return err
 }
 
-// requestID returns a number by which a master knows a request that it gets twice; it is never 0.
+// requestID returns a random number, never 0, by which a master recognizes a request that arrives
+// twice.
 func requestID() int64 {
 	for {
 		if id := int64(rand.Uint64()); id != 0 {
@@ -91,11 +79,11 @@ func requestID() int64 {
 	}
 }
 
-// inOrder returns the tensors under the given names. A name that was asked for twice may have come
-// once.
+// inOrder returns the tensors of the given names. A name that was requested twice may be in the
+// response only once.
 func inOrder(names []string, got []message.NamedTensor) ([]tensor.Tensor, error) {
 	out := make([]tensor.Tensor, len(names))
-	var at map[string]int // of names in got, where these are not in order
+	var at map[string]int // position in got by name; nil while the two are in the same order
 	for i, name := range names {
 		if at == nil && i < len(got) && got[i].Name == name {
 			out[i] = got[i].Tensor

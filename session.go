@@ -13,11 +13,12 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Session runs parts of a graph on the devices of a target. It may be used concurrently. The graph
-// may grow between calls, not during one; nodes that a call has seen must not change.
+// Session runs parts of a graph on the devices of a target. It may be used concurrently. Nodes may
+// be added to the graph between calls but not during one; nodes that a call has seen must not
+// change.
 //
-// The master hears of the session with the first call that needs it. That call waits until the
-// target and all tasks that the session may use are up, as long as its context lives.
+// The first call that needs the master creates the session there. That call waits until the target
+// and all tasks that the session may use are up, or until its context ends.
 type Session struct {
 	target   string
 	graph    *graph.Graph
@@ -25,51 +26,56 @@ type Session struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	known  atomic.Pointer[known] // nil until the master has a graph; replaced by the holder of turn
-	// has room for one: who puts something in may change what the master knows
-	turn chan struct{}
+	// nil until the master has a graph; stored with startLock held
+	remote atomic.Pointer[remoteSession]
+	// a lock whose acquisition a context can interrupt: held by the call whose value is in the
+	// channel
+	startLock chan struct{}
 
-	requests sync.Pool // of *stepRequest that no call uses
+	requests sync.Pool // *stepRequest values that no call uses
 
 	mu     sync.Mutex
 	closed bool // guarded by mu
 }
 
-// known is what the master knows of a session. It is never modified.
-type known struct {
+// remoteSession is the state of a session on its master. It is immutable.
+type remoteSession struct {
 	master    rpc.Master
-	inProcess bool // the master is called without a network
-	done      func(context.Context)
+	inProcess bool                  // the master is called without a network
+	done      func(context.Context) // ends the use of master
 	handle    string
-	version   int64 // of the graph there
-	nodes     int   // those with lower IDs are there
-	functions int   // number of functions there
+	version   int64 // of the master's graph
+	nodes     int   // all nodes with lower IDs are in the master's graph
+	functions int   // number of functions in the master's graph
 }
 
-// NewSession returns a session on a target for a graph. It connects to nothing yet.
-func NewSession(target string, g *graph.Graph, opts ...Option) (*Session, error) {
+// NewSession returns a session on a target for a graph. It checks the form of the target but does
+// not connect to it: see [Session]. The caller closes the session.
+func NewSession(target string, g *graph.Graph, opts ...SessionOption) (*Session, error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
-	set, err := newSettings(opts)
-	if err != nil {
-		return nil, err
+	set := newSettings()
+	for _, opt := range opts {
+		if err := opt.applySession(set); err != nil {
+			return nil, err
+		}
 	}
-	s := &Session{target: target, graph: g, settings: set, turn: make(chan struct{}, 1)}
+	s := &Session{target: target, graph: g, settings: set, startLock: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
 
 var errClosed = status.FailedPreconditionf("Session has been closed.")
 
-// ready returns what the master knows after it has learnt of all of the graph.
-func (s *Session) ready(ctx context.Context) (*known, error) {
-	if k := s.known.Load(); k != nil && s.isCurrent(k) {
-		return k, nil
+// ready returns the session on the master, after the whole graph has been sent there.
+func (s *Session) ready(ctx context.Context) (*remoteSession, error) {
+	if r := s.remote.Load(); r != nil && s.isCurrent(r) {
+		return r, nil
 	}
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.startLock <- struct{}{}:
+		defer func() { <-s.startLock }()
 	case <-ctx.Done():
 		return nil, status.FromContext(ctx, "waiting for another call to start the session")
 	case <-s.ctx.Done():
@@ -78,30 +84,30 @@ func (s *Session) ready(ctx context.Context) (*known, error) {
 	if s.ctx.Err() != nil {
 		return nil, errClosed
 	}
-	k := s.known.Load()
-	if k != nil && s.isCurrent(k) {
-		return k, nil
+	r := s.remote.Load()
+	if r != nil && s.isCurrent(r) {
+		return r, nil
 	}
 	ctx, cancel := s.during(ctx, s.settings.timeout())
 	defer cancel()
 	var err error
-	if k == nil {
-		k, err = s.create(ctx)
+	if r == nil {
+		r, err = s.create(ctx)
 	} else {
-		k, err = s.extend(ctx, k)
+		r, err = s.extend(ctx, r)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.known.Store(k)
-	return k, nil
+	s.remote.Store(r)
+	return r, nil
 }
 
-func (s *Session) isCurrent(k *known) bool {
-	return k.nodes == s.graph.NumIDs() && k.functions == s.graph.Library.Len()
+func (s *Session) isCurrent(r *remoteSession) bool {
+	return r.nodes == s.graph.NumIDs() && r.functions == s.graph.Library.Len()
 }
 
-// during returns a context that also ends with the session, and after a time if one is given.
+// during returns a context that also ends with the session, and after the timeout unless that is 0.
 func (s *Session) during(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ctx, func() { cancel(errClosed) })
@@ -116,36 +122,36 @@ func (s *Session) during(ctx context.Context, timeout time.Duration) (context.Co
 	}
 }
 
-func (s *Session) create(ctx context.Context) (*known, error) {
+func (s *Session) create(ctx context.Context) (*remoteSession, error) {
 	master, done, err := connect(s.target, s.settings)
 	if err != nil {
 		return nil, err
 	}
 	_, overNetwork := master.(*rpc.MasterClient)
-	k := &known{master: master, inProcess: !overNetwork, done: done}
-	def, err := s.additions(k)
+	r := &remoteSession{master: master, inProcess: !overNetwork, done: done}
+	def, err := s.additions(r)
 	if err == nil {
-		stop := s.sayWhoIsWaitedFor()
+		stop := s.logWhileWaiting()
 		defer stop()
 		var resp *pb.CreateSessionResponse
 		resp, err = master.CreateSession(ctx, &pb.CreateSessionRequest{GraphDef: def, Config: s.settings.config, Target: s.target})
-		k.handle, k.version = resp.GetSessionHandle(), resp.GetGraphVersion()
+		r.handle, r.version = resp.GetSessionHandle(), resp.GetGraphVersion()
 	}
 	if err != nil {
 		done(ctx)
 		return nil, err
 	}
-	return k, nil
+	return r, nil
 }
 
-func (s *Session) extend(ctx context.Context, k *known) (*known, error) {
-	next := *k
+func (s *Session) extend(ctx context.Context, r *remoteSession) (*remoteSession, error) {
+	next := *r
 	def, err := s.additions(&next)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := k.master.ExtendSession(ctx, &pb.ExtendSessionRequest{
-		SessionHandle: k.handle, GraphDef: def, CurrentGraphVersion: k.version,
+	resp, err := r.master.ExtendSession(ctx, &pb.ExtendSessionRequest{
+		SessionHandle: r.handle, GraphDef: def, CurrentGraphVersion: r.version,
 	})
 	if err != nil {
 		return nil, err
@@ -154,19 +160,19 @@ func (s *Session) extend(ctx context.Context, k *known) (*known, error) {
 	return &next, nil
 }
 
-// additions returns what the graph has and the master does not, and adds it to k.
-func (s *Session) additions(k *known) (*pb.GraphDef, error) {
+// additions returns the nodes and functions that the master does not have, and counts them in r.
+func (s *Session) additions(r *remoteSession) (*pb.GraphDef, error) {
 	def := &graph.Def{Versions: s.graph.Versions}
 	if def.Versions.Producer == 0 {
 		def.Versions = graph.Versions{Producer: graph.ProducerVersion, MinConsumer: graph.MinConsumerVersion}
 	}
-	for ; k.nodes < s.graph.NumIDs(); k.nodes++ {
-		if n := s.graph.NodeByID(k.nodes); n != nil {
+	for ; r.nodes < s.graph.NumIDs(); r.nodes++ {
+		if n := s.graph.NodeByID(r.nodes); n != nil {
 			def.Nodes = append(def.Nodes, n.Def())
 		}
 	}
 	lib := s.graph.Library
-	if lib.Len() != k.functions { // a function that the master has may come again
+	if lib.Len() != r.functions { // functions that the master has may be sent again
 		def.Gradient = map[string]string{}
 		for _, name := range lib.Names() {
 			f, _ := lib.Lookup(name)
@@ -175,18 +181,18 @@ func (s *Session) additions(k *known) (*pb.GraphDef, error) {
 				def.Gradient[name] = g
 			}
 		}
-		k.functions = len(def.Library)
+		r.functions = len(def.Library)
 	}
 	return pbconv.GraphToProto(def)
 }
 
-// waitLog is how often a session says that it waits for its target.
-const waitLog = 10 * time.Second
+// waitLogInterval is the time between two warnings about a target that is not up.
+const waitLogInterval = 10 * time.Second
 
-// sayWhoIsWaitedFor logs from time to time, until stop is called, that the session is not there
-// yet.
-func (s *Session) sayWhoIsWaitedFor() (stop func()) {
-	begin, ticker, done := time.Now(), time.NewTicker(waitLog), make(chan struct{})
+// logWhileWaiting logs a warning at intervals, until stop is called, that the master has not
+// created the session yet.
+func (s *Session) logWhileWaiting() (stop func()) {
+	begin, ticker, done := time.Now(), time.NewTicker(waitLogInterval), make(chan struct{})
 	var logging sync.WaitGroup
 	logging.Go(func() {
 		for {
@@ -205,27 +211,29 @@ func (s *Session) sayWhoIsWaitedFor() (stop func()) {
 	}
 }
 
-// closeTimeout is how long Close waits for a master that does not answer.
+// closeTimeout is the longest time that Close waits for a response of the master.
 const closeTimeout = 10 * time.Second
 
-// Close ends the session. Steps that run are cancelled. It may be called more than once.
+// Close ends the session and cancels its running steps. It waits at most 10 seconds for the master
+// and returns the master's error. Further calls of Close do nothing; calls of other methods fail
+// with FailedPrecondition.
 func (s *Session) Close() error {
 	s.mu.Lock()
-	was := s.closed
+	wasClosed := s.closed
 	s.closed = true
 	s.mu.Unlock()
-	if was {
+	if wasClosed {
 		return nil
 	}
 	s.cancel()
-	s.turn <- struct{}{} // for ever: nobody may start the session again
-	k := s.known.Load()
-	if k == nil {
+	s.startLock <- struct{}{} // held forever: no call may start the session again
+	r := s.remote.Load()
+	if r == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_, err := k.master.CloseSession(ctx, &pb.CloseSessionRequest{SessionHandle: k.handle})
-	k.done(ctx)
+	_, err := r.master.CloseSession(ctx, &pb.CloseSessionRequest{SessionHandle: r.handle})
+	r.done(ctx)
 	return err
 }

@@ -116,7 +116,7 @@ func add(t *testing.T, g *graph.Graph, name string) *graph.Node {
 	return n
 }
 
-func newSession(t *testing.T, target string, g *graph.Graph, opts ...Option) *Session {
+func newSession(t *testing.T, target string, g *graph.Graph, opts ...SessionOption) *Session {
 	s, err := NewSession(target, g, opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -231,18 +231,18 @@ func TestRunOptions(t *testing.T) {
 			PartitionGraphs: []*pb.GraphDef{{Node: []*pb.NodeDef{{Name: "a", Op: "Two"}}}},
 		}}, nil
 	}
-	var trace Metadata
-	if _, err := s.Run(t.Context(), nil, nil, []*graph.Node{g.Node("a")}, WithTrace(&trace), WithPartitionGraphs(&trace)); err != nil {
+	traced, err := s.RunTraced(t.Context(), Step{Targets: []*graph.Node{g.Node("a")}}, nil, WithPartitionGraphs(), WithStepTimeout(time.Minute))
+	if err != nil {
 		t.Fatal(err)
 	}
 	want := NodeStats{Device: "d", Node: "a", Label: "a = Two()", Start: time.UnixMicro(3), Took: 4 * time.Microsecond}
-	if got := trace.Nodes(); len(got) != 1 || got[0] != want {
+	if got := traced.Metadata.Nodes(); len(got) != 1 || got[0] != want {
 		t.Errorf("got %+v", got)
 	}
-	if got, err := trace.PartitionGraphs(); err != nil || len(got) != 1 || got[0].Nodes[0].Name != "a" {
+	if got, err := traced.Metadata.PartitionGraphs(); err != nil || len(got) != 1 || got[0].Nodes[0].Name != "a" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if o := m.steps[1].Options; o.GetTraceLevel() != pb.RunOptions_FULL_TRACE || !o.GetOutputPartitionGraphs() {
+	if o := m.steps[1].Options; o.GetTraceLevel() != pb.RunOptions_FULL_TRACE || o.GetTimeoutInMs() != 60000 || !o.GetOutputPartitionGraphs() {
 		t.Errorf("got options %v", o)
 	}
 }
@@ -276,8 +276,8 @@ func TestErrorsOfSteps(t *testing.T) {
 			_, err := s.Run(t.Context(), map[graph.Output]tensor.Tensor{a[0].Out(0): {}}, nil, a)
 			return err
 		},
-		func() error { _, err := s.MakeCallable(t.Context(), nil, []graph.Output{{}}, nil); return err },
-		func() error { _, err := s.PartialRun(t.Context(), []graph.Output{{}}, nil, nil); return err },
+		func() error { _, err := s.Prepare(t.Context(), Step{Fetches: []graph.Output{{}}}); return err },
+		func() error { _, err := s.StartPartial(t.Context(), Step{Feeds: []graph.Output{{}}}); return err },
 	} {
 		if err := call(); status.CodeOf(err) != status.InvalidArgument {
 			t.Errorf("a zero value: got error %v", err)
@@ -372,22 +372,22 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A session says for whom it waits though nobody has asked for a log.
+// A session logs what it waits for, also without a logger from the program.
 func TestWaitIsLogged(t *testing.T) {
 	var out bytes.Buffer
 	before := slog.Default() //nolint:forbidigo // it is put back
 	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 	synctest.Test(t, func(t *testing.T) {
-		s, err := NewSession("grpc://nobody:2222", graph.New(twoOuts{}))
+		s, err := NewSession("grpc://absent:2222", graph.New(twoOuts{}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		stop := s.sayWhoIsWaitedFor()
-		<-time.After(2*waitLog + time.Second)
+		stop := s.logWhileWaiting()
+		<-time.After(2*waitLogInterval + time.Second)
 		stop()
 	})
-	if got := out.String(); strings.Count(got, "level=WARN msg=\"still waiting") != 2 || !strings.Contains(got, "target=grpc://nobody:2222") {
+	if got := out.String(); strings.Count(got, "level=WARN msg=\"still waiting") != 2 || !strings.Contains(got, "target=grpc://absent:2222") {
 		t.Errorf("logged %q, want two warnings with the target", got)
 	}
 }

@@ -1,20 +1,30 @@
-// Package weft is the client: it runs graphs on a cluster, or in this process.
+// Package weft is the client: it runs graphs on a cluster or in this process.
 //
 //	g := … // built with package op
-//	s, err := weft.NewSession("grpc://localhost:2222", g)
+//	sess, err := weft.NewSession("grpc://localhost:2222", g)
 //	if err != nil {
 //		return err
 //	}
-//	defer s.Close()
-//	out, err := s.Run(ctx, map[graph.Output]tensor.Tensor{x: value}, []graph.Output{y}, nil)
+//	defer sess.Close()
+//	out, err := sess.Fetch(ctx, weft.Feeds{x: value}, y) // out[0] is the value of y
 //
-// A target is "grpc://host:port", the address of any task of a cluster, of this project's servers
-// or TensorFlow's; or "local", for a task without a network, once package local is imported. This
-// package links neither kernels nor the executor. A server in this process is reached by plain
-// calls.
+// A target is "grpc://host:port", the address of any task of a cluster of this project's or
+// TensorFlow's servers, or "local" for a task in this process, if package local is imported. This
+// package links neither kernels nor the executor. A server in this process is called directly,
+// without a connection.
 //
-// Errors are coded (package status) and carry TensorFlow's codes and texts: a program that recovers
-// from the loss of a task looks for Aborted and Unavailable.
+// # Steps
+//
+//   - [Session.Fetch] returns the values of outputs, [Session.Exec] runs nodes for their effect,
+//     and [Session.Run] does both.
+//   - [Session.Prepare] returns a [Callable], for a step that runs often.
+//   - [Session.RunTraced] records when and where each node ran.
+//   - [Session.StartPartial] begins a step whose feeds and fetches come in several calls.
+//
+// # Errors
+//
+// Errors have a code (package status) and TensorFlow's codes and texts. A program that recovers
+// from the loss of a task looks for the codes Aborted and Unavailable.
 package weft
 
 import (
@@ -27,7 +37,8 @@ import (
 
 const grpcScheme = "grpc://"
 
-// connect returns the master behind a target, and what is to be called when it is no longer used.
+// connect returns the master of a target and a function that the caller calls when it has finished
+// using the master.
 func connect(target string, set *settings) (rpc.Master, func(context.Context), error) {
 	useNetwork := set.config.GetRpcOptions().GetUseRpcForInprocessMaster()
 	if open := rpc.LookupTarget(target); open != nil && !useNetwork {
@@ -46,13 +57,13 @@ func connect(target string, set *settings) (rpc.Master, func(context.Context), e
 
 func unknownTarget(target string) error {
 	if target == "local" {
-		return status.NotFoundf("target %q is known once package github.com/weft-ml/weft/local is imported", target)
+		return status.NotFoundf("target %q needs an import of package github.com/weft-ml/weft/local", target)
 	}
 	return status.NotFoundf("No session factory registered for the given session options: {target: %q}: "+
 		"a target is grpc://host:port, or local", target)
 }
 
-// checkTarget refuses what connect would.
+// checkTarget returns the error that connect would return for a malformed or unknown target.
 func checkTarget(target string) error {
 	if rpc.LookupTarget(target) != nil {
 		return nil

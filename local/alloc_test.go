@@ -15,7 +15,8 @@ import (
 
 // A step of one node allocates nothing but its result, one block for the list of values; the memory
 // of a tensor that is released comes back. That its caller may give up, or that it has a limit,
-// costs nothing as long as nobody waits. Under the race detector sync.Pool forgets at random.
+// costs nothing while no goroutine waits for it. Under the race detector sync.Pool forgets at
+// random.
 func TestStepAllocatesNothingButItsResult(t *testing.T) {
 	root := op.NewScope()
 	constant := op.Const(root, float32(1))
@@ -24,14 +25,14 @@ func TestStepAllocatesNothingButItsResult(t *testing.T) {
 	defer cancel()
 	limited, cancelLimited := context.WithTimeout(t.Context(), time.Minute)
 	defer cancelLimited()
-	hour := []weft.Option{weft.WithTimeout(time.Hour)}
+	hour := []weft.SessionOption{weft.WithTimeout(time.Hour)}
 	for _, test := range []struct {
 		name    string
 		fetch   graph.Output
 		feeds   []graph.Output
 		fed     []tensor.Tensor
 		ctx     context.Context
-		options []weft.Option
+		options []weft.SessionOption
 	}{
 		{"constant", constant, nil, nil, cancellable, nil},
 		{"negation", op.Neg(root, x), []graph.Output{x}, []tensor.Tensor{tensor.Scalar(float32(2))}, cancellable, nil},
@@ -43,7 +44,7 @@ func TestStepAllocatesNothingButItsResult(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		c, err := s.MakeCallable(t.Context(), test.feeds, []graph.Output{test.fetch}, nil)
+		c, err := s.Prepare(t.Context(), weft.Step{Feeds: test.feeds, Fetches: []graph.Output{test.fetch}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func TestFeedsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sess.Close()
-	call, err := sess.MakeCallable(t.Context(), []op.Output{x}, []op.Output{y}, nil)
+	call, err := sess.Prepare(t.Context(), weft.Step{Feeds: []op.Output{x}, Fetches: []op.Output{y}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,8 +53,8 @@ func TestDeviceCountIsChecked(t *testing.T) {
 	}
 }
 
-// Steps of one session that differ take turns, some of which fail, from several goroutines: none
-// gets what another asked for.
+// TestStepsInTurns runs different steps of one session from several goroutines. Some of them fail.
+// No step may receive the values of another.
 func TestStepsInTurns(t *testing.T) {
 	root := op.NewScope()
 	x, y := op.Placeholder(root.Named("x"), tensor.Float32), op.Placeholder(root.Named("y"), tensor.Float32)
@@ -117,7 +117,7 @@ func BenchmarkStep(b *testing.B) {
 			}
 		}
 	})
-	callable, err := s.MakeCallable(b.Context(), nil, fetches, nil)
+	callable, err := s.Prepare(b.Context(), weft.Step{Fetches: fetches})
 	if err != nil {
 		b.Fatal(err)
 	}

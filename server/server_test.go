@@ -133,7 +133,7 @@ func stop(t *testing.T, s *Server) {
 
 var ps, worker0 = cluster.Task{Job: "ps"}, cluster.Task{Job: "worker"}
 
-func session(t *testing.T, s *Server, scope *op.Scope, opts ...weft.Option) *weft.Session {
+func session(t *testing.T, s *Server, scope *op.Scope, opts ...weft.SessionOption) *weft.Session {
 	t.Helper()
 	g, err := scope.Finalize()
 	if err != nil {
@@ -148,7 +148,7 @@ func session(t *testing.T, s *Server, scope *op.Scope, opts ...weft.Option) *wef
 }
 
 // transports are the ways to reach a server in this process.
-var transports = map[string][]weft.Option{"in process": nil, "over the network": {weft.WithNetwork()}}
+var transports = map[string][]weft.SessionOption{"in process": nil, "over the network": {weft.WithNetwork()}}
 
 func TestStepAcrossTasks(t *testing.T) {
 	servers := startCluster(t, map[string]int{"ps": 1, "worker": 2})

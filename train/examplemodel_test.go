@@ -10,6 +10,7 @@ import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/savedmodel/serve"
 	"github.com/weft-ml/weft/tensor"
 	"github.com/weft-ml/weft/train"
 )
@@ -54,7 +55,7 @@ func ExampleSavedModelHook() {
 		panic(err)
 	}
 
-	m, err := weft.LoadSavedModel(ctx, "local", dir, nil)
+	m, err := serve.Load(ctx, "local", dir)
 	if err != nil {
 		panic(err)
 	}

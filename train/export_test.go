@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/savedmodel/serve"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 	"github.com/weft-ml/weft/train"
@@ -73,7 +73,7 @@ func TestExportWithAsset(t *testing.T) {
 	if err := os.Remove(words); err != nil {
 		t.Fatal(err)
 	}
-	m, err := weft.LoadSavedModel(t.Context(), "local", export.Dir, nil)
+	m, err := serve.Load(t.Context(), "local", export.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ type MonitoredOptions struct {
 	// prefix of the checkpoint that the chief restores; overrides CheckpointDir
 	CheckpointFile string
 	Hooks          []SessionRunHook // called in this order
-	SessionOptions []weft.Option
+	SessionOptions []weft.SessionOption
 	// MaxWait is the time that a worker waits for the chief; 30 minutes if 0.
 	MaxWait time.Duration
 	// RecoveryWait is the longest pause between two checks whether the chief has initialized the
@@ -227,12 +227,7 @@ func (m *MonitoredSession) runHooked(ctx context.Context, run *RunContext, opts 
 	if err != nil {
 		return nil, err
 	}
-	var metadata *weft.Metadata
-	if st.args.Trace {
-		metadata = &weft.Metadata{}
-		opts = append([]weft.RunOption{weft.WithTrace(metadata)}, opts...)
-	}
-	all, err := m.sess.Run(ctx, st.args.Feeds, st.args.Fetches, st.args.Targets, opts...)
+	all, metadata, err := m.runStep(ctx, &st.args, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -242,6 +237,30 @@ func (m *MonitoredSession) runHooked(ctx context.Context, run *RunContext, opts 
 		}
 	}
 	return all[:len(run.Args.Fetches)], nil
+}
+
+// runStep runs a step in the session. The metadata is nil unless a trace is requested.
+func (m *MonitoredSession) runStep(
+	ctx context.Context, args *RunArgs, opts []weft.RunOption,
+) ([]tensor.Tensor, *weft.Metadata, error) {
+	if !args.Trace {
+		out, err := m.sess.Run(ctx, args.Feeds, args.Fetches, args.Targets, opts...)
+		return out, nil, err
+	}
+	step := weft.Step{Fetches: args.Fetches, Targets: args.Targets}
+	var values []tensor.Tensor
+	for o, v := range args.Feeds {
+		step.Feeds, values = append(step.Feeds, o), append(values, v)
+	}
+	traceOpts := make([]weft.TraceOption, len(opts))
+	for i, o := range opts {
+		traceOpts[i] = o
+	}
+	traced, err := m.sess.RunTraced(ctx, step, values, traceOpts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return traced.Values, traced.Metadata, nil
 }
 
 // RunStep calls f with the underlying session, to run steps that the hooks do not see.

@@ -21,6 +21,7 @@ import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/savedmodel/serve"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/summary"
 	"github.com/weft-ml/weft/tensor"
@@ -197,7 +198,7 @@ func TestHooks(t *testing.T) {
 // checkModel loads the model of a line and runs it.
 func checkModel(t *testing.T, dir string) {
 	t.Helper()
-	m, err := weft.LoadSavedModel(t.Context(), "local", dir, nil)
+	m, err := serve.Load(t.Context(), "local", dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type TrainingOptions struct {
 	// written as a summary; 100 if 0, negative for never.
 	LogStepCountSteps int64
 
-	SessionOptions []weft.Option
+	SessionOptions []weft.SessionOption
 	MaxWait        time.Duration // time that a worker waits for the chief; 30 minutes if 0
 	// RecoveryWait is the longest pause between two checks whether the chief has initialized the
 	// model; 1 s if 0.

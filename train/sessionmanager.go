@@ -17,10 +17,10 @@ import (
 // SessionManager creates sessions whose model is ready: the chief initializes the model or restores
 // it from a checkpoint, and the other workers wait for the chief.
 type SessionManager struct {
-	Target   string        // as for [weft.NewSession]
-	Scope    *op.Scope     // of the complete graph
-	Scaffold *Scaffold     // finalized
-	Options  []weft.Option // of the sessions
+	Target   string               // as for [weft.NewSession]
+	Scope    *op.Scope            // of the complete graph
+	Scaffold *Scaffold            // finalized
+	Options  []weft.SessionOption // of the sessions
 
 	CheckpointDir  string // folder whose latest checkpoint is restored; "" for none
 	CheckpointFile string // prefix of the checkpoint to restore; overrides CheckpointDir
@@ -50,7 +50,7 @@ func (m *SessionManager) session() (*weft.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return weft.NewSession(m.Target, g, append([]weft.Option{weft.WithLogger(m.logger())}, m.Options...)...)
+	return weft.NewSession(m.Target, g, append([]weft.SessionOption{weft.WithLogger(m.logger())}, m.Options...)...)
 }
 
 // PrepareSession returns a session for the chief. It restores the model from a checkpoint, or

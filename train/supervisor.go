@@ -30,7 +30,7 @@ type SupervisorOptions struct {
 	// model; 1 s if 0.
 	RecoveryWait   time.Duration
 	StopGrace      time.Duration // time that goroutines have to end after a stop; 2 minutes if 0
-	SessionOptions []weft.Option
+	SessionOptions []weft.SessionOption
 	Logger         *slog.Logger // slog.Default() if nil
 }
 

@@ -4,8 +4,8 @@
 //	goclient -target grpc://localhost:2222 -calls 1:500,8:100,64:30
 //
 // With -target local the step runs in this process. The output is a JSON list with the median and
-// the 99th percentile, in microseconds, for each kind of step and number of clients. Every client has
-// its own session.
+// the 99th percentile, in microseconds, for each kind of step and number of clients. Every client
+// has its own session.
 package main
 
 import (
@@ -160,7 +160,7 @@ func (l load) run(ctx context.Context, target string, s step) ([]time.Duration, 
 			return nil, err
 		}
 		defer session.Close()
-		if clients[i], err = session.MakeCallable(ctx, s.feeds, []op.Output{s.fetch}, nil); err != nil {
+		if clients[i], err = session.Prepare(ctx, weft.Step{Feeds: s.feeds, Fetches: []op.Output{s.fetch}}); err != nil {
 			return nil, err
 		}
 	}

@@ -121,7 +121,7 @@ func (r *replica) run(ctx context.Context) error {
 		ChiefOnlyHooks: []train.SessionRunHook{export},
 		// A replica uses only its own worker and the parameter servers, so it does not wait for the
 		// other workers.
-		SessionOptions: []weft.Option{weft.WithDeviceFilters("/job:ps", fmt.Sprintf("/job:worker/task:%d", r.index))},
+		SessionOptions: []weft.SessionOption{weft.WithDeviceFilters("/job:ps", fmt.Sprintf("/job:worker/task:%d", r.index))},
 	})
 	if err != nil {
 		return err

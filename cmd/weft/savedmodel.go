@@ -14,6 +14,7 @@ import (
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/local"
 	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/savedmodel/serve"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -122,10 +123,10 @@ func clearDevicesFlag(cmd *cobra.Command) *bool {
 
 // loadOptions returns the options for loading a model. As in TensorFlow's tool, a missing device is
 // replaced by another device of the same task.
-func loadOptions(clearDevices bool) []weft.Option {
-	opts := []weft.Option{weft.WithSoftPlacement()}
+func loadOptions(tags []string, clearDevices bool) []serve.ModelOption {
+	opts := []serve.ModelOption{serve.WithTags(tags...), serve.WithSession(weft.WithSoftPlacement())}
 	if clearDevices {
-		opts = append(opts, weft.WithClearDevices())
+		opts = append(opts, serve.WithClearDevices())
 	}
 	return opts
 }
@@ -164,7 +165,7 @@ func newSavedModelRun() *cobra.Command {
 		if err != nil {
 			return usageError{err}
 		}
-		m, err := weft.LoadSavedModel(cmd.Context(), *target, args[0], *tags, loadOptions(*clearDevices)...)
+		m, err := serve.Load(cmd.Context(), *target, args[0], loadOptions(*tags, *clearDevices)...)
 		if err != nil {
 			return adviseDevices(err)
 		}
@@ -224,10 +225,10 @@ func inputTexts(one []string, all string) (map[string]string, error) {
 	return texts, nil
 }
 
-func parseInputs(sig *weft.Signature, texts map[string]string) (map[string]tensor.Tensor, error) {
+func parseInputs(sig *serve.Signature, texts map[string]string) (map[string]tensor.Tensor, error) {
 	inputs := map[string]tensor.Tensor{}
 	for name, text := range texts {
-		i := slices.IndexFunc(sig.Inputs, func(a weft.Argument) bool { return a.Name == name })
+		i := slices.IndexFunc(sig.Inputs, func(a serve.Argument) bool { return a.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("the signature has no input %q", name)
 		}
@@ -257,7 +258,7 @@ func newSavedModelFreeze() *cobra.Command {
 				return err
 			}
 		}
-		def, err := weft.FreezeSavedModel(cmd.Context(), local.Target, args[0], *tags, keep, loadOptions(*clearDevices)...)
+		def, err := serve.Freeze(cmd.Context(), local.Target, args[0], keep, loadOptions(*tags, *clearDevices)...)
 		if err != nil {
 			return adviseDevices(err)
 		}

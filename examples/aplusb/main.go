@@ -43,7 +43,7 @@ func run(ctx context.Context, out io.Writer, target string, soft bool) error {
 	if err != nil {
 		return err
 	}
-	opts := []weft.Option{weft.WithPlacementLog()}
+	opts := []weft.SessionOption{weft.WithPlacementLog()}
 	if soft {
 		opts = append(opts, weft.WithSoftPlacement())
 	}

@@ -71,7 +71,7 @@ func (c *config) train(ctx context.Context, out io.Writer, target string) error 
 	update := train.Minimize(s, train.NewAdam(c.rate), model.Loss, step)
 
 	sv, err := train.NewSupervisor(s, train.SupervisorOptions{
-		IsChief: c.task.Index == 0, LogDir: c.logDir, SessionOptions: []weft.Option{weft.WithSoftPlacement(), weft.WithDeviceFilters("/job:ps", worker)},
+		IsChief: c.task.Index == 0, LogDir: c.logDir, SessionOptions: []weft.SessionOption{weft.WithSoftPlacement(), weft.WithDeviceFilters("/job:ps", worker)},
 	})
 	if err != nil {
 		return err

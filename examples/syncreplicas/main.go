@@ -86,7 +86,7 @@ func (c *config) train(ctx context.Context, out io.Writer, target string) error 
 	}
 	sess, err := train.MonitoredTrainingSession(ctx, s, train.TrainingOptions{
 		Master: target, IsChief: chief, Hooks: hooks,
-		SessionOptions: []weft.Option{weft.WithSoftPlacement(), weft.WithDeviceFilters("/job:ps", worker)},
+		SessionOptions: []weft.SessionOption{weft.WithSoftPlacement(), weft.WithDeviceFilters("/job:ps", worker)},
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/savedmodel/serve"
 	"github.com/weft-ml/weft/tensor"
 	"github.com/weft-ml/weft/train"
 )
@@ -122,7 +123,7 @@ func writeModels(ctx context.Context, dir string, held contents) error {
 	if err := export.SaveModel(ctx, sess, m.s, m.saver); err != nil {
 		return err
 	}
-	frozen, err := weft.FreezeSavedModel(ctx, "local", export.Dir, nil, []string{"y:0"})
+	frozen, err := serve.Freeze(ctx, "local", export.Dir, []string{"y:0"})
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func writeStripped(m *model, path string) error {
 
 // readModels runs the SavedModel, the MetaGraph with its checkpoint, and the frozen graph in dir.
 func readModels(ctx context.Context, dir string, held contents) error {
-	m, err := weft.LoadSavedModel(ctx, "local", filepath.Join(dir, "model"), nil)
+	m, err := serve.Load(ctx, "local", filepath.Join(dir, "model"))
 	if err != nil {
 		return err
 	}

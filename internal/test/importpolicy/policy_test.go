@@ -27,6 +27,7 @@ var groups = [][]string{
 	{"internal/role/*"},
 	{"internal/transport/*"},
 	{"."},
+	{"savedmodel/serve"},
 	{"train"},
 	{"kernels", "server", "local"},
 	{"cmd/*", "cmd/weft/internal/*", "cmd/internal/*", "internal/test/*", "examples/*", "bench/*", "interop/*"},
@@ -110,6 +111,10 @@ var exceptions = []exception{
 		pkg: ".",
 		not: []string{"kernel", "internal/kernels/*", "internal/runtime/*", "internal/role/master", "internal/role/worker"},
 		why: "a client links no kernels",
+	},
+	{
+		pkg: "savedmodel/serve", not: []string{"kernel", "internal/kernels/*", "internal/runtime/*", "internal/role/*", "internal/transport/*"},
+		why: "serving is a client of sessions",
 	},
 	{
 		pkg: "train", not: []string{"kernel", "internal/kernels/*", "internal/runtime/*", "internal/role/*", "internal/transport/*"},

@@ -1,4 +1,4 @@
-package weft
+package serve
 
 import (
 	"context"
@@ -8,43 +8,47 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/savedmodel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Signature is something that a loaded model can do. It may be run by several goroutines.
+// Signature is a computation of a loaded model with named inputs and outputs. It may be run
+// concurrently.
 //
-// A sparse tensor is three inputs or outputs, "x/indices", "x/values" and "x/shape"; a composite
-// one is "x/0", "x/1" and so on.
+// A sparse tensor is three inputs or outputs, "x/indices", "x/values" and "x/shape". The components
+// of a composite one, such as a ragged tensor, are "x/0", "x/1" and so on.
 type Signature struct {
-	Inputs, Outputs []Argument // in the order of their names
+	Inputs, Outputs []Argument // sorted by name
 	Method          string     // such as [savedmodel.MethodPredict]
 
-	session  *Session
-	defaults map[string]tensor.Tensor
-	// outputs that hold the paths of assets, for nodes that read them in every step
+	session  *weft.Session
+	defaults map[string]tensor.Tensor // of inputs that may be left out
+	// fed with the paths of assets, for nodes that read them in every step
 	files []Argument
-	paths []tensor.Tensor
+	paths []tensor.Tensor // of files, in the same order
 
-	call atomic.Pointer[Callable] // nil before the first run; stored by the holder of turn
-	turn chan struct{}            // has room for one: who puts something in prepares the step
+	call atomic.Pointer[weft.Callable] // nil before the first run; stored with prepareLock held
+	// a lock whose acquisition a context can interrupt: held by the call whose value is in the
+	// channel
+	prepareLock chan struct{}
 }
 
 // Argument is an input or output of a signature.
 type Argument struct {
 	Name  string
 	DType tensor.DType
-	Shape tensor.PartialShape // what the model says of it
+	Shape tensor.PartialShape // as declared by the model
 
 	output graph.Output
 }
 
-func newSignature(
-	s *Session, g *graph.Graph, def savedmodel.Signature, assets map[graph.Output]tensor.Tensor,
-) (*Signature, error) {
-	sig := &Signature{Method: def.Method, session: s, defaults: def.Defaults, turn: make(chan struct{}, 1)}
+// newSignature returns a signature of the model. assets are the paths of the model's assets.
+func (m *Model) newSignature(def savedmodel.Signature, assets weft.Feeds) (*Signature, error) {
+	g := m.Graph
+	sig := &Signature{Method: def.Method, session: m.Session, defaults: def.Defaults, prepareLock: make(chan struct{}, 1)}
 	var err error
 	if sig.Inputs, err = arguments(g, def.Inputs); err != nil {
 		return nil, err
@@ -85,7 +89,7 @@ func arguments(g *graph.Graph, infos map[string]savedmodel.TensorInfo) ([]Argume
 	return args, nil
 }
 
-// component is a tensor that a value of several tensors is made of.
+// component is one tensor of a sparse or composite value.
 type component struct {
 	name string
 	info savedmodel.TensorInfo
@@ -109,9 +113,11 @@ func components(name string, info savedmodel.TensorInfo) []component {
 	return []component{{name, info}}
 }
 
-// Run runs the signature with Go values: numbers, texts and nested slices of them, as [tensor.New]
-// takes and [tensor.Tensor.Go] returns them; int32 serves for int64 too. Inputs that have a default
-// may be left out.
+// Run runs the signature with Go values: numbers, strings and nested slices of them. Inputs are
+// converted by [tensor.New] and results by [tensor.Tensor.Go]. An int32 input is widened if the
+// signature has int64. Inputs that have a default may be left out.
+//
+// A missing or unknown input, or one of a wrong type or shape, is an InvalidArgument error.
 func (s *Signature) Run(ctx context.Context, inputs map[string]any) (map[string]any, error) {
 	tensors := make(map[string]tensor.Tensor, len(inputs))
 	for name, v := range inputs {
@@ -133,8 +139,8 @@ func (s *Signature) Run(ctx context.Context, inputs map[string]any) (map[string]
 	return values, nil
 }
 
-// widened returns the value of an input as int64 where the input is of that type and the value,
-// perhaps made of Go's int, is int32.
+// widened returns t converted to int64 if it is int32 and the input has type int64: [tensor.New]
+// converts Go's int to int32.
 func (s *Signature) widened(name string, t tensor.Tensor) tensor.Tensor {
 	i := slices.IndexFunc(s.Inputs, func(a Argument) bool { return a.Name == name })
 	if i < 0 || s.Inputs[i].DType != tensor.Int64 || t.DType() != tensor.Int32 {
@@ -151,7 +157,8 @@ func (s *Signature) widened(name string, t tensor.Tensor) tensor.Tensor {
 	return out
 }
 
-// RunTensors is Run with tensors. Those that it returns are the caller's, as with [Session.Run].
+// RunTensors is [Signature.Run] with tensors. The caller owns those that it returns, as for
+// [weft.Session.Run].
 func (s *Signature) RunTensors(ctx context.Context, inputs map[string]tensor.Tensor) (map[string]tensor.Tensor, error) {
 	feeds := make([]tensor.Tensor, len(s.Inputs), len(s.Inputs)+len(s.paths))
 	used := 0
@@ -168,7 +175,7 @@ func (s *Signature) RunTensors(ctx context.Context, inputs map[string]tensor.Ten
 		feeds[i] = t
 	}
 	if used < len(inputs) {
-		return nil, status.InvalidArgumentf("an input that the signature does not have: it takes %s", list(s.Inputs))
+		return nil, status.InvalidArgumentf("an input is unknown: the signature takes %s", list(s.Inputs))
 	}
 	call, err := s.callable(ctx)
 	if err != nil {
@@ -185,21 +192,21 @@ func (s *Signature) RunTensors(ctx context.Context, inputs map[string]tensor.Ten
 	return values, nil
 }
 
-// callable returns the prepared step, which the first run prepares.
-func (s *Signature) callable(ctx context.Context) (*Callable, error) {
+// callable returns the prepared step of the signature. The first run prepares it.
+func (s *Signature) callable(ctx context.Context) (*weft.Callable, error) {
 	if c := s.call.Load(); c != nil {
 		return c, nil
 	}
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.prepareLock <- struct{}{}:
+		defer func() { <-s.prepareLock }()
 	case <-ctx.Done():
 		return nil, status.FromContext(ctx, "waiting for another call to prepare the signature")
 	}
 	if c := s.call.Load(); c != nil {
 		return c, nil
 	}
-	c, err := s.session.MakeCallable(ctx, outputs(slices.Concat(s.Inputs, s.files)), outputs(s.Outputs), nil)
+	c, err := s.session.Prepare(ctx, weft.Step{Feeds: outputs(slices.Concat(s.Inputs, s.files)), Fetches: outputs(s.Outputs)})
 	if err == nil {
 		s.call.Store(c)
 	}

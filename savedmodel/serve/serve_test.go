@@ -1,4 +1,4 @@
-package local_test
+package serve_test
 
 import (
 	"path/filepath"
@@ -13,6 +13,7 @@ import (
 	_ "github.com/weft-ml/weft/local"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/savedmodel"
+	"github.com/weft-ml/weft/savedmodel/serve"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -20,14 +21,14 @@ import (
 // and three signatures; loop is a tf.function with a loop and a condition, functions one with all
 // that calls others.
 const (
-	lookups   = "../savedmodel/testdata/lookups"
-	loop      = "../savedmodel/testdata/loop"
-	functions = "../savedmodel/testdata/functions"
+	lookups   = "../testdata/lookups"
+	loop      = "../testdata/loop"
+	functions = "../testdata/functions"
 )
 
-func load(t *testing.T, dir string) *weft.SavedModel {
+func load(t *testing.T, dir string) *serve.Model {
 	t.Helper()
-	m, err := weft.LoadSavedModel(t.Context(), "local", dir, nil)
+	m, err := serve.Load(t.Context(), "local", dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func load(t *testing.T, dir string) *weft.SavedModel {
 	return m
 }
 
-func TestLoadSavedModel(t *testing.T) {
+func TestLoad(t *testing.T) {
 	m := load(t, lookups)
 	for _, tt := range []struct {
 		signature string
@@ -59,7 +60,7 @@ func TestLoadSavedModel(t *testing.T) {
 	}
 }
 
-func TestLoadSavedModelOfFunctions(t *testing.T) {
+func TestLoadOfFunctions(t *testing.T) {
 	sig, err := load(t, loop).Signature(savedmodel.DefaultSignature)
 	if err != nil {
 		t.Fatal(err)
@@ -101,8 +102,8 @@ func TestSignatureMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, in := range map[string]map[string]any{
-		`input "x" is missing: the signature takes x float32[?,2]`:  {},
-		`an input that the signature does not have`:                 {"x": [][]float32{{1, 1}}, "y": 1},
+		`input "x" is missing: the signature takes x float32[?,2]`: {},
+		`an input is unknown`:                                       {"x": [][]float32{{1, 1}}, "y": 1},
 		`input "x" is of type float64, want float32`:                {"x": [][]float64{{1, 1}}},
 		`input "x" has shape [2], want [?,2]`:                       {"x": []float32{1, 1}},
 		`input "x": a tensor cannot have rows of 2 and of 1 values`: {"x": [][]float32{{1, 1}, {1}}},
@@ -114,10 +115,10 @@ func TestSignatureMistakes(t *testing.T) {
 	if _, err := m.Signature("none"); err == nil || !strings.Contains(err.Error(), `it has ["rows" "serving_default" "words"]`) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := weft.LoadSavedModel(t.Context(), "local", lookups, []string{"train"}); err == nil || !strings.Contains(err.Error(), "tags {train}") {
+	if _, err := serve.Load(t.Context(), "local", lookups, serve.WithTags("train")); err == nil || !strings.Contains(err.Error(), "tags {train}") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := weft.LoadSavedModel(t.Context(), "local", t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "SavedModel file does not exist") {
+	if _, err := serve.Load(t.Context(), "local", t.TempDir()); err == nil || !strings.Contains(err.Error(), "SavedModel file does not exist") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -155,7 +156,7 @@ func TestFreezeFunctions(t *testing.T) {
 			}
 		}
 	}
-	if def, err := weft.FreezeSavedModel(t.Context(), "local", loop, nil, []string{call}); err != nil || len(def.Library) > 0 {
+	if def, err := serve.Freeze(t.Context(), "local", loop, []string{call}); err != nil || len(def.Library) > 0 {
 		t.Errorf("functions are left: %v, %v", def, err)
 	}
 }
@@ -173,7 +174,7 @@ func close32(got, want any) bool {
 // of the i-th node.
 func runFrozen(t *testing.T, model string, outputs []string, feeds map[string]tensor.Tensor, fetch ...string) []any {
 	t.Helper()
-	def, err := weft.FreezeSavedModel(t.Context(), "local", model, nil, outputs)
+	def, err := serve.Freeze(t.Context(), "local", model, outputs)
 	if err != nil {
 		t.Fatal(err)
 	}

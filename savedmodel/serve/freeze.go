@@ -1,4 +1,4 @@
-package weft
+package serve
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// FreezeSavedModel loads a SavedModel as [LoadSavedModel] does and returns the part of its graph
-// that the given outputs need ("y" or "y:0"), with constants in the place of variables. Where
-// functions, loops or branches use variables, the nodes of their bodies take the place of the
-// calls, as in TensorFlow.
-func FreezeSavedModel(ctx context.Context, target, dir string, tags, outputs []string, opts ...Option) (*graph.Def, error) {
-	model, meta, err := openSavedModel(dir, tags, opts)
+// Freeze loads a SavedModel as [Load] does and returns the part of its graph that the given outputs
+// ("y" or "y:0") need, with constants instead of variables. Where functions, loops or branches use
+// variables, the nodes of their bodies replace the calls, as in TensorFlow.
+func Freeze(ctx context.Context, target, dir string, outputs []string, opts ...ModelOption) (*graph.Def, error) {
+	set := newSettings(opts)
+	files, meta, err := open(dir, set)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func FreezeSavedModel(ctx context.Context, target, dir string, tags, outputs []s
 	if err != nil {
 		return nil, status.Errorf(status.CodeOf(err), "%s: %w", dir, err)
 	}
-	m, err := loadSavedModel(ctx, target, model, meta, opts...)
+	m, err := load(ctx, target, files, meta, set)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func FreezeSavedModel(ctx context.Context, target, dir string, tags, outputs []s
 	return savedmodel.Freeze(m.Meta.Graph, outputs, values)
 }
 
-// inlined returns the graph of a model with the bodies of functions in the place of calls, loops
-// and branches. Outputs of these keep their names.
+// inlined returns the graph of a model with the nodes of function bodies instead of calls, loops
+// and branches. The outputs of these keep their names.
 func inlined(meta *savedmodel.MetaGraph) (*graph.Def, error) {
 	def := *meta.Graph
 	def.Nodes = lowered(def.Nodes)
@@ -59,7 +59,7 @@ func inlined(meta *savedmodel.MetaGraph) (*graph.Def, error) {
 	return g.Def(), nil
 }
 
-// lowered returns nodes whose loops and branches ask to become nodes of the graph.
+// lowered returns nodes whose loops and branches are marked for lowering.
 func lowered(nodes []graph.NodeDef) []graph.NodeDef {
 	nodes = slices.Clone(nodes)
 	for i := range nodes {
@@ -73,13 +73,13 @@ func lowered(nodes []graph.NodeDef) []graph.NodeDef {
 }
 
 // variables returns the values of the variables that outputs need, by the names of their nodes. It
-// adds to the graph.
-func (m *SavedModel) variables(ctx context.Context, outputs []string) (map[string]tensor.Tensor, error) {
+// adds nodes to the graph.
+func (m *Model) variables(ctx context.Context, outputs []string) (map[string]tensor.Tensor, error) {
 	references, handles, err := savedmodel.VariableNodes(m.Meta.Graph, outputs)
 	if err != nil {
 		return nil, err
 	}
-	s := op.ScopeOf(m.Session.graph)
+	s := op.ScopeOf(m.Graph)
 	var fetches []graph.Output
 	for _, name := range references {
 		fetches = append(fetches, s.Graph().Node(name).Out(0))
@@ -91,7 +91,7 @@ func (m *SavedModel) variables(ctx context.Context, outputs []string) (map[strin
 	if err := s.Err(); err != nil || len(fetches) == 0 {
 		return nil, err
 	}
-	out, err := m.Session.Run(ctx, nil, fetches, nil)
+	out, err := m.Session.Fetch(ctx, nil, fetches...)
 	if err != nil {
 		return nil, err
 	}
