@@ -141,7 +141,7 @@ func (b *bundle) tensor(name string, entry *pb.BundleEntryProto, entries map[str
 			return nil, err
 		}
 		if want, err := s.Of(shape); err != nil || partType != dtype || !partShape.Equal(want) {
-			return nil, status.DataLossf("slice %v is %v%v", s, partType, partShape)
+			return nil, status.DataLossf("slice %v has the type and shape %v%v", s, partType, partShape)
 		}
 		t.Slices = append(t.Slices, s)
 		t.pieces = append(t.pieces, piece{s, func() (tensor.Tensor, error) { return b.load(part, partType, partShape) }})
@@ -165,7 +165,7 @@ func (b *bundle) check(e *pb.BundleEntryProto) (tensor.DType, tensor.Shape, erro
 	n := shape.NumElements()
 	switch {
 	case e.GetShardId() < 0 || int(e.GetShardId()) >= b.shards || e.GetOffset() < 0 || e.GetSize() < 0:
-		return 0, nil, status.DataLossf("%d bytes at %d of shard %d of %d", e.GetSize(), e.GetOffset(), e.GetShardId(), b.shards)
+		return 0, nil, status.DataLossf("the elements are %d bytes at %d in shard %d of %d", e.GetSize(), e.GetOffset(), e.GetShardId(), b.shards)
 	case dtype.Size() > 0 && (n > e.GetSize() || n*int64(dtype.Size()) != e.GetSize()), n > e.GetSize():
 		return 0, nil, status.DataLossf("Invalid size in bundle entry: stored size %d; shape %v of %v", e.GetSize(), shape, dtype)
 	}

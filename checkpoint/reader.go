@@ -161,7 +161,7 @@ const maxPieces = 1 << 14
 // disjoint checks that no two pieces overlap.
 func disjoint(parts []*piece, shape tensor.Shape) error {
 	if len(parts) > maxPieces {
-		return status.ResourceExhaustedf("a tensor of more than %d pieces", maxPieces)
+		return status.ResourceExhaustedf("a read needs more than %d slices of a tensor", maxPieces)
 	}
 	known := make([]Slice, len(parts))
 	for i, p := range parts {

@@ -100,14 +100,14 @@ func (im *importer) node(name string) (*graph.Node, error) {
 	if n := im.nodes[name]; n != nil {
 		return n, nil
 	}
-	return nil, status.NotFoundf("it refers to node %q, which the graph does not have", name)
+	return nil, status.NotFoundf("the graph has no node %q", name)
 }
 
 func (im *importer) output(name string) (graph.Output, error) {
 	node, index := graph.ParseInput(name)
 	n := im.nodes[node]
 	if n == nil || index < 0 || index >= len(n.OutTypes) {
-		return graph.Output{}, status.NotFoundf("it refers to %q, which the graph does not have", name)
+		return graph.Output{}, status.NotFoundf("the graph has no output %q", name)
 	}
 	return n.Out(index), nil
 }
