@@ -200,7 +200,7 @@ func TestPreventGradient(t *testing.T) {
 	s := op.NewScope()
 	x := op.Const(s, 1.0)
 	y := op.PreventGradient(s, x, op.PreventGradientMessage("not here"))
-	if grads := gradients.Add(s, []op.Output{y}, []op.Output{x}); !grads[0].IsNone() {
+	if grads := gradients.Compute(s, []op.Output{y}, []op.Output{x}); !grads[0].IsNone() {
 		t.Error("there is a gradient")
 	}
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "Gradient explicitly disabled. Reason: not here") {

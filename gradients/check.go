@@ -48,7 +48,7 @@ func Check(ctx context.Context, run Run, s *op.Scope, ys, xs []op.Output, feeds 
 		c.weights = append(c.weights, weight)
 		initial[i] = Of(op.Const(s, weight))
 	}
-	grads := Add(s, ys, xs, Initial(initial...))
+	grads := Compute(s, ys, xs, Initial(initial...))
 	if err := s.Err(); err != nil {
 		return 0, err
 	}

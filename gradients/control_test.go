@@ -157,7 +157,7 @@ func TestReferencesInControlFlow(t *testing.T) {
 		func(*scope) outs { return outs{op.Const(s, []float64{0, 0})} })[0]
 	f := s.Add("RefSwitch", []op.Arg{op.One(ref), op.One(op.Const(s, true))}, nil)
 	tr := s.Add("RefMerge", []op.Arg{op.Many(outs{f.Out(0), f.Out(1)})}, nil).Out(0)
-	grads := gradients.Add(s, outs{y, z, merged, op.Square(s, tr)}, outs{ref, handle})
+	grads := gradients.Compute(s, outs{y, z, merged, op.Square(s, tr)}, outs{ref, handle})
 	g, err := s.Finalize()
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestLoopsTwice(t *testing.T) {
 	x := op.Const(s, 0.5)
 	three := op.Const(s, int32(3))
 	y := times(s, three, outs{x}, func(s *scope, _ op.Output, v outs) outs { return outs{op.Sin(s, v[0])} })
-	gradients.Add(s, outs{gradients.Add(s, y, outs{x})[0].Dense}, outs{x})
+	gradients.Compute(s, outs{gradients.Compute(s, y, outs{x})[0].Dense}, outs{x})
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "Second-order gradient for while loops not supported.") {
 		t.Errorf("got %v, want the error of second derivatives through loops", err)
 	}
@@ -212,7 +212,7 @@ func TestLoopsTwice(t *testing.T) {
 		{"Switch/twice", []input{in(3)}, one(func(s *scope, x op.Output) op.Output {
 			y := op.Cond(s, op.Const(s, true), func(s *scope) outs { return outs{op.Sin(s, op.Square(s, x))} },
 				func(s *scope) outs { return outs{x} })
-			return gradients.Add(s, y, outs{x})[0].Dense
+			return gradients.Compute(s, y, outs{x})[0].Dense
 		})},
 		// a loop over constants
 		{"while/twice beside", []input{in(3)}, one(func(s *scope, x op.Output) op.Output {
@@ -221,7 +221,7 @@ func TestLoopsTwice(t *testing.T) {
 					return outs{op.Mul(s, v[0], op.Cast(s, op.AddV2(s, i, op.Const(s, int32(1))), tensor.Float64))}
 				})[0]
 			}
-			first := gradients.Add(s, outs{scaled(op.Sin(s, x))}, outs{x})[0].Dense
+			first := gradients.Compute(s, outs{scaled(op.Sin(s, x))}, outs{x})[0].Dense
 			return op.Mul(s, first, x)
 		})},
 	})

@@ -1,7 +1,7 @@
 // Package gradients differentiates graphs: it adds to a graph the nodes that compute the
 // derivatives of some of its outputs with respect to others, by reverse accumulation.
 //
-//	grads := gradients.Add(s, []op.Output{loss}, []op.Output{w, b})
+//	grads := gradients.Compute(s, []op.Output{loss}, []op.Output{w, b})
 //
 // A gradient ([Grad]) is dense, sparse ([IndexedSlices], for the rows that were gathered from a
 // large variable), or none, where the one does not depend on the other. The nodes are named as

@@ -39,14 +39,14 @@ func Example() {
 		func(s *op.Scope, v []op.Output) []op.Output {
 			return []op.Output{op.AddV2(s, v[0], op.Const(s, int32(1))), op.Square(s, v[1])}
 		})[1]
-	dx := gradients.Add(s, []op.Output{y}, []op.Output{x})[0].Dense
+	dx := gradients.Compute(s, []op.Output{y}, []op.Output{x})[0].Dense
 	values := run(s, map[op.Output]tensor.Tensor{x: tensor.Scalar(float32(2))}, y, dx)
 	fmt.Println(values[0].Go(), values[1].Go())
 	// Output: 16 32
 }
 
 // Fit a layer to points by gradient descent. Only the session is left out.
-func ExampleAdd() {
+func ExampleCompute() {
 	s := op.NewScope()
 	x, want := op.Const(s, [][]float32{{0}, {1}, {2}}), op.Const(s, [][]float32{{1}, {3}, {5}})
 	w := op.VarHandleOp(s, tensor.Float32, tensor.MakePartial(1, 1), op.VarHandleOpSharedName("w"))
@@ -59,7 +59,7 @@ func ExampleAdd() {
 
 	rate, variables := op.Const(s, float32(0.2)), []op.Output{w, b}
 	var step []*graph.Node
-	for i, g := range gradients.Add(s, []op.Output{loss}, variables) {
+	for i, g := range gradients.Compute(s, []op.Output{loss}, variables) {
 		step = append(step, op.ResourceApplyGradientDescent(s, variables[i], rate, gradients.Densify(s, g)))
 	}
 	g, err := s.Finalize()
@@ -99,19 +99,19 @@ func ExampleStop() {
 	x := op.Const(s, float32(3))
 	square := op.Square(s, x)
 	y := []op.Output{op.Mul(s, x, square)}
-	whole := gradients.Add(s, y, []op.Output{x})[0].Dense
-	stopped := gradients.Add(s, y, []op.Output{x}, gradients.Stop(square))[0].Dense
+	whole := gradients.Compute(s, y, []op.Output{x})[0].Dense
+	stopped := gradients.Compute(s, y, []op.Output{x}, gradients.Stop(square))[0].Dense
 	values := run(s, nil, whole, stopped)
 	fmt.Println(values[0].Go(), values[1].Go())
 	// Output: 27 9
 }
 
 // The second derivative of sin x is that of its first.
-func ExampleAdd_twice() {
+func ExampleCompute_twice() {
 	s := op.NewScope()
 	x := op.Const(s, 0.5)
-	first := gradients.Add(s, []op.Output{op.Sin(s, x)}, []op.Output{x})[0].Dense
-	second := gradients.Add(s, []op.Output{first}, []op.Output{x})[0].Dense
+	first := gradients.Compute(s, []op.Output{op.Sin(s, x)}, []op.Output{x})[0].Dense
+	second := gradients.Compute(s, []op.Output{first}, []op.Output{x})[0].Dense
 	values := run(s, nil, first, second)
 	fmt.Printf("%.4f %.4f\n", values[0].Go(), values[1].Go())
 	// Output: 0.8776 -0.4794
@@ -121,7 +121,7 @@ func ExampleAdd_twice() {
 func ExampleGrad_Map() {
 	s := op.NewScope()
 	table := op.Const(s, [][]float32{{1, -7}, {0.2, 4}})
-	g := gradients.Add(s, []op.Output{op.Square(s, op.Gather(s, table, op.Const(s, []int32{1})))}, []op.Output{table})[0]
+	g := gradients.Compute(s, []op.Output{op.Square(s, op.Gather(s, table, op.Const(s, []int32{1})))}, []op.Output{table})[0]
 	low, high := op.Const(s, float32(-1)), op.Const(s, float32(1))
 	g = g.Map(func(values op.Output) op.Output { return op.ClipByValue(s, values, low, high) })
 	fmt.Println(run(s, nil, g.Slices.Values)[0].Go())
@@ -135,7 +135,7 @@ func ExampleRegister() {
 	}
 	s := op.NewScope()
 	x := op.Const(s, float32(3))
-	dx := gradients.Add(s, []op.Output{op.Square(s, op.DeepCopy(s, x))}, []op.Output{x})[0].Dense
+	dx := gradients.Compute(s, []op.Output{op.Square(s, op.DeepCopy(s, x))}, []op.Output{x})[0].Dense
 	fmt.Println(run(s, nil, dx)[0].Go())
 	// Output: 6
 }
@@ -145,7 +145,7 @@ func ExampleIndexedSlices() {
 	s := op.NewScope()
 	table := op.Const(s, [][]float32{{1, 2}, {3, 4}, {5, 6}})
 	rows := op.Gather(s, table, op.Const(s, []int32{2, 0, 2}))
-	g := gradients.Add(s, []op.Output{op.Square(s, rows)}, []op.Output{table})[0]
+	g := gradients.Compute(s, []op.Output{op.Square(s, rows)}, []op.Output{table})[0]
 	values := run(s, nil, g.Slices.Indices, g.Slices.Values, gradients.Densify(s, g))
 	for i := range values {
 		fmt.Println(values[i].Go())

@@ -140,7 +140,7 @@ func differentiateBody(s *op.Scope, body *graph.Body, args, inputs []op.Output, 
 		xs = append(xs, args[i])
 	}
 	dxs := make([]op.Output, len(xs))
-	for i, g := range Add(s, ys, xs, Initial(initial...)) {
+	for i, g := range Compute(s, ys, xs, Initial(initial...)) {
 		if dxs[i] = Densify(s, g); g.IsNone() {
 			dxs[i] = op.ZerosLike(s, xs[i])
 		}
@@ -199,5 +199,5 @@ func whileGrad(c *Call) []Grad {
 	for _, i := range c.floating(c.grads) {
 		ys, initial = append(ys, last[i]), append(initial, Of(c.DY(i)))
 	}
-	return Add(s, ys, xs, Initial(initial...))
+	return Compute(s, ys, xs, Initial(initial...))
 }

@@ -2,7 +2,7 @@ package gradients
 
 import "github.com/weft-ml/weft/op"
 
-// Option changes how [Add] works.
+// Option changes how [Compute] works.
 type Option func(*options)
 
 type options struct {
@@ -45,11 +45,11 @@ func Pairwise() Option { return func(o *options) { o.pairwise = true } }
 // Zeros returns zeros instead of none for an x that no y depends on.
 func Zeros() Option { return func(o *options) { o.zeros = true } }
 
-// Add adds nodes that compute the derivative of the sum of ys with respect to each of xs, and
+// Compute adds nodes that compute the derivative of the sum of ys with respect to each of xs, and
 // returns one gradient for each x: none for an x that no y depends on, unless [Zeros] is given. An
 // x may be a reference to a variable or the handle of a resource variable. A mistake, such as an
 // operation between x and y that has no rule, is recorded in the scope; no x has a gradient then.
-func Add(s *op.Scope, ys, xs []op.Output, opts ...Option) []Grad {
+func Compute(s *op.Scope, ys, xs []op.Output, opts ...Option) []Grad {
 	o := options{stop: map[op.Output]bool{}}
 	for _, opt := range opts {
 		opt(&o)

@@ -34,7 +34,7 @@ func TestStop(t *testing.T) {
 	x := op.Const(s, 2.0)
 	y := op.Square(s, x)
 	z := op.Mul(s, x, y)
-	grads := gradients.Add(s, []op.Output{z}, []op.Output{x, y}, gradients.Stop(y))
+	grads := gradients.Compute(s, []op.Output{z}, []op.Output{x, y}, gradients.Stop(y))
 	if err := s.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestNames(t *testing.T) {
 	y := op.MatMul(s.Named("layer/y"), x, w)
 	var got []string
 	for range 2 {
-		for _, g := range gradients.Add(s, []op.Output{y}, []op.Output{x, w}, gradients.Gate()) {
+		for _, g := range gradients.Compute(s, []op.Output{y}, []op.Output{x, w}, gradients.Gate()) {
 			got = append(got, g.Dense.Node.Name)
 		}
 	}
@@ -68,11 +68,11 @@ func TestColocate(t *testing.T) {
 	s := op.NewScope()
 	x := op.Const(s, 1.0)
 	y := op.Exp(s.WithDevice("/job:worker/task:1"), x)
-	near := gradients.Add(s, []op.Output{y}, []op.Output{x}, gradients.Colocate())[0].Dense.Node
+	near := gradients.Compute(s, []op.Output{y}, []op.Output{x}, gradients.Colocate())[0].Dense.Node
 	if near.Device != "/job:worker/task:1" || near.Attrs.Strings("_class")[0] != "loc:@Exp" {
 		t.Errorf("the gradient is on %q with %v", near.Device, near.Attrs.Strings("_class"))
 	}
-	if far := gradients.Add(s, []op.Output{y}, []op.Output{x})[0].Dense.Node; far.Device != "" {
+	if far := gradients.Compute(s, []op.Output{y}, []op.Output{x})[0].Dense.Node; far.Device != "" {
 		t.Errorf("without the option it is on %q", far.Device)
 	}
 }
@@ -85,12 +85,12 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"no rule", func(s *op.Scope) {
 			x := op.Const(s.Named("x"), 1.0)
-			gradients.Add(s, []op.Output{op.IgammaGradA(s.Named("y"), x, x)}, []op.Output{x})
+			gradients.Compute(s, []op.Output{op.IgammaGradA(s.Named("y"), x, x)}, []op.Output{x})
 		}, "No gradient defined for operation 'y' (op type: IgammaGradA)"},
-		{"zero output", func(s *op.Scope) { gradients.Add(s, []op.Output{{}}, nil) }, "one of the outputs is the zero Output"},
+		{"zero output", func(s *op.Scope) { gradients.Compute(s, []op.Output{{}}, nil) }, "one of the outputs is the zero Output"},
 		{"initial gradients", func(s *op.Scope) {
 			x := op.Const(s, 1.0)
-			gradients.Add(s, []op.Output{x}, []op.Output{x}, gradients.Initial())
+			gradients.Compute(s, []op.Output{x}, []op.Output{x}, gradients.Initial())
 		}, "0 initial gradients for 1 outputs"},
 		{"unknown shape", func(s *op.Scope) {
 			gradients.Densify(s, gradients.Grad{Slices: &gradients.IndexedSlices{}})
@@ -108,7 +108,7 @@ func TestPairwise(t *testing.T) {
 	s := op.NewScope()
 	x := op.Const(s, 2.0)
 	y := op.AddN(s, []op.Output{op.Square(s, x), op.Exp(s, x), x, op.Neg(s, x)})
-	sum := gradients.Add(s, []op.Output{y}, []op.Output{x}, gradients.Pairwise())[0].Dense
+	sum := gradients.Compute(s, []op.Output{y}, []op.Output{x}, gradients.Pairwise())[0].Dense
 	last := sum.Node
 	for range 3 { // three sums of two for four contributions
 		if last.Op.Name != "AddN" || last.NumInputs() != 2 {
@@ -126,7 +126,7 @@ func TestZeros(t *testing.T) {
 	x, other, number := op.Const(s, []float32{1, 2}), op.Const(s, []float32{3, 4}), op.Const(s, int32(5))
 	handle := op.VarHandleOp(s, tensor.Float32, tensor.MakePartial(3))
 	assign := op.AssignVariableOp(s, handle, op.Const(s, []float32{1, 2, 3}))
-	grads := gradients.Add(s.WithControlDependencies(assign), []op.Output{op.Square(s, x)}, []op.Output{x, other, number, handle}, gradients.Zeros())
+	grads := gradients.Compute(s.WithControlDependencies(assign), []op.Output{op.Square(s, x)}, []op.Output{x, other, number, handle}, gradients.Zeros())
 	if !grads[2].IsNone() {
 		t.Error("an integer has a gradient")
 	}

@@ -193,7 +193,7 @@ func TestFusedBatchNormTwice(t *testing.T) {
 					forward := s.Add("FusedBatchNorm"+version, []op.Arg{op.One(x[0]), op.One(x[1]), op.One(op.Const(s, []float32{0, 0, 0})),
 						op.One(moments[0]), op.One(moments[1])}, opdef.Attrs{"is_training": training})
 					y := op.Square(s, forward.Out(0))
-					return []op.Output{gradients.Add(s, []op.Output{y}, []op.Output{x[0]})[0].Dense}
+					return []op.Output{gradients.Compute(s, []op.Output{y}, []op.Output{x[0]})[0].Dense}
 				}}
 			if diff, _ := checkRule(t, c); !(diff < 3e-2) {
 				t.Errorf("%s, training %v: gradients and differences are %g apart", name, training, diff)
@@ -207,11 +207,11 @@ func TestCrossEntropyTwice(t *testing.T) {
 	checkRules(t, []ruleCase{
 		{"SoftmaxCrossEntropyWithLogits/twice", []input{in(2, 4)}, one(func(s *op.Scope, x op.Output) op.Output {
 			loss, _ := op.SoftmaxCrossEntropyWithLogits(s, x, op.Const(s, [][]float64{{1, 0, 0, 0}, {0.5, 0.5, 0, 0}}))
-			return gradients.Add(s, []op.Output{op.Square(s, loss)}, []op.Output{x})[0].Dense
+			return gradients.Compute(s, []op.Output{op.Square(s, loss)}, []op.Output{x})[0].Dense
 		})},
 		{"SparseSoftmaxCrossEntropyWithLogits/twice", []input{in(2, 4)}, one(func(s *op.Scope, x op.Output) op.Output {
 			loss, _ := op.SparseSoftmaxCrossEntropyWithLogits(s, x, ints(s, 3, 1))
-			return gradients.Add(s, []op.Output{op.Square(s, loss)}, []op.Output{x})[0].Dense
+			return gradients.Compute(s, []op.Output{op.Square(s, loss)}, []op.Output{x})[0].Dense
 		})},
 	})
 }

@@ -57,7 +57,7 @@ func fusedBatchNormGradGrad(c *Call) []Grad {
 			ys, initial = append(ys, y), append(initial, c.Grad(i))
 		}
 	}
-	return append(Add(s, ys, []op.Output{dy, x, scale}, Initial(initial...)), c.None()[3:]...)
+	return append(Compute(s, ys, []op.Output{dy, x, scale}, Initial(initial...)), c.None()[3:]...)
 }
 
 // batchNorm builds the gradients of batch normalization with the channels last.

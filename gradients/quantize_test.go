@@ -49,7 +49,7 @@ func TestStraightThrough(t *testing.T) {
 		markChecked(tt.name)
 		s := op.NewScope()
 		in := op.Const(s, x)
-		dx := gradients.Add(s, outs{tt.build(s, in)}, outs{in})[0].Dense
+		dx := gradients.Compute(s, outs{tt.build(s, in)}, outs{in})[0].Dense
 		g, err := s.Finalize()
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)

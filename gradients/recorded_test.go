@@ -71,7 +71,7 @@ func runRecorded(t *testing.T, c *kerneltest.Case, known bool) error {
 			ys, initial = append(ys, node.Out(i)), append(initial, gradients.Of(op.Identity(s, value(dy.Value))))
 		}
 	}
-	grads := gradients.Add(s, ys, xs, gradients.Initial(initial...))
+	grads := gradients.Compute(s, ys, xs, gradients.Initial(initial...))
 	return compareRecorded(t, s, feeds, grads, c)
 }
 

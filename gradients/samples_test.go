@@ -34,7 +34,7 @@ func TestGamma(t *testing.T) {
 			return op.Igamma(s, op.Mul(s, op.OnesLike(s, x), alpha), op.AddV2(s, x, d))
 		})
 		want := op.Neg(s, op.Sum(s, op.RealDiv(s, byAlpha, byX), ints(s, 0)))
-		fetches = append(fetches, want, gradients.Add(s, outs{x}, outs{alpha})[0].Dense)
+		fetches = append(fetches, want, gradients.Compute(s, outs{x}, outs{alpha})[0].Dense)
 	}
 	g, err := s.Finalize()
 	if err != nil {
@@ -70,7 +70,7 @@ func TestTruncatedNormal(t *testing.T) {
 	params := outs{op.Const(s, mean), op.Const(s, deviation), op.Const(s, low), op.Const(s, high)}
 	x := op.StatelessParameterizedTruncatedNormal(s, ints(s, 4), op.Const(s, []int64{7, 1}), params[0], params[1], params[2], params[3])
 	fetches := outs{x}
-	for _, g := range gradients.Add(s, outs{x}, params) {
+	for _, g := range gradients.Compute(s, outs{x}, params) {
 		fetches = append(fetches, g.Dense)
 	}
 	var out [5][]float64

@@ -31,7 +31,7 @@ func TestHandles(t *testing.T) {
 		s := op.NewScope()
 		handle := op.VarHandleOp(s, tensor.Float32, tensor.MakePartial(3, 2))
 		assign := op.AssignVariableOp(s, handle, op.Const(s, [][]float32{{1, 2}, {3, 4}, {5, 6}}))
-		grads := gradients.Add(s, []op.Output{tt.build(s, handle)}, []op.Output{handle})
+		grads := gradients.Compute(s, []op.Output{tt.build(s, handle)}, []op.Output{handle})
 		dense := gradients.Densify(s, grads[0])
 		if got, want := grads[0].Slices != nil, tt.name == "ResourceGather"; got != want {
 			t.Errorf("%s: the gradient is sparse: %v", tt.name, got)
@@ -64,7 +64,7 @@ func TestReferences(t *testing.T) {
 	s := op.NewScope()
 	ref := op.VariableV2(s, tensor.MakePartial(), tensor.Float64)
 	y := op.Square(s, op.DebugGradientRefIdentity(s, op.RefIdentity(s, op.Assign(s, ref, op.Const(s, 3.0)))))
-	dy := gradients.Add(s, []op.Output{y}, []op.Output{y.Node.Input(0).Node.Input(0).Node.Input(0)})[0].Dense
+	dy := gradients.Compute(s, []op.Output{y}, []op.Output{y.Node.Input(0).Node.Input(0).Node.Input(0)})[0].Dense
 	sess, err := weft.NewSession("local", s.Graph())
 	if err != nil {
 		t.Fatal(err)

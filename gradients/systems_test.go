@@ -36,7 +36,7 @@ func TestLeastSquares(t *testing.T) {
 	})
 	s := op.NewScope()
 	x := op.Const(s, [][]float64{{1}})
-	gradients.Add(s, outs{op.MatrixSolveLs(s, x, x, op.Const(s, 0.0), op.MatrixSolveLsFast(false))}, outs{x})
+	gradients.Compute(s, outs{op.MatrixSolveLs(s, x, x, op.Const(s, 0.0), op.MatrixSolveLsFast(false))}, outs{x})
 	if s.Err() == nil {
 		t.Error("the gradient of the slow way is not refused")
 	}

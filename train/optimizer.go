@@ -54,7 +54,7 @@ func ComputeGradients(s *op.Scope, loss op.Output, vars ...*Variable) []Gradient
 		}
 	}
 	out := make([]GradientVariable, len(vars))
-	for i, g := range gradients.Add(s, []op.Output{loss}, xs, opts...) {
+	for i, g := range gradients.Compute(s, []op.Output{loss}, xs, opts...) {
 		out[i] = GradientVariable{g, vars[i]}
 	}
 	return out

@@ -55,7 +55,7 @@ func newModel() (*model, error) {
 		return nil, err
 	}
 	m.results = map[string]op.Output{"y": op.Identity(s.Named("y"), y[0])}
-	for i, g := range gradients.Add(s, outs{m.results["y"]}, outs{m.x, w.Handle, v.Handle}) {
+	for i, g := range gradients.Compute(s, outs{m.results["y"]}, outs{m.x, w.Handle, v.Handle}) {
 		name := []string{"dx", "dw", "dv"}[i]
 		m.results[name] = op.Identity(s.Named(name), gradients.Densify(s, g))
 	}

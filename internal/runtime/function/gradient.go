@@ -105,7 +105,7 @@ func differentiate(body *graph.Body) (*graph.Body, error) {
 	for _, ret := range body.Rets {
 		body.Graph.Remove(ret)
 	}
-	grads := gradients.Add(s, ys, xs, gradients.Initial(dys...))
+	grads := gradients.Compute(s, ys, xs, gradients.Initial(dys...))
 	if err := s.Err(); err != nil {
 		return nil, status.InvalidArgumentf("%w", err)
 	}
