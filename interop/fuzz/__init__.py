@@ -1,2 +1,5 @@
-"""Random operations with random attributes, shapes and values, on Weft and on TensorFlow: the same result, or the same error
-code. `python -m interop.fuzz --help`; the ways in which the two may differ, with the reasons, are in allowed.py."""
+"""A differential fuzzer: random operations must have the same result or error code in both systems.
+
+Attributes, shapes and values are random too. allowed.py lists the differences that are expected,
+with their reasons. Run it with python -m interop.fuzz --help.
+"""

@@ -1,9 +1,11 @@
-"""Tries random operations on Weft and on TensorFlow, and closes with a line that ends in 'N differences, N s'.
+"""Runs random operations on Weft and on TensorFlow and compares the outcomes.
+
+The last line of the output ends in 'N differences, N s'.
 
   python -m interop.fuzz --tries 50000 --seed 1 --jobs 2
   python -m interop.fuzz --ops MatMul,Conv2D --cases
 
-Of several jobs the first has the seed, the others those that follow it.
+With several jobs, the seeds are consecutive.
 """
 import argparse
 import collections
@@ -21,15 +23,15 @@ def main():
     parser = argparse.ArgumentParser(prog="interop.fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tries", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=1, help="how many run side by side, each with a share of the tries")
-    parser.add_argument("--ops", help="operations to try, with commas between; all by default")
-    parser.add_argument("--server", help="command line of a server in place of bin/weft")
-    parser.add_argument("--shown", type=int, default=3, help="differences to show for each operation and kind")
-    parser.add_argument("--allowed", action="store_true", help="show also differences that are allowed, and how often each reason was needed")
-    parser.add_argument("--cases", action="store_true", help="print differences also as testdata of kernels has cases")
+    parser.add_argument("--jobs", type=int, default=1, help="concurrent processes, which share the tries")
+    parser.add_argument("--ops", help="comma-separated operations to try (default all)")
+    parser.add_argument("--server", help="command line of a server instead of bin/weft")
+    parser.add_argument("--shown", type=int, default=3, help="number of differences to show per operation and kind")
+    parser.add_argument("--allowed", action="store_true", help="also show expected differences, and how often each reason applied")
+    parser.add_argument("--cases", action="store_true", help="also print differences in the format of the kernels' testdata")
     args = parser.parse_args()
 
-    from interop.fuzz import allowed, run  # not before the environment is set, which TensorFlow reads
+    from interop.fuzz import allowed, run  # imports TensorFlow, which reads the environment
     started = time.monotonic()
     if args.jobs == 1:
         found = [run.job(args, 0)]
@@ -41,21 +43,21 @@ def main():
         reasons = sum((f.reasons for f in found), start=collections.Counter())
         for i, (pattern, kind, why, _) in enumerate(allowed.DIFFERENCES):
             if any(re.search(pattern, op) for op in ops):
-                print(f"needed {reasons[i]} times: {pattern}, {kind}: {why}", file=sys.stderr)
+                print(f"applied {reasons[i]} times: {pattern}, {kind}: {why}", file=sys.stderr)
     errors = collections.ChainMap(*(f.errors for f in found))
     failed = set(errors) - worked
     for op in sorted(failed):
-        print(f"never with a result: {op}: {' '.join(errors[op].split())[:150]}", file=sys.stderr)
+        print(f"only errors: {op}: {' '.join(errors[op].split())[:150]}", file=sys.stderr)
     left_out = found[0].left_out
     for why in sorted(set(left_out.values())):
-        print(f"left out: {why}: {' '.join(op for op in left_out if left_out[op] == why)}", file=sys.stderr)
+        print(f"not tried: {why}: {' '.join(op for op in left_out if left_out[op] == why)}", file=sys.stderr)
 
     def total(field):
         return sum(getattr(f, field) for f in found)
-    print(f"{len(worked)} of {len(ops) + len(left_out)} operations gave results, {len(failed)} only errors, {len(ops) - len(worked) - len(failed)} "
-          f"ended TensorFlow or had no turn, {len(left_out)} are left out")
+    print(f"{len(worked)} of {len(ops) + len(left_out)} operations had results, {len(failed)} only errors, {len(ops) - len(worked) - len(failed)} "
+          f"crashed TensorFlow or were not reached, {len(left_out)} are not tried")
     print(f"{total('tries')} tries: {total('succeeded')} with the same result, "
-          f"{total('failed')} with the same error, {total('allowed')} that may differ, {total('died')} that ended TensorFlow's process, "
+          f"{total('failed')} with the same error, {total('allowed')} with an expected difference, {total('died')} that crashed TensorFlow, "
           f"{total('different')} differences, {time.monotonic() - started:.0f} s")
     sys.exit(1 if total("different") else 0)
 

@@ -1,4 +1,4 @@
-"""What is not tried, and in what the two may differ. Every line has its reason."""
+"""Operations that are not tried, and expected differences. Every entry has its reason."""
 import math
 import re
 
@@ -8,9 +8,9 @@ from tensorflow.core.framework import summary_pb2, types_pb2
 
 from interop.fuzz import compare
 
-PRODUCER = 2474  # the version of graphs
+PRODUCER = 2474  # producer version of graphs
 
-# Operations that are not tried at all.
+# Operations that are not tried.
 SKIPPED = {
     r"^_": "made by the runtime, not by clients",
     r"^(Read|Write)File$|Reader|^(Save|Restore|Load)|Checkpoint|MatchingFiles|TextFile|SummaryWriter|^Write.*Summary|ImportEvent"
@@ -25,14 +25,14 @@ SKIPPED = {
     r"Boosted|DecisionTree|Skipgram|Tfrt|Risc": "families that graphs of sessions do not use",
 }
 
-# Operations that get no infinities, no numbers that are none and no very large ones: their algorithms differ in what these
-# do to the rest of a result, and in where they give up.
+# Operations that get no infinite, NaN or very large values. The algorithms differ in how these affect
+# other elements, and in when they fail.
 ORDINARY = r"^Bessel|^Ndtri$|^Erf$|^Betainc$|^I?gamma|^Igammac$|^Igamma|^Zeta$|^Polygamma$|FFT|Spectrogram|^Xdivy$|^Xlogy$|Linalg|Matrix|Cholesky|Eig|^Svd$|^Qr$|^Lu$|Tridiagonal" \
     r"|Random|Poisson|Gamma|Binomial|TruncatedNormal"
 
 ALL = tuple(range(99))  # outputs
 
-# Outputs that TensorFlow leaves as it found the memory: (operation, numbers of the outputs, reason, condition).
+# Outputs with undefined elements in TensorFlow: (operation, output numbers, reason, condition).
 UNDEFINED = [
     (r"^BlockLSTM(V2)?$", (0, 2, 3, 4, 5), "steps behind the longest sequence are not written",
      lambda c: c.given("seq_len_max") < c.given("x").shape[0]),
@@ -62,7 +62,7 @@ UNDEFINED = [
     (r"^Eig$", (0, 1), "values come in any order, vectors up to a factor", None),
 ]
 
-# How far results may be apart beyond what compare allows: (operation, type, tolerance, reason).
+# Larger tolerances than in compare: (operation, type, tolerance, reason).
 TOLERANCES = [
     (r"^FusedBatchNormGrad", "float32", 5e-4, "terms that cancel are multiplied by large factors"),
     (r"^BlockLSTMGrad", "float16", 3e-2, "sums of products that were rounded to 16 bits, in another order, cancel"),
@@ -70,17 +70,18 @@ TOLERANCES = [
 ]
 
 def says(pattern):
-    """The condition that TensorFlow's error says something."""
+    """Returns the condition that TensorFlow's error matches a pattern."""
     return lambda case, theirs, ours: re.search(pattern, theirs)
 
 
-def says_here(pattern):
-    """The condition that our error says something."""
+def weft_says(pattern):
+    """Returns the condition that Weft's error matches a pattern."""
     return lambda case, theirs, ours: re.search(pattern, ours)
 
 
-# Differences: (pattern of the operation, pattern of "TensorFlow's outcome / ours", reason, condition). An outcome is "ok" or the
-# name of a code; "ok / other" are two results. A condition gets the case and what both sides gave: results, or the text of the error.
+# Expected differences: (pattern of the operation, pattern of the outcomes, reason, condition). The
+# outcomes are "TensorFlow's / Weft's": "ok" or the name of an error code; "ok / other" are different
+# results. A condition gets the case and what both sides returned: results, or the text of the error.
 DIFFERENCES = [
     (r"", r"UNIMPLEMENTED / .*", "removed from newer graphs, and served here whatever the graph's version", says("It has been removed in version")),
     (r"^EncodePng$", r"ok / other", "another compressor; what it writes is read back alike", lambda c, x, y: same_pixels(x, y)),
@@ -293,9 +294,9 @@ DIFFERENCES = [
      lambda c, *_: c.attrs["padding"].s == b"SAME" and not c.given("min_input") <= 0 <= c.given("max_input")),
     (r"^QuantizedAvgPool$", r"ok / other", "averages are rounded here, as in TensorFlow with oneDNN; without it, as in this comparison, they are cut off",
      lambda c, x, y: np.abs(x[0].astype(int) - y[0].astype(int)).max(initial=0) <= 1),
-    (r"^QuantizedAvgPool$", r"UNIMPLEMENTED / INVALID_ARGUMENT", "of two mistakes the other one is found first", says_here("shape must be rank 0")),
+    (r"^QuantizedAvgPool$", r"UNIMPLEMENTED / INVALID_ARGUMENT", "of two mistakes the other one is found first", weft_says("shape must be rank 0")),
     (r"^Quantized(Add|Mul)$", r"ok / UNIMPLEMENTED", "TensorFlow repeats the smaller tensor as if its last dimensions were those of the other",
-     says_here("Broadcast between")),
+     weft_says("Broadcast between")),
     (r"^QuantizedConv2D", r"INTERNAL / INVALID_ARGUMENT", "TensorFlow's kernel ends without saying why", says("Missing 0-th output")),
     (r"^RequantizePerChannel$", r"ok / INVALID_ARGUMENT", "TensorFlow does not compare the number of ranges with that of channels",
      lambda c, x, y: "has incorrect size" in y),
@@ -308,9 +309,9 @@ DIFFERENCES = [
     (r"^StatefulRandomBinomial$", r"ok / other", "TensorFlow moves on the value that the variable had, and not the variable, if others hold it",
      lambda c, x, y: compare.close(x[0], y[0], compare.TOLERANCE) and np.array_equal(x[-1], c.given("resource"))),
     (r"^SdcaOptimizer", r"ok / INVALID_ARGUMENT", "TensorFlow does not compare the numbers of sparse indices and weights, and reads behind these",
-     says_here("sparse_indices for")),
+     weft_says("sparse_indices for")),
     (r"^SdcaOptimizer", r"ok / INVALID_ARGUMENT", "TensorFlow does not compare the numbers of features, of their values and of parameters, and reads behind these",
-     says_here("sparse_feature_values for|dense features for")),
+     weft_says("sparse_feature_values for|dense features for")),
     (r"^BroadcastTo$", r"RESOURCE_EXHAUSTED / INVALID_ARGUMENT", "TensorFlow takes memory before it compares the shapes", says("OOM when allocating tensor")),
     (r"^RaggedTensorToSparse$", r"ok / INVALID_ARGUMENT", "TensorFlow asks a scalar for the size of its first dimension",
      lambda c, *_: c.given("rt_dense_values").ndim == 0),
@@ -324,13 +325,13 @@ DIFFERENCES = [
      lambda c, *_: unknown_fields(c.given("serialized_summary_metadata").item())),
     (r"^SparseMatrixSparseMatMul$", r"INVALID_ARGUMENT / ok|ok / INVALID_ARGUMENT", "of two ranks, TensorFlow takes dimensions of b from where a has them",
      lambda c, *_: c.given("a").ndim != c.given("b").ndim),
-    (r"^(WindowOp|ListDataset)$", r"ok / INVALID_ARGUMENT", "TensorFlow does not compare types and numbers", says_here("Data type mismatch|Given a list of")),
+    (r"^(WindowOp|ListDataset)$", r"ok / INVALID_ARGUMENT", "TensorFlow does not compare types and numbers", weft_says("Data type mismatch|Given a list of")),
     (r"^VariableV2$|^Variable$", r"ok / FAILED_PRECONDITION", "of a variable without elements TensorFlow reads nothing",
      lambda c, *_: any(d.size == 0 for d in c.attrs["shape"].shape.dim)),
     (r"Summary", r"ok / INVALID_ARGUMENT", "tags that are no characters, of which TensorFlow only complains",
      lambda c, x, y: "UTF-8" in y),
     (r"^TensorSummaryV2$", r"ok / DATA_LOSS", "TensorFlow writes what it can read of metadata that cannot be read", None),
-    (r"^(StubResourceHandleOp|VarHandleOp)$", r"ok / INVALID_ARGUMENT", "TensorFlow takes any name", says_here("invalid characters")),
+    (r"^(StubResourceHandleOp|VarHandleOp)$", r"ok / INVALID_ARGUMENT", "TensorFlow takes any name", weft_says("invalid characters")),
     (r"^Stateful", r"INVALID_ARGUMENT / UNIMPLEMENTED", "of two mistakes the other one is found first",
      says("shape must be a vector")),
     (r"^(Experimental)?Assert(Next|Prev)Dataset$", r"INVALID_ARGUMENT / ok", "asked for one element, nothing looks at neighbours here", says("ransformation")),
@@ -346,7 +347,7 @@ DIFFERENCES = [
      lambda c, *_: doubled(v for a, n in zip(c.inputs, c.names) if n.endswith("_keys") for v in a.ravel())),
 ]
 
-# Encodings of which ICU, which TensorFlow uses, knows more characters, or others in a few places.
+# Encodings with more or other characters in ICU, which TensorFlow uses.
 MORE_CHARACTERS = (b"big5", b"shift_jis", b"euc-jp", b"euc-kr", b"euc_kr", b"gbk", b"gb18030", b"gb2312", b"windows-874", b"ibm866", b"koi8-u", b"iso-2022-jp", b"hz", b"utf-7",
                    b"euc-tw")
 
@@ -356,12 +357,12 @@ def ordinary(op):
 
 
 def skipped(op):
-    """Why an operation is not tried, or None."""
+    """Returns the reason why an operation is not tried, or None."""
     return next((why for pattern, why in SKIPPED.items() if re.search(pattern, op)), None)
 
 
 def reason(case, outcome, theirs, ours):
-    """The number of the line that says why the outcome may be as it is, or None."""
+    """Returns the index in DIFFERENCES of the entry that allows the outcomes, or None."""
     for i, (pattern, kind, _, condition) in enumerate(DIFFERENCES):
         if re.search(pattern, case.op) and re.fullmatch(kind, outcome) and (condition is None or holds(condition, case, theirs, ours)):
             return i
@@ -369,7 +370,7 @@ def reason(case, outcome, theirs, ours):
 
 
 def holds(condition, *args):
-    """Whether a condition holds. One that cannot be asked, as inputs have other ranks than it takes for granted, does not."""
+    """Reports whether a condition holds. It does not if it fails, for example on inputs of other ranks."""
     try:
         return condition(*args)
     except (IndexError, ValueError, TypeError):
@@ -377,28 +378,28 @@ def holds(condition, *args):
 
 
 def undefined(case):
-    """The numbers of the outputs that are not defined."""
+    """Returns the numbers of the undefined outputs."""
     return {i for pattern, outputs, _, condition in UNDEFINED for i in outputs
             if re.search(pattern, case.op) and (condition is None or condition(case))}
 
 
 def tolerances(op):
-    """Tolerances of an operation, by the name of a type."""
+    """Returns the tolerances of an operation, by type name."""
     return {dtype: tolerance for pattern, dtype, tolerance, _ in TOLERANCES if re.search(pattern, op)}
 
 
 def same_pixels(theirs, ours):
-    """Whether images that are encoded in two lists of one array each are the same."""
+    """Reports whether two encoded images have the same pixels."""
     return all(np.array_equal(pixels(x), pixels(y)) for x, y in zip(theirs[0].ravel(), ours[0].ravel()))
 
 
 def pixels(encoded):
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:  # with and without eager execution
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:  # works with and without eager execution
         return session.run(tf.io.decode_image(encoded, dtype=tf.uint16 if encoded[24:25] == b"\x10" else tf.uint8))
 
 
 def same_where_finite(theirs, ours):
-    """Whether two lists of arrays are the same where both are finite."""
+    """Reports whether two lists of arrays are equal where both are finite."""
     for x, y in zip(theirs, ours):
         both = np.isfinite(x) & np.isfinite(y)
         if not compare.close(x[both], y[both], compare.TOLERANCE):
@@ -407,7 +408,10 @@ def same_where_finite(theirs, ours):
 
 
 def roundings(case, theirs, ours):
-    """Whether solutions differ no more than roundings of the matrix make them, or of its square for least squares."""
+    """Reports whether solutions differ by no more than rounding errors of the matrix allow.
+
+    For least squares, those of its square count.
+    """
     a = case.inputs[0]
     worst = np.linalg.cond(a.astype(np.complex128)).max() ** (2 if case.op.endswith("SolveLs") else 1)
     return np.abs(theirs - ours).max() <= 16 * np.finfo(a.dtype).eps * worst * np.abs(theirs).max()
@@ -419,7 +423,7 @@ def doubled(values):
 
 
 def unknown_fields(metadata):
-    """Whether SummaryMetadata has fields that are not in its definition, or none."""
+    """Reports whether SummaryMetadata has unknown fields, or no fields."""
     message = summary_pb2.SummaryMetadata.FromString(metadata)
     message.DiscardUnknownFields()
     return not metadata or message.SerializeToString() != metadata
@@ -434,7 +438,7 @@ def below_normal(a):
 
 
 def modest(case):
-    """Whether squares of all numbers are finite."""
+    """Reports whether the squares of all numbers are finite."""
     return all((np.abs(a) < 1e18).all() for a in case.inputs)
 
 
@@ -443,7 +447,7 @@ def bad_sizes(sizes):
 
 
 def pooled_size(case, axis):
-    """The height or width of the images that windows are taken of, 0 for what is no image."""
+    """Returns the height or width of the pooled images, or 0 for other inputs."""
     shape = case.given("orig_input").shape if "orig_input" in case.names else case.given("orig_input_tensor_shape").ravel()
     return shape[axis + 1] if len(shape) == 4 else 0
 

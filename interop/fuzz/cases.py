@@ -1,4 +1,4 @@
-"""Random uses of operations, from their definitions."""
+"""Random cases: operations with random attributes and inputs, based on their definitions."""
 import collections
 import dataclasses
 import functools
@@ -11,42 +11,42 @@ import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, types_pb2
 from tensorflow.python.framework import kernels, op_def_registry
 
-from interop.fuzz import allowed, compare, corpus, made, values
+from interop.fuzz import allowed, compare, corpus, kinds, values
 
 TYPES = [types_pb2.DataType.Value("DT_" + name) for name in
          "FLOAT DOUBLE INT32 INT64 UINT8 INT8 INT16 UINT16 UINT32 UINT64 HALF BFLOAT16 BOOL COMPLEX64 COMPLEX128 STRING".split()]
-PLAIN = [*TYPES, *made.QUANTIZED]
+PLAIN = [*TYPES, *kinds.QUANTIZED]
 MAX_INPUTS = 12
 
 
 @dataclasses.dataclass
 class Case:
-    """One node and what it is given."""
+    """One node, its attributes and its inputs."""
     op: str
-    attrs: dict     # of AttrValue messages
-    names: list     # of the input arguments, one for each array
-    inputs: list    # of arrays
-    constant: bool  # inputs are Const nodes: shapes are inferred from values, and the node may be folded
+    attrs: dict     # AttrValue messages, by name
+    names: list     # name of the input argument of each array
+    inputs: list    # arrays
+    constant: bool  # inputs are Const nodes, so shapes depend on values and the node can be folded
 
     def given(self, name):
-        """The input of a name."""
+        """Returns the input with a name."""
         return self.inputs[self.names.index(name)]
 
     @functools.cached_property
     def graph(self):
-        """The graph with the node, and the names of what is fetched from it."""
+        """Returns the graph with the node, and the names of the fetches."""
         definition = op_def_registry.get(self.op)
         arrays, sources, again = iter(self.inputs), [], []
-        g = made.Graph(self.constant)
+        g = kinds.Graph(self.constant)
         for arg in slots(definition, self.attrs):
             own = [next(arrays) for _ in arg.types]
             if arg.kind is None:
                 sources.append(g.array(own[0]))
                 continue
-            kind = made.KINDS[arg.kind]
+            kind = kinds.KINDS[arg.kind]
             sources.append(kind.make(g, own, self.attrs))
             if kind.after:
-                again.append((kind, sources[-1], [made.type_of(a) for a in own]))
+                again.append((kind, sources[-1], [kinds.type_of(a) for a in own]))
         node = g.add(self.op, sources + ["^" + n for n in g.before], "n", **self.attrs)
         fetches, at = [], 0
         for arg in definition.output_arg:
@@ -62,25 +62,25 @@ class Case:
         return g, fetches
 
     def read(self, g, arg, dtype, output):
-        """What to fetch of an output."""
+        """Returns the fetches for an output."""
         if arg.is_ref:
             return [output]
         try:
-            kind = made.kind_of(self.op, arg, dtype)
+            kind = kinds.kind_of(self.op, arg, dtype)
         except KeyError:
-            return []  # that it is made has to do
+            return []  # only the creation is tested
         if kind is None:
             return [output]
-        if made.KINDS[kind].read is None:
+        if kinds.KINDS[kind].read is None:
             return []
-        types = made.KINDS[kind].types(self.attrs)
-        return made.KINDS[kind].read(g, output, types)
+        types = kinds.KINDS[kind].types(self.attrs)
+        return kinds.KINDS[kind].read(g, output, types)
 
     def nodes(self):
         return self.graph[0].proto
 
     def feeds(self):
-        """The arrays that are fed, by name."""
+        """Returns the fed arrays, by name."""
         return self.graph[0].feeds
 
     def fetches(self):
@@ -102,24 +102,27 @@ def cpu_kernels(op):
 
 
 class Unsuitable(Exception):
-    """An operation, or a draw of attributes, that is not for this."""
+    """The fuzzer does not support an operation or a choice of attributes."""
 
 
-# Operations with many inputs that are one number.
+# Operations with many scalar inputs.
 SCALARS = r"Dataset|Quantize|Requant|Dequant|TensorList|^Stateful|^Rng|^TensorArray|^GetElement|Summary|Seed|^Resource|^Apply|^SparseApply|CSR"
-WORDS = {  # what attributes usually are
+WORDS = {  # usual values of attributes
     "metadata": [b""], "container": [b""], "shared_name": [b""], "deterministic": [b"default", b"true", b"false"], "padding": [b"SAME", b"VALID"],
     "mode": [b"MIN_COMBINED", b"MIN_FIRST", b"SCALED"], "type": [b"LU"], "dct_method": [b"", b"INTEGER_FAST", b"INTEGER_ACCURATE"],
 }
-KEYED = {name: [types_pb2.DT_INT64, types_pb2.DT_STRING] for name in ("Tin", "Tkeys", "key_dtype")}  # keys and values of tables, mostly
-POSITIVE = ("epsilon", "variance_epsilon")  # without it, next to nothing is divided by next to nothing
-MESSAGES = r"^Parse|Proto|Deserialize|^MergeSummary$|^TensorSummaryV2$|^DatasetFromGraph$"  # operations on encoded messages, which may be malformed
-KEPT = 24  # cases for each operation that others are made from
+KEYED = {name: [types_pb2.DT_INT64, types_pb2.DT_STRING] for name in ("Tin", "Tkeys", "key_dtype")}  # the most common types in tables
+POSITIVE = ("epsilon", "variance_epsilon")  # 0 would divide tiny numbers by tiny numbers
+MESSAGES = r"^Parse|Proto|Deserialize|^MergeSummary$|^TensorSummaryV2$|^DatasetFromGraph$"  # operations on encoded messages, which get malformed ones
+KEPT = 24  # cases per operation that are mutated
 
 
 class Generator:
-    """Makes random cases. It starts from recorded ones, remembers what has worked, and makes most cases from these. The cases of
-    an operation depend on the seed and on what came of those before, not on other operations."""
+    """A generator of random cases.
+
+    It starts from recorded cases, keeps cases that succeed, and mutates these. The cases of an
+    operation depend on the seed and on its earlier outcomes, not on other operations.
+    """
 
     def __init__(self, seed):
         self.start = seed
@@ -150,16 +153,16 @@ class Generator:
             if arg.kind is None:
                 inputs.append(self.plain(op, arg, base))
             else:
-                inputs += made.KINDS[arg.kind].draw(self.rng, arg.types, base)
+                inputs += kinds.KINDS[arg.kind].draw(self.rng, arg.types, base)
             names += [arg.name] * len(arg.types)
         if len(inputs) > MAX_INPUTS:
             raise Unsuitable
         out = Case(op, attrs, names, inputs, self.rng.random() < .3)
-        out.graph  # Unsuitable if there is none
+        out.graph  # raises Unsuitable if impossible
         return out
 
     def plain(self, op, arg, base):
-        """The value of an input that is a tensor."""
+        """Returns a random tensor input."""
         dtype = tf.as_dtype(arg.types[0])
         if self.rng.random() < .85 and re.search(SCALARS, op):
             value = values.scalar(self.rng, arg.name, dtype)
@@ -168,7 +171,7 @@ class Generator:
         return values.of(self.rng, arg.name, dtype, () if "Dataset" in op else base, not allowed.ordinary(op))
 
     def known(self, definition):
-        """Recorded cases of an operation."""
+        """Returns the recorded cases of an operation."""
         texts, out = self.recorded[definition.name], []
         for i in self.rng.permutation(len(texts))[:KEPT]:
             try:
@@ -179,17 +182,17 @@ class Generator:
                 self.seed(attrs)
                 case = Case(definition.name, attrs, names, inputs, False)
                 case.graph
-            except (ValueError, TypeError, Unsuitable):  # a type that is not for this
+            except (ValueError, TypeError, Unsuitable):  # an unsupported type
                 continue
             out.append(case)
         return out
 
     def seed(self, attrs):
         for name in attrs.keys() & {"seed", "seed2"}:
-            attrs[name].i = int(self.rng.integers(1, 100))  # 0 is for another seed every time
+            attrs[name].i = int(self.rng.integers(1, 100))  # 0 means a random seed
 
     def changed(self, case):
-        """A case in which one input or attribute is another, or all numbers are of another type."""
+        """Returns a mutation: another input or attribute, or another numeric type."""
         if self.rng.random() < .15:
             return self.converted(case)
         out = dataclasses.replace(case, attrs=dict(case.attrs), inputs=list(case.inputs), constant=self.rng.random() < .3)
@@ -206,28 +209,28 @@ class Generator:
             extremes = not allowed.ordinary(case.op)
             if old.dtype == object and old.size and re.search(MESSAGES, case.op) and self.rng.random() < .7:
                 out.inputs[i] = np.array([values.damaged(self.rng, v) for v in old.ravel()], object).reshape(old.shape)
-            elif self.rng.random() < .6 and case.names[i] != "filename":  # of files that other cases have written
+            elif self.rng.random() < .6 and case.names[i] != "filename":  # keep the names of files that other cases wrote
                 out.inputs[i] = values.numbers(self.rng, dtype, old.shape, extremes)
             else:
                 out.inputs[i] = values.of(self.rng, case.names[i], dtype, old.shape, extremes)
         return out
 
     def converted(self, case):
-        """A case with the types of another kernel."""
+        """Returns the case with the types of another kernel."""
         definition, attrs = op_def_registry.get(case.op), dict(case.attrs)
         single = [attr.name for attr in definition.attr if attr.type == "type"]
         usable = cpu_kernels(case.op)
         if not usable:
             raise Unsuitable
         for constraint in usable[int(self.rng.integers(len(usable)))].constraint:
-            kinds = [t for t in constraint.allowed_values.list.type if t in TYPES and t != types_pb2.DT_STRING]
-            if constraint.name in single and kinds:
-                attrs[constraint.name] = attr_value_pb2.AttrValue(type=int(self.rng.choice(kinds)))
+            choices = [t for t in constraint.allowed_values.list.type if t in TYPES and t != types_pb2.DT_STRING]
+            if constraint.name in single and choices:
+                attrs[constraint.name] = attr_value_pb2.AttrValue(type=int(self.rng.choice(choices)))
         types = [t for arg in slots(definition, attrs) for t in arg.types]
         if len(types) != len(case.inputs):
             raise Unsuitable
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is lost on the way does not matter
+            warnings.simplefilter("ignore")  # lossy conversions are fine
             inputs = [a if a.dtype == object else a.astype(tf.as_dtype(t).as_numpy_dtype) for a, t in zip(case.inputs, types)]
         return dataclasses.replace(case, attrs=attrs, inputs=inputs, constant=self.rng.random() < .3)
 
@@ -242,38 +245,38 @@ class Generator:
             raise Unsuitable
         kernel = usable[int(self.rng.integers(len(usable)))]
         for constraint in kernel.constraint:
-            kinds = [t for t in constraint.allowed_values.list.type if t in PLAIN]
-            if not kinds or constraint.name not in attrs:
+            choices = [t for t in constraint.allowed_values.list.type if t in PLAIN]
+            if not choices or constraint.name not in attrs:
                 raise Unsuitable
             value = attrs[constraint.name]
             if value.WhichOneof("value") == "list":
                 for i in range(len(value.list.type)):
-                    value.list.type[i] = int(self.rng.choice(kinds))
+                    value.list.type[i] = int(self.rng.choice(choices))
             else:
-                value.type = int(self.rng.choice(kinds))
+                value.type = int(self.rng.choice(choices))
         return attrs
 
     def attribute(self, attr):
-        """A random value of an attribute."""
+        """Returns a random value of an attribute."""
         rng = self.rng
         value = attr_value_pb2.AttrValue()
         allowed = attr.allowed_values.list
         chance = rng.random()
         if attr.type == "type":
-            kinds = [t for t in allowed.type if t in PLAIN] or TYPES
+            choices = [t for t in allowed.type if t in PLAIN] or TYPES
             if allowed.type and not any(t in PLAIN for t in allowed.type):
                 raise Unsuitable
             if attr.name in KEYED:
-                kinds = KEYED[attr.name]
-            value.type = int(rng.choice(kinds))
-        elif attr.type == "list(shape)":  # as many as there are types: see matched
+                choices = KEYED[attr.name]
+            value.type = int(rng.choice(choices))
+        elif attr.type == "list(shape)":  # one per type; set by matched
             value.list.SetInParent()
         elif attr.type == "list(type)":
-            kinds = [t for t in allowed.type if t in TYPES] or TYPES
+            choices = [t for t in allowed.type if t in TYPES] or TYPES
             count = attr.minimum + int(rng.choice(3, p=[.5, .25, .25]))
             if not allowed.type and rng.random() < .3:
-                kinds = [types_pb2.DT_INT64]
-            value.list.type.extend(int(t) for t in rng.choice(kinds, count))
+                choices = [types_pb2.DT_INT64]
+            value.list.type.extend(int(t) for t in rng.choice(choices, count))
             value.list.SetInParent()
         elif attr.HasField("default_value") and chance < .5:
             value.CopyFrom(attr.default_value)
@@ -290,7 +293,7 @@ class Generator:
             value.s = usual[int(rng.integers(len(usual)))] if usual and not allowed.s else bytes(allowed.s[int(rng.integers(len(allowed.s)))]) if allowed.s else values.WORDS[int(rng.integers(len(values.WORDS)))]
         elif attr.type == "list(int)":
             kind = rng.random()
-            if kind < .5:  # as windows and strides are
+            if kind < .5:  # like windows and strides
                 value.list.i.extend([1, *(int(i) for i in rng.integers(1, 4, max(attr.minimum, 4) - 2)), 1])
             else:
                 value.list.i.extend(int(i) for i in rng.integers(-1 if kind > .95 else 1, 4, int(rng.integers(0, 6))))
@@ -311,37 +314,39 @@ class Generator:
 
 
 def matched(attrs, unknown):
-    """Gives every component of a dataset, whose types are there, a shape that is not known, and that of a queue the one of scalars
-    or one that is not known."""
+    """Adds the shapes of components, which must match the types.
+
+    Components of datasets have unknown shapes. Those of queues are scalars or unknown.
+    """
     for name in attrs.keys() & {"output_shapes", "shapes"}:
         del attrs[name].list.shape[:]
-        for _ in made.list_types(attrs):
+        for _ in kinds.list_types(attrs):
             attrs[name].list.shape.add(unknown_rank=unknown or name == "output_shapes")
 
 
 def is_number(definition, name):
-    """Whether an attribute says how many tensors an argument has."""
+    """Reports whether an attribute is the number of tensors of an argument."""
     return any(arg.number_attr == name for arg in [*definition.input_arg, *definition.output_arg])
 
 
 @dataclasses.dataclass
 class Slot:
-    """One input of a node."""
-    name: str    # of the argument
-    kind: object  # in made.KINDS, or None for a tensor
-    types: list  # of the arrays it is made of
+    """An input of a node."""
+    name: str    # name of the argument
+    kind: object  # key of kinds.KINDS, or None for a tensor
+    types: list  # types of its arrays
 
 
 def slots(definition, attrs):
-    """The inputs of a node."""
+    """Returns the inputs of a node."""
     out = []
     for arg in definition.input_arg:
         for dtype in dtypes(arg, attrs):
             try:
-                kind = made.kind_of(definition.name, arg, dtype)
+                kind = kinds.kind_of(definition.name, arg, dtype)
             except KeyError:
                 raise Unsuitable from None
-            types = [dtype] if kind is None else made.KINDS[kind].types(attrs)
+            types = [dtype] if kind is None else kinds.KINDS[kind].types(attrs)
             if any(t not in TYPES for t in types):
                 raise Unsuitable
             out.append(Slot(arg.name, kind, types))
@@ -349,7 +354,7 @@ def slots(definition, attrs):
 
 
 def dtypes(arg, attrs):
-    """The types of the tensors of an argument."""
+    """Returns the types of the tensors of an argument."""
     if arg.type_list_attr:
         return list(attrs[arg.type_list_attr].list.type)
     count = attrs[arg.number_attr].i if arg.number_attr else 1

@@ -1,15 +1,18 @@
-"""When two results are the same."""
+"""The comparison of results."""
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import types_pb2
 
-# How far results may be apart, for the largest element of a result: sums are made in other orders, and functions are
-# approximated by other polynomials.
+# Tolerances relative to the largest element of a result. The order of sums and the polynomials that
+# approximate functions differ.
 TOLERANCE = {"float32": 2e-5, "complex64": 5e-5, "float64": 1e-10, "complex128": 1e-10, "float16": 5e-3, "bfloat16": 3e-2}
 
 
 def difference(theirs, ours, undefined=(), tolerances=None):
-    """Says how two lists of arrays differ, or returns None. Of undefined outputs only types and shapes are compared."""
+    """Returns a description of how two lists of arrays differ, or None.
+
+    Of undefined outputs, only types and shapes are compared.
+    """
     tolerances = TOLERANCE | (tolerances or {})
     for i, (x, y) in enumerate(zip(theirs, ours)):
         if x.dtype != y.dtype:
@@ -22,17 +25,20 @@ def difference(theirs, ours, undefined=(), tolerances=None):
 
 
 def apart(x, y, tolerances):
-    """Says where two arrays that are not the same differ first."""
+    """Returns a description of the first difference between two arrays."""
     at = tuple(map(int, np.argwhere(~np.asarray(same(x, y, tolerances), bool))[0]))
     return f"{y[at]!r} for {x[at]!r} at {list(at)} of {list(x.shape)}"
 
 
 def array(proto):
-    """The value of a TensorProto. On the wire strings are in tensor_content: all lengths, then all bytes."""
+    """Returns the value of a TensorProto.
+
+    On the wire, strings are in tensor_content: all lengths, then all bytes.
+    """
     if proto.dtype != types_pb2.DT_STRING or not proto.tensor_content:
         try:
             return tf.make_ndarray(proto)
-        except ValueError:  # a shape without elements whose other sizes are beyond NumPy's
+        except ValueError:  # an empty shape with sizes that exceed NumPy's limits
             return np.array([d.size for d in proto.tensor_shape.dim])
     shape = tuple(d.size for d in proto.tensor_shape.dim)
     content, at, lengths, out = proto.tensor_content, 0, [], []
@@ -57,7 +63,7 @@ def close(x, y, tolerances):
 
 
 def same(x, y, tolerances):
-    """Which elements of two arrays are the same."""
+    """Returns which elements of two arrays are equal within the tolerances."""
     x, y = np.asarray(x), np.asarray(y)
     tolerance = tolerances.get(x.dtype.name)
     if tolerance is None:

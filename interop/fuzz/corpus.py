@@ -1,15 +1,15 @@
-"""The cases that are recorded in the testdata of kernels: what operations accept, for the fuzz to start from."""
+"""The cases in the testdata of kernels, from which the fuzzer starts."""
 import collections
 import re
 
-import ml_dtypes  # noqa: F401: bfloat16 by name
+import ml_dtypes  # noqa: F401: registers bfloat16 with NumPy
 import numpy as np
 from tensorflow.core.framework import attr_value_pb2, types_pb2
 from tensorflow.python.framework import op_def_registry
 
 from interop import cluster
 
-LONGEST = 8000  # characters of a case: the time is better spent on many
+MAX_LENGTH = 8000  # characters of a case; many small cases find more than a few large ones
 
 _ATTRIBUTE = re.compile(r"""(\w+)=("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\[.*?\](?=\s|$)|\S+)""")
 _STRING = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')""")
@@ -17,17 +17,17 @@ _TYPES = {"float": "float32", "double": "float64", "half": "float16", "string": 
 
 
 def read():
-    """The texts of cases, by operation."""
+    """Returns the texts of cases, by operation."""
     out = collections.defaultdict(list)
-    for file in sorted(cluster.ROOT.glob("kernels/*/testdata/*.txt")):
+    for file in sorted(cluster.ROOT.glob("internal/kernels/*/testdata/*.txt")):
         for block in re.split(r"\n(?=case |shapes |gradient )", file.read_text()):
-            if block.startswith("case ") and len(block) < LONGEST and not re.search(r"^error ", block, re.M):
+            if block.startswith("case ") and len(block) < MAX_LENGTH and not re.search(r"^error ", block, re.M):
                 out[block.split(None, 2)[1]].append(block)
     return out
 
 
 def parse(block):
-    """The attributes and inputs of a case; ValueError if it has some that are not for this."""
+    """Returns the attributes and inputs of a case. Raises ValueError for unsupported ones."""
     lines = block.splitlines()
     op, rest = (lines[0].split(None, 2)[1:] + [""])[:2]
     given = dict(_ATTRIBUTE.findall(rest))
@@ -39,7 +39,7 @@ def parse(block):
         elif attr.HasField("default_value"):
             value.CopyFrom(attr.default_value)
         else:
-            raise ValueError(f"no {attr.name}")
+            raise ValueError(f"missing attribute {attr.name}")
         attrs[attr.name] = value
     return attrs, [array(line.split(None, 1)[1]) for line in lines if line.startswith(("var ", "in "))]  # variables come first
 
@@ -105,7 +105,7 @@ def unquoted(text):
 
 
 def array(text):
-    """The tensor in a line: its type, its shape and its elements."""
+    """Parses a tensor: its type, its shape and its elements."""
     name, shape, values = (text.split(None, 2) + [""])[:3]
     dtype = np.dtype(_TYPES.get(name, name))
     shape = tuple(int(d) for d in shape.strip("[]").split(",") if d)

@@ -1,4 +1,4 @@
-"""Runs cases on both sides and counts what comes of it."""
+"""Runs cases on both sides and counts the outcomes."""
 import collections
 import dataclasses
 import os
@@ -11,18 +11,18 @@ import grpc
 from tensorflow.python.framework import kernels, op_def_registry
 
 from interop import cluster
-from interop.fuzz import allowed, cases, compare, phoenix, recorded, wire
+from interop.fuzz import allowed, caseblocks, cases, compare, master, tfprocess
 
-SECONDS = 30  # that a call may take
-BATCH = 64    # cases that are on their way together
+SECONDS = 30  # timeout of a call
+BATCH = 64    # cases in flight
 
 OK, DIED, HANGS = "ok", "died", "hangs"
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
-JOB = "localhost"  # as in names of devices of sessions without a cluster
+JOB = "localhost"  # job name of sessions without a cluster
 
 
 class Weft:
-    """A server, and what it makes of cases."""
+    """A Weft server that runs cases."""
 
     def __init__(self, server):
         self.server = server
@@ -30,45 +30,45 @@ class Weft:
 
     def start(self):
         self.cluster = cluster.Cluster({JOB: 1}, self.server, apart=True).__enter__()
-        self.master = wire.Master(self.cluster.spec[JOB][0], SECONDS)
+        self.master = master.Master(self.cluster.spec[JOB][0], SECONDS)
 
     def stop(self):
         self.cluster.__exit__()
 
     def outcomes(self, some):
-        """Returns "ok" and the results, or the name of a code and the text, for each case."""
-        out = self.together(some)
-        if len(some) > 1:  # one that takes long, or all memory, holds up the others
+        """Returns for each case "ok" and the results, or the name of an error code and the text."""
+        out = self.run(some)
+        if len(some) > 1:  # a slow case, or one that takes all memory, delays the others
             for i, (kind, _) in enumerate(out):
                 if kind == "DEADLINE_EXCEEDED":
                     out[i] = self.outcomes([some[i]])[0]
-        if all(kind != "UNAVAILABLE" for kind, _ in out) or not self.ended():
+        if all(kind != "UNAVAILABLE" for kind, _ in out) or not self.restarted():
             return out
         if len(some) == 1:
             return [(DIED, out[0][1])]
-        return [self.outcomes([case])[0] for case in some]  # which of them has ended it?
+        return [self.outcomes([case])[0] for case in some]  # find the case that crashed it
 
-    def together(self, some):
+    def run(self, some):
         out, handles, steps = [None] * len(some), {}, {}
         creations = [self.master.create(case.nodes().SerializeToString()) for case in some]
         for i, creation in enumerate(creations):
             try:
-                handles[i] = wire.result(creation).session_handle
+                handles[i] = master.result(creation).session_handle
                 steps[i] = self.master.run(handles[i], {n: cases.tensor(a).SerializeToString() for n, a in some[i].feeds().items()}, some[i].fetches())
-            except wire.Failure as e:
+            except master.Failure as e:
                 out[i] = CODES[e.code], e.text
         for i, step in steps.items():
             try:
-                out[i] = OK, [compare.array(t) for t in wire.fetched(wire.result(step), some[i].fetches())]
-            except wire.Failure as e:
+                out[i] = OK, [compare.array(t) for t in master.fetched(master.result(step), some[i].fetches())]
+            except master.Failure as e:
                 out[i] = CODES[e.code], e.text
             self.master.close(handles[i])
         return out
 
-    def ended(self):
-        """Reports whether the server has ended, and starts another one then."""
+    def restarted(self):
+        """Restarts the server if it exited, and reports whether it did."""
         try:
-            self.cluster.processes[JOB, 0].wait(2)  # one that crashes takes a moment
+            self.cluster.processes[JOB, 0].wait(2)  # a crash takes a moment
         except subprocess.TimeoutExpired:
             return False
         self.stop()
@@ -77,13 +77,13 @@ class Weft:
 
 
 class TensorFlow:
-    """A process of package phoenix."""
+    """A process of tfprocess.py, which runs cases in TensorFlow."""
 
     def __init__(self):
         answers, theirs = os.pipe()
         env = cluster.environment(TF_ENABLE_ONEDNN_OPTS="0")
-        self.folder = tempfile.TemporaryDirectory(prefix="weft-fuzz-", ignore_cleanup_errors=True)  # for files that cases write
-        self.process = subprocess.Popen([sys.executable, "-m", "interop.fuzz.phoenix", str(theirs)], cwd=self.folder.name, env=env,
+        self.folder = tempfile.TemporaryDirectory(prefix="weft-fuzz-", ignore_cleanup_errors=True)  # for files written by cases
+        self.process = subprocess.Popen([sys.executable, "-m", "interop.fuzz.tfprocess", str(theirs)], cwd=self.folder.name, env=env,
                                         stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         pass_fds=[theirs], bufsize=0)
         os.close(theirs)
@@ -96,16 +96,16 @@ class TensorFlow:
         self.folder.cleanup()
 
     def begin(self, some):
-        """Starts on cases, whose outcomes are to be asked for."""
+        """Sends cases. outcomes then waits for their outcomes."""
         def write():
             for case in some:
                 request = case.nodes().SerializeToString(), case.feeds(), case.fetches()
-                phoenix.write(self.process.stdin.fileno(), request)
+                tfprocess.write(self.process.stdin.fileno(), request)
         self.writer = threading.Thread(target=write, daemon=True)
         self.writer.start()
 
     def outcomes(self, some):
-        out = [phoenix.read(self.answers) for _ in some]
+        out = [tfprocess.read(self.answers) for _ in some]
         self.writer.join()
         return [(CODES.get(kind, kind), what) for kind, what in out]
 
@@ -119,39 +119,42 @@ class Findings:
     allowed: int = 0
     died: int = 0
     different: int = 0
-    left_out: dict = dataclasses.field(default_factory=dict)  # why, by operation
+    left_out: dict = dataclasses.field(default_factory=dict)  # reason, by operation
     worked: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by operation
     reasons: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by line of allowed.DIFFERENCES
-    errors: dict = dataclasses.field(default_factory=dict)  # the last one, by operation
+    errors: dict = dataclasses.field(default_factory=dict)  # last error, by operation
     shown: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
 
 def operations(known, generator):
-    """The operations to try: those that both have, with a kernel for CPUs, and of which a case can be made. Of the others, why not."""
+    """Returns the operations to try, and the reason why each other one is not tried.
+
+    Both systems must have the operation and a CPU kernel, and cases must be possible.
+    """
     out, left_out = [], {}
     for op in sorted(known):
         if op_def_registry.get(op) is None:
-            left_out[op] = "TensorFlow on CPUs has none"
+            left_out[op] = "TensorFlow has no CPU kernel"
         elif why := allowed.skipped(op):
             left_out[op] = why
         elif not cases.cpu_kernels(op):
-            left_out[op] = "TensorFlow on CPUs has none"
+            left_out[op] = "TensorFlow has no CPU kernel"
         elif not usable(generator, op):
-            left_out[op] = "inputs or attributes of which none are made"
+            left_out[op] = "unsupported inputs or attributes"
         else:
             out.append(op)
     return out, left_out
 
 
-def ours():
-    """The names of the operations that Weft has, from the list in its documentation."""
-    text = (cluster.ROOT / "docs" / "ops.md").read_text()
+def weft_operations():
+    """Returns the names of Weft's operations, from the documentation."""
+    text = (cluster.ROOT / "docs" / "reference" / "ops.md").read_text()
     return {word.strip("`") for line in text.splitlines() for word in line.replace("|", " ").split() if word.startswith("`")}
 
 
 def run(tries, seed, ops, server, shown, show_allowed=False, show_cases=False):
     generator = cases.Generator(seed)
-    ops, left_out = (ops, {}) if ops else operations(ours(), generator)
+    ops, left_out = (ops, {}) if ops else operations(weft_operations(), generator)
     found = Findings(ops, left_out=left_out)
     theirs, weft = TensorFlow(), Weft(server or cluster.WEFT)
     try:
@@ -167,11 +170,11 @@ def run(tries, seed, ops, server, shown, show_allowed=False, show_cases=False):
             theirs.begin(some)
             mine = weft.outcomes(some)
             for case, theirs_, mine_ in zip(some, theirs.outcomes(some), mine):
-                one(case, *theirs_, *mine_, generator, found, shown, show_allowed, show_cases)
+                count(case, *theirs_, *mine_, generator, found, shown, show_allowed, show_cases)
             if found.tries // 1000 != (found.tries - len(some)) // 1000:
                 print(f"{found.tries} tries, {found.different} differences", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
-        pass  # what was found so far is told
+        pass  # report the findings so far
     finally:
         theirs.stop()
         weft.stop()
@@ -179,13 +182,13 @@ def run(tries, seed, ops, server, shown, show_allowed=False, show_cases=False):
 
 
 def job(args, number):
-    """Runs one of several shares of the tries."""
+    """Runs the share of one job."""
     tries = args.tries // args.jobs + (number < args.tries % args.jobs)
     return run(tries, args.seed + number, args.ops.split(",") if args.ops else None, args.server, args.shown, args.allowed, args.cases)
 
 
 def usable(generator, op):
-    """Whether a case of an operation can be made."""
+    """Reports whether the generator supports an operation."""
     for _ in range(30):
         try:
             generator.case(op)
@@ -195,8 +198,8 @@ def usable(generator, op):
     return False
 
 
-def one(case, expected, results, mine, answer, generator, found, shown, show_allowed, show_cases):
-    """Counts one case by what both sides made of it."""
+def count(case, expected, results, mine, answer, generator, found, shown, show_allowed, show_cases):
+    """Counts the outcomes of one case."""
     found.tries += 1
     if expected in (DIED, HANGS):
         found.died += 1
@@ -229,4 +232,4 @@ def one(case, expected, results, mine, answer, generator, found, shown, show_all
         text = text or f"TensorFlow: {str(results)[:300] if expected != OK else OK}\n  Weft: {str(answer)[-300:] if mine != OK else OK}"
         print(f"{kind}: {case}\n  {text}\n", flush=True)
         if show_cases:
-            print(recorded.block(case, expected, results), flush=True)
+            print(caseblocks.block(case, expected, results), flush=True)

@@ -1,4 +1,4 @@
-"""Random shapes and values, chosen so that an operation has a fair chance to accept them."""
+"""Random shapes and values that operations are likely to accept."""
 import re
 import warnings
 
@@ -8,15 +8,15 @@ import tensorflow as tf
 WORDS = [b"", b"a", b"abc", b"weft", b"12", b"-3.5", b"1e3", b"a b c", b"/x/y.txt", b"\xff\x00", "\u65e5\u672c".encode(), b"%d", b"true"]
 EXTREMES = [np.nan, np.inf, -np.inf, -0.0, 1e30, -1e-30, 1e-40, 1.5, -0.5]
 
-# What the name of an integer input says of its values.
+# Names of integer inputs that restrict their values.
 AXES = ("axis", "axes", "dim", "dimension", "reduction_indices", "perm", "concat_dim", "split_dim", "dims")
 SIZES = ("shape", "size", "sizes", "multiples", "output_shape", "input_sizes", "filter_sizes", "out_backprop_sizes", "dense_shape",
          "new_shape", "num", "k", "depth", "num_segments", "ksize", "strides", "block_shape", "out_shape", "output_size", "lengths")
 
-# Names of inputs that are vectors, whatever the others are.
+# Names of inputs that are vectors regardless of other inputs.
 VECTORS = r"^(transformations|optimizations(_.*)?|row_shape|lengths)$"
 
-# Names of inputs that are one number, and of the ends of the range that quantized numbers are from.
+# Names of scalar inputs, and of the limits of quantized ranges.
 SCALARS = r"^(count|index|buffer_size|batch_size|drop_remainder|num_(workers|shards|replicas|threads|elements|parallel_.*|quantized_bins)|max_num_elements" \
     r"|size|shift|stride|start|stop|step|seed2?|seed_generator|algorithm|alg|delta|tag|cardinality|rate|sample_rate|n|minval|maxval|threshold|timeout_ms" \
     r"|max_intra_op_parallelism|reshuffle|lr|alpha|beta[12]?(_power)?|epsilon|rho|momentum|l1|l2|l2_shrinkage|lr_power|.*power.*|limit)$"
@@ -24,7 +24,7 @@ LOWEST, HIGHEST = r"(^|_)(min|mins|minimum)($|_)", r"(^|_)(max|maxes|maximum)($|
 
 
 def shape(rng, rank):
-    """Dimensions are small, and now and then 0."""
+    """Returns a random shape. Dimensions are small and sometimes 0."""
     return tuple(int(rng.choice([0, 1, 2, 3, 4, 5, 7], p=[.04, .2, .25, .2, .16, .1, .05])) for _ in range(rank))
 
 
@@ -32,14 +32,14 @@ LARGE = [(17,), (65,), (1030,), (5003,), (33, 40), (3, 700), (300, 5), (2, 33, 1
 
 
 def base(rng):
-    """A shape for the inputs of a case; now and then one that keeps vector code and more than one thread busy."""
+    """Returns a base shape for the inputs of a case, sometimes large enough for vector code and threads."""
     if rng.random() < .05:
         return LARGE[int(rng.integers(len(LARGE)))]
     return shape(rng, int(rng.choice([0, 1, 2, 3, 4, 5], p=[.1, .2, .25, .15, .25, .05])))
 
 
 def near(rng, base):
-    """A shape that has to do with the base: the same, one that broadcasts to it, or another."""
+    """Returns a shape related to the base: the same, one that broadcasts to it, or another."""
     kind = rng.random()
     if kind < .5:
         return base
@@ -55,7 +55,10 @@ def near(rng, base):
 
 
 def numbers(rng, dtype, shape_, extremes=True):
-    """Values of an input of which nothing is known. Extremes are infinities, very large and small numbers, and none."""
+    """Returns values of an unrestricted input.
+
+    With extremes, some are infinite, NaN, very large or very small.
+    """
     if dtype == tf.string:
         return np.array([WORDS[i] for i in rng.integers(0, len(WORDS), int(np.prod(shape_)))], object).reshape(shape_)
     kind = dtype.as_numpy_dtype
@@ -69,9 +72,9 @@ def numbers(rng, dtype, shape_, extremes=True):
             out = np.where(rng.random(shape_) < .3, rng.choice(np.array([info.min, info.max], kind), size=shape_), out)
         return np.asarray(out).astype(kind)
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # not every type can hold them
+        warnings.simplefilter("ignore")  # some do not fit the type
         out = reals(rng, shape_, extremes)
-        if dtype.is_complex:  # not by a product, which makes more numbers that are none
+        if dtype.is_complex:  # a product would produce more NaN
             out = np.asarray(out).astype(np.complex128)
             out.imag = reals(rng, shape_, extremes)
         return np.asarray(out).astype(kind)
@@ -85,7 +88,7 @@ def reals(rng, shape_, extremes):
 
 
 def damaged(rng, value):
-    """Bytes that are nearly others: some are missing, or one is another or one more."""
+    """Returns bytes with a small change: truncated, or one byte changed or inserted."""
     at, kind = int(rng.integers(len(value) + 1)), rng.random()
     byte = bytes([int(rng.integers(256))])
     if kind < .3:
@@ -94,7 +97,7 @@ def damaged(rng, value):
 
 
 def integers(rng, name, dtype, base):
-    """Values of an integer input of an operation by its name, or None if the name says nothing."""
+    """Returns values of an integer input whose name restricts them, or None."""
     kind, rank = dtype.as_numpy_dtype, len(base)
     if name in AXES:
         if rng.random() < .5:
@@ -118,7 +121,7 @@ def integers(rng, name, dtype, base):
 
 def of(rng, name, dtype, base, extremes):
     if name == "filename":
-        return np.array(b"", object)  # in memory
+        return np.array(b"", object)  # in memory instead of a file
     if name in ("seed", "seed2") and dtype.is_integer and rng.random() < .8:
         return np.asarray(rng.integers(1, 99), dtype.as_numpy_dtype)
     if name in ("algorithm", "alg") and rng.random() < .9:
@@ -136,7 +139,7 @@ def of(rng, name, dtype, base, extremes):
 
 
 def scalar(rng, name, dtype):
-    """The value of an input that is one number by its name, or None if the name does not say so."""
+    """Returns the value of an input that is a scalar according to its name, or None."""
     if dtype == tf.float32 and re.search(LOWEST, name):
         return np.float32(-rng.random() * 4)
     if dtype == tf.float32 and re.search(HIGHEST, name):

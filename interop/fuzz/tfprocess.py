@@ -1,15 +1,16 @@
-"""TensorFlow's answers to cases, in a process of its own: python -m interop.fuzz.phoenix FD
+"""A process that runs cases in TensorFlow: python -m interop.fuzz.tfprocess FD
 
-Requests are read from standard input and answers written to the file descriptor, both as `read` and `write` have them. TensorFlow
-is imported once, and a child of the process that has it answers; when a case ends the child, or holds it for too long, the
-next child is there in a moment and goes on with the next request."""
+Requests are read from standard input, and outcomes are written to the file descriptor, in the
+format of read and write. The process imports TensorFlow and forks a child that handles requests. If
+a case crashes or blocks the child, the process forks another one, which handles the next request.
+"""
 import os
 import pickle
 import signal
 import struct
 import sys
 
-SECONDS, WAIT = 5, 20  # of the processors, and of the clock, that a case may take
+CPU_LIMIT, TIME_LIMIT = 5, 20  # limits of a case: seconds of CPU time and of elapsed time
 
 
 def write(fd, value):
@@ -20,7 +21,7 @@ def write(fd, value):
 
 
 def read(fd):
-    """Reads what write has written, and not a byte more: the rest is for the next child."""
+    """Reads one value of write and no further bytes, which are for the next child."""
     return pickle.loads(_exactly(fd, struct.unpack("<Q", _exactly(fd, 8))[0]))
 
 
@@ -36,7 +37,7 @@ def _exactly(fd, size):
 
 
 def main():
-    from interop.fuzz import direct  # noqa: F401: for the children
+    from interop.fuzz import capi  # noqa: F401: imported before the fork
     out, child = int(sys.argv[1]), 0
 
     def end(*_):
@@ -51,7 +52,7 @@ def main():
             serve(out)
         status = os.waitpid(child, 0)[1]
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
-            return  # there are no more requests
+            return  # end of the requests
         hangs = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM)
         write(out, ("hangs" if hangs else "died", ""))
 
@@ -66,20 +67,20 @@ def first():
 
 
 def serve(out):
-    """Answers requests until there are none: "ok" and the outputs, or the number of a code and a text."""
-    from interop.fuzz import direct
-    options = direct.options()
-    direct.run(options, first().SerializeToString(), {}, ["first:0"])  # what is done once takes its time
+    """Handles all requests. An outcome is "ok" and the outputs, or an error code and its text."""
+    from interop.fuzz import capi
+    options = capi.options()
+    capi.run(options, first().SerializeToString(), {}, ["first:0"])  # one-time initialization is slow
     while True:
         try:
             request = read(0)
         except EOFError:
             os._exit(0)
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        signal.alarm(WAIT)
+        signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT)
+        signal.alarm(TIME_LIMIT)
         try:
-            answer = "ok", direct.run(options, *request)
-        except direct.Failure as e:
+            answer = "ok", capi.run(options, *request)
+        except capi.Failure as e:
             answer = e.code, e.text
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)

@@ -1,5 +1,7 @@
-"""Sessions over bare calls of MasterService, so that graphs arrive as they are made: TensorFlow's client would refuse most of
-what is wrong with them."""
+"""Sessions through direct calls of MasterService.
+
+TensorFlow's client would reject most invalid graphs itself.
+"""
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorflow.core.framework import tensor_pb2
@@ -8,7 +10,7 @@ from tensorflow.core.protobuf import config_pb2
 _STRING, _BYTES, _INT64, _INT32, _BOOL, _MESSAGE = 9, 12, 3, 5, 8, 11
 _OPTIONAL, _REPEATED = 1, 3
 
-# The fields that are used, by number. Messages inside of them stay bytes where they are made elsewhere.
+# The fields in use. Nested messages that are serialized elsewhere are bytes.
 _MESSAGES = {
     "NamedTensor": [("name", 1, _STRING, _OPTIONAL), ("tensor", 2, _BYTES, _OPTIONAL)],
     "CreateSessionRequest": [("graph_def", 1, _BYTES, _OPTIONAL), ("config", 2, _BYTES, _OPTIONAL)],
@@ -39,7 +41,7 @@ _CLASS = _classes()
 
 
 class Failure(Exception):
-    """An error of a server, by the number of its code."""
+    """An error of a server, with the number of its code."""
 
     def __init__(self, code, text):
         super().__init__(text)
@@ -61,18 +63,18 @@ class Master:
             response_deserializer=answer.FromString if answer else lambda b: b)
 
     def begin(self, method, **fields):
-        """Starts a call, whose answer result gives."""
+        """Starts a call. result returns its response."""
         return self.stubs[method].future(_CLASS[method + "Request"](**fields), timeout=self.seconds)
 
     def create(self, graph_def):
-        """Starts a session that runs a graph as it is: optimizers drop nodes before these could fail."""
+        """Creates a session without graph optimizers, which would remove nodes that can fail."""
         config = config_pb2.ConfigProto(isolate_session_state=True)
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = config_pb2.OptimizerOptions.L0
         return self.begin("CreateSession", graph_def=graph_def, config=config.SerializeToString())
 
     def run(self, handle, feeds, fetches):
-        """Starts a step; feeds are bytes of TensorProtos by name."""
+        """Starts a step. feeds maps names to serialized TensorProtos."""
         named = [_CLASS["NamedTensor"](name=name, tensor=proto) for name, proto in feeds.items()]
         return self.begin("RunStep", session_handle=handle, feed=named, fetch=fetches, store_errors_in_response_body=True)
 
@@ -81,7 +83,7 @@ class Master:
 
 
 def result(future):
-    """The answer of a call, when it is there."""
+    """Waits for the response of a call."""
     try:
         response = future.result()
     except grpc.RpcError as e:
@@ -92,6 +94,6 @@ def result(future):
 
 
 def fetched(response, fetches):
-    """The fetched TensorProtos of a step."""
+    """Returns the fetched TensorProtos of a step."""
     tensors = {t.name: t.tensor for t in response.tensor}
     return [tensor_pb2.TensorProto.FromString(tensors[name]) for name in fetches]

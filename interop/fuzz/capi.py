@@ -1,5 +1,8 @@
-"""Sessions of TensorFlow in this process, over its C interface: TensorFlow's client in Python checks graphs before it hands them
-on, and would refuse most of what is wrong with them. A server's sessions take graphs as these do."""
+"""Sessions of TensorFlow in this process through its C API.
+
+TensorFlow's Python client checks graphs first and would reject most errors itself. Sessions of the
+C API accept graphs as a server does.
+"""
 import ctypes
 import os
 
@@ -8,7 +11,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.framework import types_pb2
 
-STRING_BYTES = 24  # of a TF_TString
+STRING_BYTES = 24  # size of a TF_TString
 
 _FOLDER = os.path.dirname(tf.__file__)
 _LIBRARIES = [ctypes.CDLL(os.path.join(_FOLDER, name)) for name in ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")]
@@ -46,7 +49,7 @@ _string_size = _function("TF_StringGetSize", _SIZE, _POINTER)
 
 
 class Failure(Exception):
-    """An error of TensorFlow, by the number of its code."""
+    """An error of TensorFlow, with the number of its code."""
 
     def __init__(self, code, text):
         super().__init__(text)
@@ -54,7 +57,7 @@ class Failure(Exception):
 
 
 class Status:
-    """What a call has to say."""
+    """The status of a call."""
 
     def __enter__(self):
         self.pointer = _new_status()
@@ -69,7 +72,7 @@ class Status:
 
 
 def options():
-    """Options of sessions that run graphs as they are: optimizers drop nodes before these could fail."""
+    """Returns session options without graph optimizers, which would remove nodes that can fail."""
     config = config_pb2.ConfigProto()
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     config.graph_options.optimizer_options.opt_level = config_pb2.OptimizerOptions.L0
@@ -81,7 +84,7 @@ def options():
 
 
 def run(options, graph_def, feeds, fetches):
-    """Runs a step of a session of its own; feeds are arrays by name. Returns arrays."""
+    """Runs a step in a new session. feeds maps names to arrays. Returns arrays."""
     with Status() as status:
         session = _new_session(options, status.pointer)
         status.check()

@@ -1,4 +1,7 @@
-"""Inputs that are no tensors of numbers or strings: other nodes make these of arrays, and read what comes out of the same kind."""
+"""Kinds of inputs and outputs that are not plain tensors, such as datasets and queues.
+
+Further nodes of the graph create such inputs from arrays and read such outputs.
+"""
 import dataclasses
 import re
 from typing import Callable
@@ -9,16 +12,16 @@ from tensorflow.core.framework import attr_value_pb2, graph_pb2, types_pb2
 
 from interop.fuzz import allowed, values
 
-READ = 6  # elements that are read of a dataset
+READ = 6  # elements to read of a dataset
 
 _TYPE = {name.removeprefix("DT_"): number for name, number in types_pb2.DataType.items()}
 RESOURCE, VARIANT = _TYPE["RESOURCE"], _TYPE["VARIANT"]
 QUANTIZED = {_TYPE["QINT8"]: _TYPE["INT8"], _TYPE["QUINT8"]: _TYPE["UINT8"], _TYPE["QINT16"]: _TYPE["INT16"], _TYPE["QUINT16"]: _TYPE["UINT16"],
-             _TYPE["QINT32"]: _TYPE["INT32"]}  # and what they are made of
+             _TYPE["QINT32"]: _TYPE["INT32"]}  # types of their elements
 
 
 class Graph:
-    """A graph that grows. Nodes that others wait for are in `before`, for the node that is tried."""
+    """A graph under construction. The node under test has control inputs from the nodes in before."""
 
     def __init__(self, constant):
         self.proto, self.constant = graph_pb2.GraphDef(), constant
@@ -26,7 +29,7 @@ class Graph:
         self.feeds, self.before = {}, []
 
     def array(self, array):
-        """A node with a value, and the name of its output."""
+        """Adds a node with a value and returns the name of its output."""
         name = f"in{len(self.proto.node)}"
         node = self.proto.node.add(name=name, op="Const" if self.constant else "Placeholder")
         node.attr["dtype"].type = tf.as_dtype(array.dtype).as_datatype_enum if array.dtype != object else types_pb2.DT_STRING
@@ -38,7 +41,7 @@ class Graph:
         return name
 
     def const(self, value, dtype):
-        """A constant that belongs to how something is made."""
+        """Adds a constant that is needed to create an input."""
         node = self.proto.node.add(name=f"c{len(self.proto.node)}", op="Const")
         node.attr["dtype"].type = dtype
         node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, dtype))
@@ -52,7 +55,7 @@ class Graph:
 
 
 def fill(value, given):
-    """Sets an AttrValue: to a number for a type, to bytes, a bool, a shape, or to a list of types or shapes."""
+    """Sets an AttrValue to a data type, bytes, a bool, a shape, or a list of types or shapes."""
     if isinstance(given, attr_value_pb2.AttrValue):
         value.CopyFrom(given)
     elif isinstance(given, bool):
@@ -83,7 +86,7 @@ def fill(value, given):
 
 
 class Int(int):
-    """An attribute that is a number, and not a type."""
+    """An integer attribute, as opposed to a data type."""
 
 
 def type_of(array):
@@ -92,12 +95,12 @@ def type_of(array):
 
 @dataclasses.dataclass
 class Kind:
-    """What inputs of one kind are made of."""
-    types: Callable  # of the arrays, from the attributes of the operation
-    draw: Callable   # arrays, from a generator of random numbers, their types and a shape
-    make: Callable   # an output, from a graph and arrays
-    read: Callable = None  # names of outputs, from a graph, an output of this kind and the types
-    after: Callable = None  # as read, of what has been an input, when the node has run
+    """How inputs of one kind are created, and outputs read."""
+    types: Callable  # attributes -> types of the arrays
+    draw: Callable   # random generator, types, shape -> arrays
+    make: Callable   # graph, arrays -> output
+    read: Callable = None  # graph, output of this kind, types -> names of outputs
+    after: Callable = None  # like read, for an input after the node has run
 
 
 def _first_type(*names):
@@ -110,7 +113,7 @@ def _first_type(*names):
 
 
 def list_types(attrs):
-    """The types of the elements of a dataset, or of what else has several components."""
+    """Returns the types of the components of a dataset or a similar value."""
     for name in ("output_types", "Toutput_types", "Tcomponents", "component_types"):
         if name in attrs:
             return list(attrs[name].list.type)
@@ -243,7 +246,7 @@ def _queue(g, arrays, attrs):
     queue = g.add("FIFOQueueV2", component_types=types, shapes=[a.shape[1:] for a in arrays], capacity=Int(-1), shared_name=f"q{len(g.proto.node)}".encode())
     put = g.add("QueueEnqueueManyV2", [queue, *map(g.array, arrays)], Tcomponents=types)
     g.before.append(put)
-    if "component_types" in attrs:  # what takes elements waits for more otherwise
+    if "component_types" in attrs:  # otherwise operations that take elements wait for more
         g.before.append(g.add("QueueCloseV2", [queue, "^" + put]))
     return queue
 
@@ -315,7 +318,7 @@ for kind, plain in QUANTIZED.items():
                        lambda g, arrays, _, kind=kind: g.add("Bitcast", [g.array(arrays[0])], T=type_of(arrays[0]), type=kind),
                        lambda g, output, _, kind=kind, plain=plain: [g.add("Bitcast", [output], T=kind, type=plain) + ":0"])
 
-# Of what kind the resources, variants and references of operations are: (operation, argument, kind).
+# Kinds of the resources, variants and references of operations: (operation, argument, kind).
 _RULES = [
     (r"^(Stateful|Rng)", r"resource", "state"),
     (r"^Resource(Apply|SparseApply|Scatter|Gather|StridedSlice|CountUpTo)|VariableOp$|^VariableShape$|^VarIsInitializedOp$|^DestroyResourceOp$|^DisableCopyOnRead$",
@@ -343,7 +346,7 @@ _RULES = [
 
 
 def kind_of(op, arg, dtype):
-    """The kind of an argument, or None for a plain tensor; KeyError for what is of no kind."""
+    """Returns the kind of an argument, or None for a plain tensor. Raises KeyError if unknown."""
     if arg.is_ref or dtype in (RESOURCE, VARIANT):
         for pattern, name, kind in _RULES:
             if re.search(pattern, op) and re.search(name, arg.name):

@@ -1,4 +1,4 @@
-"""Cases as package kerneltest reads them, for the testdata of kernels."""
+"""Cases in the text format of package kerneltest, for the testdata of kernels."""
 import numpy as np
 from tensorflow.core.framework import types_pb2
 
@@ -6,7 +6,7 @@ NAMES = {"FLOAT": "float", "DOUBLE": "double", "HALF": "half"}
 
 
 def block(case, outcome, results):
-    """What a case gave, as a block of text."""
+    """Returns a case and its outcome as a block of text."""
     lines = [" ".join(["case", case.op, *(f"{name}={attribute(value)}" for name, value in sorted(case.attrs.items()))])]
     lines += ["in " + array(a) for a in case.inputs]
     if outcome == "ok":
