@@ -13,7 +13,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// frame is the size of the frames of most other implementations.
+// frame is the frame size of most other implementations.
 const frame = 16 << 10
 
 var sizes = []int64{8, 1 << 10, 64 << 10, 16 << 20}

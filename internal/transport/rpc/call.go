@@ -14,40 +14,39 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// patience says how long a call bears with a peer that cannot be reached, or does not answer.
-type patience struct {
-	wait   bool          // for a connection, where other calls fail at once
-	within time.Duration // the whole call; 0 for as long as its context lasts
+// waitPolicy tells how long a call waits for a peer that cannot be reached or does not answer.
+type waitPolicy struct {
+	wait   bool          // wait for a connection; other calls fail at once
+	within time.Duration // bound of the whole call; 0 for that of its context
 }
 
-// cleanup is how long calls may take whose failure nobody waits for: a peer that is gone has
-// nothing to clean up.
-const cleanup = 10 * time.Second
+// cleanupTimeout bounds calls that clean up: a peer that cannot be reached has nothing to clean up.
+const cleanupTimeout = 10 * time.Second
 
-// patienceOf lists the methods that wait for a peer to come up: those with which clients and
-// masters start, as tasks of a cluster start in any order, and those that clean up. TensorFlow's
-// clients wait with every call, and for ever; but once a peer is gone, so are the sessions and
-// steps that the other methods are about.
-var patienceOf = map[string]patience{
+// waitPolicies lists the methods that wait for a peer to come up: those with which clients and
+// masters start, because the tasks of a cluster start in any order, and those that clean up.
+// TensorFlow's clients wait with every call, and forever. But when a peer has died, so have the
+// sessions and steps that the other methods need.
+var waitPolicies = map[string]waitPolicy{
 	MethodCreateSession:       {wait: true},
 	MethodListDevices:         {wait: true},
 	MethodReset:               {wait: true},
 	MethodGetStatus:           {wait: true},
 	MethodCompleteGroup:       {wait: true},
 	MethodCompleteInstance:    {wait: true},
-	MethodCleanupGraph:        {wait: true, within: cleanup},
-	MethodCleanupAll:          {wait: true, within: cleanup},
-	MethodDeleteWorkerSession: {within: cleanup},
+	MethodCleanupGraph:        {wait: true, within: cleanupTimeout},
+	MethodCleanupAll:          {wait: true, within: cleanupTimeout},
+	MethodDeleteWorkerSession: {within: cleanupTimeout},
 }
 
 // A caller makes calls to one peer.
 type caller struct {
 	conn   *Conn
-	remote string // who the peer is, for errors
-	task   bool   // it is a task of the cluster, called by another
+	remote string // name of the peer, for errors
+	task   bool   // the peer is a task of the cluster, called by another task
 }
 
-// invoke calls a method and returns its response, which owns its tensors. It borrows the request.
+// invoke calls a method and waits for its response, which owns its tensors. It borrows the request.
 func invoke[Resp any](ctx context.Context, c *caller, method string, req any) (*Resp, error) {
 	data, err := encode(req)
 	if err != nil {
@@ -60,8 +59,8 @@ func invoke[Resp any](ctx context.Context, c *caller, method string, req any) (*
 	return response[Resp](ctx, c, method, &out)
 }
 
-// start is invoke without waiting. It borrows the request until done is called, once, perhaps by
-// who reads the connection: done must not wait for anything.
+// start is the asynchronous form of invoke. It borrows the request until done is called. done is
+// called once, possibly on the goroutine that reads the connection, and must not block.
 func start[Resp any](ctx context.Context, c *caller, method string, req any, done func(*Resp, error)) {
 	data, err := encode(req)
 	if err != nil {
@@ -78,8 +77,7 @@ func start[Resp any](ctx context.Context, c *caller, method string, req any, don
 	})
 }
 
-// canWait reports whether a request may wait for others to the same peer: nobody waits for a
-// cleanup.
+// canWait reports whether a request may be delayed until the next flush.
 func canWait(req any) bool {
 	switch req := req.(type) {
 	case *message.RunGraphRequest:
@@ -90,19 +88,19 @@ func canWait(req any) bool {
 	return false
 }
 
-// bounded returns the context of a call to a method.
+// bounded returns the context of a call, with the timeout of its method.
 func bounded(ctx context.Context, method string) (context.Context, context.CancelFunc) {
-	if within := patienceOf[method].within; within > 0 {
+	if within := waitPolicies[method].within; within > 0 {
 		return context.WithTimeout(ctx, within)
 	}
 	return ctx, func() {}
 }
 
 func (c *caller) request(method string, data *encoded) *grpch2.Request {
-	return &grpch2.Request{Path: method, Data: data.data, WaitForReady: patienceOf[method].wait, NewBody: c.conn.limiter.rooms(responseTensors[method])}
+	return &grpch2.Request{Path: method, Data: data.data, WaitForReady: waitPolicies[method].wait, NewBody: c.conn.limiter.newBody(responseTensors[method])}
 }
 
-// response reads what a call has brought.
+// response decodes the outcome of a call.
 func response[Resp any](ctx context.Context, c *caller, method string, out *grpch2.Response) (*Resp, error) {
 	if out.FromServer {
 		c.conn.heard.Store(int64(mono.Now()))
@@ -120,8 +118,8 @@ func response[Resp any](ctx context.Context, c *caller, method string, out *grpc
 	return resp, nil
 }
 
-// explain adds to an error who was called, in the form that TensorFlow's masters and workers have
-// for it. An error that did not come from the peer itself is about the connection to it.
+// explain adds the name of the peer to an error, in the form of TensorFlow's masters and workers.
+// If the peer has not answered, the error is about the connection.
 func (c *caller) explain(ctx context.Context, method string, err *status.Error, answered bool) *status.Error {
 	if ctx.Err() != nil && !answered && (err.Code == status.Cancelled || err.Code == status.DeadlineExceeded) {
 		what := fmt.Sprintf("calling %s on %s", method, c.remote)
@@ -142,7 +140,7 @@ func (c *caller) explain(ctx context.Context, method string, err *status.Error, 
 	return err
 }
 
-// ended returns the error of a call that ended because its context did.
+// ended returns the error of a call whose context has ended.
 func ended(ctx context.Context, what string) *status.Error {
 	err := status.FromContext(ctx, what)
 	switch {
@@ -154,7 +152,7 @@ func ended(ctx context.Context, what string) *status.Error {
 	return err
 }
 
-// responseError is what TensorFlow makes of a response that it cannot read.
+// responseError returns TensorFlow's error for a response that cannot be decoded.
 func responseError(err error) *status.Error {
 	if errors.Is(err, errMalformed) {
 		return status.Internalf("could not parse rpc response")

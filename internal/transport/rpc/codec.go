@@ -10,14 +10,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// encoded is a message as bytes, in pieces. Those of large tensors are the tensors' own, which it
-// holds until it is freed.
+// encoded is an encoded message in pieces. The elements of large tensors are shared with the
+// tensors, which it holds until it is freed.
 type encoded struct {
 	data [][]byte
 	held []tensor.Tensor
 }
 
-// Free ends the references to tensors.
+// Free releases the tensors.
 func (e *encoded) Free() {
 	for i := range e.held {
 		e.held[i].Release()
@@ -25,7 +25,7 @@ func (e *encoded) Free() {
 	e.held = nil
 }
 
-// encode returns the bytes of a message.
+// encode returns the wire format of a message.
 func encode(msg any) (encoded, error) {
 	w := newWriter()
 	switch m := msg.(type) {
@@ -54,24 +54,23 @@ func encode(msg any) (encoded, error) {
 	return w.finish()
 }
 
-// decode reads a message, which owns its tensors and shares nothing with data.
+// decode decodes a message, which owns its tensors and shares no memory with data.
 func decode(data [][]byte, msg any) error { return decodePlaced(data, nil, msg) }
 
-// receive reads a message that has arrived.
+// receive decodes a received message and gives its grant back.
 func receive(body grpch2.Body, msg any) error {
-	a := body.(*arrival) //nolint:forcetypeassert // see rooms
-	defer a.leave()
-	return a.decode(msg)
+	b := body.(*receiveBuffer) //nolint:forcetypeassert // see rooms
+	defer b.releaseGrant()
+	return b.decode(msg)
 }
 
-// decode reads a message that has arrived and goes on holding its part of the window.
-func (a *arrival) decode(msg any) error {
-	defer a.release()
-	return decodePlaced(a.data, a.placed, msg)
+// decode decodes a received message and keeps its grant.
+func (b *receiveBuffer) decode(msg any) error {
+	defer b.release()
+	return decodePlaced(b.data, b.placed, msg)
 }
 
-// decodePlaced reads a message that takes over those of its tensors that are placed where some of
-// the data lies.
+// decodePlaced decodes a message. It takes over the placed tensors whose memory is among the data.
 func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any) error {
 	d := decoder{reader: newReader(data), placed: placed}
 	switch m := msg.(type) {

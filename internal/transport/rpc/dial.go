@@ -15,22 +15,24 @@ import (
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 )
 
-// A host that is gone is noticed by its silence in TCP, whether something was sent to it or not:
-// TensorFlow's servers take pings of HTTP/2 for an attack.
+// TCP keep-alive detects a dead host, whether data is in flight or not. HTTP/2 pings would do so,
+// too, but TensorFlow's servers take them for an attack.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 
-const maxSilence = 30 * time.Second
+// maxUnacknowledged bounds the time for which sent data may stay unacknowledged. It matches
+// keepAlive.
+const maxUnacknowledged = 30 * time.Second
 
-// Listen listens for connections whose other ends may die without a word.
+// Listen returns a listener whose connections detect dead peers.
 func Listen(address *net.TCPAddr) (net.Listener, error) {
 	config := net.ListenConfig{KeepAliveConfig: keepAlive, Control: control}
 	return config.Listen(context.Background(), "tcp", address.String())
 }
 
-func control(_, _ string, conn syscall.RawConn) error { return limitSilence(conn, maxSilence) }
+func control(_, _ string, conn syscall.RawConn) error { return setUserTimeout(conn, maxUnacknowledged) }
 
-// Conn is a connection to a server. It connects when it is first used, again whenever it must, and
-// never through a proxy.
+// Conn is a connection to a server. It connects on first use, reconnects when necessary, and
+// ignores proxy settings.
 type Conn struct {
 	address string
 	client  *grpch2.Client
@@ -53,8 +55,8 @@ func connect(address string, limiter *ReceiveLimiter) (*Conn, error) {
 	return &Conn{address: address, client: client, limiter: limiter}, nil
 }
 
-// Failure returns the error of the last attempt to connect. It is nil if that succeeded, or if there
-// was none.
+// Failure returns the error of the last attempt to connect. It is nil if that succeeded, or if
+// there was none.
 func (c *Conn) Failure() error { return c.client.LastError() }
 
 // LastHeard returns the time since the server last answered a call. It reports false if the server
@@ -75,13 +77,13 @@ func (c *Conn) state() string {
 	return "it has not answered any call"
 }
 
-// Invoke calls a method whose response is of no interest.
+// Invoke calls a method and ignores its response.
 func (c *Conn) Invoke(ctx context.Context, method string, req any) error {
 	_, err := invoke[emptypb.Empty](ctx, &caller{conn: c, remote: c.address}, method, req)
 	return err
 }
 
-// Close ends the connection, and the calls over it.
+// Close closes the connection. Calls over it fail.
 func (c *Conn) Close() { c.client.Close() }
 
 // CheckAddress reports whether an address has the form "host:port".

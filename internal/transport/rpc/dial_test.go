@@ -14,7 +14,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A request larger than gRPC's usual limit arrives.
+// A request may exceed gRPC's default limit.
 func TestLargeMessage(t *testing.T) {
 	conn := serve(t, echo{})
 	big, err := tensor.Zeros(tensor.Uint8, tensor.Shape{32 << 20})
@@ -36,7 +36,7 @@ func TestDialChecksAddresses(t *testing.T) {
 	}
 }
 
-// TestUnreachablePeerIsExplained ends a call that waits for a server that nobody has started.
+// TestUnreachablePeerIsExplained ends a call that waits for a server that was never started.
 func TestUnreachablePeerIsExplained(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestUnreachablePeerIsExplained(t *testing.T) {
 	}
 }
 
-// recvFrom asks a task for a tensor and waits for it.
+// recvFrom requests a tensor from a task and waits for it.
 func recvFrom(t *testing.T, peers *Peers, task string, req *message.RecvTensorRequest) (*message.RecvTensorResponse, error) {
 	var resp *message.RecvTensorResponse
 	var err error
@@ -101,7 +101,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// A call that waits for its peer to come up ends with its context.
+// A call that waits for its peer ends with its context.
 func TestWaitForReady(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

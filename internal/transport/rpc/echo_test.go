@@ -11,7 +11,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// An echo is a master and a worker that answers with its error, or with what marks the request:
+// An echo is a master and a worker that answers with its error, or with the mark of the request:
 // unknown bytes, or the name of a session or key.
 type echo struct{ err error }
 

@@ -9,17 +9,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// FuzzDecode reads any bytes as any message, cut in any way: they are an error, or a message that
-// is the same after it was written and read again.
+// FuzzDecode decodes arbitrary bytes as any message, in buffers of any size. The result is an
+// error, or a message that is the same after it is encoded and decoded again.
 func FuzzDecode(f *testing.F) {
-	tensor.SetLimit(1 << 20) // or else most of the time goes into tensors of one value repeated
+	tensor.SetLimit(1 << 20) // otherwise tensors of one repeated value take most of the time
 	f.Cleanup(func() { tensor.SetLimit(1 << 38) })
 	for i, p := range pairs() {
 		wire, err := proto.Marshal(p.proto)
 		if err != nil {
 			f.Fatal(err)
 		}
-		if len(wire) < 1000 { // the fuzzer is slow with long ones
+		if len(wire) < 1000 { // long inputs are slow
 			f.Add(byte(i), byte(3), wire)
 		}
 	}

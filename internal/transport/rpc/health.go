@@ -10,19 +10,19 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// The methods of gRPC's health service: probes ask once, or to be told of every change.
+// Methods of gRPC's health service: a single check, and a stream of changes.
 const (
 	methodHealth      = "/grpc.health.v1.Health/Check"
 	methodHealthWatch = "/grpc.health.v1.Health/Watch"
 )
 
-// health is a state of gRPC's health service.
+// health is a serving status of gRPC's health service.
 type health uint64
 
 const (
 	healthServing    health = 1
 	healthNotServing health = 2
-	healthUnknown    health = 3 // there is no such service
+	healthUnknown    health = 3 // unknown service
 )
 
 // response returns a HealthCheckResponse.
@@ -30,23 +30,23 @@ func (h health) response() []byte {
 	return protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(h))
 }
 
-// Health answers probes of gRPC's health service: services serve between two points in time.
+// Health serves gRPC's health service. All services of a server have the same status.
 type Health struct {
 	mu      sync.Mutex
-	state   health        // guarded by mu; of all services
+	state   health        // status of all services; guarded by mu
 	closed  bool          // guarded by mu
-	changed chan struct{} // guarded by mu; closed when one of these changes
+	changed chan struct{} // closed when state or closed changes; guarded by mu
 }
 
-// RegisterHealth makes a server answer probes.
+// RegisterHealth registers the health service with a server.
 func RegisterHealth(s *Server) *Health {
 	h := &Health{state: healthNotServing, changed: make(chan struct{})}
-	s.Handle(methodHealth, grpch2.Method{NewBody: s.limiter.rooms(nil), Serve: h.check})
-	s.Handle(methodHealthWatch, grpch2.Method{NewBody: s.limiter.rooms(nil), Serve: h.watch})
+	s.Handle(methodHealth, grpch2.Method{NewBody: s.limiter.newBody(nil), Serve: h.check})
+	s.Handle(methodHealthWatch, grpch2.Method{NewBody: s.limiter.newBody(nil), Serve: h.watch})
 	return h
 }
 
-// SetServing says whether the services serve.
+// SetServing sets the status of all services.
 func (h *Health) SetServing(serving bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,7 +56,7 @@ func (h *Health) SetServing(serving bool) {
 	h.changeLocked()
 }
 
-// Close lets nobody wait for changes any more.
+// Close ends the streams of changes.
 func (h *Health) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,44 +69,44 @@ func (h *Health) changeLocked() {
 	h.changed = make(chan struct{})
 }
 
-func (h *Health) look() (state health, closed bool, changed <-chan struct{}) {
+func (h *Health) current() (state health, closed bool, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.state, h.closed, h.changed
 }
 
 func (h *Health) check(c *grpch2.Call) {
-	service, ok := healthRequest(slices.Concat(c.Request().(*arrival).data...))
+	service, ok := healthRequest(slices.Concat(c.Request().(*receiveBuffer).data...))
 	switch {
 	case !ok:
 		_ = c.Reply(failed(requestError(errMalformed)))
 	case !hasHealth(service):
 		_ = c.Reply(failed(status.NotFoundf("unknown service %s", service)))
 	default:
-		state, _, _ := h.look()
+		state, _, _ := h.current()
 		_ = c.Reply(grpch2.Outcome{Data: [][]byte{state.response()}})
 	}
 }
 
-// watch tells of the state of a service, and of each that follows, until the caller has heard
-// enough. Who asks about a service that is not there may hope that it will be.
+// watch sends the status of a service, and every change, until the caller ends the call. A caller
+// may watch a service that does not exist yet.
 func (h *Health) watch(c *grpch2.Call) {
-	service, ok := healthRequest(slices.Concat(c.Request().(*arrival).data...))
+	service, ok := healthRequest(slices.Concat(c.Request().(*receiveBuffer).data...))
 	if !ok {
 		_ = c.Reply(failed(requestError(errMalformed)))
 		return
 	}
-	var told health
+	var sent health
 	for {
-		state, closed, changed := h.look()
+		state, closed, changed := h.current()
 		if !hasHealth(service) {
 			state = healthUnknown
 		}
-		if state != told && c.Send(state.response()) != nil {
-			_ = c.Reply(failed(status.Cancelledf("nobody watches")))
+		if state != sent && c.Send(state.response()) != nil {
+			_ = c.Reply(failed(status.Cancelledf("the caller has gone")))
 			return
 		}
-		told = state
+		sent = state
 		if closed {
 			_ = c.Reply(failed(status.Unavailablef("the server is shutting down")))
 			return
@@ -120,12 +120,12 @@ func (h *Health) watch(c *grpch2.Call) {
 	}
 }
 
-// hasHealth reports whether a name is that of a service, or of all of them.
+// hasHealth reports whether a name is that of a service, or "" for all of them.
 func hasHealth(service string) bool {
 	return service == "" || service == MasterService || service == WorkerService
 }
 
-// healthRequest reads a HealthCheckRequest, of which the first field is the name of a service.
+// healthRequest decodes a HealthCheckRequest, whose first field is the name of a service.
 func healthRequest(b []byte) (service string, ok bool) {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/message"
 )
 
-// MasterService is the name of the service through which clients use a cluster.
+// MasterService is the name of the service that clients use.
 const MasterService = "tensorflow.MasterService"
 
 // Full names of the methods of MasterService.
@@ -25,9 +25,9 @@ const (
 	MethodReleaseCallable = "/" + MasterService + "/ReleaseCallable"
 )
 
-// Master serves MasterService. A request and its tensors are the caller's, to whom the tensors of a
-// response pass. Errors are coded; those of RunStep are in the body of the response where the
-// request asks for that.
+// Master serves MasterService. The caller owns a request and its tensors, and the tensors of a
+// response. Errors have codes; RunStep returns them in the body of the response if the request asks
+// for that.
 type Master interface {
 	// CreateSession starts a session with a first graph.
 	CreateSession(context.Context, *pb.CreateSessionRequest) (*pb.CreateSessionResponse, error)
@@ -51,12 +51,12 @@ type Master interface {
 	ReleaseCallable(context.Context, *pb.ReleaseCallableRequest) (*pb.ReleaseCallableResponse, error)
 }
 
-// RegisterMaster makes a server serve MasterService. Panics of m are logged.
+// RegisterMaster registers MasterService with a server. Panics of m are logged.
 func RegisterMaster(s *Server, m Master, logger *slog.Logger) {
-	undoable(s, logger, MethodCreateSession, m.CreateSession, func(resp *pb.CreateSessionResponse) {
+	withRollback(s, logger, MethodCreateSession, m.CreateSession, func(resp *pb.CreateSessionResponse) {
 		_, err := m.CloseSession(context.Background(), &pb.CloseSessionRequest{SessionHandle: resp.GetSessionHandle()})
 		if err != nil {
-			logger.Debug("cannot close the session of a client that is gone", "error", err)
+			logger.Debug("cannot close the session of a client that has gone", "error", err)
 		}
 	})
 	unary(s, logger, MethodExtendSession, m.ExtendSession)

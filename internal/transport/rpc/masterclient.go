@@ -10,8 +10,8 @@ import (
 // A MasterClient calls the MasterService of a server.
 type MasterClient struct{ caller }
 
-// NewMasterClient returns a client of the server at the other end of conn, which errors name by
-// target.
+// NewMasterClient returns a client of the server at the other end of conn. Errors name the server
+// by target.
 func NewMasterClient(conn *Conn, target string) *MasterClient {
 	return &MasterClient{caller{conn: conn, remote: "the master at " + target}}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Connections are the connections of one task, one for each address, made when they are first
-// needed.
+// Connections holds the connections of one task, one for each address. They are created on first
+// use.
 type Connections struct {
 	limiter *ReceiveLimiter
 
@@ -19,13 +19,13 @@ type Connections struct {
 	conns  map[string]*Conn // guarded by mu; by address
 }
 
-// NewConnections returns an empty set, whose responses share a limiter with what else arrives at the
-// task.
+// NewConnections returns an empty set, whose responses share a limiter with all other receives of
+// the task.
 func NewConnections(limiter *ReceiveLimiter) *Connections {
 	return &Connections{limiter: limiter, conns: map[string]*Conn{}}
 }
 
-// To returns the connection to an address. It stays the set's to close.
+// To returns the connection to an address. The set owns it.
 func (c *Connections) To(address string) (*Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *Connections) Close() {
 	clear(c.conns)
 }
 
-// Peers reaches the tasks of a cluster.
+// Peers holds the clients of the tasks of a cluster.
 type Peers struct {
 	cluster cluster.Spec
 	conns   *Connections
@@ -64,7 +64,7 @@ type Peers struct {
 	byName map[string]*WorkerClient       // guarded by mu
 }
 
-// NewPeers returns the tasks of a cluster, reached over conns. The cluster must not be modified.
+// NewPeers returns clients of the tasks of a cluster over conns. The cluster must not be modified.
 func NewPeers(spec cluster.Spec, conns *Connections) *Peers {
 	return &Peers{cluster: spec, conns: conns, tasks: map[cluster.Task]*WorkerClient{}, byName: map[string]*WorkerClient{}}
 }
@@ -105,8 +105,8 @@ func (p *Peers) Named(task string) (*WorkerClient, error) {
 	return p.Worker(t)
 }
 
-// StartRecv asks a task for a tensor. done is called once, perhaps by who reads a connection, and
-// must not wait.
+// StartRecv requests a tensor from a task. done is called once, possibly on the goroutine that
+// reads the connection, and must not block.
 func (p *Peers) StartRecv(
 	ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error),
 ) {

@@ -16,15 +16,15 @@ const (
 	fixed32         = 5
 )
 
-// errMalformed reports bytes that are no protocol message.
+// errMalformed reports bytes that are not a protocol message.
 var errMalformed = errors.New("malformed message")
 
-// reader walks a protocol message that lies in several buffers. The first error ends it: every
-// method then returns zero values, and more reports false.
+// reader decodes a protocol message in several buffers. After the first error, every method returns
+// zero values and more reports false.
 type reader struct {
-	cur  []byte   // the rest of the current buffer
+	cur  []byte   // rest of the current buffer
 	next [][]byte // the buffers after it
-	left int      // bytes left of the message that is being read
+	left int      // remaining bytes of the current message
 	err  error
 }
 
@@ -46,7 +46,7 @@ func (r *reader) fail(err error) {
 	r.cur, r.next, r.left = nil, nil, 0
 }
 
-// fill moves on to the next buffer that has bytes; one must be left.
+// fill advances to the next buffer that is not empty; there must be one.
 func (r *reader) fill() {
 	for len(r.cur) == 0 {
 		r.cur, r.next = r.next[0], r.next[1:]
@@ -94,7 +94,7 @@ func (r *reader) key() uint64 {
 	return key
 }
 
-// length reads the length of what follows and makes sure that the message is not shorter.
+// length reads the length of a value and checks that the message is not shorter.
 func (r *reader) length() int {
 	n := r.uvarint()
 	if n > uint64(r.left) {
@@ -104,7 +104,7 @@ func (r *reader) length() int {
 	return int(n)
 }
 
-// discard passes over n bytes, which must be left.
+// discard skips n bytes, which must be left.
 func (r *reader) discard(n int) {
 	r.left -= n
 	for n > len(r.cur) {
@@ -114,7 +114,7 @@ func (r *reader) discard(n int) {
 	r.cur = r.cur[n:]
 }
 
-// skip passes over the value of a field of no interest.
+// skip skips the value of an unknown field.
 func (r *reader) skip(key uint64) {
 	n := 0
 	switch key & 7 {
@@ -126,7 +126,7 @@ func (r *reader) skip(key uint64) {
 		n = 4
 	case lengthDelimited:
 		n = r.length()
-	default: // groups, which no version of the protocol has
+	default: // groups, which TensorFlow's protocol does not use
 		r.fail(errMalformed)
 	}
 	if n > r.left {
@@ -146,8 +146,8 @@ func (r *reader) copyTo(dst []byte) {
 	}
 }
 
-// rest returns what is left of the message in one piece, which is shared with the buffers if it
-// lies in one of them.
+// rest returns the rest of the message in one piece. It shares memory with a buffer that contains
+// all of it.
 func (r *reader) rest() []byte {
 	n := r.left
 	if n > 0 {
@@ -163,7 +163,7 @@ func (r *reader) rest() []byte {
 	return out
 }
 
-// enter starts a nested value, to be read until more is false; leave ends it.
+// enter starts a nested value, which ends when more is false. leave returns to the outer value.
 func (r *reader) enter() (outer int) {
 	n := r.length()
 	outer = r.left - n
@@ -179,7 +179,7 @@ func (r *reader) leave(outer int) {
 	r.left = outer
 }
 
-// value returns a reader of the nested value alone and passes over it.
+// value returns a reader of the nested value alone, and skips it.
 func (r *reader) value() reader {
 	outer := r.enter()
 	v := *r
@@ -199,8 +199,8 @@ func (r *reader) text() string {
 	return string(b)
 }
 
-// message reads a message without tensors into m, on top of what m has, as the protocol demands for
-// repeated occurrences.
+// message decodes a message without tensors into m, merging it with the content of m, as the
+// protocol requires for repeated occurrences.
 func (r *reader) message(m proto.Message) {
 	outer := r.enter()
 	b := r.rest()

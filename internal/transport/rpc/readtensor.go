@@ -10,21 +10,21 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// maxExpansion bounds the elements that a message may ask for without holding them: fields of a
-// type whose last value stands for all that are missing.
+// maxExpansion bounds the elements that a message requests without containing them: in some
+// encodings, the last value is repeated for all that are missing.
 const maxExpansion = 1 << 31
 
-// A decoder reads a message with tensors.
+// A decoder decodes a message with tensors.
 type decoder struct {
 	reader
-	placed    []tensor.Tensor // tensors whose memory is part of the message
-	expansion int64           // bytes asked for so far
-	// the first tensor that is wrong, in a message that is otherwise well formed
+	placed    []tensor.Tensor // tensors whose memory is among the buffers
+	expansion int64           // bytes of repeated elements so far
+	// error of the first invalid tensor in a message that is otherwise well formed
 	bad *status.Error
 }
 
-// outcome returns the error of the whole message: errMalformed, or TensorFlow's for a tensor that
-// is wrong.
+// outcome returns the error of the whole message: errMalformed, or TensorFlow's error for an
+// invalid tensor.
 func (d *decoder) outcome() error {
 	if d.err != nil {
 		return d.err
@@ -35,7 +35,7 @@ func (d *decoder) outcome() error {
 	return nil
 }
 
-// namedTensor reads a NamedTensorProto, the i-th of its kind.
+// namedTensor decodes a NamedTensorProto, the i-th of its kind.
 func (d *decoder) namedTensor(kind string, i int) message.NamedTensor {
 	var out message.NamedTensor
 	seen := false
@@ -64,15 +64,15 @@ func (d *decoder) reject(kind string, i int, why any) {
 	}
 }
 
-// plain is a TensorProto whose elements, if it has any, are in tensor_content.
+// plain is a TensorProto whose elements, if any, are in tensor_content.
 type plain struct {
 	dtype   uint64
 	shape   tensor.Shape
 	content reader
 }
 
-// tensor reads a TensorProto, the i-th of its kind. Element memory is copied once, from the buffers
-// of the message to that of the tensor.
+// tensor decodes a TensorProto, the i-th of its kind. Elements are copied once, from the buffers of
+// the message to the tensor.
 func (d *decoder) tensor(kind string, i int) tensor.Tensor {
 	outer := d.enter()
 	whole := d.reader
@@ -94,7 +94,7 @@ func (d *decoder) tensor(kind string, i int) tensor.Tensor {
 	return t
 }
 
-// plain reads the fields of a TensorProto and reports false if it takes another encoding than
+// plain decodes the fields of a TensorProto. It reports false for an encoding other than
 // tensor_content.
 func (d *decoder) plain() (p plain, ok bool) {
 	ok = true
@@ -117,8 +117,8 @@ func (d *decoder) plain() (p plain, ok bool) {
 	return p, ok && (p.content.left > 0 || p.shape.NumElements() == 0)
 }
 
-// shape reads a TensorShapeProto, whose dimensions come after those that are given, and reports
-// whether its rank is known.
+// shape decodes a TensorShapeProto, appends its dimensions to dims, and reports whether its rank is
+// known.
 func (d *decoder) shape(dims tensor.Shape) (_ tensor.Shape, known bool) {
 	known = true
 	outer := d.enter()
@@ -150,8 +150,8 @@ func (d *decoder) dim() (size int64) {
 	return size
 }
 
-// tensor makes the tensor, after it is sure that the bytes it needs are there. It takes the one of
-// placed that they are in.
+// tensor returns the tensor, after checking that its bytes are present. It uses the placed tensor
+// that contains them, if there is one.
 func (p *plain) tensor(placed []tensor.Tensor) (tensor.Tensor, error) {
 	dtype := tensor.DType(min(p.dtype, 0xff))
 	if !dtype.Valid() {
@@ -177,11 +177,11 @@ func (p *plain) tensor(placed []tensor.Tensor) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// elements returns the tensor with its elements as they came.
+// elements returns the tensor with its elements as received.
 func (p *plain) elements(dtype tensor.DType, placed []tensor.Tensor) (tensor.Tensor, error) {
 	if len(placed) > 0 && p.content.left >= minPlaced {
 		p.content.fill()
-		if t, ok := take(placed, p.content.cur[:min(p.content.left, len(p.content.cur))]); ok {
+		if t, ok := takePlaced(placed, p.content.cur[:min(p.content.left, len(p.content.cur))]); ok {
 			return t.WithElements(dtype, p.shape)
 		}
 	}
@@ -192,7 +192,7 @@ func (p *plain) elements(dtype tensor.DType, placed []tensor.Tensor) (tensor.Ten
 	return t, err
 }
 
-// normalizeBools makes every byte that is not zero the one that Go takes for true.
+// normalizeBools replaces every byte that is not zero by 1, Go's representation of true.
 func normalizeBools(elems []byte) {
 	for i, b := range elems {
 		if b > 1 {
@@ -201,7 +201,7 @@ func normalizeBools(elems []byte) {
 	}
 }
 
-// general reads a TensorProto in any other encoding.
+// general decodes a TensorProto in any other encoding.
 func (d *decoder) general(r reader) (tensor.Tensor, error) {
 	wire := r.rest()
 	var p pb.TensorProto
@@ -215,13 +215,13 @@ func (d *decoder) general(r reader) (tensor.Tensor, error) {
 	return pbconv.TensorFromProto(&p)
 }
 
-// expand accounts for the elements of p that its bytes cannot hold.
+// expand counts the elements of p that its bytes cannot contain.
 func (d *decoder) expand(p *pb.TensorProto, wire int64) error {
 	shape, err := pbconv.ShapeFromProto(p.GetTensorShape())
 	if err != nil {
 		return err
 	}
-	size := int64(16) // of a string header, the largest element
+	size := int64(16) // size of a string header, the largest element
 	if missing := shape.NumElements() - wire; missing > 0 {
 		if missing > (maxExpansion-d.expansion)/size {
 			return status.ResourceExhaustedf("a tensor of shape %v in %d bytes exceeds the limit of one message", shape, wire)

@@ -20,26 +20,27 @@ const (
 // A ReceiveLimiter bounds the memory of large tensors that arrive at one task at the same time.
 //
 // Without a bound, the memory of a parameter server grows with the number of its clients, because
-// each sends as fast as it can: 64 clients that push 1 MiB each grow its heap by 53 MB, and by 9.5 MB
-// with a window of 8 MiB. So a connection asks for a grant before it reads a large tensor. While it waits
-// it does not read, and flow control stops its peer. Grants are given in the order of arrival, so
-// that a peer that sends much does not overtake the others.
+// each sends as fast as it can: 64 clients that push 1 MiB each grow its heap by 53 MB, and by 9.5
+// MB with a window of 8 MiB. So a connection asks for a grant before it reads a large tensor. While
+// it waits it does not read, and flow control stops its peer. Grants are given in the order of
+// arrival, so that a peer that sends much does not overtake the others.
 //
 // A bound alone could hang: an admitted request may wait for a tensor that is not admitted. So a
-// sender that has waited for maxWait is admitted anyway. Grants that are older than maxWait then stop
-// counting, so that a peer that stalls in the middle of a tensor delays the others once, not with
-// each of its tensors.
+// sender that has waited for maxWait is admitted anyway. Grants that are older than maxWait then
+// stop counting, so that a peer that stalls in the middle of a tensor delays the others once, not
+// with each of its tensors.
 //
 // It may be used concurrently.
 type ReceiveLimiter struct {
 	announced atomic.Int64 // bytes of tensors that have memory and have not arrived
 
-	mu       sync.Mutex
-	window   int64         // in bytes; guarded by mu
-	maxWait  time.Duration // guarded by mu
-	used     int64         // bytes of admitted; exceeds window by one tensor, or by forced grants; guarded by mu
-	waiting  []*grant      // in order of arrival; guarded by mu
-	admitted list.List     // grants that count, in order of admission; guarded by mu
+	mu      sync.Mutex
+	window  int64         // in bytes; guarded by mu
+	maxWait time.Duration // guarded by mu
+	// bytes of admitted; exceeds window by one tensor, or by forced grants; guarded by mu
+	used     int64
+	waiting  []*grant  // in order of arrival; guarded by mu
+	admitted list.List // grants that count, in order of admission; guarded by mu
 }
 
 // grant is the share of one message in the window of a limiter, or its request for one.
@@ -62,8 +63,8 @@ func (l *ReceiveLimiter) SetWindow(window int64, maxWait time.Duration) {
 	l.window, l.maxWait = window, maxWait
 }
 
-// acquire waits until the window has room for a tensor, or for maxWait. A tensor that is larger than
-// the window is admitted alone. The caller must release the grant.
+// acquire waits until the window has room for a tensor, or for maxWait. A tensor that is larger
+// than the window is admitted alone. The caller must release the grant.
 func (l *ReceiveLimiter) acquire(size int64) *grant {
 	l.mu.Lock()
 	g := &grant{size: size}

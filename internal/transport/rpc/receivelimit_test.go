@@ -73,17 +73,17 @@ func TestStalledPeerDelaysOthersOnce(t *testing.T) {
 	data.Free()
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &ReceiveLimiter{window: 3 * size, maxWait: time.Second}
-		stalled := make([]*arrival, 3)
+		stalled := make([]*receiveBuffer, 3)
 		for i := range stalled {
-			stalled[i] = limiter.arriving(responseTensors[MethodRecvTensor], len(wire))
-			deliver(stalled[i], wire[:len(wire)/2], headSize)
+			stalled[i] = limiter.newBuffer(responseTensors[MethodRecvTensor], len(wire))
+			deliver(stalled[i], wire[:len(wire)/2], scanSize)
 		}
 		start := time.Now()
 		var others sync.WaitGroup
 		for range 5 {
 			others.Go(func() {
 				for range 20 {
-					a := limiter.arriving(responseTensors[MethodRecvTensor], len(wire))
+					a := limiter.newBuffer(responseTensors[MethodRecvTensor], len(wire))
 					deliver(a, wire, len(wire))
 					var got message.RecvTensorResponse
 					if err := receive(a, &got); err != nil {

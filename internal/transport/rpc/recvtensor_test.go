@@ -50,7 +50,7 @@ func TestRecvTensorBytes(t *testing.T) {
 	}
 }
 
-// The elements of a large tensor are not copied, and stay in use until gRPC has let go of them.
+// Large elements are not copied, and their tensor is held until the message has been sent.
 func TestLargeTensorIsShared(t *testing.T) {
 	src, err := tensor.Zeros(tensor.Uint8, tensor.Shape{inlineContent + 1})
 	if err != nil {
@@ -115,7 +115,7 @@ func TestTensorEncodings(t *testing.T) {
 	}
 }
 
-// Fields may come in any order and more than once.
+// Fields may be in any order and repeated.
 func TestTensorFieldOrder(t *testing.T) {
 	for _, in := range []string{
 		"22 04 05000000 08 03",
@@ -180,7 +180,7 @@ func TestBadTensors(t *testing.T) {
 	}
 }
 
-// A message cannot ask for more in all of its tensors than it could in one.
+// The limit for repeated elements applies to all tensors of a message together.
 func TestExpansionIsBounded(t *testing.T) {
 	one := &pb.TensorProto{
 		Dtype: pb.DataType_DT_BOOL, TensorShape: &pb.TensorShapeProto{Dim: []*pb.TensorShapeProto_Dim{{Size: 1 << 26}}},

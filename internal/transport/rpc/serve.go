@@ -17,32 +17,32 @@ type Server struct {
 	limiter *ReceiveLimiter
 }
 
-// ErrServerStopped is what a server's Serve returns after it has been stopped.
+// ErrServerStopped is the result of Serve after the server was stopped.
 var ErrServerStopped = grpch2.ErrServerStopped
 
-// NewServer returns a server without methods, whose requests share a limiter with what else arrives
-// at the task.
+// NewServer returns a server without methods. Its requests share a limiter with all other receives
+// of the task.
 func NewServer(limiter *ReceiveLimiter, logger *slog.Logger) *Server {
 	return &Server{grpch2.NewServer(logger), limiter}
 }
 
-// short are the methods that are called in every step and mostly take little time.
-var short = map[string]bool{
+// shortMethods are the methods that are called in every step and usually return quickly.
+var shortMethods = map[string]bool{
 	MethodRunStep: true, MethodRunCallable: true, MethodRunGraph: true, MethodRecvTensor: true, MethodCleanupGraph: true,
 }
 
-// unary adds a method with one request and one response. Whatever call does, the process lives: a
-// panic is logged and answered as an Internal error.
+// unary registers a method with one request and one response. A panic of call is logged and
+// answered with an Internal error.
 func unary[Req, Resp any](s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error)) {
-	undoable(s, logger, method, call, nil)
+	withRollback(s, logger, method, call, nil)
 }
 
-// undoable is unary for a method that makes something which nobody would ever drop if its caller
-// did not learn of it.
-func undoable[Req, Resp any](
-	s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error), undo func(*Resp),
+// withRollback is unary for a method that creates an object for its caller. rollback removes the
+// object if the caller does not receive the response.
+func withRollback[Req, Resp any](
+	s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error), rollback func(*Resp),
 ) {
-	s.Handle(method, grpch2.Method{NewBody: s.limiter.rooms(requestTensors[method]), Short: short[method], Serve: func(c *grpch2.Call) {
+	s.Handle(method, grpch2.Method{NewBody: s.limiter.newBody(requestTensors[method]), Short: shortMethods[method], Serve: func(c *grpch2.Call) {
 		defer func() {
 			if v := recover(); v != nil {
 				logger.ErrorContext(c.Context(), "panic in a handler", "method", method, "panic", v, "stack", string(debug.Stack()))
@@ -50,8 +50,8 @@ func undoable[Req, Resp any](
 			}
 		}()
 		req := new(Req)
-		body := c.Request().(*arrival) //nolint:forcetypeassert // see rooms
-		defer body.leave()
+		body := c.Request().(*receiveBuffer) //nolint:forcetypeassert // see newBody
+		defer body.releaseGrant()
 		if err := body.decode(req); err != nil {
 			_ = c.Reply(failed(requestError(err)))
 			return
@@ -65,15 +65,15 @@ func undoable[Req, Resp any](
 		defer release(resp)
 		outcome, data := respond(req, resp)
 		defer data.Free()
-		if undo == nil {
+		if rollback == nil {
 			_ = c.Reply(outcome)
 			return
 		}
-		c.ReplyWithRollback(outcome, func() { undo(resp) })
+		c.ReplyWithRollback(outcome, func() { rollback(resp) })
 	}})
 }
 
-// requestError is what TensorFlow answers to a request that it cannot read.
+// requestError returns TensorFlow's error for a request that cannot be decoded.
 func requestError(err error) *status.Error {
 	if errors.Is(err, errMalformed) {
 		return status.Internalf("Unable to parse request")
@@ -81,7 +81,7 @@ func requestError(err error) *status.Error {
 	return status.From(err)
 }
 
-// respond returns a response as it is answered, and the bytes that it shares until they are sent.
+// respond encodes a response. Its bytes share memory with data until they are sent.
 func respond(req, resp any) (out grpch2.Outcome, data encoded) {
 	data, err := encode(resp)
 	if err != nil {
@@ -94,7 +94,7 @@ func respond(req, resp any) (out grpch2.Outcome, data encoded) {
 	return out, data
 }
 
-// encodeError says which tensor could not be sent.
+// encodeError returns the error for a tensor that cannot be encoded.
 func encodeError(req any, err error) *status.Error {
 	out := status.Internalf("Failed to encode tensor to byte buffer: %w", err)
 	if r, ok := req.(*message.RecvTensorRequest); ok {
@@ -103,7 +103,7 @@ func encodeError(req any, err error) *status.Error {
 	return out
 }
 
-// failed returns an error as it is answered.
+// failed encodes an error.
 func failed(err *status.Error) grpch2.Outcome {
 	out := grpch2.Outcome{Code: uint32(err.Code), Text: statusMessage(err.Message)}
 	if payloads := encodePayloads(err.Payloads); payloads != nil {
@@ -130,7 +130,7 @@ func bodyError(resp any) *status.Error {
 	return nil
 }
 
-// bodyPayloads returns the payloads of an error in the body of a response, which has no place for
+// bodyPayloads returns the payloads of an error in the body of a response, which has no field for
 // them.
 func bodyPayloads(err *status.Error) []grpch2.Field {
 	if payloads := encodePayloads(err.Payloads); payloads != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The names on the wire, as TensorFlow's libraries have them.
+// Names of the methods on the wire, from TensorFlow's libraries.
 var wireMethods = map[string][]string{
 	"tensorflow.MasterService": {"CloseSession", "CreateSession", "ExtendSession", "ListDevices", "MakeCallable",
 		"PartialRunSetup", "ReleaseCallable", "Reset", "RunCallable", "RunStep"},
@@ -72,7 +72,7 @@ func TestErrorsReachTheClient(t *testing.T) {
 	}
 }
 
-// Errors in the body are not cut, and keep their payloads.
+// Errors in the body are not truncated, and keep their payloads.
 func TestErrorsInTheBody(t *testing.T) {
 	sent := status.Abortedf("%s", strings.Repeat("long ", 10_000)).Derive()
 	conn := serve(t, echo{err: sent})
@@ -124,7 +124,7 @@ func TestPanicIsAnError(t *testing.T) {
 	}
 }
 
-// blocking is a worker whose RunGraph waits for its caller to give up.
+// blocking is a worker whose RunGraph waits until its caller gives up.
 type blocking struct {
 	Worker
 	running, ended chan struct{}
@@ -168,7 +168,7 @@ func TestDeadline(t *testing.T) {
 		case <-b.running:
 			<-b.ended
 			return
-		case <-time.After(deadline): // the call did not get there in time
+		case <-time.After(deadline): // the call has not arrived in time
 		}
 	}
 }
@@ -201,7 +201,7 @@ func calls(conn *Conn) map[string]call {
 	for _, client := range []any{NewMasterClient(conn, "test"), NewWorkerClient(conn, "/job:ps/replica:0/task:0")} {
 		v := reflect.ValueOf(client)
 		for i := range v.NumMethod() {
-			if v.Method(i).Type().NumIn() < 2 { // it calls nobody
+			if v.Method(i).Type().NumIn() < 2 { // it makes no call
 				continue
 			}
 			out[v.Type().Method(i).Name] = func(ctx context.Context) (any, error) {
@@ -216,7 +216,7 @@ func calls(conn *Conn) map[string]call {
 	return out
 }
 
-// answer calls a method, and waits for the answer of one that does not.
+// answer calls a method, and waits for the answer of an asynchronous one.
 func answer(method, ctx, req reflect.Value) []reflect.Value {
 	if method.Type().NumIn() == 2 {
 		return method.Call([]reflect.Value{ctx, req})
@@ -230,7 +230,7 @@ func answer(method, ctx, req reflect.Value) []reflect.Value {
 	return <-answers
 }
 
-// Bytes of a field that no message has, and a name.
+// A field that no message has, and a name.
 var (
 	marker     = []byte{0xc2, 0x3e, 1, 'x'}
 	markerName = "marker"
@@ -307,12 +307,12 @@ func dial(t testing.TB, address string) *Conn {
 
 // invokeRaw calls a method with a request of the given bytes.
 func invokeRaw(ctx context.Context, conn *Conn, method string, req []byte) error {
-	resp := conn.client.Call(ctx, &grpch2.Request{Path: method, Data: [][]byte{req}, NewBody: conn.limiter.rooms(nil)})
+	resp := conn.client.Call(ctx, &grpch2.Request{Path: method, Data: [][]byte{req}, NewBody: conn.limiter.newBody(nil)})
 	if resp.Code != 0 {
 		return responseStatus(&resp)
 	}
 	return nil
 }
 
-// discard logs to nowhere.
+// discard is a logger without output.
 var discard = slog.New(slog.DiscardHandler)

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// limitSilence is not known here how to do: a connection ends when TCP gives it up.
-func limitSilence(syscall.RawConn, time.Duration) error { return nil }
+// setUserTimeout does nothing on this system: a connection ends when TCP gives up.
+func setUserTimeout(syscall.RawConn, time.Duration) error { return nil }

@@ -12,27 +12,27 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Errors go over the wire as the code and the message of gRPC, and, where they have payloads, a
-// trailer. gRPC would have a google.rpc.Status there; TensorFlow puts a GrpcPayloadContainer. The
-// bytes that we send are one after the other: each side finds the fields of its own and takes the
-// rest for fields that it does not know.
+// An error is sent as the code and the message of gRPC and, if it has payloads, a trailer. In that
+// trailer, gRPC expects a google.rpc.Status, and TensorFlow a GrpcPayloadContainer. We send the
+// bytes of both, one after the other: each side finds its own fields and ignores the rest as
+// unknown.
 
 // Names of trailers.
 const (
 	payloadTrailer = "grpc-status-details-bin"
 	// bodyPayloadTrailer holds a GrpcPayloadContainer for the error in the body of a response.
-	// TensorFlow does not know it and loses such payloads.
+	// TensorFlow ignores it.
 	bodyPayloadTrailer = "weft-status-payloads-bin"
 )
 
 const (
-	// maxMessage is the size to which TensorFlow cuts messages: all trailers of a call together
-	// must stay below 16 KiB.
+	// maxMessage is the length to which TensorFlow truncates messages. All trailers of a call
+	// together must stay below 16 KiB.
 	maxMessage = 3072
 	truncated  = " ... [truncated]"
 )
 
-// statusMessage returns a message as it can be sent.
+// statusMessage returns a message in valid UTF-8 and within maxMessage.
 func statusMessage(msg string) string {
 	msg = strings.ToValidUTF8(msg, string(utf8.RuneError))
 	if len(msg) <= maxMessage {
@@ -53,8 +53,8 @@ func encodeStatus(code status.Code, msg string) []byte {
 	return protowire.AppendString(b, msg)
 }
 
-// encodePayloads returns a GrpcPayloadContainer, or nil without payloads or if they are too large
-// for a trailer.
+// encodePayloads returns a GrpcPayloadContainer. It is nil without payloads, or if they are too
+// large for a trailer.
 func encodePayloads(payloads map[string][]byte) []byte {
 	if len(payloads) == 0 {
 		return nil
@@ -66,12 +66,12 @@ func encodePayloads(payloads map[string][]byte) []byte {
 	return b
 }
 
-// decodePayloads reads the trailer of the given name, from either side. What is not to be
-// understood is lost, as it is in TensorFlow.
+// decodePayloads decodes the trailer of the given name, from Weft or TensorFlow. Like TensorFlow,
+// it ignores a malformed trailer.
 func decodePayloads(trailer []grpch2.Field, name string) map[string][]byte {
 	var container pb.GrpcPayloadContainer
 	for _, f := range trailer {
-		// A zero byte in front says, between C++ peers, that the value is not in base64.
+		// Between C++ peers, a leading zero byte means that the value is not in base64.
 		if f.Name == name && proto.Unmarshal([]byte(strings.TrimPrefix(f.Value, "\x00")), &container) != nil {
 			return nil
 		}
@@ -79,8 +79,8 @@ func decodePayloads(trailer []grpch2.Field, name string) map[string][]byte {
 	return container.Payloads
 }
 
-// responseStatus returns the error of a call. A cancellation is marked as derived, whatever it came
-// from: the cause is elsewhere.
+// responseStatus returns the error of a call. It marks every cancellation as derived, because its
+// cause is elsewhere.
 func responseStatus(resp *grpch2.Response) *status.Error {
 	out := status.New(status.Code(resp.Code), resp.Text)
 	for key, value := range decodePayloads(resp.Trailer, payloadTrailer) {

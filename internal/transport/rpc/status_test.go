@@ -22,11 +22,10 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// restarted is what a worker of TensorFlow 2.21 that has restarted sends in
-// grpc-status-details-bin.
+// restarted is the grpc-status-details-bin trailer of a restarted worker of TensorFlow 2.21.
 var restarted = "\x0a\x4e\x0a\x4a" + status.PayloadWorkerRestarted + "\x12\x00"
 
-// foreign serves a method that fails as TensorFlow's servers do: details are only a container.
+// foreign serves a method that fails like TensorFlow's servers: the details are only a container.
 func foreign(t *testing.T, code codes.Code, msg, details string) *Conn {
 	return serveReference(t, func(s *grpc.Server) {
 		s.RegisterService(&grpc.ServiceDesc{
@@ -89,15 +88,15 @@ func TestErrorsFromTensorFlow(t *testing.T) {
 }
 
 func TestPayloadsBetweenCPlusPlusPeers(t *testing.T) {
-	// Where both peers are gRPC's C++, the value is not in base64 and says so with a zero in front.
+	// Between C++ peers of gRPC, a leading zero byte means that the value is not in base64.
 	trailer := []grpch2.Field{{Name: payloadTrailer, Value: "\x00" + restarted}}
 	if got := decodePayloads(trailer, payloadTrailer); len(got) != 1 {
 		t.Errorf("got payloads %v", got)
 	}
 }
 
-// The trailer is to be read by gRPC in Go, which takes it for a google.rpc.Status, and by
-// TensorFlow, which takes it for a GrpcPayloadContainer.
+// The trailer must be readable by gRPC for Go, as a google.rpc.Status, and by TensorFlow, as a
+// GrpcPayloadContainer.
 func TestTrailerSuitsBothSides(t *testing.T) {
 	payloads := map[string][]byte{status.PayloadDerived: nil, "x": []byte("value")}
 	sent := &status.Error{Code: status.Cancelled, Message: "gone", Payloads: payloads}

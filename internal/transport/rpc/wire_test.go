@@ -33,7 +33,7 @@ type pair struct {
 	proto proto.Message
 }
 
-// large is above what is copied beside other fields.
+// large is above the size that is copied next to other fields.
 var large = func() []float32 {
 	vals := make([]float32, 5000)
 	for i := range vals {
@@ -42,7 +42,7 @@ var large = func() []float32 {
 	return vals
 }()
 
-// tensors returns one tensor for each way that elements are encoded in.
+// tensors returns one tensor for each encoding of elements.
 func tensors() []tensor.Tensor {
 	matrix, _ := tensor.FromSlice(tensor.Shape{50, 100}, large)
 	empty, _ := tensor.FromSlice(tensor.Shape{3, 0, 1 << 40}, []float64{})
@@ -147,7 +147,7 @@ func pairsOf(ts []tensor.Tensor) []pair {
 	return out
 }
 
-// What we write, the protocol library reads as the same message.
+// The protocol library decodes our messages.
 func TestEncodedAsProto(t *testing.T) {
 	for _, p := range pairs() {
 		data, err := encode(p.ours)
@@ -158,7 +158,7 @@ func TestEncodedAsProto(t *testing.T) {
 		if err := proto.Unmarshal(slices.Concat(data.data...), got); err != nil {
 			t.Fatalf("%T: %v", p.ours, err)
 		}
-		// A scalar's shape may be missing, or be there and empty.
+		// The shape of a scalar may be missing or empty.
 		if diff := cmp.Diff(p.proto, got, protocmp.Transform(), protocmp.IgnoreEmptyMessages(), protocmp.IgnoreDefaultScalars()); diff != "" {
 			t.Errorf("%T: %s", p.ours, diff)
 		}
@@ -166,7 +166,7 @@ func TestEncodedAsProto(t *testing.T) {
 	}
 }
 
-// What the protocol library writes, we read as the same message, however it is cut into buffers.
+// We decode messages of the protocol library, in buffers of any size.
 func TestDecodedFromProto(t *testing.T) {
 	for _, p := range pairs() {
 		wire, err := proto.Marshal(p.proto)
@@ -185,7 +185,7 @@ func TestDecodedFromProto(t *testing.T) {
 	}
 }
 
-// A message that is cut off is malformed or another message; it never reads beyond its end.
+// A truncated message is malformed or another message. Decoding never reads beyond its end.
 func TestTruncated(t *testing.T) {
 	for _, p := range pairs() {
 		wire, err := proto.Marshal(p.proto)
@@ -232,7 +232,7 @@ var compareMessages = []cmp.Option{
 }
 
 func TestTensorTooLarge(t *testing.T) {
-	// Elements that are never touched take no memory.
+	// Elements that are never accessed take no memory.
 	half, err := tensor.FromBytes(tensor.Uint8, tensor.Shape{1<<30 + 10}, make([]byte, 1<<30+10), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -2,10 +2,10 @@ package rpc
 
 import "google.golang.org/protobuf/types/known/anypb"
 
-// Options of transfers are written and read by hand: small tensors travel in them, which the
-// protocol library would copy once more on either side.
+// Transport options are encoded by hand: small tensors travel in them, and the protocol library
+// would copy those once more on either side.
 
-// anyMessage writes options, whose value must stay as it is until the message has been sent.
+// anyMessage encodes options, whose value must not change until the message has been sent.
 func (w *writer) anyMessage(field int, a *anypb.Any) {
 	size := 0
 	for _, n := range [...]int{len(a.TypeUrl), len(a.Value)} {
@@ -23,8 +23,8 @@ func (w *writer) anyMessage(field int, a *anypb.Any) {
 	}
 }
 
-// anyMessage reads options on top of what a has, which may be nil. The value is shared with the
-// message that is read.
+// anyMessage decodes options and merges them with a, which may be nil. The value shares memory with
+// the message.
 func (r *reader) anyMessage(a *anypb.Any) *anypb.Any {
 	if a == nil {
 		a = &anypb.Any{}

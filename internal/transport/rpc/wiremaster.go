@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// The fields of the messages of MasterService that carry tensors, in the order of their numbers.
+// Fields of the messages of MasterService that carry tensors, in the order of their numbers.
 
 func (w *writer) runStepRequest(m *message.RunStepRequest) {
 	w.text(1, m.Session)
@@ -122,7 +122,7 @@ func (d *decoder) runCallableResponse(m *message.RunCallableResponse) {
 	}
 }
 
-// failure is an error as the body of a response has it.
+// failure is an error in the body of a response.
 type failure struct {
 	code status.Code
 	text string
@@ -135,7 +135,7 @@ func (f failure) err() *status.Error {
 	return status.New(f.code, f.text)
 }
 
-// nested reads a message without tensors into m, which may be nil.
+// nested decodes a message without tensors into m, which may be nil.
 func nested[M any, P interface {
 	*M
 	proto.Message

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The fields of the messages of WorkerService that carry tensors, in the order of their numbers.
+// Fields of the messages of WorkerService that carry tensors, in the order of their numbers.
 
 func (w *writer) runGraphRequest(m *message.RunGraphRequest) {
 	w.text(1, m.GraphHandle)
@@ -119,8 +119,8 @@ func (d *decoder) recvTensorRequest(m *message.RecvTensorRequest) {
 	}
 }
 
-// recvTensorResponse writes the fields in TensorFlow's order: plain elements last, any other tensor
-// first. There is no tensor where the elements go another way.
+// recvTensorResponse encodes the fields in TensorFlow's order: plain elements last, any other
+// tensor first. It has no tensor if the elements use another transport.
 func (w *writer) recvTensorResponse(m *message.RecvTensorResponse) {
 	t := &m.Tensor
 	if m.Dead && !t.Initialized() && m.Transport == nil {
@@ -140,7 +140,7 @@ func (w *writer) recvTensorResponse(m *message.RecvTensorResponse) {
 	}
 }
 
-// noValue is what TensorFlow sends in the place of a dead tensor.
+// noValue is sent instead of a dead tensor, as by TensorFlow.
 var noValue = tensor.Vector[float32]()
 
 func (d *decoder) recvTensorResponse(m *message.RecvTensorResponse) {

@@ -11,8 +11,7 @@ import (
 // A WorkerClient calls the WorkerService of a task.
 type WorkerClient struct{ caller }
 
-// NewWorkerClient returns a client of the task with the given name, which listens at the other end
-// of conn.
+// NewWorkerClient returns a client of the task with the given name at the other end of conn.
 func NewWorkerClient(conn *Conn, task string) *WorkerClient {
 	return &WorkerClient{caller{conn: conn, remote: task, task: true}}
 }
@@ -56,16 +55,16 @@ func (c *WorkerClient) RunGraph(ctx context.Context, req *message.RunGraphReques
 	return invoke[message.RunGraphResponse](ctx, &c.caller, MethodRunGraph, req)
 }
 
-// StartGraph is RunGraph without waiting: done is called once, perhaps by who reads the connection,
-// and must not wait.
+// StartGraph is the asynchronous form of RunGraph. done is called once, possibly on the goroutine
+// that reads the connection, and must not block.
 func (c *WorkerClient) StartGraph(ctx context.Context, req *message.RunGraphRequest, done func(*message.RunGraphResponse, error)) {
 	start(ctx, &c.caller, MethodRunGraph, req, done)
 }
 
-// Flush sends the requests that wait for others.
+// Flush sends the delayed requests.
 func (c *WorkerClient) Flush() { c.conn.client.Flush() }
 
-// StartCleanup is CleanupGraph without waiting, as StartGraph.
+// StartCleanup is the asynchronous form of CleanupGraph, as StartGraph.
 func (c *WorkerClient) StartCleanup(ctx context.Context, req *pb.CleanupGraphRequest, done func(*pb.CleanupGraphResponse, error)) {
 	start(ctx, &c.caller, MethodCleanupGraph, req, done)
 }
@@ -85,12 +84,12 @@ func (c *WorkerClient) RecvTensor(ctx context.Context, req *message.RecvTensorRe
 	return invoke[message.RecvTensorResponse](ctx, &c.caller, MethodRecvTensor, req)
 }
 
-// StartRecv is RecvTensor without waiting, as StartGraph.
+// StartRecv is the asynchronous form of RecvTensor, as StartGraph.
 func (c *WorkerClient) StartRecv(ctx context.Context, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error)) {
 	start(ctx, &c.caller, MethodRecvTensor, req, done)
 }
 
-// MarkRecvFinished says that a tensor or buffer has arrived.
+// MarkRecvFinished acknowledges a tensor or buffer.
 func (c *WorkerClient) MarkRecvFinished(ctx context.Context, req *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error) {
 	return invoke[pb.MarkRecvFinishedResponse](ctx, &c.caller, MethodMarkRecvFinished, req)
 }

@@ -15,16 +15,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// inlineContent is the size up to which elements are copied next to the fields around them, as in
-// TensorFlow.
+// inlineContent is the size, in bytes, up to which elements are copied next to the other fields, as
+// in TensorFlow.
 const inlineContent = 1024
 
-// A writer makes a protocol message of several buffers: those with the elements of large tensors
-// share the tensors' memory, those between them are its own. The first error ends it.
+// A writer encodes a protocol message into several buffers. The elements of large tensors share the
+// tensors' memory; the buffers between them are the writer's own. It does nothing after the first
+// error.
 type writer struct {
 	out  encoded
-	tail []byte // what comes after the buffers in out
-	head []byte // room for the head of a tensor
+	tail []byte // bytes after the buffers in out
+	head []byte // scratch memory for the head of a tensor
 	err  error
 }
 
@@ -56,7 +57,7 @@ func (w *writer) key(field, wireType int) {
 
 func (w *writer) uvarint(v uint64) { w.tail = binary.AppendUvarint(w.tail, v) }
 
-// integer writes a number unless it is zero, the value of a field that is missing.
+// integer writes a number, unless it is zero, the default of the field.
 func (w *writer) integer(field int, v int64) {
 	if v != 0 {
 		w.key(field, varint)
@@ -78,7 +79,7 @@ func (w *writer) text(field int, s string) {
 	}
 }
 
-// element writes a string of a list.
+// element writes a string of a repeated field.
 func (w *writer) element(field int, s string) {
 	w.key(field, lengthDelimited)
 	w.uvarint(uint64(len(s)))
@@ -113,7 +114,7 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// bodyError writes an error in the two fields that the bodies of responses have for one.
+// bodyError writes an error into the two error fields of a response body.
 func (w *writer) bodyError(codeField, textField int, err *status.Error) {
 	if err != nil {
 		w.integer(codeField, int64(err.Code))
@@ -123,16 +124,16 @@ func (w *writer) bodyError(codeField, textField int, err *status.Error) {
 
 // encodedTensor is a TensorProto in two parts.
 type encodedTensor struct {
-	head    []byte // all fields before the elements, and the key and length of these
+	head    []byte // all fields before the elements, and the key and length of the elements
 	content []byte
-	shared  *tensor.Tensor // whose memory content is; nil if it is nobody else's
+	shared  *tensor.Tensor // tensor that owns content; nil if content is private
 }
 
 func (e *encodedTensor) size() int { return len(e.head) + len(e.content) }
 
-// encode makes a TensorProto of the bytes that TensorFlow sends with RecvTensor: written by hand
-// for plain elements, with the content there even when it is empty, and by its protocol library for
-// strings, handles and variants.
+// encode returns a TensorProto with the bytes that TensorFlow sends in RecvTensor. Plain elements
+// are encoded by hand, and their content is present even if it is empty. Strings, handles and
+// variants are encoded as TensorFlow's protocol library does.
 func (w *writer) encode(t *tensor.Tensor) encodedTensor {
 	var e encodedTensor
 	if !t.Initialized() {
@@ -162,7 +163,7 @@ func (w *writer) encode(t *tensor.Tensor) encodedTensor {
 	return e
 }
 
-// appendShape appends a shape by hand: nothing for a scalar, and a size of 0 in full.
+// appendShape appends a shape. A scalar has none, and a size of 0 is written.
 func appendShape(b []byte, shape tensor.Shape) []byte {
 	if len(shape) == 0 {
 		return b
@@ -182,7 +183,7 @@ func appendShape(b []byte, shape tensor.Shape) []byte {
 
 func uvarintSize(v uint64) int { return max(1, (bits.Len64(v)+6)/7) }
 
-// tensor writes a tensor, of which the writer needs no reference of its own once it has returned.
+// tensor writes a tensor. The caller keeps its reference.
 func (w *writer) tensor(field int, t *tensor.Tensor) {
 	e := w.encode(t)
 	w.key(field, lengthDelimited)
@@ -213,8 +214,8 @@ func (w *writer) content(e *encodedTensor) {
 	w.bytes(e.content, e.shared)
 }
 
-// bytes writes bytes that stay as they are as long as the tensor does, whose memory they are, or
-// else until the message is sent.
+// bytes writes bytes that must not change until the message is sent. If they belong to a tensor,
+// the message holds a reference to it.
 func (w *writer) bytes(b []byte, of *tensor.Tensor) {
 	if len(b) <= inlineContent {
 		w.tail = append(w.tail, b...)

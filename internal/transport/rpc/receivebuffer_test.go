@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// deliver gives a message to an arrival in cuts of the given size.
-func deliver(a *arrival, wire []byte, size int) {
+// deliver fills a buffer in pieces of the given size.
+func deliver(a *receiveBuffer, wire []byte, size int) {
 	for len(wire) > 0 {
 		room := a.Buffer()
 		n := copy(room[:min(size, len(room))], wire)
@@ -29,8 +29,8 @@ func vector(n int) tensor.Tensor {
 	return tensor.Vector(v...)
 }
 
-// Large tensors lie where they arrived, small ones and all else are as ever.
-func TestArrival(t *testing.T) {
+// TestReceiveBuffer receives messages with tensors of all sizes: only large ones are placed.
+func TestReceiveBuffer(t *testing.T) {
 	limiter := NewReceiveLimiter()
 	big, small := minPlaced/4, 100
 	for _, tt := range []struct {
@@ -57,8 +57,8 @@ func TestArrival(t *testing.T) {
 		}
 		wire := slices.Concat(data.data...)
 		data.Free()
-		for _, cut := range []int{1 << 30, 16 << 10, headSize, 1000} {
-			a := limiter.arriving(tt.paths[tt.method], len(wire))
+		for _, cut := range []int{1 << 30, 16 << 10, scanSize, 1000} {
+			a := limiter.newBuffer(tt.paths[tt.method], len(wire))
 			deliver(a, wire, cut)
 			if len(a.placed) != tt.placed {
 				t.Errorf("%s: %d tensors are in their place, want %d", tt.method, len(a.placed), tt.placed)
@@ -86,16 +86,16 @@ func TestArrival(t *testing.T) {
 	}
 }
 
-// A message that stops in the middle leaves nothing behind, and one that promises too much gets no
-// memory for it.
-func TestArrivalThatEnds(t *testing.T) {
+// TestReceiveBufferEnds discards an incomplete message, and receives one that announces too much
+// memory.
+func TestReceiveBufferEnds(t *testing.T) {
 	limiter := NewReceiveLimiter()
 	data, err := encode(&message.RecvTensorResponse{Tensor: vector(minPlaced)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wire := slices.Concat(data.data...)
-	a := limiter.arriving(responseTensors[MethodRecvTensor], len(wire))
+	a := limiter.newBuffer(responseTensors[MethodRecvTensor], len(wire))
 	deliver(a, wire[:len(wire)/2], 1<<20)
 	if limiter.announced.Load() == 0 {
 		t.Error("nothing is promised")
@@ -104,9 +104,9 @@ func TestArrivalThatEnds(t *testing.T) {
 	if n := limiter.announced.Load(); n != 0 {
 		t.Errorf("%d bytes are still to come", n)
 	}
-	limiter.announced.Add(maxPromised)
-	defer limiter.announced.Add(-maxPromised)
-	a = limiter.arriving(responseTensors[MethodRecvTensor], len(wire))
+	limiter.announced.Add(maxAnnounced)
+	defer limiter.announced.Add(-maxAnnounced)
+	a = limiter.newBuffer(responseTensors[MethodRecvTensor], len(wire))
 	deliver(a, wire, 1<<20)
 	defer a.Discard()
 	if len(a.placed) > 0 {
@@ -114,8 +114,8 @@ func TestArrivalThatEnds(t *testing.T) {
 	}
 }
 
-// FuzzArrival receives any bytes as any message: they come out as they went in.
-func FuzzArrival(f *testing.F) {
+// FuzzReceiveBuffer receives arbitrary bytes as any message. They must be unchanged.
+func FuzzReceiveBuffer(f *testing.F) {
 	tensor.SetLimit(1 << 20)
 	f.Cleanup(func() { tensor.SetLimit(1 << 38) })
 	data, err := encode(&message.RunCallableRequest{Feeds: []tensor.Tensor{vector(minPlaced / 4), vector(3)}})
@@ -127,7 +127,7 @@ func FuzzArrival(f *testing.F) {
 		limiter := NewReceiveLimiter()
 		wire := append(slices.Clone(head), make([]byte, 2*minPlaced)...)
 		paths := []tensorPath{{2, 2, 4}, {3, 4}, {3, 2, 4}, {1, 4}, {1, 2, 4}}
-		a := limiter.arriving(paths[int(path)%len(paths)], len(wire))
+		a := limiter.newBuffer(paths[int(path)%len(paths)], len(wire))
 		deliver(a, wire, int(cut)+1)
 		if !bytes.Equal(slices.Concat(a.data...), wire) {
 			t.Error("the message has changed")
