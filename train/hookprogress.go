@@ -37,8 +37,7 @@ type ProgressHook struct {
 
 const (
 	progressEvery = 100 * time.Millisecond // often enough to look continuous
-	// characters of the bar: with its numbers it fits 80 columns
-	progressWidth = 40
+	progressWidth = 40                     // characters; the line fits 80 columns
 )
 
 // Begin implements [SessionRunHook].
