@@ -32,10 +32,8 @@ type SessionManager struct {
 }
 
 const (
-	// the first pause between checks; each later one is twice as long
-	firstWait = 20 * time.Millisecond
-	// the longest pause; a check costs the cluster a session and a step
-	recoveryWait = time.Second
+	firstWait    = 20 * time.Millisecond // first pause between checks; later ones double
+	recoveryWait = time.Second           // longest pause; a check opens a session
 )
 
 func (m *SessionManager) logger() *slog.Logger {
