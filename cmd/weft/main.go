@@ -9,7 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	// sets the garbage collector's goal for a small heap
+	// Sets the garbage collector's goal for a small heap.
 	_ "github.com/weft-ml/weft/internal/sys/gctune"
 )
 

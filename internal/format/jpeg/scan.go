@@ -128,9 +128,8 @@ func (c *coder) sequential(table int, b *block) {
 }
 
 const (
-	maxRun = 0x7fff // blocks that one symbol can count
-	// correction bits of a run; the size of libjpeg's buffer less one block
-	maxPending = 1000 - 64 + 1
+	maxRun     = 0x7fff        // blocks that one symbol can count
+	maxPending = 1000 - 64 + 1 // correction bits of a run, as in libjpeg
 )
 
 // approximate writes the high bits of AC coefficients.
