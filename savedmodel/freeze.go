@@ -13,8 +13,9 @@ import (
 // Freeze returns the subgraph that computes the given outputs ("y" or "y:0"), with its variables
 // replaced by constants, so that one file holds the whole model. values maps the names of variable
 // nodes (see [VariableNodes]) to their values. Nodes keep their names. The error has the code
-// InvalidArgument if the subgraph changes a variable or passes its handle to a function; inline the
-// functions first. It has the code NotFound if an output or the value of a variable is missing.
+// InvalidArgument if the subgraph changes a variable or passes its handle to a function, and
+// NotFound if an output or the value of a variable is missing. Package serve has a Freeze that
+// inlines functions first.
 func Freeze(g *graph.Def, outputs []string, values map[string]tensor.Tensor) (*graph.Def, error) {
 	needed, err := needed(g, outputs)
 	if err != nil {
