@@ -44,7 +44,7 @@ func (w *waitLogger) run() {
 			reason := w.reason
 			w.mu.Unlock()
 			w.log.Info("still waiting for the chief, which initializes or restores the model",
-				"for", reason, "waited", time.Since(begin).Round(time.Second))
+				"missing", reason, "waited", time.Since(begin).Round(time.Second))
 			timer.Reset(waitLogInterval)
 		case <-w.done:
 			return

@@ -19,9 +19,9 @@ func TestWaitLog(t *testing.T) {
 		<-time.After(65 * time.Second)
 		w.stop()
 		for _, want := range []string{
-			`for="a session on grpc://worker1:2222" waited=10s`,
-			`for="variables a, b, c, d, e and 2 more" waited=40s`,
-			`for="variables a, b, c, d, e and 2 more" waited=1m10s`,
+			`missing="a session on grpc://worker1:2222" waited=10s`,
+			`missing="variables a, b, c, d, e and 2 more" waited=40s`,
+			`missing="variables a, b, c, d, e and 2 more" waited=1m10s`,
 		} {
 			if strings.Count(out.String(), want) != 1 {
 				t.Errorf("no line with %s in\n%s", want, out.String())
