@@ -1,43 +1,24 @@
 package collective
 
 import (
-	"cmp"
-
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/tensor"
 )
 
-// mergeOf returns a function that sets acc to acc op x, and TensorFlow's name for it.
+// mergeOf returns a function that sets acc to acc op x, and TensorFlow's name for it. The minimum or
+// maximum of a number and NaN is NaN.
 func mergeOf(op string) (func(acc, x *tensor.Tensor), string) {
+	merge, name := elementwise.Add, op
 	switch op {
 	case "Min":
-		return func(acc, x *tensor.Tensor) { extreme(acc, x, -1) }, "Minimum"
+		merge, name = elementwise.Minimum, "Minimum"
 	case "Max":
-		return func(acc, x *tensor.Tensor) { extreme(acc, x, +1) }, "Maximum"
+		merge, name = elementwise.Maximum, "Maximum"
 	case "Mul":
-		return func(acc, x *tensor.Tensor) { elementwise.Accumulate(elementwise.Mul, acc, x) }, op
+		merge = elementwise.Mul
 	}
-	return func(acc, x *tensor.Tensor) { elementwise.Accumulate(elementwise.Add, acc, x) }, op
-}
-
-// extreme sets acc to the larger of acc and x, or the smaller for a negative sign. A NaN wins over
-// every number.
-func extreme(acc, x *tensor.Tensor, sign int) {
-	switch acc.DType() {
-	case tensor.Float32:
-		pick[float32](acc, x, sign)
-	case tensor.Float64:
-		pick[float64](acc, x, sign)
-	case tensor.Int32:
-		pick[int32](acc, x, sign)
-	case tensor.Int64:
-		pick[int64](acc, x, sign)
-	case tensor.Float16:
-		pickShort[tensor.Half](acc, x, sign)
-	case tensor.BFloat16:
-		pickShort[tensor.BFloat](acc, x, sign)
-	}
+	return func(acc, x *tensor.Tensor) { elementwise.Accumulate(merge, acc, x) }, name
 }
 
 type number interface {
@@ -45,35 +26,10 @@ type number interface {
 	float32 | float64 | int32 | int64
 }
 
-func pick[T number](acc, x *tensor.Tensor, sign int) {
-	a, b := tensor.Values[T](acc), tensor.Values[T](x)
-	inBlocks(len(a), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			if sign < 0 {
-				a[i] = min(a[i], b[i])
-			} else {
-				a[i] = max(a[i], b[i])
-			}
-		}
-	})
-}
-
 // short is a floating type of 16 bits.
 type short interface {
 	tensor.Elem
 	Float32() float32
-}
-
-func pickShort[T short](acc, x *tensor.Tensor, sign int) {
-	a, b := tensor.Values[T](acc), tensor.Values[T](x)
-	inBlocks(len(a), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			u, v := a[i].Float32(), b[i].Float32()
-			if v != v || cmp.Compare(v, u) == sign && u == u {
-				a[i] = b[i]
-			}
-		}
-	})
 }
 
 func inBlocks(n int, f func(lo, hi int)) { parallel.For(n, elementwise.Grain(0.5), f) }

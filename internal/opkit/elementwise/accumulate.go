@@ -7,45 +7,97 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Accumulate sets acc to acc op x, element by element, for tensors of one numeric type and number
-// of elements.
+// Accumulate sets acc to acc op x, element by element. Both tensors have one type with arithmetic
+// and the same number of elements.
 func Accumulate(op Op, acc, x *tensor.Tensor) {
+	AccumulateRows(op, acc, x, []int64{0}, acc.NumElements())
+}
+
+// AccumulateRows sets row rows[i] of acc, of width elements, to itself op row i of x. If x is a
+// scalar, its only element is used for all rows. Negative row numbers are skipped, and rows that are
+// listed several times are combined in list order. Strings support Add, which concatenates.
+func AccumulateRows(op Op, acc, x *tensor.Tensor, rows []int64, width int) {
+	if len(rows) == 0 || width == 0 {
+		return
+	}
 	switch acc.DType() {
 	case tensor.Float32:
-		accumulate[float32](op, acc, x)
+		accumulate(Arithmetic[float32](op), acc, x, rows, width)
 	case tensor.Float64:
-		accumulate[float64](op, acc, x)
+		accumulate(Arithmetic[float64](op), acc, x, rows, width)
 	case tensor.Float16:
-		accumulate[tensor.Half](op, acc, x)
+		accumulate(Arithmetic[tensor.Half](op), acc, x, rows, width)
 	case tensor.BFloat16:
-		accumulate[tensor.BFloat](op, acc, x)
+		accumulate(Arithmetic[tensor.BFloat](op), acc, x, rows, width)
 	case tensor.Int8:
-		accumulate[int8](op, acc, x)
+		accumulate(Arithmetic[int8](op), acc, x, rows, width)
 	case tensor.Int16:
-		accumulate[int16](op, acc, x)
+		accumulate(Arithmetic[int16](op), acc, x, rows, width)
 	case tensor.Int32:
-		accumulate[int32](op, acc, x)
+		accumulate(Arithmetic[int32](op), acc, x, rows, width)
 	case tensor.Int64:
-		accumulate[int64](op, acc, x)
+		accumulate(Arithmetic[int64](op), acc, x, rows, width)
 	case tensor.Uint8:
-		accumulate[uint8](op, acc, x)
+		accumulate(Arithmetic[uint8](op), acc, x, rows, width)
 	case tensor.Uint16:
-		accumulate[uint16](op, acc, x)
+		accumulate(Arithmetic[uint16](op), acc, x, rows, width)
 	case tensor.Uint32:
-		accumulate[uint32](op, acc, x)
+		accumulate(Arithmetic[uint32](op), acc, x, rows, width)
 	case tensor.Uint64:
-		accumulate[uint64](op, acc, x)
+		accumulate(Arithmetic[uint64](op), acc, x, rows, width)
 	case tensor.Complex64:
-		accumulate[complex64](op, acc, x)
+		accumulate(Arithmetic[complex64](op), acc, x, rows, width)
 	case tensor.Complex128:
-		accumulate[complex128](op, acc, x)
+		accumulate(Arithmetic[complex128](op), acc, x, rows, width)
+	case tensor.Bool:
+		accumulate(Arithmetic[bool](op), acc, x, rows, width)
+	case tensor.String:
+		if op == Add {
+			accumulate(concatenate, acc, x, rows, width)
+			return
+		}
+		fallthrough
 	default:
 		panic(fmt.Sprintf("elementwise: no arithmetic on %v", acc.DType()))
 	}
 }
 
-func accumulate[T tensor.Elem](op Op, acc, x *tensor.Tensor) {
-	loop := Arithmetic[T](op)
-	a, b := tensor.Values[T](acc), tensor.Values[T](x)
-	parallel.For(len(a), Grain(0.5), func(lo, hi int) { loop(a[lo:hi], a[lo:hi], b[lo:hi]) })
+func concatenate(z, x, y []string) {
+	for i := range z {
+		z[i] = x[i] + y[i]
+	}
+}
+
+func accumulate[T tensor.Elem](loop func(z, x, y []T), acc, x *tensor.Tensor, rows []int64, width int) {
+	a, u, step := tensor.Values[T](acc), tensor.Values[T](x), width
+	if len(u) == 1 && len(rows)*width != 1 {
+		row := make([]T, width)
+		for k := range row {
+			row[k] = u[0]
+		}
+		u, step = row, 0
+	}
+	accumulateRows(loop, a, u, rows, width, step)
+}
+
+// blockColumns is the number of columns that one core processes. Work is split by columns, not by
+// rows, so that rows that are listed twice keep their order.
+const blockColumns = 4096
+
+// accumulateRows combines each listed row with its update. Consecutive updates are step elements
+// apart.
+func accumulateRows[T any](loop func(z, x, y []T), acc, x []T, rows []int64, width, step int) {
+	grain := blockColumns
+	if len(rows) == 1 {
+		grain = Grain(0.5)
+	}
+	parallel.For(width, grain, func(lo, hi int) {
+		for i, row := range rows {
+			if row < 0 {
+				continue
+			}
+			out := acc[int(row)*width+lo : int(row)*width+hi]
+			loop(out, out, x[i*step+lo:i*step+hi])
+		}
+	})
 }

@@ -19,6 +19,9 @@ const (
 	Div
 	Min
 	Max
+	// Minimum and Maximum return NaN if either operand is NaN, unlike Min and Max.
+	Minimum
+	Maximum
 )
 
 // Arithmetic returns the loop z = x op y for elements of type T. Integers wrap around. Integer
@@ -159,6 +162,10 @@ func real2[T Real](op Op) func(z, x, y []T) {
 		return Least[T]
 	case Max:
 		return Greatest[T]
+	case Minimum:
+		return minimum[T]
+	case Maximum:
+		return maximum[T]
 	default:
 		return number2[T](op)
 	}
@@ -234,5 +241,19 @@ func Greatest[T Real](z, x, y []T) {
 			v = y[i]
 		}
 		z[i] = v
+	}
+}
+
+func minimum[T Real](z, x, y []T) {
+	x, y = x[:len(z)], y[:len(z)]
+	for i := range z {
+		z[i] = min(x[i], y[i])
+	}
+}
+
+func maximum[T Real](z, x, y []T) {
+	x, y = x[:len(z)], y[:len(z)]
+	for i := range z {
+		z[i] = max(x[i], y[i])
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
-	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -23,29 +22,8 @@ type Layout struct {
 
 // Gather sets row i of each block of dst to row list[i] of the same block of src.
 func Gather(dst, src *tensor.Tensor, l List, g Layout) {
-	if dst.NumElements() == 0 {
-		return
-	}
-	switch dtype := dst.DType(); dtype {
-	case tensor.String:
-		gather(tensor.Values[string](dst), tensor.Values[string](src), l.Rows, g)
-	case tensor.Resource:
-		gather(tensor.Values[*tensor.Handle](dst), tensor.Values[*tensor.Handle](src), l.Rows, g)
-	case tensor.Variant:
-		gather(tensor.Values[tensor.VariantValue](dst), tensor.Values[tensor.VariantValue](src), l.Rows, g)
-	default:
-		switch dtype.Size() {
-		case 1:
-			gather(strided.Words[uint8](dst), strided.Words[uint8](src), l.Rows, g)
-		case 2:
-			gather(strided.Words[uint16](dst), strided.Words[uint16](src), l.Rows, g)
-		case 4:
-			gather(strided.Words[uint32](dst), strided.Words[uint32](src), l.Rows, g)
-		case 8:
-			gather(strided.Words[uint64](dst), strided.Words[uint64](src), l.Rows, g)
-		default:
-			gather(tensor.Values[complex128](dst), tensor.Values[complex128](src), l.Rows, g)
-		}
+	if dst.NumElements() > 0 {
+		move{list: l.Rows, layout: g}.run(dst, src)
 	}
 }
 

@@ -1,14 +1,11 @@
 package gatherscatter
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
-	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -21,82 +18,14 @@ func Scatter(op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) 
 		return
 	}
 	if op == elementwise.Assign {
-		assign(dst, updates, l, width)
+		move{list: l.Rows, layout: Layout{Width: width}, scatter: true}.run(dst, updates)
 		return
 	}
-	switch dst.DType() {
-	case tensor.Float32:
-		combine[float32](op, dst, updates, l, width)
-	case tensor.Float64:
-		combine[float64](op, dst, updates, l, width)
-	case tensor.Float16:
-		combine[tensor.Half](op, dst, updates, l, width)
-	case tensor.BFloat16:
-		combine[tensor.BFloat](op, dst, updates, l, width)
-	case tensor.Int8:
-		combine[int8](op, dst, updates, l, width)
-	case tensor.Int16:
-		combine[int16](op, dst, updates, l, width)
-	case tensor.Int32:
-		combine[int32](op, dst, updates, l, width)
-	case tensor.Int64:
-		combine[int64](op, dst, updates, l, width)
-	case tensor.Uint8:
-		combine[uint8](op, dst, updates, l, width)
-	case tensor.Uint16:
-		combine[uint16](op, dst, updates, l, width)
-	case tensor.Uint32:
-		combine[uint32](op, dst, updates, l, width)
-	case tensor.Uint64:
-		combine[uint64](op, dst, updates, l, width)
-	case tensor.Complex64:
-		combine[complex64](op, dst, updates, l, width)
-	case tensor.Complex128:
-		combine[complex128](op, dst, updates, l, width)
-	case tensor.Bool:
-		combine[bool](op, dst, updates, l, width)
-	case tensor.String:
-		if op == elementwise.Add {
-			combineBy(concatenate, dst, updates, l, width)
-			return
-		}
-		fallthrough
-	default:
-		panic(fmt.Sprintf("gatherscatter: no arithmetic on %v", dst.DType()))
-	}
+	elementwise.AccumulateRows(op, dst, updates, l.Rows, width)
 }
 
-func concatenate(z, x, y []string) {
-	for i := range z {
-		z[i] = x[i] + y[i]
-	}
-}
-
-func assign(dst, updates *tensor.Tensor, l List, width int) {
-	switch dtype := dst.DType(); dtype {
-	case tensor.String:
-		set(tensor.Values[string](dst), tensor.Values[string](updates), l.Rows, width)
-	case tensor.Resource:
-		set(tensor.Values[*tensor.Handle](dst), tensor.Values[*tensor.Handle](updates), l.Rows, width)
-	case tensor.Variant:
-		set(tensor.Values[tensor.VariantValue](dst), tensor.Values[tensor.VariantValue](updates), l.Rows, width)
-	default:
-		switch dtype.Size() {
-		case 1:
-			set(strided.Words[uint8](dst), strided.Words[uint8](updates), l.Rows, width)
-		case 2:
-			set(strided.Words[uint16](dst), strided.Words[uint16](updates), l.Rows, width)
-		case 4:
-			set(strided.Words[uint32](dst), strided.Words[uint32](updates), l.Rows, width)
-		case 8:
-			set(strided.Words[uint64](dst), strided.Words[uint64](updates), l.Rows, width)
-		default:
-			set(tensor.Values[complex128](dst), tensor.Values[complex128](updates), l.Rows, width)
-		}
-	}
-}
-
-func set[E any](dst, updates []E, list []int64, width int) {
+// assign sets row list[i] of dst to row i of updates.
+func assign[E any](dst, updates []E, list []int64, width int) {
 	scalar := len(updates) == 1 && len(list)*width != 1
 	if width == 1 && !scalar {
 		for i, row := range list {
@@ -151,41 +80,6 @@ func Add[T tensor.Elem](dst, src []T, to, from []int64, width int) {
 			add(row, row, src[int(from[i])*width:])
 		}
 	}
-}
-
-// blockColumns is the number of columns that one core processes. Work is split by columns, not by
-// rows, so that rows that are listed twice keep their order.
-const blockColumns = 4096
-
-func combine[T tensor.Elem](op elementwise.Op, dst, updates *tensor.Tensor, l List, width int) {
-	combineBy(elementwise.Arithmetic[T](op), dst, updates, l, width)
-}
-
-func combineBy[T tensor.Elem](loop func(z, x, y []T), dst, updates *tensor.Tensor, l List, width int) {
-	d, u := tensor.Values[T](dst), tensor.Values[T](updates)
-	if len(u) == 1 && len(l.Rows)*width != 1 {
-		row := make([]T, width)
-		for k := range row {
-			row[k] = u[0]
-		}
-		combineRows(loop, d, row, l.Rows, width, 0)
-		return
-	}
-	combineRows(loop, d, u, l.Rows, width, width)
-}
-
-// combineRows combines each listed row with its update. Consecutive updates are step elements
-// apart.
-func combineRows[T any](loop func(z, x, y []T), dst, updates []T, list []int64, width, step int) {
-	parallel.For(width, blockColumns, func(lo, hi int) {
-		for i, row := range list {
-			if row < 0 {
-				continue
-			}
-			out := dst[int(row)*width+lo : int(row)*width+hi]
-			loop(out, out, updates[i*step+lo:i*step+hi])
-		}
-	})
 }
 
 // Column returns indices as index vectors that each select a slice. The elements of a vector become
