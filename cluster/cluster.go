@@ -1,11 +1,11 @@
-// Package cluster says which tasks a cluster has, where they listen, and which of them a process
+// Package cluster describes the tasks of a cluster, their addresses, and which of them a process
 // is.
 //
-// A [Spec] maps the tasks of each job to addresses. It is written in one of the forms that
-// TensorFlow's users know: the flag of its server (ps|host:port;host:port,worker|host:port), JSON
-// ({"ps": ["host:port"]}, where a job may also be an object from task index to address), the
-// TF_CONFIG environment variable, and a tensorflow.ServerDef in text form. A [ServerDef] is a Spec
-// together with the task to be.
+// A [Spec] maps the tasks of each job to addresses. It can be written in the forms that users of
+// TensorFlow know: the flag of its server (ps|host:port;host:port,worker|host:port), JSON ({"ps":
+// ["host:port"]}, where a job may also be an object from task index to address), the TF_CONFIG
+// environment variable, and a tensorflow.ServerDef in text form. A [ServerDef] is a Spec together
+// with the name of one task.
 package cluster
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Spec says where the tasks of a cluster listen, by job.
+// Spec holds the addresses of the tasks of a cluster, by job.
 type Spec map[string]Job
 
-// Job is the addresses, "host:port", of the tasks of one job, by task index. Indices need not be
-// dense: a task may know only some of its peers.
+// Job holds the addresses, "host:port", of the tasks of one job, by task index. Indices may have
+// gaps: a task may know only some of its peers.
 type Job map[int]string
 
 // Dense returns a job whose tasks 0, 1, … have the given addresses.
@@ -36,17 +36,17 @@ func Dense(addresses ...string) Job {
 	return job
 }
 
-// Task names one task of a cluster.
+// Task is the name of one task of a cluster.
 type Task struct {
 	Job   string
 	Index int
 }
 
-// String returns the task's name as it starts the names of its devices,
+// String returns the name of the task as a prefix of its device names,
 // "/job:worker/replica:0/task:1".
 func (t Task) String() string { return "/job:" + t.Job + "/replica:0/task:" + strconv.Itoa(t.Index) }
 
-// ParseTask reads the name of a task; a name without a replica means replica 0.
+// ParseTask parses the name of a task. A missing replica means replica 0.
 func ParseTask(name string) (Task, error) {
 	spec, err := device.Parse(name)
 	switch {
@@ -58,7 +58,7 @@ func ParseTask(name string) (Task, error) {
 	return Task{spec.Job, spec.Task}, nil
 }
 
-// FromJobs makes a Spec from the jobs of a message, which may name one twice: that is an error.
+// FromJobs returns a Spec with the jobs of a message. A job that occurs twice is an error.
 // Addresses are not checked; see [Spec.Validate].
 func FromJobs(jobs iter.Seq2[string, map[int32]string]) (Spec, error) {
 	spec := Spec{}
@@ -91,7 +91,7 @@ func (s Spec) Tasks() []Task {
 
 func (j Job) indices() []int { return slices.Sorted(maps.Keys(j)) }
 
-// Address returns where a task listens, "" if the cluster has no such task.
+// Address returns the address of a task, "" if the cluster has no such task.
 func (s Spec) Address(t Task) string { return s[t.Job][t.Index] }
 
 // OnlyTask returns the index of the task of a job that has one. A job with several tasks is an
@@ -107,7 +107,7 @@ func (s Spec) OnlyTask(job string) (int, error) {
 	return 0, status.InvalidArgumentf("Must specify an explicit task index: the tasks of job %q are %s", job, s[job].ranges())
 }
 
-// Clone returns a copy that shares nothing with s.
+// Clone returns a deep copy of s.
 func (s Spec) Clone() Spec {
 	out := make(Spec, len(s))
 	for name, job := range s {
@@ -116,8 +116,8 @@ func (s Spec) Clone() Spec {
 	return out
 }
 
-// String writes the cluster as a flag where all jobs are dense and have tasks, and as JSON
-// otherwise.
+// String returns the cluster in the form of the flag if all jobs have tasks and no gaps, and as
+// JSON otherwise.
 func (s Spec) String() string {
 	var jobs []string
 	for _, name := range s.Jobs() {
@@ -137,7 +137,7 @@ func (s Spec) String() string {
 	return strings.Join(jobs, ",")
 }
 
-// Validate checks names, indices and addresses, and that no two tasks share an address.
+// Validate checks names, indices and addresses. No two tasks may have the same address.
 func (s Spec) Validate() error {
 	if len(s) == 0 {
 		return status.InvalidArgumentf("the cluster has no jobs")
@@ -173,8 +173,8 @@ func checkJob(name string, job Job) error {
 	return nil
 }
 
-// CheckAddress reports whether an address has the form "host:port"; port 0 stands for one that the
-// system chooses.
+// CheckAddress returns an error unless an address has the form "host:port". Port 0 means that the
+// system chooses a port.
 func CheckAddress(address string) error {
 	colon := strings.LastIndexByte(address, ':')
 	if colon < 0 || strings.ContainsAny(address[:colon], "/, \t\n") {

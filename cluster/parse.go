@@ -12,7 +12,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Parse reads a cluster from the text of a flag, in either form, and validates it:
+// Parse parses and validates a cluster in either form of the flag:
 //
 //	ps|host:port;host:port,worker|host:port
 //	{"ps": ["host:port", "host:port"], "worker": {"3": "host:port"}}
@@ -57,7 +57,7 @@ func parseJSON(text string) (Spec, error) {
 	return spec, nil
 }
 
-// jsonError keeps errors of ours and explains those of the decoder.
+// jsonError keeps errors of this package and explains those of the JSON decoder.
 func jsonError(what string, err error) error {
 	if ours, ok := errors.AsType[*status.Error](err); ok {
 		return ours
@@ -75,8 +75,8 @@ func jsonError(what string, err error) error {
 	return status.InvalidArgumentf("%s is not JSON: %v", what, err)
 }
 
-// UnmarshalJSON reads {"job": tasks, …}, where tasks is a list of addresses or an object from index
-// to address. It does not check addresses.
+// UnmarshalJSON decodes {"job": tasks, …}, where tasks is a list of addresses or an object from
+// index to address. It does not check addresses.
 func (s *Spec) UnmarshalJSON(data []byte) error {
 	out := Spec{}
 	err := eachMember(data, func(name string, value json.RawMessage) error {
@@ -121,8 +121,8 @@ func parseJob(name string, value json.RawMessage) (Job, error) {
 	return job, err
 }
 
-// eachMember calls f for the members of a JSON object in order, also where a name is repeated,
-// which a map would hide.
+// eachMember calls f for the members of a JSON object, in order. Unlike a map, it shows repeated
+// names.
 func eachMember(data []byte, f func(name string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -151,7 +151,7 @@ func eachMember(data []byte, f func(name string, value json.RawMessage) error) e
 	return nil
 }
 
-// MarshalJSON writes a dense job as a list and a sparse one as an object.
+// MarshalJSON encodes a job without gaps as a list, and any other as an object.
 func (j Job) MarshalJSON() ([]byte, error) {
 	dense := make([]string, 0, len(j))
 	for pos, i := range j.indices() {
@@ -165,7 +165,7 @@ func (j Job) MarshalJSON() ([]byte, error) {
 
 func (s Spec) json() string {
 	out, err := json.Marshal(map[string]Job(s))
-	if err != nil { // cannot happen: the jobs are strings by number
+	if err != nil { // impossible: the jobs map integers to strings
 		return err.Error()
 	}
 	return string(out)

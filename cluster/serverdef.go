@@ -12,29 +12,27 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// ServerDef says which task of which cluster a process is to be.
+// ServerDef is a cluster together with the name and the settings of one of its tasks.
 type ServerDef struct {
 	Cluster    Spec
 	Job        string
 	Task       int // index in the job
-	Port       int // to listen on, where it is not the one that Cluster gives; 0 otherwise
+	Port       int // port to listen on; 0 for the one in Cluster
 	CPUDevices int // number of CPU devices; 0 means 1
-	// Filters limits which devices of the others a task may see, by task; see
+	// Filters restricts the devices of other tasks that a task may see, by task; see
 	// tensorflow.ClusterDeviceFilters.
 	Filters map[Task][]string
-	// DefaultSessionConfig is a serialized tensorflow.ConfigProto with what sessions get that do
-	// not say otherwise.
+	// DefaultSessionConfig is a serialized tensorflow.ConfigProto with the defaults for sessions.
 	DefaultSessionConfig []byte
 }
 
-// Self returns the task to be.
+// Self returns the name of the task.
 func (d *ServerDef) Self() Task { return Task{d.Job, d.Task} }
 
-// maxCPUDevices bounds how many devices one task may have, against a typing error that would make
-// millions.
+// maxCPUDevices bounds the devices of one task, as a protection against typing errors.
 const maxCPUDevices = 1024
 
-// Validate checks the cluster and that it has the task.
+// Validate checks the cluster, and that it has the task.
 func (d *ServerDef) Validate() error {
 	if err := d.Cluster.Validate(); err != nil {
 		return err
@@ -63,7 +61,7 @@ func (d *ServerDef) Validate() error {
 	return nil
 }
 
-// ranges writes the indices of a job as "0-3, 7".
+// ranges returns the indices of a job in the form "0-3, 7".
 func (j Job) ranges() string {
 	var out []string
 	indices := j.indices()
@@ -92,7 +90,7 @@ func CheckFilters(filters []string) error {
 	return nil
 }
 
-// ParseServerDef reads a tensorflow.ServerDef in text form and validates it.
+// ParseServerDef parses and validates a tensorflow.ServerDef in text form.
 func ParseServerDef(text []byte) (ServerDef, error) {
 	var m pb.ServerDef
 	if err := prototext.Unmarshal(text, &m); err != nil {

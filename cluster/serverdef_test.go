@@ -85,7 +85,7 @@ func TestParseTFConfig(t *testing.T) {
 			cluster.ServerDef{Cluster: chief, Job: "worker", Task: 3}},
 		{`{"cluster": {"chief": ["a:1"], "worker": {"3": "b:1"}}, "task": {"type": "worker", "index": 3.0}}`,
 			cluster.ServerDef{Cluster: chief, Job: "worker", Task: 3}},
-		// a job that nobody wants
+		// a job without tasks
 		{`{"cluster": {"ps": [], "worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}`,
 			cluster.ServerDef{Cluster: cluster.Spec{"ps": {}, "worker": {0: "a:1"}}, Job: "worker"}},
 		{`{"cluster": {"master": ["a:1"]}, "task": {"type": "master"}}`,

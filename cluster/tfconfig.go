@@ -8,7 +8,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// EnvTFConfig is the environment variable that cluster managers set for every task.
+// EnvTFConfig is the environment variable in which cluster managers describe the cluster to every
+// task.
 const EnvTFConfig = "TF_CONFIG"
 
 type tfConfig struct {
@@ -23,9 +24,10 @@ type tfConfig struct {
 //
 //	{"cluster": {"ps": ["host:port"], "worker": ["host:port"]}, "task": {"type": "worker", "index": 0}}
 //
-// The index is a number or, as some managers write it, a string. It may be missing if the job has one
-// task, as in TensorFlow's Server. Jobs may be sparse. A task that is not part of the cluster, as evaluators are, is an error: there is
-// nothing for it to serve. Errors begin with the name of the variable.
+// The index is a number or, as some managers write it, a string. It may be missing if the job has
+// one task, as in TensorFlow's Server. Jobs may be sparse. A task that is not part of the cluster,
+// as evaluators are, is an error: there is nothing for it to serve. Errors begin with the name of
+// the variable.
 func ParseTFConfig(text string) (ServerDef, error) {
 	def, err := parseTFConfig(text)
 	if err != nil {

@@ -14,22 +14,19 @@ func (s Spec) IsCompatible(t Spec) bool {
 		agree(s.Type, t.Type, "") && agree(s.ID, t.ID, Unset)
 }
 
-// SameAddressSpace reports whether both specifications give the same job, replica and task, all of
-// them.
+// SameAddressSpace reports whether both specifications give the same job, replica and task.
 func (s Spec) SameAddressSpace(t Spec) bool {
 	return s.Job != "" && s.Replica != Unset && s.Task != Unset && s.AddressSpace() == t.AddressSpace()
 }
 
-// DifferentAddressSpace reports whether devices that satisfy one specification are never on the
-// task of devices that satisfy the other.
+// DifferentAddressSpace reports whether no task has devices for both specifications.
 func (s Spec) DifferentAddressSpace(t Spec) bool {
 	return !s.AddressSpace().IsCompatible(t.AddressSpace())
 }
 
 func agree[T comparable](a, b, unset T) bool { return a == unset || b == unset || a == b }
 
-// Merge returns what both specifications ask for together, or an error if they contradict each
-// other.
+// Merge returns the specification that satisfies both, or an error if they contradict each other.
 func (s Spec) Merge(t Spec) (Spec, error) {
 	out, err := s.mergeTask(t)
 	if err != nil {
@@ -46,8 +43,8 @@ func (s Spec) Merge(t Spec) (Spec, error) {
 	return out, nil
 }
 
-// MergeSoft is Merge, except that a contradiction of types leaves type and number open, and one of
-// numbers the number: the job, replica and task must agree.
+// MergeSoft is Merge with fewer errors: contradicting types leave type and number open, and
+// contradicting numbers the number. Job, replica and task must agree.
 func (s Spec) MergeSoft(t Spec) (Spec, error) {
 	out, err := s.mergeTask(t)
 	if err != nil {
@@ -66,8 +63,7 @@ func (s Spec) MergeSoft(t Spec) (Spec, error) {
 	return out, nil
 }
 
-// MergeOverride is Merge, except that where types or numbers contradict each other those of t are
-// taken.
+// MergeOverride is Merge, except that t takes precedence if types or numbers contradict each other.
 func (s Spec) MergeOverride(t Spec) (Spec, error) {
 	out, err := s.mergeTask(t)
 	if err != nil {
@@ -77,7 +73,7 @@ func (s Spec) MergeOverride(t Spec) (Spec, error) {
 	return out, nil
 }
 
-// With returns s with every part that t gives taken from t.
+// With returns s with every part that t gives replaced by that of t.
 func (s Spec) With(t Spec) Spec {
 	return Spec{
 		Job: first(t.Job, s.Job, ""), Replica: first(t.Replica, s.Replica, Unset), Task: first(t.Task, s.Task, Unset),

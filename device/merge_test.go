@@ -14,8 +14,8 @@ func spec(t *testing.T, name string) Spec {
 	return s
 }
 
-// Each row gives two specifications and what each kind of merging them yields: "!" and a word of
-// the error for none.
+// Each row has two specifications and the result of each kind of merge. "!" with a word of the
+// error means failure.
 var mergeTests = []struct{ a, b, merge, soft, override string }{
 	{"", "", "", "", ""},
 	{"/job:foo/replica:1/task:2/cpu:1", "/job:foo/replica:1/task:2/cpu:1", "/job:foo/replica:1/task:2/cpu:1", "=", "="},
@@ -108,7 +108,7 @@ func TestIsCompatible(t *testing.T) {
 	for _, tt := range []struct {
 		a, b      string
 		want      bool
-		same, far bool // address spaces
+		same, far bool // same address space, different address spaces
 	}{
 		{"/job:work/replica:1/task:3/device:GPU:*", "/device:CPU:*", false, false, false},
 		{"/job:work/replica:1/task:3", "/device:CPU:*", true, false, false},

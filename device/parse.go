@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Parse reads a full or partial device name; the empty string is [Any]. Keys of tensors are parsed
-// on the way of every transfer, so Parse does not allocate.
+// Parse parses a full or partial device name; the empty string is [Any]. It does not allocate,
+// because every transfer parses the keys of tensors.
 func Parse(name string) (Spec, error) {
 	s, ok := parse(name)
 	if !ok {
@@ -52,7 +52,7 @@ func parse(name string) (s Spec, ok bool) {
 	return s, true
 }
 
-// takeDevice reads "TYPE", "TYPE:ID", or either part as "*".
+// takeDevice parses "TYPE", "TYPE:ID", or either part as "*".
 func (s *Spec) takeDevice(text string) (rest string, ok bool) {
 	s.ID = Unset
 	if s.Type, rest, ok = takeNameOrStar(text, "/:"); !ok {
@@ -71,8 +71,8 @@ func takeNameOrStar(text, stop string) (name, rest string, ok bool) {
 	return takeName(text, stop)
 }
 
-// takeName reads a letter and the letters, digits and underscores after it, up to one of the bytes
-// in stop.
+// takeName parses a letter followed by letters, digits and underscores, up to one of the bytes in
+// stop.
 func takeName(text, stop string) (name, rest string, ok bool) {
 	if text == "" || !isLetter(text[0]) {
 		return "", "", false

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What TensorFlow 2.21 accepts and refuses, asked through nodes with these device fields.
+// Results of TensorFlow 2.21 for nodes with these device fields.
 var parseTests = []struct {
 	name string
 	want string // canonical form, "" for any device, "!" for malformed

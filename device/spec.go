@@ -1,14 +1,14 @@
-// Package device holds the names of devices: parsing, partial specifications, merging and matching.
+// Package device parses, merges and matches names of devices.
 //
-// A full name is "/job:JOB/replica:R/task:T/device:TYPE:ID". A specification may leave parts out or
-// give "*" for them; parts come in any order, and of one that comes twice the last counts. "/cpu:0"
-// and "/gpu:0", also in capitals, are an older form of "/device:CPU:0" and "/device:GPU:0". The
-// rules are those of TensorFlow's DeviceNameUtils.
+// A full name is "/job:JOB/replica:R/task:T/device:TYPE:ID". A specification may omit parts or give
+// "*" for them. Parts come in any order; the last occurrence of a part counts. "/cpu:0" and
+// "/gpu:0", also in capitals, are an older form of "/device:CPU:0" and "/device:GPU:0". The rules
+// are those of TensorFlow's DeviceNameUtils.
 package device
 
 import "strconv"
 
-// Unset stands for a numeric part that a specification does not give.
+// Unset is the value of a numeric part that a specification does not give.
 const Unset = -1
 
 // Spec is a full or partial device name. Empty strings and Unset numbers match anything.
@@ -16,7 +16,7 @@ type Spec struct {
 	Job     string
 	Replica int
 	Task    int
-	Type    string // "CPU", "GPU"; case matters
+	Type    string // "CPU", "GPU"; case-sensitive
 	ID      int
 }
 
@@ -28,8 +28,8 @@ func (s Spec) IsFull() bool {
 	return s.Job != "" && s.Replica != Unset && s.Task != Unset && s.Type != "" && s.ID != Unset
 }
 
-// String prints the specification in canonical form, without the parts that it does not give; a
-// type without a number is printed with "*", and so is a number without a type.
+// String returns the canonical form, without the parts that are not given. A type without a number
+// has the number "*", and a number without a type the type "*".
 func (s Spec) String() string {
 	if s == Any {
 		return ""

@@ -13,10 +13,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A step of one node allocates nothing but its result, one block for the list of values; the memory
-// of a tensor that is released comes back. That its caller may give up, or that it has a limit,
-// costs nothing while no goroutine waits for it. Under the race detector sync.Pool forgets at
-// random.
+// A step of one node allocates its result and the list of values, and reuses the memory of released
+// tensors. A cancellable context or a timeout costs nothing while no goroutine waits for its end.
+// The race detector makes sync.Pool drop objects at random.
 func TestStepAllocatesNothingButItsResult(t *testing.T) {
 	root := op.NewScope()
 	constant := op.Const(root, float32(1))

@@ -1,13 +1,13 @@
-// Package local lets sessions run in this process, on devices of their own and without a network.
-// Import it for the target "local":
+// Package local runs sessions in this process, on devices of their own and without a network.
+// Import it to register the target "local":
 //
 //	import _ "github.com/weft-ml/weft/local"
 //
 //	s, err := weft.NewSession("local", g)
 //
-// Each session is a task by itself, "/job:localhost/replica:0/task:0", with as many CPU devices as
-// [weft.WithCPUDevices] says: it shares no variable with other sessions, and they go when it is
-// closed.
+// Each session is a task of its own, "/job:localhost/replica:0/task:0". [weft.WithCPUDevices] sets
+// the number of its CPU devices. It shares no variables with other sessions. Closing the session
+// drops its variables and ends its goroutines.
 package local
 
 import (
@@ -23,15 +23,15 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Target is what sessions in this process connect to.
+// Target is the target of sessions in this process.
 const Target = "local"
 
 // maxCPUDevices bounds the devices of a session.
 const maxCPUDevices = 1024
 
-func init() { rpc.RegisterTarget(Target, open) } //nolint:gochecknoinits // fills the registry of targets
+func init() { rpc.RegisterTarget(Target, open) } //nolint:gochecknoinits // registers the target
 
-// open returns the master of a new task.
+// open creates a task and returns its master and the function that closes the task.
 func open(config *pb.ConfigProto, log *slog.Logger) (rpc.Master, func(context.Context), error) {
 	n := config.GetDeviceCount()[kernel.CPU]
 	if n < 0 || n > maxCPUDevices {

@@ -9,15 +9,16 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Cluster is the servers of a whole cluster in this process: for tests, and to try out programs
-// that run on clusters.
+// Cluster is a whole cluster of servers in this process, for tests and for experiments with
+// distributed programs.
 type Cluster struct {
 	spec    cluster.Spec
 	servers map[cluster.Task]*Server
 }
 
-// StartCluster starts servers on free loopback ports, one for each task: the number of tasks of
-// each job is given, and the number of CPU devices of each task. The caller must call Shutdown or Close.
+// StartCluster starts servers on free loopback ports, one for each task. jobs maps the name of a
+// job to its number of tasks; each task has cpuDevices CPU devices. The caller must call Shutdown
+// or Close.
 func StartCluster(jobs map[string]int, cpuDevices int, opts ...Option) (*Cluster, error) {
 	listeners := map[cluster.Task]net.Listener{}
 	c := &Cluster{spec: cluster.Spec{}, servers: map[cluster.Task]*Server{}}
@@ -55,10 +56,10 @@ func closeAll(listeners map[cluster.Task]net.Listener) {
 	}
 }
 
-// Spec returns the tasks and their addresses, which must not be modified.
+// Spec returns the tasks and their addresses. It must not be modified.
 func (c *Cluster) Spec() cluster.Spec { return c.spec }
 
-// Target returns what clients of a task connect to.
+// Target returns the target of a task for clients.
 func (c *Cluster) Target(job string, task int) string {
 	return "grpc://" + c.spec.Address(cluster.Task{Job: job, Index: task})
 }

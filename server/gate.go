@@ -13,31 +13,32 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// gate counts the steps that others have begun on this task, and refuses new ones when the task is
-// to end. What steps under way need of it, such as their tensors, goes past the gate.
+// gate counts the running steps that clients and other tasks have requested, and rejects new ones
+// when the task stops. Calls that belong to a running step, such as those for its tensors, do not
+// pass the gate.
 type gate struct {
 	task cluster.Task
 
 	mu      sync.Mutex
-	closed  bool          // guarded by mu
+	closed  bool          // new steps are rejected; guarded by mu
 	running int           // guarded by mu
 	idle    chan struct{} // closed when the gate is closed and nothing runs
 
-	rest  func()      // called when nothing has come for idleTime
-	moves int         // guarded by mu; how often something has come or gone
-	seen  int         // guarded by mu; how often it had when the clock was last looked at
-	clock *time.Timer // guarded by mu; nil while the task is at rest
+	rest  func()      // called when the task has been idle for idleTime
+	moves int         // number of steps that have begun or ended; guarded by mu
+	seen  int         // moves at the last check; guarded by mu
+	clock *time.Timer // next check; nil while the task is idle; guarded by mu
 }
 
-// idleTime is for how long nothing must have come before a task gives memory back.
+// idleTime is the time without steps after which a task returns memory to the machine.
 const idleTime = 5 * time.Second
 
 func newGate(task cluster.Task) *gate {
 	return &gate{task: task, idle: make(chan struct{})}
 }
 
-// look calls rest if nothing has come since it was last called, and is called again otherwise.
-func (g *gate) look() {
+// check calls rest if no step has run since the last check, and otherwise schedules the next one.
+func (g *gate) check() {
 	g.mu.Lock()
 	busy := g.running > 0 || g.moves != g.seen
 	g.seen = g.moves
@@ -55,8 +56,8 @@ func (g *gate) look() {
 	}
 }
 
-// close refuses what comes, and waits for what runs as long as ctx lives. It is called once, and
-// returns an error if something still runs.
+// close rejects new steps, and waits for the running ones until ctx ends. It is called once, and
+// returns an error if steps still run.
 func (g *gate) close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
@@ -71,7 +72,7 @@ func (g *gate) close(ctx context.Context) error {
 	case <-g.idle:
 		return nil
 	case <-ctx.Done():
-		return status.DeadlineExceededf("steps of %v still ran when it had to stop, and were cancelled", g.task)
+		return status.DeadlineExceededf("steps of %v still ran at the end of the shutdown and were cancelled", g.task)
 	}
 }
 
@@ -84,7 +85,7 @@ func (g *gate) enter() error {
 	g.running++
 	g.moves++
 	if g.clock == nil {
-		g.clock = time.AfterFunc(idleTime, g.look)
+		g.clock = time.AfterFunc(idleTime, g.check)
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func through[Req, Resp any](
 	return call(ctx, req)
 }
 
-// gatedMaster is a master as clients see it.
+// gatedMaster is a master with its gate, as clients call it.
 type gatedMaster struct {
 	*master.Master
 	gate *gate
@@ -128,7 +129,7 @@ func (m gatedMaster) RunCallable(ctx context.Context, req *message.RunCallableRe
 	return through(ctx, m.gate, m.Master.RunCallable, req)
 }
 
-// gatedWorker is a worker as other tasks see it.
+// gatedWorker is a worker with its gate, as other tasks call it.
 type gatedWorker struct {
 	*worker.Worker
 	gate *gate

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/cluster"
 )
 
-// TestIdleTaskRests lets steps come and go, and looks when the task is taken to be at rest.
+// TestIdleTaskRests runs steps and checks when the task is considered idle.
 func TestIdleTaskRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rests atomic.Int32
@@ -51,7 +51,7 @@ func TestIdleTaskRests(t *testing.T) {
 	})
 }
 
-// pass lets the time of the bubble pass.
+// pass advances the virtual time.
 func pass(d time.Duration) {
-	time.Sleep(d) //nolint:forbidigo // nobody waits in truth
+	time.Sleep(d) //nolint:forbidigo // in virtual time
 }

@@ -24,27 +24,27 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// attacker sends a task whatever it likes.
+// attacker sends arbitrary requests to a task.
 type attacker struct {
-	t        *testing.T
-	conn     *rpc.Conn
-	patience time.Duration // how long its calls may take
+	t       *testing.T
+	conn    *rpc.Conn
+	timeout time.Duration // of its calls
 }
 
 // send makes a call and returns its error.
 func (a attacker) send(method string, req any) error {
-	ctx, cancel := context.WithTimeout(a.t.Context(), a.patience)
+	ctx, cancel := context.WithTimeout(a.t.Context(), a.timeout)
 	defer cancel()
 	return a.conn.Invoke(ctx, method, req)
 }
 
-// session makes a session with a graph and returns its handle.
+// session creates a session with a graph and returns its handle.
 func (a attacker) session(g *pb.GraphDef) (string, error) {
 	resp, err := rpc.NewMasterClient(a.conn, "test").CreateSession(a.t.Context(), &pb.CreateSessionRequest{GraphDef: g})
 	return resp.GetSessionHandle(), err
 }
 
-// graph makes a session with a graph in text form and runs a step that fetches y.
+// graph creates a session with a graph in text form and runs a step that fetches y.
 func (a attacker) graph(text string) error {
 	a.t.Helper()
 	g, err := graphtext.Parse(kernel.Default, text)
@@ -58,7 +58,7 @@ func (a attacker) graph(text string) error {
 	return a.run(def, nil)
 }
 
-// run makes a session with a graph and runs a step that fetches y.
+// run creates a session with a graph and runs a step that fetches y.
 func (a attacker) run(g *pb.GraphDef, feeds []*pb.NamedTensorProto) error {
 	handle, err := a.session(g)
 	if err != nil {
@@ -93,14 +93,14 @@ func shaped(t pb.DataType, dims ...int64) *pb.TensorProto {
 	return &pb.TensorProto{Dtype: t, TensorShape: shape}
 }
 
-// splat is a tensor whose one value stands for all elements.
+// splat is a tensor with one value that is repeated for all elements.
 func splat(dims ...int64) *pb.TensorProto {
 	x := shaped(pb.DataType_DT_FLOAT, dims...)
 	x.FloatVal = []float32{1}
 	return x
 }
 
-// nested is a variant in a variant, and so on.
+// nested is a variant in a variant, to the given depth.
 func nested(depth int) *pb.TensorProto {
 	x := shaped(pb.DataType_DT_VARIANT)
 	if depth > 0 {
@@ -109,7 +109,7 @@ func nested(depth int) *pb.TensorProto {
 	return x
 }
 
-// doubling is a graph whose function calls another one twice, which does the same, and so on.
+// doubling is a graph with a chain of functions. Each function calls the next one twice.
 func doubling(depth int) string {
 	var b strings.Builder
 	b.WriteString("func F0(x: float) -> (y: float) {\n  z = Neg(x) T=float\n  return y=z:y:0\n}\n")
@@ -123,10 +123,9 @@ func doubling(depth int) string {
 	return b.String()
 }
 
-// TestHostileInput sends a task what no honest peer would, and looks whether it answers as it
-// should, lives on, and has not taken the memory that it was asked for. The names say which rule
-// the input breaks; keys, handles and whatever else needs no connection are in the tests of
-// packages master and worker.
+// TestHostileInput sends a task requests that no correct peer sends. The task must answer with the
+// right error, survive, and not allocate the requested memory. The names say which rule a request
+// breaks. Requests that need no connection are tested in packages master and worker.
 func TestHostileInput(t *testing.T) {
 	const late = status.DeadlineExceeded
 	for _, tt := range []struct {
@@ -189,16 +188,16 @@ func TestHostileInput(t *testing.T) {
 		{"a key may be long", func(a attacker) error {
 			return a.send(rpc.MethodRecvTensor, &pb.RecvTensorRequest{StepId: 1, RendezvousKey: strings.Repeat("x", 5<<20)})
 		}, status.InvalidArgument, "Invalid  rendezvous key: xxx"},
-		{"nobody waits for a step that never comes longer than they want", func(a attacker) error { return a.send(rpc.MethodRecvTensor, a.received("x", math.MaxInt64)) }, late, ""},
+		{"a wait for a step that never comes ends with its caller", func(a attacker) error { return a.send(rpc.MethodRecvTensor, a.received("x", math.MaxInt64)) }, late, ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			t.Parallel()
 			a := newAttacker(t)
 			if tt.code == late {
-				a.patience = 300 * time.Millisecond
+				a.timeout = 300 * time.Millisecond
 			}
 			err := tt.send(a)
-			a.patience = time.Minute
+			a.timeout = time.Minute
 			if status.CodeOf(err) != tt.code || !strings.Contains(fmt.Sprint(err), tt.text) {
 				t.Errorf("got %v: %.300v; want %v with %q", status.CodeOf(err), err, tt.code, tt.text)
 			}
@@ -209,7 +208,7 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
-// newAttacker starts a task to attack.
+// newAttacker starts a task and returns an attacker of it.
 func newAttacker(t *testing.T) attacker {
 	s := start(t, cluster.ServerDef{Cluster: cluster.Spec{"ps": cluster.Dense("127.0.0.1:0")}, Job: "ps"}, WithLogger(slog.New(slog.DiscardHandler)))
 	conn, err := rpc.Dial(s.Address())
@@ -218,7 +217,7 @@ func newAttacker(t *testing.T) attacker {
 	}
 	t.Cleanup(func() {
 		conn.Close()
-		// what still prepares a step may end
+		// steps that are being prepared may end
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
@@ -228,7 +227,7 @@ func newAttacker(t *testing.T) attacker {
 	return attacker{t, conn, time.Minute}
 }
 
-// received is a request for a tensor of a step.
+// received returns a request for a tensor of a step.
 func (a attacker) received(name string, step int64) *pb.RecvTensorRequest {
 	a.t.Helper()
 	resp, err := rpc.NewWorkerClient(a.conn, "test").GetStatus(a.t.Context(), &pb.GetStatusRequest{})
@@ -267,8 +266,8 @@ func smallGraph(t *testing.T) *graph.Graph {
 	return g
 }
 
-// A task that takes connections and never answers is named, and waited for no longer than the
-// client wants.
+// An error names a task that accepts connections and never answers, and arrives before the client's
+// deadline.
 func TestSilentPeer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

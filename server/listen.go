@@ -13,7 +13,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// listen listens for the task that def names, and writes the port that it got into def.
+// listen returns the listener of the task of def. It replaces port 0 in def by the port of the
+// listener.
 func listen(def *cluster.ServerDef, o *options) (net.Listener, error) {
 	self := def.Self()
 	known := def.Cluster.Address(self)
@@ -45,8 +46,8 @@ func listen(def *cluster.ServerDef, o *options) (net.Listener, error) {
 	return l, nil
 }
 
-// loopbackOnly returns a warning if the host of a task leads to this machine alone, although the
-// cluster has tasks on others. That is so on machines that map their own name to 127.0.1.1.
+// loopbackOnly returns a warning if the host of a task resolves to loopback addresses only,
+// although the cluster has tasks on other hosts. Many machines map their own name to 127.0.1.1.
 func loopbackOnly(def *cluster.ServerDef, host string, lookup func(host string) ([]net.IP, error)) string {
 	elsewhere := slices.IndexFunc(def.Cluster.Tasks(), func(t cluster.Task) bool {
 		peer, _, err := net.SplitHostPort(def.Cluster.Address(t))
@@ -69,15 +70,15 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// open listens on an address; on one that others than this machine can reach only if that is
-// wanted. An error says what is wrong and what to do about it.
+// open listens on an address. An address that other machines can reach needs insecure. Errors say
+// what is wrong and what to do.
 func open(address string, self cluster.Task, insecure bool) (net.Listener, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
 		return nil, status.InvalidArgumentf("cannot listen on %s for %v: %w", address, self, err)
 	}
 	if !insecure && !tcp.IP.IsLoopback() {
-		return nil, status.FailedPreconditionf("%s can be reached from other machines, and whoever reaches a server can run "+
+		return nil, status.FailedPreconditionf("%s can be reached from other machines, and a client of a server can run "+
 			"anything on it: that must be allowed explicitly", address)
 	}
 	l, err := rpc.Listen(tcp)

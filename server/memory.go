@@ -16,18 +16,19 @@ type reclaimer struct {
 	released uint64 // bytes allocated by the process until the last release; guarded by mu
 }
 
-// minReclaim is the number of allocated bytes from which a release is worth two garbage collections.
+// minReclaim is the number of allocated bytes from which a release is worth two garbage
+// collections.
 const minReclaim = 8 << 20
 
 // release returns unused memory to the machine.
 func (r *reclaimer) release() { r.releaseFrom(0) }
 
-// releaseIfLarge is release, unless little has been allocated since the last one. A task calls it at
-// the end of its last session, which may be the last one ever.
+// releaseIfLarge is release, unless little has been allocated since the last one. A task calls it
+// at the end of its last session, because there may never be another one.
 func (r *reclaimer) releaseIfLarge() { r.releaseFrom(minReclaim) }
 
-// releaseFrom is release if at least so many bytes were allocated since the last one. It reports
-// whether they were.
+// releaseFrom is release if at least that many bytes were allocated since the last one, which it
+// reports.
 func (r *reclaimer) releaseFrom(least uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

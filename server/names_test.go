@@ -30,8 +30,8 @@ func (l *logText) String() string {
 	return l.text.String()
 }
 
-// TestSpecificationsThatDiffer runs sessions between tasks whose cluster specifications differ, in
-// ways that are mistakes and in ways that are not.
+// TestSpecificationsThatDiffer runs sessions between tasks whose cluster specifications differ.
+// Some of the differences are mistakes, others are legitimate.
 func TestSpecificationsThatDiffer(t *testing.T) {
 	const (
 		otherName = "a task has another name in its own cluster specification"
@@ -41,7 +41,7 @@ func TestSpecificationsThatDiffer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		specs func(w, p string) (worker, ps cluster.Spec)
-		psJob string // of the other task in its own specification
+		psJob string // job of the other task in its own specification
 		want  []string
 	}{
 		{"equal", func(w, p string) (workers, others cluster.Spec) {

@@ -27,43 +27,43 @@ type options struct {
 const gracePeriod = 10 * time.Second
 
 func newOptions(opts []Option) *options {
-	o := &options{log: slog.Default(), grace: gracePeriod} //nolint:forbidigo // nobody has passed one in
+	o := &options{log: slog.Default(), grace: gracePeriod} //nolint:forbidigo // the default of WithLogger
 	for _, opt := range opts {
 		opt(o)
 	}
 	return o
 }
 
-// WithLogger makes the server log to l, in the place of [slog.Default].
+// WithLogger makes the server log to l instead of [slog.Default].
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
-// Insecure lets the server listen beyond this machine. Whoever reaches it there can run what they
-// like on it.
+// Insecure allows the server to listen on an address that other machines can reach. Traffic is
+// neither encrypted nor authenticated: a process that reaches the server can run any graph on it.
 func Insecure() Option { return func(o *options) { o.insecure = true } }
 
-// WithListen makes the server listen on another address than the one by which the cluster knows it,
-// as is needed where that is an address of a proxy or of a network that translates addresses:
-// "0.0.0.0:2222".
+// WithListen makes the server listen on another address than the one in the cluster, such as
+// "0.0.0.0:2222". That is necessary if the cluster names a proxy, or an address that a network
+// translates.
 func WithListen(address string) Option { return func(o *options) { o.listen = address } }
 
-// WithListener makes the server use a listener that is there already, which it closes when it
-// stops. Whoever starts several tasks on free ports listens for all of them first, so that each
-// knows the others' addresses.
+// WithListener makes the server use an existing listener, and close it when it stops. A program
+// that starts several tasks on free ports creates all listeners first, so that each task knows the
+// addresses of the others.
 func WithListener(l net.Listener) Option { return func(o *options) { o.listener = l } }
 
 // WithGracePeriod sets the time that running steps have to end when the context of [Server.Run] has
 // ended. The default is 10 seconds.
 func WithGracePeriod(d time.Duration) Option { return func(o *options) { o.grace = d } }
 
-// withReceiveWindow bounds the bytes of large tensors that arrive at the same time, and the wait of
-// their senders.
+// withReceiveWindow sets the window, in bytes, and the longest wait of the receive limiter.
 func withReceiveWindow(window int64, maxWait time.Duration) Option {
 	return func(o *options) { o.receiveWindow, o.receiveMaxWait = window, maxWait }
 }
 
-// WithSessionTTL makes the server close sessions that nobody has used for so long.
+// WithSessionTTL makes the server close sessions that have not been used for d. The default is
+// never.
 func WithSessionTTL(d time.Duration) Option { return func(o *options) { o.sessionTTL = d } }
 
-// WithPlacementLog makes the server write a line for each node of a session that wants its
-// placement logged.
+// WithPlacementLog makes the server write a line for each node of a session that asks for its
+// placement to be logged.
 func WithPlacementLog(w io.Writer) Option { return func(o *options) { o.placement = w } }

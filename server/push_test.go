@@ -16,23 +16,23 @@ import (
 
 const (
 	pushers    = 64
-	pushes     = 8         // of each, on average
+	pushes     = 8         // mean number per client
 	gradient   = 256 << 10 // elements
 	pushWindow = 8 << 20   // bytes
-	// bytes: the window, what else is made for a request, and what the connections need
+	// bytes: the window, other allocations of requests, and those of connections
 	pushAllowed = 24 << 20
 )
 
-// TestPushersShareAParameterServer lets many clients push gradients as fast as they can, over
-// connections of their own. What the server holds of them stays within its window, and nobody is
-// left out.
+// TestPushersShareAParameterServer makes many clients push gradients as fast as they can, over
+// connections of their own. The memory for them stays within the window of the server, and every
+// client is served.
 func TestPushersShareAParameterServer(t *testing.T) {
 	// on a machine that is busy with other things, senders would exceed the usual wait
 	c, err := StartCluster(map[string]int{"ps": 1}, 1, withReceiveWindow(pushWindow, time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Shutdown(t.Context()) //nolint:errcheck // nothing runs any more
+	defer c.Shutdown(t.Context()) //nolint:errcheck // no step runs
 
 	m := newPushed()
 	clients := make([]*pusher, pushers)
@@ -41,10 +41,10 @@ func TestPushersShareAParameterServer(t *testing.T) {
 		if i == 0 {
 			clients[0].run(t, m.init)
 		}
-		clients[i].push(t) // what is made once
+		clients[i].push(t) // one-time allocations
 	}
 	runtime.GC()
-	// or how much there is depends on how soon it is found to be garbage
+	// otherwise the heap size depends on when garbage is collected
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	before := heap()
 	var left atomic.Int64
@@ -60,7 +60,7 @@ func TestPushersShareAParameterServer(t *testing.T) {
 	}
 	wg.Wait()
 	if grown := heap() - before; grown > pushAllowed && !raceEnabled {
-		t.Errorf("%d clients that push %d bytes each: the heap has grown by %d bytes, of which %d are the window's", pushers,
+		t.Errorf("%d clients that push %d bytes each: the heap has grown by %d bytes, with a window of %d", pushers,
 			4*gradient, grown, pushWindow)
 	} else {
 		t.Logf("the heap has grown by %d bytes", grown)
@@ -69,13 +69,13 @@ func TestPushersShareAParameterServer(t *testing.T) {
 	for _, p := range clients {
 		least, most = min(least, p.served), max(most, p.served)
 	}
-	// the order is the business of package rpc's tests
+	// package rpc tests the order
 	if t.Logf("served between %d and %d times", least, most); least == 0 {
 		t.Errorf("some were served %d times, others never", most)
 	}
 }
 
-// pushed is a variable and what is pushed to it.
+// pushed is a variable with its updates.
 type pushed struct {
 	scope        *op.Scope
 	delta        op.Output

@@ -2,5 +2,5 @@
 
 package server
 
-// raceEnabled: the race detector makes pools forget what they hold at random.
+// raceEnabled reports that the race detector is on. It makes pools drop objects at random.
 const raceEnabled = true

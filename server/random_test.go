@@ -39,20 +39,20 @@ var requests = map[string]proto.Message{
 	rpc.MethodCompleteInstance: &pb.CompleteInstanceRequest{},
 }
 
-// words are what random strings are made of: names that mean something in one place or another.
+// words are the parts of random strings: names that mean something in some request.
 var words = []string{
 	"", "a", "a:0", "^a", "/job:ps/replica:0/task:0/device:CPU:0", "/job:ps/task:0", "/job:*", "garbage", "ps", "Const", "Identity",
 	"_Recv", "_Send", "While", "Enter", "Exit", "T", "dtype", "value", "0000000000000001", "127.0.0.1:1", "\x00", "日本",
 	"/job:ps/replica:0/task:0/device:CPU:0;0000000000000001;/job:ps/replica:0/task:0/device:CPU:0;x;0:0",
 }
 
-// generator makes random messages.
+// generator generates random messages.
 type generator struct {
 	*rand.Rand
 	words []string
 }
 
-// fill sets some of the fields of a message, down to a depth.
+// fill sets some of the fields of a message, to the given depth.
 func (g generator) fill(m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -102,7 +102,7 @@ func (g generator) scalar(f protoreflect.FieldDescriptor) protoreflect.Value {
 	}
 }
 
-// handle makes a session that has nodes of some of the names in words and returns its handle.
+// handle creates a session with nodes of some of the names in words, and returns its handle.
 func handle(t *testing.T, conn *rpc.Conn) string {
 	t.Helper()
 	root := op.NewScope()
@@ -118,7 +118,7 @@ func handle(t *testing.T, conn *rpc.Conn) string {
 	return resp.GetSessionHandle()
 }
 
-// errorLog fails a test for what is logged as an error, such as a panic.
+// errorLog fails a test when an error, such as a panic, is logged.
 type errorLog struct{ t *testing.T }
 
 func (l errorLog) Write(line []byte) (int, error) {
@@ -126,7 +126,7 @@ func (l errorLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Whatever a peer sends, the task lives and serves the others.
+// A task survives arbitrary requests, and serves other clients.
 func TestRandomRequests(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(errorLog{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 	s := start(t, cluster.ServerDef{Cluster: cluster.Spec{"ps": cluster.Dense("127.0.0.1:0")}, Job: "ps"}, WithLogger(log))

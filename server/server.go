@@ -1,6 +1,5 @@
 // Package server runs one task of a cluster: it listens on the task's address and serves
-// TensorFlow's MasterService, by which clients use the cluster, and WorkerService, by which the
-// tasks work together.
+// TensorFlow's MasterService for clients, and WorkerService for the other tasks.
 //
 //	s, err := server.New(def)
 //	if err != nil {
@@ -10,8 +9,8 @@
 //
 // [Server.Start] and [Server.Join] are for programs that are written like those of TensorFlow.
 //
-// Several servers can run in one process. A client of package weft in the same process reaches a
-// server by plain calls.
+// Several servers can run in one process. A client of package weft in the same process calls a
+// server directly, without a connection.
 package server
 
 import (
@@ -37,11 +36,11 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// closeTimeout is how long a server that stops still asks others to forget its sessions, and
-// clients to hang up.
+// closeTimeout bounds the notification of other tasks that sessions have ended, and the wait for
+// clients to close their connections, while a server stops.
 const closeTimeout = time.Second
 
-// Server is one task.
+// Server is one task of a cluster. Its methods may be called concurrently.
 type Server struct {
 	def      cluster.ServerDef
 	log      *slog.Logger
@@ -50,33 +49,34 @@ type Server struct {
 	gate     *gate
 	memory   reclaimer
 	grace    time.Duration       // time for steps to end when the context of Run has ended
-	receives *rpc.ReceiveLimiter // of all connections of the task
+	receives *rpc.ReceiveLimiter // limiter of all connections of the task
 	conns    *rpc.Connections
-	large    *rpc.Connections   // for large tensors, so that nothing else waits for them
-	lender   *samehost.Lender   // of tensors to other tasks on this machine
-	borrower *samehost.Borrower // from them
-	rpc      *rpc.Server
-	health   *rpc.Health
-	forget   []func() // the targets of this process that lead here
+	// connections for large tensors, so that other calls do not wait for them
+	large      *rpc.Connections
+	lender     *samehost.Lender   // passes tensors to other tasks on this machine
+	borrower   *samehost.Borrower // receives tensors from them
+	rpc        *rpc.Server
+	health     *rpc.Health
+	unregister []func() // remove the targets of this process that lead here
 
 	mu    sync.Mutex
 	state state // guarded by mu
 
 	stopped chan struct{} // closed when the server has stopped
-	err     error         // why, if nobody asked it to; set before stopped is closed
+	err     error         // reason for a stop that was not requested; set before stopped is closed
 }
 
-// state is what has become of a server. It only advances.
+// state is the stage in the life of a server. It only advances.
 type state int
 
 const (
-	made state = iota
+	created state = iota
 	started
 	stopping
 )
 
-// New returns a server for a task. It listens, so that the address is taken and known, but serves
-// nobody yet. A task whose port is 0 gets one that is free. The caller must call Run, Shutdown or Close.
+// New returns a server for a task. It listens, so that the address is taken and known, and does not
+// serve yet. A task with port 0 gets a free port. The caller must call Run, Shutdown or Close.
 func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	if err := def.Validate(); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	return s, nil
 }
 
-// register makes the services known, over the network and in this process.
+// register registers the services, over the network and in this process.
 func (s *Server) register() {
 	m := gatedMaster{s.task.Master, s.gate}
 	s.rpc = rpc.NewServer(s.receives, s.log)
@@ -124,19 +124,19 @@ func (s *Server) register() {
 	open := func(*pb.ConfigProto, *slog.Logger) (rpc.Master, func(context.Context), error) {
 		return m, func(context.Context) {}, nil
 	}
-	s.forget = []func(){rpc.RegisterTarget(s.Target(), open), rpc.RegisterTarget("grpc://"+s.Address(), open)}
+	s.unregister = []func(){rpc.RegisterTarget(s.Target(), open), rpc.RegisterTarget("grpc://"+s.Address(), open)}
 }
 
-// Target returns what clients connect to: "grpc://host:port", with the host that the cluster gives.
+// Target returns the target for clients, "grpc://host:port", with the host in the cluster.
 func (s *Server) Target() string { return "grpc://" + s.def.Cluster.Address(s.def.Self()) }
 
 // Address returns the address that the server listens on.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Task returns which task the server is.
+// Task returns the name of the task.
 func (s *Server) Task() cluster.Task { return s.def.Self() }
 
-// Cluster returns the tasks of the cluster, with the port that the server got. It must not be
+// Cluster returns the tasks of the cluster, with the port that this server uses. It must not be
 // modified.
 func (s *Server) Cluster() cluster.Spec { return s.def.Cluster }
 
@@ -149,8 +149,8 @@ func (s *Server) Devices() []string {
 	return out
 }
 
-// Start serves clients and other tasks. A server that has been started keeps running; one that was
-// stopped cannot be started again.
+// Start starts to serve. It has no effect on a server that has been started, and returns an error
+// for one that was stopped.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Server) Start() error {
 		return nil
 	case stopping:
 		return status.FailedPreconditionf("the server of %v was stopped and cannot be started again", s.def.Self())
-	case made:
+	case created:
 	}
 	s.state = started
 	s.health.SetServing(true)
@@ -175,15 +175,15 @@ func (s *Server) serve() {
 	}
 }
 
-// Join waits until the server has stopped, and returns why if nobody asked it to.
+// Join waits until the server has stopped. The error is not nil if it stopped by itself.
 func (s *Server) Join() error {
 	<-s.stopped
 	return s.err
 }
 
-// Run starts the server and serves until ctx ends, and then shuts down. Running steps have the grace
-// period to end; see [WithGracePeriod]. It returns the error of [Server.Shutdown], or the reason why
-// the server has stopped by itself.
+// Run starts the server, serves until ctx ends, and shuts down. Running steps have the grace period
+// to end; see [WithGracePeriod]. It returns the error of [Server.Shutdown], or the reason why the
+// server has stopped by itself.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.Start(); err != nil {
 		return errors.Join(err, s.Close())
@@ -199,8 +199,8 @@ func (s *Server) Run(ctx context.Context) error {
 
 // Shutdown stops the server and waits until all its goroutines have ended. It rejects new steps at
 // once. Running steps may end by themselves until ctx ends; then they are cancelled, and the error
-// is DeadlineExceeded. Shutdown may be called more than once and concurrently: only the first call
-// returns that error. A server that was never started must be shut down or closed, too.
+// is DeadlineExceeded. Shutdown may be called repeatedly and concurrently; only the first call
+// returns that error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	was := s.state
@@ -210,14 +210,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		<-s.stopped
 		return nil
 	}
-	for _, forget := range s.forget {
-		forget()
+	for _, unregister := range s.unregister {
+		unregister()
 	}
 	s.health.SetServing(false)
 	err := s.gate.close(ctx)
 	s.closeRoles(ctx)
 	s.closeConnections()
-	if was == made {
+	if was == created {
 		s.listener.Close()
 		close(s.stopped)
 	}
@@ -230,11 +230,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) Close() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = s.Shutdown(ctx) // which reports that steps were cancelled
+	_ = s.Shutdown(ctx) // the error only says that steps were cancelled
 	return nil
 }
 
-// closeRoles ends sessions and steps, here and, where that is quickly done, on other tasks.
+// closeRoles ends sessions and steps, on this task and, as far as closeTimeout allows, on others.
 func (s *Server) closeRoles(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
@@ -250,8 +250,8 @@ func (s *Server) closeRoles(ctx context.Context) {
 	s.lender.Close()
 }
 
-// closeConnections lets the calls that are being answered end, and does not wait for those that are
-// not.
+// closeConnections waits for calls that are being answered, at most closeTimeout, and closes all
+// connections.
 func (s *Server) closeConnections() {
 	s.health.Close()
 	timer := time.AfterFunc(closeTimeout, s.rpc.Close)
@@ -259,7 +259,7 @@ func (s *Server) closeConnections() {
 	s.rpc.Shutdown()
 }
 
-// connect reaches the tasks of a cluster in which the server has the given name.
+// connect returns the network of a cluster in which the server has the given name.
 func (s *Server) connect(spec cluster.Spec, self cluster.Task) (task.Network, error) {
 	_, port, err := net.SplitHostPort(spec.Address(self))
 	if err != nil {
@@ -271,15 +271,15 @@ func (s *Server) connect(spec cluster.Spec, self cluster.Task) (task.Network, er
 	return network{rpc.NewPeers(spec, s.conns), rpc.NewPeers(spec, s.large), s.borrower}, nil
 }
 
-// network is a cluster that is reached by gRPC, from which large tensors are borrowed where that is
-// possible.
+// network calls the tasks of a cluster over gRPC, and reads large tensors from the memory of tasks
+// on the same machine where that is possible.
 type network struct {
 	*rpc.Peers
-	large    *rpc.Peers // over connections for large tensors
+	large    *rpc.Peers // clients over the connections for large tensors
 	borrower *samehost.Borrower
 }
 
-// StartRecv asks a task for a tensor.
+// StartRecv requests a tensor from a task.
 func (n network) StartRecv(
 	ctx context.Context, task string, req *message.RecvTensorRequest, done func(*message.RecvTensorResponse, error),
 ) {
@@ -291,7 +291,7 @@ func (n network) StartRecv(
 	n.borrower.StartRecv(ctx, address, req, ways, done)
 }
 
-// StartRecvAll asks a task for several tensors of a step.
+// StartRecvAll requests several tensors of a step from a task.
 func (n network) StartRecvAll(
 	ctx context.Context, task string, requests []*message.RecvTensorRequest, done func(i int, resp *message.RecvTensorResponse, err error),
 ) {
@@ -305,7 +305,7 @@ func (n network) StartRecvAll(
 	n.borrower.StartRecvAll(ctx, address, requests, ways, done)
 }
 
-// ways returns where a task is, and what leads to it.
+// ways returns the address of a task and the clients that call it.
 func (n network) ways(task string) (address string, ways samehost.Routes, err error) {
 	c, err := n.Named(task)
 	if err != nil {
@@ -318,13 +318,13 @@ func (n network) ways(task string) (address string, ways samehost.Routes, err er
 	return c.Address(), samehost.Routes{Main: c, Large: large}, nil
 }
 
-// Worker returns a task to be given parts of steps.
+// Worker returns the worker of a task, as a master uses it.
 func (n network) Worker(task cluster.Task) (master.Worker, error) { return n.Peers.Worker(task) }
 
-// Peer returns a task as the worker uses it.
+// Peer returns a task, as a worker uses it.
 func (n network) Peer(task string) (worker.Peer, error) { return n.Named(task) }
 
-// The roles and the clients that call them are the same to whoever uses them.
+// The roles and the clients that call them have the same methods.
 var (
 	_ rpc.Master    = (*master.Master)(nil)
 	_ master.Worker = (*rpc.WorkerClient)(nil)

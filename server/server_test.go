@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/weft-ml/weft/internal/numeric/parallel.(*worker).run"))
 }
 
-// waits has a place for every kernel that waits, which takes the function that lets it go on.
+// waits receives, from every kernel that waits, the function that releases it.
 var waits = make(chan func(), 100)
 
 func wait(c *kernel.Context) error {
@@ -71,8 +71,8 @@ func wait(c *kernel.Context) error {
 	return nil
 }
 
-// home is a loopback address of this process alone, where there are such: a port that a test lets
-// go of for a while is still free when it wants it back.
+// home returns a loopback address for this process alone, if the system has such addresses: then a
+// port that a test gives up for a while stays free.
 func home() string {
 	if runtime.GOOS != "linux" {
 		return "127.0.0.1"
@@ -81,7 +81,7 @@ func home() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+pid>>16&63, pid>>8&255, pid&255)
 }
 
-// addresses returns loopback addresses with free ports and the listeners that hold these.
+// addresses returns loopback addresses with free ports, and their listeners.
 func addresses(t *testing.T, jobs map[string]int) (cluster.Spec, map[cluster.Task]net.Listener) {
 	t.Helper()
 	spec, listeners := cluster.Spec{}, map[cluster.Task]net.Listener{}
@@ -386,7 +386,7 @@ func TestHealthWatch(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	cancel() // the server waits for nobody who has heard enough
+	cancel() // the server does not wait for a caller that has gone
 	stop(t, s)
 	for i := range watches {
 		if got, err := next(i); i < 2 && (err != nil || got != healthpb.HealthCheckResponse_NOT_SERVING) {
@@ -427,7 +427,7 @@ func TestStopLetsStepsEnd(t *testing.T) {
 		go func() { stopped <- servers[first].Shutdown(ctx) }()
 		for {
 			if err := servers[first].gate.enter(); err != nil {
-				break // it has begun to stop
+				break // the server has begun to stop
 			}
 			servers[first].gate.leave()
 		}
@@ -480,10 +480,10 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}
-	stop(t, servers[ps]) // which waits for the kernel
+	stop(t, servers[ps]) // it waits for the kernel
 }
 
-// A task that restarts is another one to the sessions that used it.
+// A restarted task rejects the sessions that used it before.
 func TestRestart(t *testing.T) {
 	servers := startCluster(t, map[string]int{"ps": 1, "worker": 1})
 	root := op.NewScope()
@@ -512,7 +512,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Tasks start in any order: a session waits for those that it may use.
+// Tasks start in any order: a session waits for the tasks that it may use.
 func TestSessionWaitsForTasks(t *testing.T) {
 	spec, listeners := addresses(t, map[string]int{"ps": 1, "worker": 1})
 	listeners[ps].Close()

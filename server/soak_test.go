@@ -19,11 +19,12 @@ import (
 
 var soak = flag.Int("soak", 1, "how much longer the soak test is to run than usual: 100 makes 10,000 sessions and 100,000 steps")
 
-// TestSoak opens and closes sessions over connections and runs steps, some of which are cancelled
-// at random moments or fail, and looks for what is left.
+// TestSoak opens and closes sessions over connections and runs steps. Some are cancelled at random
+// moments or fail. Nothing of them may remain.
 func TestSoak(t *testing.T) {
 	servers := startCluster(t, map[string]int{"ps": 1, "worker": 2})
-	useSession(t, servers[worker0], rand.New(rand.NewPCG(9, 9)), 10) // connections stay from now on
+	// it creates the connections, which stay
+	useSession(t, servers[worker0], rand.New(rand.NewPCG(9, 9)), 10)
 	before := settle(t, servers)
 	var wg sync.WaitGroup
 	for client := range 4 {
@@ -37,7 +38,7 @@ func TestSoak(t *testing.T) {
 	wg.Wait()
 	after := settle(t, servers)
 	for deadline := time.Now().Add(time.Minute); !after.within(before) && time.Now().Before(deadline); after = settle(t, servers) {
-		runtime.Gosched() // what has nothing more to do may still be on its way out
+		runtime.Gosched() // goroutines may still be ending
 	}
 	t.Logf("%d sessions, %d steps; before: %+v, after: %+v", 100**soak, 1000**soak, before, after)
 	if grown := after.goroutines - before.goroutines; grown > moreGoroutines {
@@ -52,8 +53,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// TestSessionsThatNobodyGets gives up first steps, which make sessions, at any moment: the servers
-// close what sessions there are, since nobody else can.
+// TestSessionsThatNobodyGets gives up first steps, which create sessions, at random moments. The
+// servers must close these sessions, because no client knows their handles.
 func TestSessionsThatNobodyGets(t *testing.T) {
 	servers := startCluster(t, map[string]int{"ps": 1, "worker": 1})
 	root := op.NewScope()
@@ -66,7 +67,7 @@ func TestSessionsThatNobodyGets(t *testing.T) {
 		_, err := s.Run(ctx, nil, []graph.Output{c}, nil)
 		cancel()
 		if err == nil {
-			took = (took + time.Since(begin)) / 2 // so that others are given up in the midst of it
+			took = (took + time.Since(begin)) / 2 // so that later ones are given up halfway
 			made++
 		} else if took += 20 * time.Microsecond; status.CodeOf(err) != status.DeadlineExceeded {
 			t.Error(err)
@@ -79,12 +80,12 @@ func TestSessionsThatNobodyGets(t *testing.T) {
 	settle(t, servers)
 }
 
-// useSession runs steps in a new session, some of which are cancelled or fail, and closes it.
+// useSession runs steps in a new session and closes it. Some of the steps are cancelled or fail.
 func useSession(t *testing.T, s *Server, rng *rand.Rand, steps int) {
 	root := op.NewScope()
 	onPS, onWorker := root.WithDevice("/job:ps/task:0"), root.WithDevice("/job:worker/task:1")
 	x := op.Placeholder(root.Named("x"), tensor.Float32)
-	y := op.Mul(onPS, x, op.Neg(onWorker, x)) // a constant would be held by the graph
+	y := op.Mul(onPS, x, op.Neg(onWorker, x)) // the graph would hold a constant
 	z := op.Add(onWorker, y, x)
 	waiting := onPS.Add("TestWaitForEver", []op.Arg{op.One(y)}, nil)
 	wrong := op.Reshape(onWorker, z, op.Identity(onPS, op.Cast(onPS, x, tensor.Int32)))
@@ -128,12 +129,12 @@ func useSession(t *testing.T, s *Server, rng *rand.Rand, steps int) {
 type footprint struct {
 	goroutines int
 	heap       uint64
-	buffers    int64 // of tensors; counted with -tags invariants alone
+	buffers    int64 // buffers of tensors; counted only with -tags invariants
 }
 
-// What may be more after many sessions than before.
+// Allowed growth over many sessions.
 const (
-	moreGoroutines = 20 // those of connections between tasks
+	moreGoroutines = 20 // of connections between tasks
 	moreHeap       = 32 << 20
 )
 
@@ -141,8 +142,8 @@ func (f footprint) within(before footprint) bool {
 	return f.goroutines <= before.goroutines+moreGoroutines && f.heap <= before.heap+moreHeap && f.buffers == before.buffers
 }
 
-// settle waits until the tasks know neither sessions nor steps, with whose rendezvous the values go
-// that nobody took, and measures.
+// settle waits until no task has a session or a step left, and measures. Values that were never
+// received end with the rendezvous of their step.
 func settle(t *testing.T, servers map[cluster.Task]*Server) footprint {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

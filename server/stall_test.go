@@ -25,7 +25,7 @@ type valve struct {
 	running  sync.WaitGroup
 
 	mu    sync.Mutex
-	open  chan struct{} // guarded by mu; closed while data flows
+	open  chan struct{} // closed while data flows; guarded by mu
 	conns []net.Conn    // guarded by mu
 }
 
@@ -98,8 +98,8 @@ func (v *valve) close() {
 	v.running.Wait()
 }
 
-// TestStoppedTaskIsNamed stops a parameter server. The client's error says, before the client's
-// deadline, which task is silent, where it listens, and when it was last heard of.
+// TestStoppedTaskIsNamed stops a parameter server. Before the client's deadline, the client gets an
+// error that says which task is silent, where it listens, and when it was last heard of.
 func TestStoppedTaskIsNamed(t *testing.T) {
 	spec, listeners := addresses(t, map[string]int{"ps": 1, "worker": 2})
 	v := newValve(t, spec[ps.Job][ps.Index])

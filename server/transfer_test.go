@@ -19,10 +19,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// transferLimit is how long something may take that should take milliseconds.
+// transferLimit bounds waits that should take milliseconds.
 const transferLimit = time.Minute
 
-// thereAndBack is a graph in which what is fed goes to the parameter server, and from there to the
+// thereAndBack returns a graph that sends a feed to the parameter server, and from there to the
 // worker.
 func thereAndBack(dtype tensor.DType) (root *op.Scope, x, y graph.Output) {
 	root = op.NewScope()
@@ -41,8 +41,8 @@ func randomTensor(t *testing.T, dtype tensor.DType, shape tensor.Shape) tensor.T
 	return x
 }
 
-// TestLargeTensors sends tensors of all sorts through a cluster until they have gone every way that
-// there is. Every bit comes back.
+// TestLargeTensors sends tensors of many kinds through a cluster until each transport has carried
+// them. They must return unchanged.
 func TestLargeTensors(t *testing.T) {
 	servers := startCluster(t, map[string]int{"ps": 1, "worker": 1})
 	lender := servers[ps].lender
@@ -81,11 +81,11 @@ func TestLargeTensors(t *testing.T) {
 	}
 }
 
-// childAddresses tells a process of this test that it is to be the parameter server of a cluster,
-// and where that is.
+// childAddresses is the environment variable that makes a process of this test the parameter server
+// of a cluster. It has the addresses of the tasks.
 const childAddresses = "WEFT_TEST_PS_AND_WORKER"
 
-// serveChild is the whole of a process that is a task, until its input ends.
+// serveChild runs a task in a child process until its input ends.
 func serveChild() {
 	spec := os.Getenv(childAddresses)
 	if spec == "" {
@@ -106,8 +106,8 @@ func serveChild() {
 	os.Exit(0)
 }
 
-// TestLenderIsKilled ends the process whose memory is being read. The step fails as it does with
-// any task that is gone.
+// TestLenderIsKilled kills the process whose memory is being read. The step fails as with any lost
+// task.
 func TestLenderIsKilled(t *testing.T) {
 	spec, listeners := addresses(t, map[string]int{"ps": 1, "worker": 1})
 	listeners[ps].Close()

@@ -9,16 +9,16 @@ import (
 // maxGroupText bounds the text of an error that sums up several.
 const maxGroupText = 8 << 10
 
-// Group gathers the outcomes of things that were done at the same time and makes one error of them,
-// in which errors that only follow from others ([IsDerived]) do not hide the ones they follow from.
-// Equal errors count once. The zero Group is empty; a Group is not safe for concurrent use.
+// Group combines the outcomes of concurrent operations into one error. Derived errors ([IsDerived])
+// do not hide their root causes, and equal errors count once. The zero Group is empty. A Group is
+// not safe for concurrent use.
 type Group struct {
 	ok      int
-	roots   []*Error // without repetition, those whose "CODE: text" sorts highest first
-	derived []*Error // the same
+	roots   []*Error // without duplicates, in descending order of "CODE: text"
+	derived []*Error // likewise
 }
 
-// Add takes one outcome, nil for success.
+// Add adds one outcome, nil for success.
 func (g *Group) Add(err error) {
 	if err == nil {
 		g.ok++
@@ -31,7 +31,7 @@ func (g *Group) Add(err error) {
 	insert(&g.roots, From(err))
 }
 
-// insert adds e to a sorted list unless its equal is there.
+// insert adds e to a sorted list, unless it has an equal error.
 func insert(list *[]*Error, e *Error) {
 	i, found := slices.BinarySearchFunc(*list, e, func(a, b *Error) int { return strings.Compare(b.full(), a.full()) })
 	if !found {
@@ -42,12 +42,12 @@ func insert(list *[]*Error, e *Error) {
 // full returns the code and the text, by which errors are compared and listed.
 func (e *Error) full() string { return e.Code.String() + ": " + e.Message }
 
-// HasRoot reports whether one of the errors is the cause of itself.
+// HasRoot reports whether one of the errors is not derived.
 func (g *Group) HasRoot() bool { return len(g.roots) > 0 }
 
-// Concatenated returns an error that lists root causes one after the other under a rule, as
-// TensorFlow's master reports the errors of several tasks: nil if everything succeeded, and a
-// single root cause as it is.
+// Concatenated returns the combined error in the form of TensorFlow's master: nil if everything
+// succeeded, a single root cause unchanged, and several root causes one below the other between
+// rules.
 func (g *Group) Concatenated() error {
 	if len(g.roots) < 2 {
 		return g.single()
@@ -60,8 +60,8 @@ func (g *Group) Concatenated() error {
 	return g.sum(g.roots[0].Code, lines)
 }
 
-// Summary returns an error that numbers root causes, as TensorFlow's worker reports the errors of
-// several devices: nil if everything succeeded, and a single root cause as it is.
+// Summary returns the combined error in the form of TensorFlow's worker: nil if everything
+// succeeded, a single root cause unchanged, and several root causes numbered.
 func (g *Group) Summary() error {
 	if len(g.roots) < 2 {
 		return g.single()
@@ -79,7 +79,7 @@ func (g *Group) Summary() error {
 	return g.sum(code, lines)
 }
 
-// single returns the only error that is worth reporting, or nil.
+// single returns the first error, root causes before derived ones, or nil.
 func (g *Group) single() error {
 	switch {
 	case len(g.roots) > 0:
@@ -99,7 +99,8 @@ func (g *Group) sum(code Code, lines []string) error {
 	return &Error{Code: code, Message: text[:min(len(text), maxGroupText)], Payloads: g.payloads(), cause: g.roots[0]}
 }
 
-// payloads returns those of all errors, except for the mark of derived ones; root causes win.
+// payloads returns the payloads of all errors, without the mark of derived errors. Those of root
+// causes take precedence.
 func (g *Group) payloads() map[string][]byte {
 	var out map[string][]byte
 	for _, list := range [][]*Error{g.derived, g.roots} {

@@ -1,9 +1,10 @@
-// Package status holds the canonical codes and the one coded error that every layer of Weft shares.
+// Package status defines the canonical error codes, and the coded error that all packages of Weft
+// use.
 //
-// The codes are TensorFlow's, which are gRPC's: a program that matches on code and message sees the
-// same values whether an error was made by a kernel, by a pass of the master, or by a peer. An
-// error is made once, with the constructor of its code, where the cause is known; layers above add
-// context with [Error.Annotate] or %w and never change the code by accident.
+// The codes are those of TensorFlow and gRPC. A program that matches on code and message sees the
+// same values, whether an error was created by a kernel, by a pass of the master, or by a peer. An
+// error is created once, with the constructor of its code, where the cause is known. Callers add
+// context with [Error.Annotate] or %w, which keep the code.
 package status
 
 import (
@@ -54,10 +55,10 @@ func (c Code) String() string {
 
 // Keys of the payloads that TensorFlow's runtime attaches to errors.
 const (
-	// PayloadDerived marks an error that only follows from another one, such as the cancellation of
-	// a peer after the root cause was found elsewhere. Aggregation prefers errors without it.
+	// PayloadDerived marks an error that follows from another one, such as the cancellation of a
+	// task after a step has failed on another task. Aggregation prefers errors without it.
 	PayloadDerived = "type.googleapis.com/tensorflow.DerivedStatus"
-	// PayloadWorkerRestarted marks an error that a restarted worker explains.
+	// PayloadWorkerRestarted marks an error that the restart of a worker explains.
 	PayloadWorkerRestarted = "type.googleapis.com/tensorflow.distributed_runtime.WorkerPossiblyRestarted"
 )
 
@@ -69,10 +70,10 @@ type Error struct {
 	cause    error
 }
 
-// Error returns the message alone: the code travels beside it.
+// Error returns the message, without the code.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns the error that caused this one, if it was made by wrapping.
+// Unwrap returns the cause of the error, if it was created by wrapping.
 func (e *Error) Unwrap() error { return e.cause }
 
 // New returns an error with the given code and message.
@@ -84,49 +85,49 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), cause: errors.Unwrap(err)}
 }
 
-// InvalidArgumentf reports input that is wrong whatever the state of the system.
+// InvalidArgumentf reports input that is wrong in any state of the system.
 func InvalidArgumentf(format string, args ...any) *Error {
 	return Errorf(InvalidArgument, format, args...)
 }
 
-// NotFoundf reports that a named thing does not exist.
+// NotFoundf reports an object that does not exist.
 func NotFoundf(format string, args ...any) *Error { return Errorf(NotFound, format, args...) }
 
-// AlreadyExistsf reports that a thing to be created exists.
+// AlreadyExistsf reports that an object to be created exists.
 func AlreadyExistsf(format string, args ...any) *Error { return Errorf(AlreadyExists, format, args...) }
 
-// FailedPreconditionf reports that the system is not in the state that the operation needs.
+// FailedPreconditionf reports that the system is in the wrong state for the operation.
 func FailedPreconditionf(format string, args ...any) *Error {
 	return Errorf(FailedPrecondition, format, args...)
 }
 
-// Abortedf reports that the operation was given up and may succeed when a higher level starts over.
+// Abortedf reports that the operation was given up. It may succeed if a higher level starts over.
 func Abortedf(format string, args ...any) *Error { return Errorf(Aborted, format, args...) }
 
-// OutOfRangef reports an attempt to go past the end of a valid range.
+// OutOfRangef reports an access beyond the valid range.
 func OutOfRangef(format string, args ...any) *Error { return Errorf(OutOfRange, format, args...) }
 
 // Unimplementedf reports an operation that is not supported.
 func Unimplementedf(format string, args ...any) *Error { return Errorf(Unimplemented, format, args...) }
 
-// Internalf reports a broken invariant of ours.
+// Internalf reports a violated invariant of Weft.
 func Internalf(format string, args ...any) *Error { return Errorf(Internal, format, args...) }
 
 // Unavailablef reports that a task cannot be reached now.
 func Unavailablef(format string, args ...any) *Error { return Errorf(Unavailable, format, args...) }
 
-// ResourceExhaustedf reports that memory or another quota is used up.
+// ResourceExhaustedf reports that memory or another quota is exhausted.
 func ResourceExhaustedf(format string, args ...any) *Error {
 	return Errorf(ResourceExhausted, format, args...)
 }
 
-// DataLossf reports data that is damaged beyond recovery.
+// DataLossf reports data that is irrecoverably damaged.
 func DataLossf(format string, args ...any) *Error { return Errorf(DataLoss, format, args...) }
 
 // Cancelledf reports that the caller gave up.
 func Cancelledf(format string, args ...any) *Error { return Errorf(Cancelled, format, args...) }
 
-// DeadlineExceededf reports that time ran out.
+// DeadlineExceededf reports that the deadline has passed.
 func DeadlineExceededf(format string, args ...any) *Error {
 	return Errorf(DeadlineExceeded, format, args...)
 }
@@ -149,9 +150,8 @@ func CodeOf(err error) Code {
 	return Unknown
 }
 
-// From returns err as an *Error with the whole text of err as its message: nil for nil, err itself
-// where it already is one, and otherwise an error with the code and the payloads found in its
-// chain.
+// From returns err as an *Error: nil for nil, and err itself if it is one. Any other error becomes
+// an *Error with the text of err, and the code and payloads found in its chain.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -166,7 +166,8 @@ func From(err error) *Error {
 	return out
 }
 
-// FromContext translates the error of a finished context, naming what was waited for.
+// FromContext returns the error of a context that has ended. The text says what was waited for,
+// unless the cause of the context is an *Error.
 func FromContext(ctx context.Context, what string) *Error {
 	err := context.Cause(ctx)
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -187,13 +188,13 @@ func (e *Error) WithPayload(key string, value []byte) *Error {
 	return &out
 }
 
-// Derive returns a copy of e that is marked as following from another error.
+// Derive returns a copy of e that is marked as derived from another error.
 func (e *Error) Derive() *Error { return e.WithPayload(PayloadDerived, nil) }
 
-// derivedPrefix is how TensorFlow up to 2.6 marked derived errors, in the text.
+// derivedPrefix is the mark of derived errors in the text, in TensorFlow up to 2.6.
 const derivedPrefix = "[_Derived_]"
 
-// IsDerived reports whether err only follows from another error.
+// IsDerived reports whether err follows from another error.
 func IsDerived(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -205,15 +206,15 @@ func IsDerived(err error) bool {
 	return strings.HasPrefix(e.Message, derivedPrefix)
 }
 
-// Annotate returns a copy of e with text added at the end of its message.
+// Annotate returns a copy of e with text appended to its message.
 func (e *Error) Annotate(format string, args ...any) *Error {
 	out := *e
 	out.Message += fmt.Sprintf(format, args...)
 	return &out
 }
 
-// AtNode adds the name of the graph node at fault in the form that TensorFlow's clients look for,
-// [[{{node x}}]], unless an inner frame has already named one.
+// AtNode appends the name of a graph node, [[{{node x}}]], in the form that TensorFlow's clients
+// search for. It does nothing if the message already names a node.
 func AtNode(err error, node string) *Error {
 	e := From(err)
 	if strings.Contains(e.Message, "[[{{node ") {

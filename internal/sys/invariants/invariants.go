@@ -1,8 +1,7 @@
-// Package invariants switches on checks that are too dear for every run: build with -tags
-// invariants, as the tests in continuous integration do.
+// Package invariants enables checks that are too expensive for every run. Build with -tags
+// invariants to compile them in, as continuous integration does.
 //
-// A check that looks at more than it costs to say stands behind the constant, and is compiled away
-// without the tag:
+// Guard an expensive check with the constant, so that it is compiled away without the tag:
 //
 //	if invariants.Enabled {
 //		invariants.Check(queue.sorted(), "queue of %s is out of order", name)
@@ -11,8 +10,8 @@ package invariants
 
 import "fmt"
 
-// Check panics with the message if ok is false and invariants are enabled. What it finds is a
-// mistake of ours, never input from outside.
+// Check panics with the message if ok is false and invariants are enabled. A failure is a bug of
+// Weft, never invalid input.
 func Check(ok bool, format string, args ...any) {
 	if Enabled && !ok {
 		panic("invariant broken: " + fmt.Sprintf(format, args...))

@@ -1,5 +1,5 @@
-// Package memlimit tells how much memory the process can still take: of the machine, and of the
-// control groups that the process is in. It is known on Linux only.
+// Package memlimit measures how much memory the process can still allocate, on the machine and in
+// the control groups of the process. It works on Linux only.
 package memlimit
 
 import (
@@ -13,24 +13,24 @@ import (
 	"strings"
 )
 
-// reserved is the part of what there is, one in so many, that is left to what nobody asks about:
-// page tables, stacks, small tensors and other processes.
+// reserved is the divisor of the part of memory that is left for unchecked allocations: page
+// tables, stacks, small tensors and other processes.
 const reserved = 32
 
-// system is where the numbers come from.
+// system is the source of the numbers.
 type system struct {
-	files fs.FS         // from the root
-	held  func() uint64 // as Held
+	files fs.FS         // file system of the machine
+	held  func() uint64 // Held, or its replacement in tests
 }
 
 var this = system{os.DirFS("/"), Held}
 
-// Left returns how many bytes the process can take and use without coming to the end of the memory
-// of the machine or of a control group; less than 0 if it has been promised more than there is. It
-// is false if that is not known.
+// Left returns the number of bytes that the process can allocate and use before the machine or a
+// control group is out of memory. It is negative if more memory has been allocated than there is.
+// Left reports false if the number is unknown.
 func Left() (int64, bool) { return this.left() }
 
-// Held returns the bytes that the process has mapped, whether it uses them or keeps them for later.
+// Held returns the number of bytes that the process has mapped, used or not.
 func Held() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
@@ -48,25 +48,25 @@ func (s system) left() (int64, bool) {
 	return left - s.untouched(), left < math.MaxInt64
 }
 
-// untouched returns the bytes that the process has been given and has not written to yet: the
-// system counts them as available until then.
+// untouched returns the number of bytes that the process has mapped and not yet written. The system
+// counts them as available.
 func (s system) untouched() int64 {
 	own := s.table("proc/self/status")
-	if own["RssAnon:"] == 0 { // an old system
+	if own["RssAnon:"] == 0 { // not reported by old kernels
 		return 0
 	}
 	return max(0, int64(s.held())-(own["RssAnon:"]+own["VmSwap:"])<<10)
 }
 
-// group is a control group that bounds memory, in the words of one version of them.
+// group is a control group that limits memory, with the file names of its version.
 type group struct {
 	dir, limit, usage string
-	// entries of memory.stat: files that are read again when they are wanted
+	// entries of memory.stat for file caches, which can be reclaimed
 	cache []string
 }
 
-// groups returns the groups that the process is in. Within a container, names may be those that the
-// host has for them: what is not there is skipped.
+// groups returns the control groups of the process. In a container, names may be those of the host;
+// groups without files are skipped.
 func (s system) groups() []group {
 	text, err := fs.ReadFile(s.files, "proc/self/cgroup")
 	if err != nil {
@@ -96,7 +96,7 @@ func (s system) groups() []group {
 	return out
 }
 
-// left returns the bytes that a group still allows.
+// left returns the number of bytes that a group still allows.
 func (g group) left(s system) int64 {
 	limit, ok := s.number(path.Join(g.dir, g.limit))
 	if !ok {
@@ -110,7 +110,7 @@ func (g group) left(s system) int64 {
 	return limit - limit/reserved - max(usage, 0)
 }
 
-// number reads a file with one number, which may not be there or say that there is no limit.
+// number reads a file with one number. It reports false if there is no file or no limit.
 func (s system) number(name string) (int64, bool) {
 	text, err := fs.ReadFile(s.files, name)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s system) number(name string) (int64, bool) {
 	return n, err == nil
 }
 
-// table reads a file with a name and a number in each line. Other lines are left aside.
+// table reads a file with a name and a number in each line. It ignores other lines.
 func (s system) table(name string) map[string]int64 {
 	text, err := fs.ReadFile(s.files, name)
 	if err != nil {

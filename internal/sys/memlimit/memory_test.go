@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// files are of a machine with 32 GiB, of which 20 can be had.
+// files describes a machine with 32 GiB. 20 GiB are available.
 func files(more ...string) fstest.MapFS {
 	out := fstest.MapFS{
 		"proc/meminfo":     {Data: []byte("MemTotal:       33554432 kB\nMemFree:         1048576 kB\nMemAvailable:   20971520 kB\n")},
@@ -57,7 +57,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// Memory counts from when it is given, not from when it is written to.
+// Memory counts from its allocation, not from the first write.
 func TestHeld(t *testing.T) {
 	const size = 256 << 20
 	debug.FreeOSMemory()
@@ -69,7 +69,7 @@ func TestHeld(t *testing.T) {
 	runtime.KeepAlive(room)
 }
 
-// This machine's numbers are within reason, where there are any.
+// The numbers of this machine are plausible, if there are any.
 func TestThisMachine(t *testing.T) {
 	left, known := Left()
 	if known != (runtime.GOOS == "linux") || known && (left < -1<<45 || left > 1<<45) {
