@@ -161,15 +161,7 @@ func runAvgPoolGrad[T tensor.Elem](ctx *kernel.Context, p *pooling, compute pool
 	if want := p.shapeOf(&g); !grad.Shape().Equal(want) {
 		return status.InvalidArgumentf("Expected grad shape to be %v, but got %v", want, grad.Shape())
 	}
-	y, err := p.channelsLast(grad)
-	if err != nil {
-		return err
-	}
-	defer y.Release()
-	return p.write(out, func(x *tensor.Tensor) error {
-		compute(p, &g, tensor.Values[T](x), tensor.Values[T](&y))
-		return nil
-	})
+	return mapLast(p.axes, out, grad, func(x, y []T) { compute(p, &g, x, y) })
 }
 
 func avgPoolGrad[T simd.Float](_ *pooling, g *grid, dx, dy []T) {

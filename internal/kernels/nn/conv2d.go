@@ -53,14 +53,8 @@ func conv2D[T tensor.Elem](e convEngine[T]) kernel.New {
 				clear(out.Bytes())
 				return nil
 			}
-			x, err := w.channelsLast(in)
-			if err != nil {
-				return err
-			}
-			defer x.Release()
-			return w.write(out, func(y *tensor.Tensor) error {
-				e.forward(&s, tensor.Values[T](y), tensor.Values[T](&x), tensor.Values[T](filter))
-				return nil
+			return mapLast(w.axes, out, in, func(y, x []T) {
+				e.forward(&s, y, x, tensor.Values[T](filter))
 			})
 		}), nil
 	}

@@ -174,14 +174,8 @@ func conv2DInputGrad[T tensor.Elem](e convEngine[T], size inputSize) kernel.New 
 			if err != nil {
 				return err
 			}
-			y, err := w.channelsLast(grad)
-			if err != nil {
-				return err
-			}
-			defer y.Release()
-			return w.write(out, func(x *tensor.Tensor) error {
-				e.inputGrad(&s, tensor.Values[T](x), tensor.Values[T](&y), tensor.Values[T](filter))
-				return nil
+			return mapLast(w.axes, out, grad, func(x, y []T) {
+				e.inputGrad(&s, x, y, tensor.Values[T](filter))
 			})
 		}), nil
 	}
@@ -218,18 +212,9 @@ func conv2DFilterGrad[T tensor.Elem](e convEngine[T], size func(*kernel.Context)
 			if err != nil {
 				return err
 			}
-			x, err := w.channelsLast(in)
-			if err != nil {
-				return err
-			}
-			defer x.Release()
-			y, err := w.channelsLast(grad)
-			if err != nil {
-				return err
-			}
-			defer y.Release()
-			e.filterGrad(&s, tensor.Values[T](out), tensor.Values[T](&x), tensor.Values[T](&y))
-			return nil
+			return readLast(w.axes, in, grad, func(x, y []T) {
+				e.filterGrad(&s, tensor.Values[T](out), x, y)
+			})
 		}), nil
 	}
 }

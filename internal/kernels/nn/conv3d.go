@@ -154,14 +154,8 @@ func conv3D[T tensor.Elem](ctx *kernel.Context, w *window, e volumeEngine[T]) er
 	if err != nil || result.NumElements() == 0 {
 		return err
 	}
-	x, err := w.channelsLast(in)
-	if err != nil {
-		return err
-	}
-	defer x.Release()
-	return w.write(result, func(y *tensor.Tensor) error {
-		e.forward(&v, tensor.Values[T](y), tensor.Values[T](&x), tensor.Values[T](filter))
-		return nil
+	return mapLast(w.axes, result, in, func(y, x []T) {
+		e.forward(&v, y, x, tensor.Values[T](filter))
 	})
 }
 
@@ -215,14 +209,8 @@ func conv3DInputGrad[T tensor.Elem](ctx *kernel.Context, w *window, r volumeRun,
 		clear(out.Bytes())
 		return nil
 	}
-	y, err := w.channelsLast(grad)
-	if err != nil {
-		return err
-	}
-	defer y.Release()
-	return w.write(out, func(x *tensor.Tensor) error {
-		e.inputGrad(&v, tensor.Values[T](x), tensor.Values[T](&y), tensor.Values[T](filter))
-		return nil
+	return mapLast(w.axes, out, grad, func(x, y []T) {
+		e.inputGrad(&v, x, y, tensor.Values[T](filter))
 	})
 }
 
@@ -246,18 +234,9 @@ func conv3DFilterGrad[T tensor.Elem](ctx *kernel.Context, w *window, r volumeRun
 	if err != nil || in.NumElements() == 0 || out.NumElements() == 0 || grad.NumElements() == 0 {
 		return err
 	}
-	x, err := w.channelsLast(in)
-	if err != nil {
-		return err
-	}
-	defer x.Release()
-	y, err := w.channelsLast(grad)
-	if err != nil {
-		return err
-	}
-	defer y.Release()
-	e.filterGrad(&v, tensor.Values[T](out), tensor.Values[T](&x), tensor.Values[T](&y))
-	return nil
+	return readLast(w.axes, in, grad, func(x, y []T) {
+		e.filterGrad(&v, tensor.Values[T](out), x, y)
+	})
 }
 
 func conv3DShape(c *opdef.ShapeContext) error {

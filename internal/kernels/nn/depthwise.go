@@ -131,14 +131,8 @@ func depthwiseConv[T tensor.Elem](ctx *kernel.Context, w *window, e convEngine[T
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
-	x, err := w.channelsLast(in)
-	if err != nil {
-		return err
-	}
-	defer x.Release()
-	return w.write(out, func(y *tensor.Tensor) error {
-		e.forward(&s, tensor.Values[T](y), tensor.Values[T](&x), tensor.Values[T](filter))
-		return nil
+	return mapLast(w.axes, out, in, func(y, x []T) {
+		e.forward(&s, y, x, tensor.Values[T](filter))
 	})
 }
 
@@ -214,14 +208,8 @@ func depthwiseInput[T tensor.Elem](ctx *kernel.Context, w *window, e convEngine[
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
-	y, err := w.channelsLast(grad)
-	if err != nil {
-		return err
-	}
-	defer y.Release()
-	return w.write(out, func(x *tensor.Tensor) error {
-		e.inputGrad(&s, tensor.Values[T](x), tensor.Values[T](&y), tensor.Values[T](filter))
-		return nil
+	return mapLast(w.axes, out, grad, func(x, y []T) {
+		e.inputGrad(&s, x, y, tensor.Values[T](filter))
 	})
 }
 
@@ -239,16 +227,7 @@ func depthwiseFilter[T tensor.Elem](ctx *kernel.Context, w *window, e convEngine
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
-	x, err := w.channelsLast(in)
-	if err != nil {
-		return err
-	}
-	defer x.Release()
-	y, err := w.channelsLast(grad)
-	if err != nil {
-		return err
-	}
-	defer y.Release()
-	e.filterGrad(&s, tensor.Values[T](out), tensor.Values[T](&x), tensor.Values[T](&y))
-	return nil
+	return readLast(w.axes, in, grad, func(x, y []T) {
+		e.filterGrad(&s, tensor.Values[T](out), x, y)
+	})
 }

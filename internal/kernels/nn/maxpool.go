@@ -115,15 +115,7 @@ func runPool[T tensor.Elem](ctx *kernel.Context, p *pooling, compute poolFunc[T]
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
-	x, err := p.channelsLast(in)
-	if err != nil {
-		return err
-	}
-	defer x.Release()
-	return p.write(out, func(y *tensor.Tensor) error {
-		compute(p, &g, tensor.Values[T](y), tensor.Values[T](&x))
-		return nil
-	})
+	return mapLast(p.axes, out, in, func(y, x []T) { compute(p, &g, y, x) })
 }
 
 // depthPool pools along the channels in adjacent windows. Each window is treated as a row of a

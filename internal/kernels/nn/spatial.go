@@ -89,6 +89,36 @@ func (a axes) write(out *tensor.Tensor, f func(y *tensor.Tensor) error) error {
 	return nil
 }
 
+// mapLast calls f to compute the elements z of out from the elements x of in, both with channels
+// last.
+func mapLast[T tensor.Elem](a axes, out, in *tensor.Tensor, f func(z, x []T)) error {
+	x, err := a.channelsLast(in)
+	if err != nil {
+		return err
+	}
+	defer x.Release()
+	return a.write(out, func(z *tensor.Tensor) error {
+		f(tensor.Values[T](z), tensor.Values[T](&x))
+		return nil
+	})
+}
+
+// readLast calls f with the elements of two tensors with channels last.
+func readLast[T tensor.Elem](a axes, first, second *tensor.Tensor, f func(x, y []T)) error {
+	x, err := a.channelsLast(first)
+	if err != nil {
+		return err
+	}
+	defer x.Release()
+	y, err := a.channelsLast(second)
+	if err != nil {
+		return err
+	}
+	defer y.Release()
+	f(tensor.Values[T](&x), tensor.Values[T](&y))
+	return nil
+}
+
 // toLast returns the permutation that moves the channels to the end.
 func (a axes) toLast() []int {
 	perm := []int{0}
