@@ -96,12 +96,12 @@ func (s *search) block(lo, hi int, products []float32) {
 		})
 	}
 	for i := range found {
-		s.give(lo+i, found[i].nearest(s.k))
+		s.store(lo+i, found[i].nearest(s.k))
 	}
 }
 
-// give stores the results for point i.
-func (s *search) give(i int, nearest []candidate) {
+// store stores the results for point i.
+func (s *search) store(i int, nearest []candidate) {
 	for j, c := range nearest {
 		s.indices[i*s.k+j] = int64(c.center)
 		s.distances[i*s.k+j] = 2 * (s.points.halfNorms[i] + c.distance)

@@ -127,15 +127,16 @@ func hueAdder(delta float32) func(r, g, b float32) (float32, float32, float32) {
 	return func(r, g, b float32) (float32, float32, float32) {
 		low, high := min(r, g, b), max(r, g, b)
 		if low == high || low != low || high != high {
-			return turned(delta*6, low, high)
+			return hueToRGB(delta*6, low, high)
 		}
 		h, _, _ := toHSV(r, g, b)
-		return turned(h*6+delta*6, low, high)
+		return hueToRGB(h*6+delta*6, low, high)
 	}
 }
 
-// turned returns the color of a hue, in sixths of the circle, with channels between low and high.
-func turned(hue, low, high float32) (r, g, b float32) {
+// hueToRGB returns the color of a hue, in sixths of the full circle, with channels between low and
+// high.
+func hueToRGB(hue, low, high float32) (r, g, b float32) {
 	hue = float32(math.Mod(float64(hue), 6))
 	if hue < 0 {
 		hue += 6
@@ -168,6 +169,6 @@ func saturationScaler(scale float32) func(r, g, b float32) (float32, float32, fl
 		if h*6 >= 6 { // a hue just below 0, rounded up by a full turn, has no color in TensorFlow
 			return v - chroma, v - chroma, v - chroma
 		}
-		return turned(h*6, v-chroma, v)
+		return hueToRGB(h*6, v-chroma, v)
 	}
 }

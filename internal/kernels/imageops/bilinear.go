@@ -49,10 +49,10 @@ func bilinear(r *resizing) func(y int, in, out []float32) {
 	}
 	var idle blenders
 	return func(y int, in, out []float32) {
-		b := idle.take()
+		b := idle.get()
 		b.places, b.channels = xs, n
 		b.blend(out, in[ys[y].lower*width:][:width], in[ys[y].upper*width:][:width], ys[y].lerp)
-		idle.give(b)
+		idle.put(b)
 	}
 }
 

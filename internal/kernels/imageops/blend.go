@@ -56,7 +56,7 @@ type blenders struct {
 	idle []*blender
 }
 
-func (b *blenders) take() *blender {
+func (b *blenders) get() *blender {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := len(b.idle)
@@ -68,7 +68,7 @@ func (b *blenders) take() *blender {
 	return last
 }
 
-func (b *blenders) give(last *blender) {
+func (b *blenders) put(last *blender) {
 	b.mu.Lock()
 	b.idle = append(b.idle, last)
 	b.mu.Unlock()

@@ -21,7 +21,7 @@ func init() {
 }
 
 func choleskyOp[S scalar]() family[S] {
-	return family[S]{alike, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{sameSize, func(_ *kernel.Construction, in []matrix[S]) ([][]S, error) {
 		l, ok := cholesky(in[0])
 		if !ok {
 			// TensorFlow programs expect NaN here instead of an error.

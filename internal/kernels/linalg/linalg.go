@@ -297,9 +297,9 @@ func square(in []size) error {
 	return nil
 }
 
-// alike returns the output size of an operation on one square matrix whose output has the same
+// sameSize returns the output size of an operation on one square matrix whose output has the same
 // size.
-func alike(_ *kernel.Construction, in []size) ([][]int64, error) {
+func sameSize(_ *kernel.Construction, in []size) ([][]int64, error) {
 	return [][]int64{{int64(in[0].rows), int64(in[0].cols)}}, square(in)
 }
 

@@ -163,7 +163,7 @@ func substitute[S scalar](a, x matrix[S], lower, unit bool) {
 }
 
 func inverse[S scalar]() family[S] {
-	return family[S]{alike, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
+	return family[S]{sameSize, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
 		a := in[0]
 		if c.Attrs.Bool("adjoint") {
 			a = a.adjoint()

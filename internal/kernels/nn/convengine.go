@@ -56,7 +56,7 @@ type (
 func bfloatOr(direct bfloatTry, otherwise bfloatFn) bfloatFn {
 	return func(s *conv.Shape, out, a, b bfloats) {
 		m := microkernel.ScratchOf[float32]()
-		wide := microkernel.Room(&m.BufA, len(out))
+		wide := microkernel.Resize(&m.BufA, len(out))
 		done := direct(s, wide, a, b)
 		if done {
 			elementwise.Narrow(out, wide)
@@ -71,7 +71,7 @@ func bfloatOr(direct bfloatTry, otherwise bfloatFn) bfloatFn {
 func viaWide[H elementwise.Short](s *conv.Shape, compute func(s *conv.Shape, out, a, b []float32), out, a, b []H) {
 	m := microkernel.ScratchOf[float32]()
 	defer m.Release()
-	z, x, y := microkernel.Room(&m.BufC, len(out)), microkernel.Room(&m.BufA, len(a)), microkernel.Room(&m.BufB, len(b))
+	z, x, y := microkernel.Resize(&m.BufC, len(out)), microkernel.Resize(&m.BufA, len(a)), microkernel.Resize(&m.BufB, len(b))
 	elementwise.Widen(x, a)
 	elementwise.Widen(y, b)
 	compute(s, z, x, y)

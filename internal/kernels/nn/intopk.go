@@ -76,21 +76,21 @@ func amongLargest(predictions []float32, target, k int64) bool {
 	if target < 0 || target >= int64(len(predictions)) {
 		return false
 	}
-	limit, strange := predictions[target], uint32(0)
+	limit, nonFinite := predictions[target], uint32(0)
 	const first, most = 8, 64 // block sizes: the search stops once k predictions are larger
 	for larger, n := int64(0), first; len(predictions) > 0; n = min(2*n, most) {
 		some := predictions[:min(n, len(predictions))]
 		for _, v := range some {
 			// The exponent bits of a non-finite number are all ones, so the sum overflows into the
 			// sign bit.
-			strange |= math.Float32bits(v)&0x7fffffff + 1<<23
+			nonFinite |= math.Float32bits(v)&0x7fffffff + 1<<23
 			one := int64(0)
 			if v > limit {
 				one = 1
 			}
 			larger += one
 		}
-		if larger >= k || strange>>31 != 0 {
+		if larger >= k || nonFinite>>31 != 0 {
 			return false
 		}
 		predictions = predictions[len(some):]

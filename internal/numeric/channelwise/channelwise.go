@@ -45,9 +45,9 @@ func (s *Span) Clip(o int) (lo, hi, at int) {
 	return lo, max(hi, lo), at + lo*s.Dilation
 }
 
-// alike returns the number of output positions, from o on, whose windows are clipped like the one
-// at o.
-func (s *Span) alike(o int) int {
+// sameClip returns the number of output positions, from o on, whose windows are clipped like the
+// one at o.
+func (s *Span) sameClip(o int) int {
 	lo, hi, at := s.Clip(o)
 	if lo > 0 || hi < s.Window || s.Window == 0 {
 		return 1
@@ -60,9 +60,9 @@ func (s *Span) alike(o int) int {
 // It calls visit with the first row and column, the height and the width of each.
 func rectangles(rows, cols *Span, lo, hi int, visit func(row, col, high, wide int)) {
 	for row := lo; row < hi; {
-		high := min(rows.alike(row), hi-row)
+		high := min(rows.sameClip(row), hi-row)
 		for col := 0; col < cols.Out; {
-			wide := cols.alike(col)
+			wide := cols.sameClip(col)
 			visit(row, col, high, wide)
 			col += wide
 		}

@@ -97,8 +97,8 @@ func ConvolveFilterGrad[T simd.Float](s *Depthwise, df, x, dy []T) {
 	const blocks = 16
 	if s.Multiplier > 1 {
 		sumParts(df[:s.filter()], s.Batch, (s.Batch+blocks-1)/blocks, func(part []T, lo, hi int) {
-			wide := borrow[T](one.imageIn())
-			defer giveBack(wide)
+			wide := getScratch[T](one.imageIn())
+			defer putScratch(wide)
 			for i := lo; i < hi; i++ {
 				repeat(*wide, imageOf(x, i, s.imageIn()), s.Multiplier)
 				accumulateRows(&c, part, *wide, imageOf(dy, i, s.imageOut()), 0, s.Rows.Out)
@@ -143,8 +143,8 @@ func (s *Depthwise) repeated() Depthwise {
 func byImage[T simd.Float](s *Depthwise, n int, visit func(image int, scratch []T)) {
 	work := max(1, s.filter()*s.Rows.Out*s.Cols.Out)
 	parallel.For(s.Batch, max(1, parallelWork/work), func(lo, hi int) {
-		scratch := borrow[T](n)
-		defer giveBack(scratch)
+		scratch := getScratch[T](n)
+		defer putScratch(scratch)
 		for i := lo; i < hi; i++ {
 			visit(i, *scratch)
 		}

@@ -137,8 +137,8 @@ func (p *pooling[T]) byImages() {
 		var args poolArgs
 		var largest []T
 		if p.max != nil {
-			scratch := borrow[T](rows * p.lineOut())
-			defer giveBack(scratch)
+			scratch := getScratch[T](rows * p.lineOut())
+			defer putScratch(scratch)
 			largest = *scratch
 		}
 		for i := lo; i < hi; i++ {

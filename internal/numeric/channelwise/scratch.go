@@ -17,8 +17,8 @@ func scratchPool[T simd.Float]() *sync.Pool {
 	return &scratch64
 }
 
-// borrow returns n elements with arbitrary values. The caller returns them with giveBack.
-func borrow[T simd.Float](n int) *[]T {
+// getScratch returns n elements with arbitrary values. The caller returns them with putScratch.
+func getScratch[T simd.Float](n int) *[]T {
 	s, ok := scratchPool[T]().Get().(*[]T)
 	if !ok {
 		s = new([]T)
@@ -30,4 +30,4 @@ func borrow[T simd.Float](n int) *[]T {
 	return s
 }
 
-func giveBack[T simd.Float](s *[]T) { scratchPool[T]().Put(s) }
+func putScratch[T simd.Float](s *[]T) { scratchPool[T]().Put(s) }

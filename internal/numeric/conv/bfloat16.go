@@ -23,7 +23,7 @@ func ForwardBFloat16[H ~uint16](s *Shape, y []float32, x, f []H) bool {
 	half := *s
 	half.InC /= 2
 	rows, data := half.patch(), bits(f)
-	filter := microkernel.Room(&m.BufB, rows*s.OutC)
+	filter := microkernel.Resize(&m.BufB, rows*s.OutC)
 	for i := range rows {
 		microkernel.PairRows(filter[i*s.OutC:][:s.OutC], data[2*i*s.OutC:], data[(2*i+1)*s.OutC:])
 	}
@@ -59,7 +59,7 @@ func FilterGradBFloat16[H ~uint16](s *Shape, df []float32, x, dy []H) bool {
 	c, half := s.correlate(), *s
 	half.InW, half.OutW = c.width()-s.StrideW, s.OutW/2
 	half.StrideW, half.PadLeft = 2*s.StrideW, 0
-	px, py := microkernel.Room(&m.BufA, half.inputs()), microkernel.Room(&m.BufB, half.outputs())
+	px, py := microkernel.Resize(&m.BufA, half.inputs()), microkernel.Resize(&m.BufB, half.outputs())
 	parallel.For(s.Batch, max(1, blockWork/(s.inputs()/s.Batch)), func(lo, hi int) {
 		columnPairs(s, px, bits(x), half.InW, lo*s.InH, hi*s.InH)
 		grads := bits(dy)
@@ -76,7 +76,7 @@ func FilterGradBFloat16[H ~uint16](s *Shape, df []float32, x, dy []H) bool {
 func columnPairs(s *Shape, dst []float32, x []uint16, width, lo, hi int) {
 	m := microkernel.ScratchOf[float32]()
 	defer m.Release()
-	row := words(microkernel.Room(&m.BufA, (width+s.StrideW)*s.InC))[:(width+s.StrideW)*s.InC]
+	row := words(microkernel.Resize(&m.BufA, (width+s.StrideW)*s.InC))[:(width+s.StrideW)*s.InC]
 	clear(row)
 	at := s.PadLeft * s.InC
 	n := max(0, min(len(row)-at, s.InW*s.InC))

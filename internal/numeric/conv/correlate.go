@@ -159,7 +159,7 @@ func (c *correlation[T]) fetchNext(g *microkernel.Args, image, oy, end int) {
 	size, row := int(unsafe.Sizeof(T(0))), c.inW*c.pixel
 	seen := max(0, end*c.strideH-c.padTop+(c.filterH-1)*c.dilationH)
 	tiles := len(c.panels) * (end - oy) * ceilDiv(c.outW, c.panels[0].rows)
-	g.Fetch(unsafe.Pointer(&c.x[0]), (image*c.inH+seen)*row*size, (end-oy)*c.strideH*row*size, tiles*c.filterH*c.filterW*c.inC)
+	g.Prefetch(unsafe.Pointer(&c.x[0]), (image*c.inH+seen)*row*size, (end-oy)*c.strideH*row*size, tiles*c.filterH*c.filterW*c.inC)
 }
 
 // band is a run of output rows that depend on the same filter rows [first, end). The other filter

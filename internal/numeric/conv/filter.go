@@ -32,7 +32,7 @@ func (c *correlation[T]) setPanels() {
 			col += cols
 		}
 	}
-	microkernel.Room(&c.filter, at)
+	microkernel.Resize(&c.filter, at)
 }
 
 // packFilter packs a filter [filterH, filterW, inC, outs] into panels.

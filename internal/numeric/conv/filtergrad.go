@@ -80,7 +80,7 @@ func filterGradDirect[T simd.Float](kern *microkernel.Kernel[T], s *Shape, df, x
 	for range parts - 1 {
 		e := microkernel.ScratchOf[T]()
 		g.extra = append(g.extra, e)
-		g.sums = append(g.sums, microkernel.Room(&e.BufC, len(df)))
+		g.sums = append(g.sums, microkernel.Resize(&e.BufC, len(df)))
 	}
 	parallel.Run(parts, 1, g)
 	for i, e := range g.extra {
@@ -129,7 +129,7 @@ func (g *filterGradient[T]) chunk(s *microkernel.Scratch[T], sum []T, image, oy,
 			tiles = g.filterH * ceilDiv(g.filterW*g.inC, g.kern.Rows)
 		}
 		bytes := n * g.outC * size
-		a.Fetch(unsafe.Pointer(&dy[0]), bytes, bytes, n*tiles*ceilDiv(g.outC, g.kern.Width()))
+		a.Prefetch(unsafe.Pointer(&dy[0]), bytes, bytes, n*tiles*ceilDiv(g.outC, g.kern.Width()))
 	}
 	for col := 0; col < g.outC; col += g.kern.Width() {
 		vecs, last := g.kern.VecsFor(min(g.kern.Width(), g.outC-col))
@@ -137,7 +137,7 @@ func (g *filterGradient[T]) chunk(s *microkernel.Scratch[T], sum []T, image, oy,
 		b, step := dy[col:], g.outs()
 		if last < g.kern.Lanes {
 			step = vecs * g.kern.Lanes
-			b = microkernel.Room(&s.BufB, (end-oy)*g.outW*step)
+			b = microkernel.Resize(&s.BufB, (end-oy)*g.outW*step)
 			g.kern.PackRows(b, dy[col:], step, g.outs(), (end-oy)*g.outW, g.outC-col)
 		}
 		a.StepB = step * size
@@ -188,7 +188,7 @@ func (g *filterGradient[T]) column(a *microkernel.Args, vecs, n int, x, b, sum [
 		a.Tiles = min(most, count)
 		a.TileA, a.TileC = height*a.RowA, height*a.RowC
 		a.A, a.C = unsafe.Pointer(&x[row]), unsafe.Pointer(&sum[row*g.outs()])
-		a.Even()
+		a.ContinuePrefetch()
 		g.kern.Run(a, height, vecs)
 		row += height * a.Tiles
 	}

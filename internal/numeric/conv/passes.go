@@ -135,7 +135,7 @@ func (c *correlation[T]) tiles(g *microkernel.Args, p panel, x, y []T, n, height
 	for i := 0; i < n; i += most {
 		g.A, g.C = unsafe.Pointer(&x[i*g.TileA/size]), unsafe.Pointer(&y[i*c.outRow])
 		g.Tiles = min(most, n-i)
-		g.Even()
+		g.ContinuePrefetch()
 		c.kern.Run(g, height, p.vecs)
 	}
 }

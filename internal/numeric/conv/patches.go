@@ -23,7 +23,7 @@ func forwardPatches[T simd.Float](s *Shape, y, x, f []T, e Epilogue[T]) {
 		b := microkernel.ScratchOf[T]()
 		defer b.Release()
 		rows := (hi - lo) * s.pixels()
-		p := microkernel.Room(&b.BufA, rows*s.patch())
+		p := microkernel.Resize(&b.BufA, rows*s.patch())
 		for g := range s.groups() {
 			s.patches(lo, hi, g, func(at, from, n int) { copyOrClear(p[at:at+n], x, from) })
 			gemm.Mul(channels(y[lo*s.pixels()*s.OutC:], rows, s.OutC, g, s), gemm.Dense(p, rows, s.patch()),
@@ -38,7 +38,7 @@ func inputGradPatches[T simd.Float](s *Shape, dx, dy, f []T, add bool) {
 		b := microkernel.ScratchOf[T]()
 		defer b.Release()
 		rows := (hi - lo) * s.pixels()
-		p := microkernel.Room(&b.BufA, rows*s.patch())
+		p := microkernel.Resize(&b.BufA, rows*s.patch())
 		if !add {
 			clear(dx[lo*image : hi*image])
 		}
@@ -64,7 +64,7 @@ func filterGradPatches[T simd.Float](s *Shape, df, x, dy []T, add bool) {
 	for lo := 0; lo < s.Batch; lo += s.group() {
 		hi := min(s.Batch, lo+s.group())
 		rows := (hi - lo) * s.pixels()
-		p := microkernel.Room(&b.BufA, rows*s.patch())
+		p := microkernel.Resize(&b.BufA, rows*s.patch())
 		for g := range s.groups() {
 			s.patches(lo, hi, g, func(at, from, n int) { copyOrClear(p[at:at+n], x, from) })
 			gemm.Mul(channels(df, s.patch(), s.OutC, g, s), gemm.Dense(p, rows, s.patch()).T(),

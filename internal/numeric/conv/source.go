@@ -33,7 +33,7 @@ func (c *source[T]) view(s *microkernel.Scratch[T], image, oy, end, group int) v
 	top := max(0, oy*c.strideH-c.padTop)
 	bottom := min(c.inH, (end-1)*c.strideH-c.padTop+(c.filterH-1)*c.dilationH+1)
 	v := view[T]{top: top, stride: c.width() * c.inC, pixel: c.inC, width: c.width()}
-	v.data = microkernel.Room(&s.BufA, max(0, bottom-top)*v.stride)
+	v.data = microkernel.Resize(&s.BufA, max(0, bottom-top)*v.stride)
 	c.copyPadded(v.data, x, top, max(0, bottom-top))
 	return v
 }

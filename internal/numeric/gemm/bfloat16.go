@@ -18,7 +18,7 @@ func BFloat16[H ~uint16](c, a, b Matrix[H], widen func(dst []float32, src []H), 
 	s := microkernel.ScratchOf[float32]()
 	defer s.Release()
 	x, y := pairs(&s.BufA, a.T()).T(), pairs(&s.BufB, b)
-	z := Dense(microkernel.Room(&s.BufC, c.Rows*c.Cols), c.Rows, c.Cols)
+	z := Dense(microkernel.Resize(&s.BufC, c.Rows*c.Cols), c.Rows, c.Cols)
 	mulBlocks(kern, z, x, y, Options[float32]{Alpha: 1})
 	for i := range c.Rows {
 		narrow(c.Data[i*c.RowStride:][:c.Cols], z.Data[i*c.Cols:][:c.Cols])
@@ -35,7 +35,7 @@ func pairs[H ~uint16](buf *[]float32, m Matrix[H]) Matrix[float32] {
 			words := unsafe.Slice((*float32)(unsafe.Pointer(&data[0])), len(data)/2)
 			return Matrix[float32]{words, rows, m.Cols, 1, m.ColStride / 2}
 		}
-		p := Matrix[float32]{microkernel.Room(buf, rows*m.Cols), rows, m.Cols, 1, rows}
+		p := Matrix[float32]{microkernel.Resize(buf, rows*m.Cols), rows, m.Cols, 1, rows}
 		words := unsafe.Slice((*[2]uint16)(unsafe.Pointer(unsafe.SliceData(p.Data))), len(p.Data))
 		for j := range m.Cols {
 			clear(words[j*rows+rows-1:][:1])
@@ -43,7 +43,7 @@ func pairs[H ~uint16](buf *[]float32, m Matrix[H]) Matrix[float32] {
 		}
 		return p
 	}
-	p := Dense(microkernel.Room(buf, rows*m.Cols), rows, m.Cols)
+	p := Dense(microkernel.Resize(buf, rows*m.Cols), rows, m.Cols)
 	for i := range rows {
 		var second []uint16
 		if 2*i+1 < m.Rows {

@@ -176,8 +176,8 @@ func (w *worker[T]) fetchRows(t0, t1 int) {
 		return
 	}
 	bytes := (w.tileRow(t1) - w.tileRow(t0)) * w.a.RowStride * w.size()
-	g.Fetch(unsafe.Pointer(&w.a.Data[w.a.at(w.tileRow(t1), w.k0)]), 0, bytes, (t1-t0)*g.K*ceilDiv(w.n1-w.n0, w.kern.Width()))
-	g.Even()
+	g.Prefetch(unsafe.Pointer(&w.a.Data[w.a.at(w.tileRow(t1), w.k0)]), 0, bytes, (t1-t0)*g.K*ceilDiv(w.n1-w.n0, w.kern.Width()))
+	g.ContinuePrefetch()
 }
 
 // panel computes the tiles [t0, t1) of the panel from column j on, one below the other.

@@ -9,11 +9,11 @@ func Half[H any](c, a, b Matrix[H], widen func(dst []float32, src []H), narrow f
 	s := microkernel.ScratchOf[float32]()
 	defer s.Release()
 	wide := func(buf *[]float32, m Matrix[H]) Matrix[float32] {
-		w := Matrix[float32]{microkernel.Room(buf, len(m.Data)), m.Rows, m.Cols, m.RowStride, m.ColStride}
+		w := Matrix[float32]{microkernel.Resize(buf, len(m.Data)), m.Rows, m.Cols, m.RowStride, m.ColStride}
 		widen(w.Data, m.Data)
 		return w
 	}
-	product := Dense(microkernel.Room(&s.BufC, c.Rows*c.Cols), c.Rows, c.Cols)
+	product := Dense(microkernel.Resize(&s.BufC, c.Rows*c.Cols), c.Rows, c.Cols)
 	Mul(product, wide(&s.BufA, a), wide(&s.BufB, b), Options[float32]{})
 	for i := range c.Rows {
 		row := product.Data[i*c.Cols:][:c.Cols]

@@ -33,7 +33,7 @@ func (w *worker[T]) packPanels() {
 	}
 	vecs, _ := w.kern.VecsFor(w.n1 - first)
 	total := depth * vecs * w.kern.Lanes
-	microkernel.Room(&w.BufB, total)
+	microkernel.Resize(&w.BufB, total)
 	if w.b.ColStride != 1 {
 		for j := first; j < w.n1; j += width {
 			w.packTransposed(j)
@@ -90,7 +90,7 @@ func (w *worker[T]) tileStride() int {
 // packTiles copies the rows of A that belong to the tiles [t0, t1), column by column of each tile.
 func (w *worker[T]) packTiles(t0, t1 int) {
 	depth, stride, lanes := w.k1-w.k0, w.tileStride(), w.kern.Lanes
-	microkernel.Room(&w.BufA, (t1-t0)*stride*depth+lanes)
+	microkernel.Resize(&w.BufA, (t1-t0)*stride*depth+lanes)
 	for t := t0; t < t1; t++ {
 		i, end := w.tileRow(t), w.tileRow(t+1)
 		dst := w.BufA[(t-t0)*stride*depth:]

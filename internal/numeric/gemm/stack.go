@@ -90,7 +90,7 @@ func (w *stacked[T]) setB(lo, n, col, vecs int) {
 		return
 	}
 	g.StepB, g.TileB = width*size, depth*width*size
-	buf := microkernel.Room(&w.s.BufB, n*depth*width)
+	buf := microkernel.Resize(&w.s.BufB, n*depth*width)
 	g.B = unsafe.Pointer(&buf[0])
 	cols := min(width, w.c.Cols-col)
 	for i := range n {

@@ -62,7 +62,7 @@ func rowTimesColumns[T simd.Float](c []T, a, b Matrix[T], j int, o Options[T]) {
 		simd.AddRows(c, a.Data[:a.Cols], b.Data[j:], b.RowStride)
 	} else {
 		s := microkernel.ScratchOf[T]()
-		coef := microkernel.Room(&s.BufA, a.Cols)
+		coef := microkernel.Resize(&s.BufA, a.Cols)
 		for i := range coef {
 			coef[i] = o.Alpha * a.Data[i*a.ColStride]
 		}
@@ -100,12 +100,12 @@ func matrixTimesColumn[T simd.Float](c, a, b Matrix[T], o Options[T]) {
 	defer s.Release()
 	x := b.Data[:min(a.Cols, len(b.Data))]
 	if b.RowStride != 1 {
-		x = microkernel.Room(&s.BufB, a.Cols)
+		x = microkernel.Resize(&s.BufB, a.Cols)
 		for i := range x {
 			x[i] = b.Data[i*b.RowStride]
 		}
 	}
-	y := microkernel.Room(&s.BufA, c.Rows)
+	y := microkernel.Resize(&s.BufA, c.Rows)
 	if a.ColStride == 1 {
 		dotRows(y, a, x)
 	} else {

@@ -11,7 +11,7 @@ import (
 // copies of operands or results. It is pooled.
 type Scratch[T simd.Float] struct {
 	Args             Args
-	BufA, BufB, BufC []T // resized by Room
+	BufA, BufB, BufC []T // made long enough by Resize
 }
 
 var scratches Pool
@@ -25,9 +25,9 @@ func (s *Scratch[T]) Release() {
 	Put[Scratch[T], T](&scratches, s)
 }
 
-// Room returns the first n elements of *s, with arbitrary values. It reallocates *s if it is too
+// Resize returns the first n elements of *s, with arbitrary values. It reallocates *s if it is too
 // short.
-func Room[T simd.Float](s *[]T, n int) []T {
+func Resize[T simd.Float](s *[]T, n int) []T {
 	if len(*s) < n {
 		*s = Aligned[T](n)
 	}

@@ -46,14 +46,14 @@ type Args struct {
 	StepAhead, TileAhead int
 }
 
-// Fetch makes the following calls prefetch n bytes, starting offset bytes after p, evenly over the
-// given number of steps.
-func (g *Args) Fetch(p unsafe.Pointer, offset, n, steps int) {
+// Prefetch makes the following calls prefetch n bytes, starting offset bytes after p, evenly over
+// the given number of steps.
+func (g *Args) Prefetch(p unsafe.Pointer, offset, n, steps int) {
 	g.Ahead, g.StepAhead = uintptr(p)+uintptr(offset), (n+steps-1)/max(1, steps)
 }
 
-// Even sets TileAhead to continue the prefetching of Fetch across tiles.
-func (g *Args) Even() { g.TileAhead = g.StepAhead * g.K * g.Outer }
+// ContinuePrefetch sets TileAhead to continue the prefetching of Prefetch across tiles.
+func (g *Args) ContinuePrefetch() { g.TileAhead = g.StepAhead * g.K * g.Outer }
 
 // MaxSteps is the limit of Tiles*Outer*K of a call.
 const MaxSteps = 8 << 10

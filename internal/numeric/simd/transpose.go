@@ -9,10 +9,10 @@ var (
 	transposeHalves8 levels[func(dst, src *uint16, dstStride, srcStride, n int)]
 )
 
-// turnColumns returns the number of columns of 8 rows that are transposed before the next 8 rows.
-// The cache lines written must stay in the L1 cache until they are full. If they are a large power
-// of two apart, they compete for few places.
-func turnColumns(bytes int) int {
+// columnsPerBlock returns the number of columns of 8 rows that are transposed before the next 8
+// rows. The cache lines written must stay in the L1 cache until they are full. If they are a large
+// power of two apart, they compete for few places.
+func columnsPerBlock(bytes int) int {
 	if bytes%2048 == 0 {
 		return 8
 	}
@@ -29,14 +29,14 @@ var (
 // Transpose computes dst[i*dstStride+j] = src[j*srcStride+i] for the rows j and the columns i of a
 // matrix in src.
 func Transpose[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, rows, cols int) {
-	wholeRows, wholeCols := turnLines(dst, dstStride, src, srcStride, rows, cols)
-	turnSquares(dst, dstStride, src, srcStride, 0, rows, wholeCols, cols)
-	turnSquares(dst, dstStride, src, srcStride, wholeRows, rows, 0, wholeCols)
+	wholeRows, wholeCols := transposeBlocks(dst, dstStride, src, srcStride, rows, cols)
+	transposeSquares(dst, dstStride, src, srcStride, 0, rows, wholeCols, cols)
+	transposeSquares(dst, dstStride, src, srcStride, wholeRows, rows, 0, wholeCols)
 }
 
-// turnLines transposes whole blocks of a matrix and returns the number of rows and columns that it
-// processed.
-func turnLines[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, rows, cols int) (wholeRows, wholeCols int) {
+// transposeBlocks transposes whole blocks of a matrix and returns the number of rows and columns
+// that it processed.
+func transposeBlocks[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, rows, cols int) (wholeRows, wholeCols int) {
 	const line = 64
 	size := int(unsafe.Sizeof(E(0)))
 	n, l := line/size, Current()
@@ -56,12 +56,13 @@ func turnLines[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcS
 	return wholeRows, wholeCols
 }
 
-// turnSquares transposes the rows from row to rows and the columns from col to cols of a matrix.
-func turnSquares[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, row, rows, col, cols int) {
+// transposeSquares transposes the rows from row to rows and the columns from col to cols of a
+// matrix.
+func transposeSquares[E uint16 | uint32 | uint64](dst []E, dstStride int, src []E, srcStride, row, rows, col, cols int) {
 	wholeRows, wholeCols, size := row, col, int(unsafe.Sizeof(E(0)))
 	if l := Current(); l != Generic && transpose8[l-1] != nil && size < 8 {
 		wholeRows, wholeCols = row+(rows-row)&^7, col+(cols-col)&^7
-		for i, step := col, turnColumns(size*dstStride); i < wholeCols; i += step {
+		for i, step := col, columnsPerBlock(size*dstStride); i < wholeCols; i += step {
 			n := min(step, wholeCols-i)
 			for j := row; j < wholeRows; j += 8 {
 				to, from := unsafe.Pointer(&dst[i*dstStride+j]), unsafe.Pointer(&src[j*srcStride+i])

@@ -17,7 +17,7 @@ const (
 )
 
 // macro emits the instructions that body emits as a preprocessor macro. Distinct bodies with the
-// same name become macros with a number behind the name. Macros may be nested. A body with labels
+// same name become macros with numbered names. Macros may be nested. A body with labels
 // remains as it is.
 func (t *target) macro(name string, body func()) {
 	t.Comment(macroBegin + strings.ToUpper(name))
