@@ -14,8 +14,8 @@ func Accumulate(op Op, acc, x *tensor.Tensor) {
 }
 
 // AccumulateRows sets row rows[i] of acc, of width elements, to itself op row i of x. If x is a
-// scalar, its only element is used for all rows. Negative row numbers are skipped, and rows that are
-// listed several times are combined in list order. Strings support Add, which concatenates.
+// scalar, its only element is used for all rows. Negative row numbers are skipped, and rows that
+// are listed several times are combined in list order. Strings support Add, which concatenates.
 func AccumulateRows(op Op, acc, x *tensor.Tensor, rows []int64, width int) {
 	if len(rows) == 0 || width == 0 {
 		return

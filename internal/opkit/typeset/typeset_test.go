@@ -23,7 +23,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// TestAllTypesOnce checks that no type is in All twice, and that the larger sets contain the smaller.
+// TestAllTypesOnce checks that no type is in All twice, and that All contains the other sets.
 func TestAllTypesOnce(t *testing.T) {
 	seen := map[tensor.DType]bool{}
 	for _, d := range typeset.All {
