@@ -1,4 +1,5 @@
 """Client processes that work concurrently."""
+
 import multiprocessing
 import os
 

@@ -1,9 +1,18 @@
 """The groups of the end-to-end table, in the order of their rows."""
+
 import importlib
 
 # Modules of bench.endtoend. Each lists its groups in GROUPS.
 MODULES = (
-    "start", "latency", "executor", "contention", "transfers", "training", "garbage", "memory", "scale",
+    "start",
+    "latency",
+    "executor",
+    "contention",
+    "transfers",
+    "training",
+    "garbage",
+    "memory",
+    "scale",
 )
 
 

@@ -10,6 +10,7 @@ A case is one step with many nodes of one operation in sequence, which amortizes
 The time of an empty step is subtracted. The family "training" has whole models instead, which run
 many steps in sequence. The ratio is TensorFlow's time divided by Weft's; above 1, Weft is faster.
 """
+
 import argparse
 import json
 import math
@@ -25,13 +26,17 @@ STEP = 0.02  # target duration of a step, in seconds
 MAX_NODES = 2000  # nodes of a step
 TRAINING = 0.5  # duration of a training measurement, in seconds
 
-# Environment that limits both servers to an instruction set. In TensorFlow it applies to oneDNN, which
-# computes products and convolutions; the rest of the wheel is compiled for AVX.
+# Environment that limits both servers to an instruction set. In TensorFlow it applies to oneDNN,
+# which computes products and convolutions; the rest of the wheel is compiled for AVX.
 ISA_LIMITS = {"avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "WEFT_SIMD": "avx2"}}
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="bench.kernels", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench.kernels",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("families", nargs="*", help="prefixes of families or of 'family: case'")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--isa", choices=ISA_LIMITS, help="limit both sides to an instruction set")
@@ -53,14 +58,21 @@ def main():
         where["instruction set"] = args.isa
         os.environ.update(ISA_LIMITS[args.isa])  # inherited by the servers, as are the cores
     cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, cores[-args.threads:])  # a server uses one thread per core
-    with cluster.Cluster({"local": 1}) as ours, cluster.Cluster({"local": 1}, cluster.TENSORFLOW) as theirs:
+    os.sched_setaffinity(0, cores[-args.threads :])  # a server uses one thread per core
+    with (
+        cluster.Cluster({"local": 1}) as ours,
+        cluster.Cluster({"local": 1}, cluster.TENSORFLOW) as theirs,
+    ):
         os.sched_setaffinity(0, cores)
         targets = [ours.target("local"), theirs.target("local")]
         results = {}
         for family, cases in registry.FAMILIES.items():
-            cases = {name: c for name, c in cases.items()
-                     if not args.families or any(f"{family}: {name}".startswith(f) for f in args.families)}
+            cases = {
+                name: c
+                for name, c in cases.items()
+                if not args.families
+                or any(f"{family}: {name}".startswith(f) for f in args.families)
+            }
             if not cases:
                 continue
             results[family] = {}
@@ -71,7 +83,10 @@ def main():
                     print(f"{family}: {name}: TensorFlow fails: {e}", flush=True)
                     continue
                 results[family][name] = r
-                print(f"{family}: {name}: {1e6 * r['weft']:.1f} µs, TensorFlow {1e6 * r['tensorflow']:.1f} µs, ratio {r['ratio']:.2f}", flush=True)
+                print(
+                    f"{family}: {name}: {1e6 * r['weft']:.1f} µs, TensorFlow {1e6 * r['tensorflow']:.1f} µs, ratio {r['ratio']:.2f}",
+                    flush=True,
+                )
     print(table(results))
     if not args.quick and not args.families:
         print(f"saved in {save(report, where, results)}")
@@ -90,14 +105,20 @@ def compare(targets, case, rounds):
     with tf.Graph().as_default():
         if isinstance(case, training.Training):
             step, initial = case.step()
-            times, copies = alternate(tf, targets, tf.ConfigProto(), initial, [step], rounds, train), 1
+            times, copies = (
+                alternate(tf, targets, tf.ConfigProto(), initial, [step], rounds, train),
+                1,
+            )
         else:
             initial, make = nodes(tf, *case)
             nothing = tf.no_op()
             many, copies = replicate(tf, targets[1], initial, nothing, make)
             times = alternate(tf, targets, plain(tf), initial, [many, nothing], rounds, net_time)
-    return {"weft": statistics.median(times[0]) / copies, "tensorflow": statistics.median(times[1]) / copies,
-            "ratio": statistics.median(b / a for a, b in zip(*times))}
+    return {
+        "weft": statistics.median(times[0]) / copies,
+        "tensorflow": statistics.median(times[1]) / copies,
+        "ratio": statistics.median(b / a for a, b in zip(*times)),
+    }
 
 
 def replicate(tf, target, initial, nothing, make):
@@ -109,10 +130,13 @@ def replicate(tf, target, initial, nothing, make):
             with tf.Session(target, config=plain(tf)) as sess:
                 with_retries(tf, lambda: sess.run(initial))
                 calls = sess.make_callable(step), sess.make_callable(nothing)
-                once = max(with_retries(tf, lambda: net_time(*calls)) / copies, STEP / MAX_NODES / 10)
+                once = max(
+                    with_retries(tf, lambda: net_time(*calls)) / copies, STEP / MAX_NODES / 10
+                )
         except tf.errors.OpError as e:
             raise Unsupported(e.message) from e
-        # The time of few nodes is lost in the overhead of a step, so the estimate is repeated with more.
+        # The time of few nodes is lost in the overhead of a step, so the estimate is repeated
+        # with more.
         target_copies = min(MAX_NODES, max(1, int(STEP / once)))
         if target_copies < 2 * copies:
             return step, copies
@@ -174,13 +198,19 @@ def nodes(tf, inputs, build):
     from bench.kernelcases import registry
 
     def variables(inputs, first):
-        return [tf.Variable(registry.value(x, [first, i]), use_resource=True) for i, x in enumerate(inputs)]
+        return [
+            tf.Variable(registry.value(x, [first, i]), use_resource=True)
+            for i, x in enumerate(inputs)
+        ]
 
     def values(holders):
         return [v.read_value() for v in holders]
 
     if isinstance(inputs, registry.Update):
-        gradient, changed = variables([inputs.gradient], 1), variables([inputs.shape] * (inputs.slots + 1), 3)
+        gradient, changed = (
+            variables([inputs.gradient], 1),
+            variables([inputs.shape] * (inputs.slots + 1), 3),
+        )
         further = variables(inputs.further, 5)
         holders, read = gradient + changed + further, values(gradient) + changed + values(further)
     else:
@@ -207,7 +237,9 @@ def table(results):
     rows = ["| family | geometric mean | minimum | cases |", "|---|---:|---:|---:|"]
     for family, cases in results.items():
         ratios = [c["ratio"] for c in cases.values()]
-        rows.append(f"| {family} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} | {len(ratios)} |")
+        rows.append(
+            f"| {family} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} | {len(ratios)} |"
+        )
     return "\n".join(rows)
 
 
@@ -219,9 +251,13 @@ def save(report, where, results):
     report.RESULTS.mkdir(exist_ok=True)
     limit = f"-{where['instruction set']}" if "instruction set" in where else ""
     path = report.RESULTS / f"kernels-{where['threads']}{limit}-{where['date'].split()[0]}"
-    path.with_suffix(".json").write_text(json.dumps({"conditions": where, "results": results}, indent=1) + "\n")
+    path.with_suffix(".json").write_text(
+        json.dumps({"conditions": where, "results": results}, indent=1) + "\n"
+    )
     line = ", ".join(f"{key} {value}" for key, value in where.items())
-    path.with_suffix(".md").write_text(f"{line}. The ratio is TensorFlow's time divided by Weft's.\n\n{table(results)}\n")
+    path.with_suffix(".md").write_text(
+        f"{line}. The ratio is TensorFlow's time divided by Weft's.\n\n{table(results)}\n"
+    )
     return path.with_suffix(".md")
 
 

@@ -1,4 +1,5 @@
 """The process that measures. It is killed, with its children, if a measurement takes too long."""
+
 import contextlib
 import multiprocessing
 import os
@@ -82,7 +83,9 @@ def serve(pipe, names, servers, quick):
     try:
         while True:
             request = pipe.recv()
-            pipe.send(release() if request is None else attempt(measured[request[0]], sides[request[1]]))
+            pipe.send(
+                release() if request is None else attempt(measured[request[0]], sides[request[1]])
+            )
     except (EOFError, BrokenPipeError):  # the parent process exited
         release()
         pool.close()

@@ -1,4 +1,5 @@
 """Medians, ratios, tables, and the files that hold them."""
+
 import datetime
 import importlib.metadata
 import json
@@ -28,14 +29,20 @@ def table(groups, runs, headlines=False):
     """
     ours, theirs = next(iter(runs.values()))
     least = lower_bounds(groups, runs)
-    lines = [f"| measure | unit | {ours} | {theirs} | {ours} is better by |" + ("" if headlines else " aim |"),
-             "|---|---|---:|---:|---:|" + ("" if headlines else "---:|")]
+    lines = [
+        f"| measure | unit | {ours} | {theirs} | {ours} is better by |"
+        + ("" if headlines else " aim |"),
+        "|---|---|---:|---:|---:|" + ("" if headlines else "---:|"),
+    ]
     for group in groups:
         for row in group.rows:
             if headlines and not row.headline:
                 continue
             a, b = (values(runs[group.name][side], row) for side in (ours, theirs))
-            lines.append(f"| {row.name} | {row.unit} | {cell(a)} | {cell(b)} | {better(row, a, b)} |" + ("" if headlines else f" {aim(row, a, b, least.get(row.name))} |"))
+            lines.append(
+                f"| {row.name} | {row.unit} | {cell(a)} | {cell(b)} | {better(row, a, b)} |"
+                + ("" if headlines else f" {aim(row, a, b, least.get(row.name))} |")
+            )
     return "\n".join(lines)
 
 
@@ -53,8 +60,12 @@ def lower_bounds(groups, runs):
     for group in groups:
         for row in group.rows:
             if row.name.startswith(nullserver.PREFIX):
-                sides = [[x for x in values(rounds, row) if x] for rounds in runs[group.name].values()]
-                out[row.name.removeprefix(nullserver.PREFIX)] = min((statistics.median(xs) for xs in sides if xs), default=None)
+                sides = [
+                    [x for x in values(rounds, row) if x] for rounds in runs[group.name].values()
+                ]
+                out[row.name.removeprefix(nullserver.PREFIX)] = min(
+                    (statistics.median(xs) for xs in sides if xs), default=None
+                )
     return out
 
 
@@ -65,11 +76,21 @@ def aim(row, ours, theirs, least=None):
         if found and statistics.median(found) >= row.aim:
             return f"{row.aim:g}x ✓"
         theirs = [x for x in theirs if x]
-        return f"{row.aim:g}x" + (f", null server {number(statistics.median(theirs) / least)}x" if least and theirs else "")
+        return f"{row.aim:g}x" + (
+            f", null server {number(statistics.median(theirs) / least)}x"
+            if least and theirs
+            else ""
+        )
     if row.bound:
         found = [x for x in ours if x is not None]
-        within = found and (statistics.median(found) <= row.bound if row.better == "lower" else statistics.median(found) >= row.bound)
-        return f"{'at most' if row.better == 'lower' else 'at least'} {number(row.bound)}" + (" ✓" if within else "")
+        within = found and (
+            statistics.median(found) <= row.bound
+            if row.better == "lower"
+            else statistics.median(found) >= row.bound
+        )
+        return f"{'at most' if row.better == 'lower' else 'at least'} {number(row.bound)}" + (
+            " ✓" if within else ""
+        )
     return ""
 
 
@@ -125,7 +146,10 @@ def conditions(alternations=None):
 
 def processor():
     with open("/proc/cpuinfo") as f:
-        return next((line.split(":")[1].strip() for line in f if line.startswith("model name")), platform.machine())
+        return next(
+            (line.split(":")[1].strip() for line in f if line.startswith("model name")),
+            platform.machine(),
+        )
 
 
 def save(groups, where, runs):
@@ -151,27 +175,37 @@ def show(groups, kept):
     """Writes the headline rows to docs/benchmarks.md."""
     present = [g for g in groups if g.name in kept]
     runs = {g.name: kept[g.name]["runs"] for g in present}
-    PAGE.write_text(HEAD + machine(present, kept) + "\n\n" + table(present, runs, headlines=True) + "\n")
+    PAGE.write_text(
+        HEAD + machine(present, kept) + "\n\n" + table(present, runs, headlines=True) + "\n"
+    )
 
 
 def machine(present, kept):
     """Returns a description of the machine on which the first group was measured."""
     conditions = kept[present[0].name]["conditions"]
-    return ", ".join(f"{key} {conditions[key]}" for key in ("processor", "cores", "tensorflow")) + "."
+    return (
+        ", ".join(f"{key} {conditions[key]}" for key in ("processor", "cores", "tensorflow")) + "."
+    )
 
 
 def page(groups, kept):
     """Returns the whole table, with the time and load at which each group was measured."""
     present = [g for g in groups if g.name in kept]
-    lines = ["Cells show the median and interquartile range over rounds, in which the sides took turns. A ratio",
-             "is the median of the rounds' ratios. After an aim that is not reached: the ratio of the null",
-             "server, the lower bound of any server with the same clients.",
-             machine(present, kept), "",
-             table(present, {g.name: kept[g.name]["runs"] for g in present}), ""]
+    lines = [
+        "Cells show the median and interquartile range over rounds, in which the sides took turns.",
+        "A ratio is the median of the rounds' ratios. After an aim that is not reached: the ratio",
+        "of the null server, the lower bound of any server with the same clients.",
+        machine(present, kept),
+        "",
+        table(present, {g.name: kept[g.name]["runs"] for g in present}),
+        "",
+    ]
     when = {}
     for g in present:
         where = kept[g.name]["conditions"]
         rounds = len(next(iter(kept[g.name]["runs"].values())))
-        when.setdefault(f"{where['date']}, load at start {where['load at start']}, {rounds} rounds", []).append(g.name)
+        when.setdefault(
+            f"{where['date']}, load at start {where['load at start']}, {rounds} rounds", []
+        ).append(g.name)
     lines += [f"* {how}: {', '.join(names)}" for how, names in when.items()]
     return "\n".join(lines) + "\n"

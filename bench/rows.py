@@ -9,6 +9,7 @@ TensorFlow only inside functions, which run in the measuring process.
 
   GROUPS = [Group("name", [Row("the name of a row", "ms")], measure)]
 """
+
 import dataclasses
 from collections.abc import Callable
 

@@ -7,21 +7,37 @@
 Without --quick, the figures are saved in bench/results. Figures of a group replace those of the
 same group and day.
 """
+
 import argparse
 import os
 import time
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
+
 def main():
     from bench import measurer, report
     from bench.groups import groups
     from interop import cluster
 
-    parser = argparse.ArgumentParser(prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weft", default=cluster.WEFT, metavar="COMMAND", help="command line of the first server")
-    parser.add_argument("--tensorflow", default=cluster.TENSORFLOW, metavar="COMMAND", help="command line of the second server")
-    parser.add_argument("--only", default="", metavar="GROUP,GROUP", help="prefixes of the names of groups to measure")
+    parser = argparse.ArgumentParser(
+        prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--weft", default=cluster.WEFT, metavar="COMMAND", help="command line of the first server"
+    )
+    parser.add_argument(
+        "--tensorflow",
+        default=cluster.TENSORFLOW,
+        metavar="COMMAND",
+        help="command line of the second server",
+    )
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="GROUP,GROUP",
+        help="prefixes of the names of groups to measure",
+    )
     parser.add_argument("--rounds", type=int, help="rounds of every group")
     parser.add_argument("--quick", action="store_true", help="one short round of every group")
     args = parser.parse_args()
@@ -34,7 +50,10 @@ def main():
     servers = {"Weft": args.weft, "TensorFlow": args.tensorflow}
     process = measurer.Measurer(selected, servers, args.quick)
     try:
-        runs = {g.name: alternate(process, g, servers, 1 if args.quick else args.rounds or g.rounds) for g in selected}
+        runs = {
+            g.name: alternate(process, g, servers, 1 if args.quick else args.rounds or g.rounds)
+            for g in selected
+        }
     finally:
         process.close()
     print(report.table(selected, runs))

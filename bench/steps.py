@@ -1,9 +1,10 @@
 """Helpers for the timing of single steps."""
+
 import time
 
 
 def plain(tf):
-    """Returns a config without graph rewriting, so that exactly the nodes of the graph are measured."""
+    """Returns a config without graph rewriting, so that the measured nodes are those built."""
     config = tf.ConfigProto()
     config.graph_options.optimizer_options.opt_level = -1
     config.graph_options.rewrite_options.disable_meta_optimizer = True

@@ -1,10 +1,11 @@
 """Runs the interoperability tests and ends with a line 'N passed, N failed'.
 
-  python -m interop                         all tests on Weft and on their mixed clusters
-  python -m interop -k hello -k training    tests whose name contains one of these
-  python -m interop --mix tf                only on TensorFlow's servers, where all must pass
-  python -m interop --list                  names only
+python -m interop                         all tests on Weft and on their mixed clusters
+python -m interop -k hello -k training    tests whose name contains one of these
+python -m interop --mix tf                only on TensorFlow's servers, where all must pass
+python -m interop --list                  names only
 """
+
 import argparse
 import faulthandler
 import os
@@ -18,9 +19,15 @@ os.environ.update({"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"})
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="interop", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-k", dest="names", action="append", default=[], help="run tests whose name contains this")
-    parser.add_argument("--mix", action="append", default=[], help="run only on this mix of servers")
+    parser = argparse.ArgumentParser(
+        prog="interop", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "-k", dest="names", action="append", default=[], help="run tests whose name contains this"
+    )
+    parser.add_argument(
+        "--mix", action="append", default=[], help="run only on this mix of servers"
+    )
     parser.add_argument("--server", help="command line of a server instead of bin/weft")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one test")
     parser.add_argument("--list", action="store_true", help="list the tests")
@@ -38,6 +45,7 @@ def main():
 def find(names, mixes, server):
     """Yields the tests of all test_*.py files, once for each of their mixes of servers."""
     from interop import clustertest
+
     if server:
         clustertest.ClusterTest.server = server
     loader = unittest.TestLoader()
@@ -45,7 +53,11 @@ def find(names, mixes, server):
     for path in sorted(here.glob("test_*.py")):
         module = __import__(f"interop.{path.stem}", fromlist=["*"])
         for case in list(vars(module).values()):
-            if not (isinstance(case, type) and issubclass(case, clustertest.ClusterTest) and case.__module__ == module.__name__):
+            if not (
+                isinstance(case, type)
+                and issubclass(case, clustertest.ClusterTest)
+                and case.__module__ == module.__name__
+            ):
                 continue
             for mix in mixes or case.mixes:
                 tests = loader.loadTestsFromTestCase(clustertest.on_mix(case, mix))
@@ -57,7 +69,7 @@ def name_of(test):
 
 
 class Result(unittest.TestResult):
-    """Prints a line when a test ends. A test that hangs ends the run with the stacks of all threads."""
+    """Prints a line per test. A test that hangs ends the run with the stacks of all threads."""
 
     def __init__(self, limit):
         super().__init__()
@@ -95,13 +107,19 @@ class Result(unittest.TestResult):
 
     def report(self, name, faults):
         self.passed, self.failed = self.passed + (not faults), self.failed + bool(faults)
-        print(f"{'FAIL' if faults else 'ok  '} {name} {time.monotonic() - self.started:.1f}s", flush=True)
+        print(
+            f"{'FAIL' if faults else 'ok  '} {name} {time.monotonic() - self.started:.1f}s",
+            flush=True,
+        )
         for fault in faults:
             print("     " + fault.strip()[-3000:].replace("\n", "\n     "), flush=True)
 
     def give_up(self, test):
         from interop import cluster
-        self.report(name_of(test), [f"still running after {self.limit:.0f} s; later tests were not run"])
+
+        self.report(
+            name_of(test), [f"still running after {self.limit:.0f} s; later tests were not run"]
+        )
         faulthandler.dump_traceback(sys.stderr)
         for c in list(cluster.Cluster.running):
             for (job, task), process in c.processes.items():
@@ -111,7 +129,9 @@ class Result(unittest.TestResult):
 
     def close(self):
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
-        os._exit(1 if self.failed or not self.passed else 0)  # a step that hangs must not keep the interpreter alive
+        os._exit(
+            1 if self.failed or not self.passed else 0
+        )  # a step that hangs must not keep the interpreter alive
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Clusters of processes on the loopback interface. Weft or TensorFlow serves each task."""
+
 import contextlib
 import json
 import os
@@ -14,8 +15,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # A server is a command line with these placeholders, or "tf" for TensorFlow's own server.
 BINARY = os.environ.get("WEFT_BINARY") or str(ROOT / "bin" / "weft")
-WEFT = (f"{shlex.quote(BINARY)} server --cluster-spec={{cluster_spec}} --job-name={{job}}"
-        " --task-index={task} --cpu-devices={cpu_devices}")
+WEFT = (
+    f"{shlex.quote(BINARY)} server --cluster-spec={{cluster_spec}} --job-name={{job}}"
+    " --task-index={task} --cpu-devices={cpu_devices}"
+)
 TENSORFLOW = "tf"
 
 CONNECT_INTERVAL = 0.002  # seconds between attempts to connect to a new task
@@ -63,7 +66,12 @@ class Cluster:
     running = set()  # clusters to stop if this process must exit early
 
     def __init__(self, jobs, server=WEFT, cpu_devices=1, others=None, apart=False):
-        self.server, self.cpu_devices, self.others, self.apart = server, cpu_devices, others or {}, apart
+        self.server, self.cpu_devices, self.others, self.apart = (
+            server,
+            cpu_devices,
+            others or {},
+            apart,
+        )
         self.spec = addresses(jobs)
         self.tasks = [(job, task) for job, n in jobs.items() for task in range(n)]
         self.log_dir = tempfile.TemporaryDirectory(prefix="weft-cluster-")
@@ -111,15 +119,31 @@ class Cluster:
         folder = self.log_dir.name if self.apart else ROOT
         with open(self.log_path(job, task), "ab") as log:
             self.processes[job, task] = subprocess.Popen(
-                self.command(job, task), cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                self.command(job, task),
+                cwd=folder,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
 
     def command(self, job, task):
         server = self.others.get((job, task), self.server)
         if server == TENSORFLOW:
-            return [sys.executable, "-m", "interop.tfserver", json.dumps(self.spec), job, str(task), str(self.cpu_devices)]
+            return [
+                sys.executable,
+                "-m",
+                "interop.tfserver",
+                json.dumps(self.spec),
+                job,
+                str(task),
+                str(self.cpu_devices),
+            ]
         spec = ",".join(f"{name}|{';'.join(hosts)}" for name, hosts in self.spec.items())
-        words = [word.format(cluster_spec=spec, job=job, task=task, cpu_devices=self.cpu_devices)
-                 for word in shlex.split(server)]
+        words = [
+            word.format(cluster_spec=spec, job=job, task=task, cpu_devices=self.cpu_devices)
+            for word in shlex.split(server)
+        ]
         if os.sep in words[0]:
             words[0] = str(ROOT / words[0])
         return words
@@ -135,7 +159,9 @@ class Cluster:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.processes[job, task].wait(CONNECT_INTERVAL)
                 raise Ended(f"{job}/{task} exited before it listened:\n{self.log(job, task)}")
-        raise RuntimeError(f"{job}/{task} did not listen within {seconds} s:\n{self.log(job, task)}")
+        raise RuntimeError(
+            f"{job}/{task} did not listen within {seconds} s:\n{self.log(job, task)}"
+        )
 
     def kill(self, job, task):
         """Kills one task and waits until it is gone."""
@@ -156,7 +182,9 @@ class Cluster:
         sizes = {}
         for key, process in self.processes.items():
             with open(f"/proc/{process.pid}/status") as f:
-                sizes[key] = next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) / 1024
+                sizes[key] = (
+                    next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) / 1024
+                )
         return sizes
 
 

@@ -1,4 +1,5 @@
 """The base class of tests: a cluster that the tests of a class share, for each mix of servers."""
+
 import concurrent.futures
 import unittest
 
@@ -65,7 +66,9 @@ class ClusterTest(unittest.TestCase):
 def run_concurrently(function, count):
     """Runs function(0) to function(count - 1) concurrently and raises the first error."""
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
-        for done in concurrent.futures.as_completed([pool.submit(function, i) for i in range(count)]):
+        for done in concurrent.futures.as_completed(
+            [pool.submit(function, i) for i in range(count)]
+        ):
             done.result()
 
 

@@ -1,4 +1,5 @@
 """The network and the data of training tests."""
+
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -26,11 +27,12 @@ class Network:
         hidden = tf.nn.relu(tf.nn.xw_plus_b(self.x, w1, b1))
         self.logits = tf.nn.xw_plus_b(hidden, w2, b2)
         self.loss = tf.reduce_mean(
-            tf.nn.softmax_cross_entropy_with_logits_v2(labels=self.y, logits=self.logits))
+            tf.nn.softmax_cross_entropy_with_logits_v2(labels=self.y, logits=self.logits)
+        )
         self.step = tf.train.get_or_create_global_step()
         self.train = optimizer.minimize(self.loss, global_step=self.step)
 
     def feeds(self, data, step, batch):
         """Returns the feeds of a step: the next rows of the data, from the start after the end."""
         first = step * batch % (len(data[0]) - batch + 1)
-        return {self.x: data[0][first:first + batch], self.y: data[1][first:first + batch]}
+        return {self.x: data[0][first : first + batch], self.y: data[1][first : first + batch]}

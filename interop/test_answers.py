@@ -1,4 +1,5 @@
 """The graphs of graphs.py have the same results on a cluster as in a session in this process."""
+
 import itertools
 
 import numpy as np
@@ -33,7 +34,9 @@ class Answers(ClusterTest):
                 # Sums of large terms that cancel are only as accurate as their terms, so the tolerance
                 # depends on the largest element.
                 largest = float(np.max(np.abs(b), initial=1.0))
-                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6 * largest + 1e-5, err_msg=fetch.name)
+                np.testing.assert_allclose(
+                    a, b, rtol=1e-5, atol=1e-6 * largest + 1e-5, err_msg=fetch.name
+                )
 
 
 class ScatteredAnswers(Answers):

@@ -1,4 +1,5 @@
 """Device names, placement, and placement errors."""
+
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -15,7 +16,12 @@ class Devices(ClusterTest):
         """Runs a step. Returns its result and the (type, name) of the nodes on each device."""
         metadata = tf.RunMetadata()
         sess = self.session(config=tf.ConfigProto(**config))
-        answer = sess.run(fetches, feed, options=tf.RunOptions(output_partition_graphs=True), run_metadata=metadata)
+        answer = sess.run(
+            fetches,
+            feed,
+            options=tf.RunOptions(output_partition_graphs=True),
+            run_metadata=metadata,
+        )
         devices = {}
         for graph in metadata.partition_graphs:
             for node in graph.node:
@@ -24,14 +30,23 @@ class Devices(ClusterTest):
 
     def test_every_device_is_listed(self):
         names = {d.name for d in self.session().list_devices()}
-        self.assertEqual(names, {CPU % (job, task, i) for job, task in [("ps", 0), ("worker", 0), ("worker", 1)] for i in (0, 1)})
+        self.assertEqual(
+            names,
+            {
+                CPU % (job, task, i)
+                for job, task in [("ps", 0), ("worker", 0), ("worker", 1)]
+                for i in (0, 1)
+            },
+        )
 
     def test_two_pinned_variables_are_added(self):
         with tf.device("/job:ps/task:0/cpu:0"):
             a = tf.Variable(1, name="pinned_a")
         with tf.device("/job:ps/task:0/cpu:1"):
             b = tf.Variable(1, name="pinned_b")
-        sess = self.session(config=tf.ConfigProto(allow_soft_placement=True, log_device_placement=True))
+        sess = self.session(
+            config=tf.ConfigProto(allow_soft_placement=True, log_device_placement=True)
+        )
         sess.run(tf.global_variables_initializer())
         self.assertEqual(sess.run(a + b), 2)
 
@@ -48,7 +63,11 @@ class Devices(ClusterTest):
         (y_got, z_got), devices = self.placed([y, z], {x: 1.0})
         np.testing.assert_array_equal(y_got, [[80.0], [140.0]])
         self.assertEqual(z_got, 220.0)
-        for device, node in [(CPU % ("ps", 0, 0), "first"), (CPU % ("worker", 1, 1), "second"), (CPU % ("ps", 0, 1), "third")]:
+        for device, node in [
+            (CPU % ("ps", 0, 0), "first"),
+            (CPU % ("worker", 1, 1), "second"),
+            (CPU % ("ps", 0, 1), "third"),
+        ]:
             self.assertIn(node, {name for _, name in devices[device]})
 
     def test_an_impossible_device_is_an_error_that_lists_the_possible_ones(self):
@@ -72,7 +91,9 @@ class Devices(ClusterTest):
         self.assertIn(CPU % ("ps", 0, 0), names)
         with tf.device("/job:worker/task:1"):
             hidden = tf.constant(1.0)
-        self.assert_raises(tf.errors.InvalidArgumentError, "Cannot assign a device", hidden, session=sess)
+        self.assert_raises(
+            tf.errors.InvalidArgumentError, "Cannot assign a device", hidden, session=sess
+        )
 
     def test_colocated_operations_stay_together(self):
         with tf.device("/job:worker/task:1/cpu:1"):

@@ -1,4 +1,5 @@
 """The programs of examples/python, in separate processes as users start them."""
+
 import os
 import re
 import subprocess
@@ -14,8 +15,14 @@ EXAMPLES = cluster.ROOT / "examples" / "python"
 def start(program, *flags):
     """Starts a program. ExampleTest.finish waits for it and returns its output."""
     return subprocess.Popen(
-        [sys.executable, program, *flags], cwd=EXAMPLES, env=dict(os.environ, **cluster.QUIET), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        [sys.executable, program, *flags],
+        cwd=EXAMPLES,
+        env=dict(os.environ, **cluster.QUIET),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 class ExampleTest(ClusterTest):
@@ -32,7 +39,13 @@ class ExampleTest(ClusterTest):
     def start_workers(self, program, *flags):
         hosts = [f"--{job}_hosts=" + ",".join(self.cluster.spec[job]) for job in ("ps", "worker")]
         for i in range(2):
-            yield start(program, *hosts, f"--task_index={i}", "--target=" + self.cluster.target("worker", i), *flags)
+            yield start(
+                program,
+                *hosts,
+                f"--task_index={i}",
+                "--target=" + self.cluster.target("worker", i),
+                *flags,
+            )
 
     def accuracy(self, out):
         return float(re.findall(r"(?:test|training) accuracy : ([0-9.]+)", out)[-1])
@@ -53,7 +66,9 @@ class Examples(ExampleTest):
             self.assertGreater(self.accuracy(out), 0.85, out)
 
     def test_between_graph(self):
-        for out in map(self.finish, list(self.start_workers("between_graph.py", "--train_steps=3000"))):
+        for out in map(
+            self.finish, list(self.start_workers("between_graph.py", "--train_steps=3000"))
+        ):
             self.assertRegex(out, r"job : worker/\d step : \d+ ,training accuracy : ")
             self.assertGreater(self.accuracy(out), 0.95, out)
 
@@ -63,7 +78,9 @@ class HookExamples(ExampleTest):
 
     def test_sync_replicas(self):
         with tempfile.TemporaryDirectory() as out:
-            chief, other = self.start_workers("sync_replicas.py", "--last_step=100", "--save_steps=50", "--model_dir=" + out)
+            chief, other = self.start_workers(
+                "sync_replicas.py", "--last_step=100", "--save_steps=50", "--model_dir=" + out
+            )
             text = self.finish(chief)
             self.assertGreater(self.accuracy(text), 0.9, text)
             self.finish(other)

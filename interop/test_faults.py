@@ -1,4 +1,5 @@
 """Tasks that start late, and tasks that are killed and started again."""
+
 import tempfile
 import threading
 
@@ -43,11 +44,17 @@ class RestartedTasks(ClusterTest):
 
     def test_a_monitored_session_recovers_from_its_checkpoint(self):
         with tf.device("/job:ps/task:0"):
-            v = tf.get_variable("counted", [], initializer=tf.zeros_initializer(), use_resource=False)
+            v = tf.get_variable(
+                "counted", [], initializer=tf.zeros_initializer(), use_resource=False
+            )
             step = tf.train.get_or_create_global_step()
             update = tf.group(tf.assign_add(v, 1.0), tf.assign_add(step, 1))
-        with tempfile.TemporaryDirectory() as folder, tf.train.MonitoredTrainingSession(
-                self.cluster.target(), checkpoint_dir=folder, save_checkpoint_steps=5) as sess:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            tf.train.MonitoredTrainingSession(
+                self.cluster.target(), checkpoint_dir=folder, save_checkpoint_steps=5
+            ) as sess,
+        ):
             for _ in range(20):
                 sess.run(update)
             self.restart()

@@ -1,4 +1,5 @@
 """Files of every kind, written by the Go client and read by TensorFlow, and vice versa."""
+
 import glob
 import json
 import os
@@ -19,7 +20,13 @@ COMPRESSIONS = {"plain": "", "zlib": "ZLIB", "gzip": "GZIP"}
 
 def go_files(what, folder):
     """Runs the Go program on a folder and returns the contents of the files."""
-    done = subprocess.run(["go", "run", "./interop/files", what, folder], cwd=ROOT, capture_output=True, text=True, timeout=500)
+    done = subprocess.run(
+        ["go", "run", "./interop/files", what, folder],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
     if done.returncode:
         raise AssertionError(done.stderr)
     return json.loads(done.stdout)
@@ -41,19 +48,26 @@ class Files(ClusterTest):
         for point, x in POINTS.items():
             for name in results:
                 got = sess.run(name + ":0", {"x:0": x})
-                np.testing.assert_allclose(got, want[f"{point}/{name}"], rtol=1e-5, err_msg=f"{point}/{name}")
+                np.testing.assert_allclose(
+                    got, want[f"{point}/{name}"], rtol=1e-5, err_msg=f"{point}/{name}"
+                )
 
     def check_gradients(self, want, sess, sources):
         """Differentiates the imported graph, which has a loop and a condition."""
         graph = tf.get_default_graph()
-        sources = {name: graph.get_tensor_by_name(s) if isinstance(s, str) else s for name, s in sources.items()}
+        sources = {
+            name: graph.get_tensor_by_name(s) if isinstance(s, str) else s
+            for name, s in sources.items()
+        }
         y = graph.get_tensor_by_name("y:0")
         for name, dy in zip(sources, tf.gradients(y, list(sources.values()))):
             tf.identity(dy, "again_" + name)
         for point, x in POINTS.items():
             for name in sources:
                 got = sess.run(f"again_{name}:0", {"x:0": x})
-                np.testing.assert_allclose(got, want[f"{point}/{name}"], rtol=1e-5, err_msg=f"{point}/{name}")
+                np.testing.assert_allclose(
+                    got, want[f"{point}/{name}"], rtol=1e-5, err_msg=f"{point}/{name}"
+                )
 
     def test_go_writes(self):
         held = go_files("write", self.dir)
@@ -87,16 +101,27 @@ class Files(ClusterTest):
                 self.assertEqual(records, [b"one", b"", name.encode()])
 
     def read_checkpoints(self):
-        self.assertEqual(tf.train.latest_checkpoint(self.path("checkpoints")), self.path("checkpoints", "v2"))
+        self.assertEqual(
+            tf.train.latest_checkpoint(self.path("checkpoints")), self.path("checkpoints", "v2")
+        )
         for name in ["v2", "v1"]:
             reader = tf.train.load_checkpoint(self.path("checkpoints", name))
             kinds = reader.get_variable_to_dtype_map()
             for key, kind in kinds.items():
-                if key == "parts":  # TensorFlow's V1 reader does not merge slices, its operations do
+                if (
+                    key == "parts"
+                ):  # TensorFlow's V1 reader does not merge slices, its operations do
                     with tf.Graph().as_default(), tf.Session() as sess:
-                        value = sess.run(tf.raw_ops.RestoreSlice(
-                            file_pattern=self.path("checkpoints", "v1"), tensor_name=key, shape_and_slice="6 0,6", dt=tf.float32,
-                        ) if name == "v1" else tf.constant(reader.get_tensor(key)))
+                        value = sess.run(
+                            tf.raw_ops.RestoreSlice(
+                                file_pattern=self.path("checkpoints", "v1"),
+                                tensor_name=key,
+                                shape_and_slice="6 0,6",
+                                dt=tf.float32,
+                            )
+                            if name == "v1"
+                            else tf.constant(reader.get_tensor(key))
+                        )
                     self.assertEqual(list(value), [0, 1, 2, 3, 4, 5])
                     continue
                 value = reader.get_tensor(key)
@@ -121,8 +146,12 @@ class Files(ClusterTest):
         self.assertEqual([(e.step, e.value) for e in events.Scalars("loss")], [(1, 0.5), (2, 0.25)])
         self.assertEqual(events.SummaryMetadata("note").plugin_data.plugin_name, "text")
         self.assertEqual([n.name for n in events.Graph().node], ["one"])
-        file, = glob.glob(self.path("events", "*.tfevents.*"))
-        logs = [e.session_log for e in tf.train.summary_iterator(file) if e.WhichOneof("what") == "session_log"]
+        (file,) = glob.glob(self.path("events", "*.tfevents.*"))
+        logs = [
+            e.session_log
+            for e in tf.train.summary_iterator(file)
+            if e.WhichOneof("what") == "session_log"
+        ]
         self.assertEqual([log.status for log in logs], [tf.SessionLog.START])
 
     def test_go_reads(self):
@@ -136,18 +165,31 @@ class Files(ClusterTest):
                     w.write(record)
         held = go_files("read", self.dir)
         self.assertEqual(held["records"], {name: ["one", "", name] for name in COMPRESSIONS})
-        self.assertEqual(held["v2"], {"w": "1 2", "half": "1.5", "texts": "a b", "parts": "0 1 2 3 4 5"})
+        self.assertEqual(
+            held["v2"], {"w": "1 2", "half": "1.5", "texts": "a b", "parts": "0 1 2 3 4 5"}
+        )
         self.assertEqual(held["v1"], {"w": "1 2", "n": "7"})
-        self.assertEqual(held["events"], {
-            "loss": "float32 ", "weights": "summary.Histogram ", "digit/image/0": "summary.Image ", "tone/audio/0": "summary.Audio ",
-            "note": "tensor.Tensor text", "graph": "graph",
-        })
+        self.assertEqual(
+            held["events"],
+            {
+                "loss": "float32 ",
+                "weights": "summary.Histogram ",
+                "digit/image/0": "summary.Image ",
+                "tone/audio/0": "summary.Audio ",
+                "note": "tensor.Tensor text",
+                "graph": "graph",
+            },
+        )
         for name in ["model", "saved"]:
             self.assertEqual(sorted(held[name]), sorted(want[name]))
             for key, value in want[name].items():
-                np.testing.assert_allclose(held[name][key], value, rtol=1e-5, err_msg=f"{name} {key}")
+                np.testing.assert_allclose(
+                    held[name][key], value, rtol=1e-5, err_msg=f"{name} {key}"
+                )
         for point in POINTS:
-            np.testing.assert_allclose(held["frozen"][point + "/y"], want["model"][point + "/y"], rtol=1e-5)
+            np.testing.assert_allclose(
+                held["frozen"][point + "/y"], want["model"][point + "/y"], rtol=1e-5
+            )
 
     def write_models(self):
         """Writes a model in three forms and returns its results.
@@ -161,7 +203,9 @@ class Files(ClusterTest):
             v = tf.get_variable("v", initializer=[1.5, -1.0], use_resource=True)
 
             def loop():
-                return tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, tf.sin(y * w) * v), [0, x])[1]
+                return tf.while_loop(
+                    lambda i, _: i < 3, lambda i, y: (i + 1, tf.sin(y * w) * v), [0, x]
+                )[1]
 
             y = tf.cond(tf.reduce_sum(x) > 0, loop, lambda: tf.square(x))
             outputs = {"y": tf.identity(y, "y")}
@@ -172,30 +216,46 @@ class Files(ClusterTest):
             tf.saved_model.simple_save(sess, self.path("model"), {"x": x}, outputs)
             frozen = tf.graph_util.convert_variables_to_constants(sess, sess.graph_def, ["y"])
             tf.io.write_graph(frozen, self.dir, "frozen.pb", as_text=False)
-            return {f"{point}/{name}": sess.run(o, {x: at}) for point, at in POINTS.items() for name, o in outputs.items()}
+            return {
+                f"{point}/{name}": sess.run(o, {x: at})
+                for point, at in POINTS.items()
+                for name, o in outputs.items()
+            }
 
     def write_checkpoints(self):
         with tf.Graph().as_default(), tf.Session() as sess:
             w = tf.get_variable("w", initializer=[1.0, 2.0])
             half = tf.get_variable("half", initializer=tf.constant(1.5, tf.bfloat16))
             texts = tf.Variable(["a", "b"], name="texts", use_resource=False)
-            parts = tf.get_variable("parts", initializer=tf.constant([0.0, 1, 2, 3, 4, 5]), partitioner=tf.fixed_size_partitioner(3))
+            parts = tf.get_variable(
+                "parts",
+                initializer=tf.constant([0.0, 1, 2, 3, 4, 5]),
+                partitioner=tf.fixed_size_partitioner(3),
+            )
             sess.run(tf.global_variables_initializer())
-            tf.train.Saver([w, half, texts] + list(parts)).save(sess, self.path("checkpoints", "v2"), write_meta_graph=False)
+            tf.train.Saver([w, half, texts] + list(parts)).save(
+                sess, self.path("checkpoints", "v2"), write_meta_graph=False
+            )
         with tf.Graph().as_default(), tf.Session() as sess:
             tf.get_variable("w", initializer=[1.0, 2.0])
             tf.get_variable("n", initializer=tf.constant(7, tf.int64))
             sess.run(tf.global_variables_initializer())
             saver = tf.train.Saver(write_version=tf.train.SaverDef.V1)
-            saver.save(sess, self.path("checkpoints", "v1"), write_meta_graph=False, write_state=False)
+            saver.save(
+                sess, self.path("checkpoints", "v1"), write_meta_graph=False, write_state=False
+            )
 
     def write_events(self):
         with tf.Graph().as_default() as graph, tf.Session() as sess:
-            merged = tf.summary.merge([
-                tf.summary.scalar("loss", 0.5), tf.summary.histogram("weights", [1.0, 2.0]),
-                tf.summary.image("digit", np.zeros([1, 1, 2, 3], np.uint8)), tf.summary.audio("tone", np.zeros([1, 2], np.float32), 8000),
-                tf.summary.text("note", tf.constant("*good*")),
-            ])
+            merged = tf.summary.merge(
+                [
+                    tf.summary.scalar("loss", 0.5),
+                    tf.summary.histogram("weights", [1.0, 2.0]),
+                    tf.summary.image("digit", np.zeros([1, 1, 2, 3], np.uint8)),
+                    tf.summary.audio("tone", np.zeros([1, 2], np.float32), 8000),
+                    tf.summary.text("note", tf.constant("*good*")),
+                ]
+            )
             with tf.summary.FileWriter(self.path("events"), graph) as writer:
                 writer.add_summary(sess.run(merged), 1)
         self.assertTrue(glob.glob(self.path("events", "*.tfevents.*")))
@@ -212,7 +272,11 @@ class OldCheckpoints(ClusterTest):
         with tf.device(tf.train.replica_device_setter(2)):
             w = tf.get_variable("w", initializer=[1.0, 2.0], use_resource=False)
             n = tf.get_variable("n", initializer=tf.constant(7, tf.int64), use_resource=False)
-            parts = tf.get_variable("parts", initializer=tf.constant(np.arange(12.0).reshape(6, 2)), partitioner=tf.fixed_size_partitioner(3))
+            parts = tf.get_variable(
+                "parts",
+                initializer=tf.constant(np.arange(12.0).reshape(6, 2)),
+                partitioner=tf.fixed_size_partitioner(3),
+            )
         return [w, n, *parts]
 
     def test_v1(self):
@@ -223,7 +287,9 @@ class OldCheckpoints(ClusterTest):
                     for reader in ("cluster", "process"):
                         if (writer, reader) != ("process", "process"):
                             for version in (tf.train.SaverDef.V1, tf.train.SaverDef.V2):
-                                with self.subTest(writer=writer, reader=reader, sharded=sharded, version=version):
+                                with self.subTest(
+                                    writer=writer, reader=reader, sharded=sharded, version=version
+                                ):
                                     self.restore(reader, version, folder)
 
     def open(self, where, graph):

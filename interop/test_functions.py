@@ -1,4 +1,5 @@
 """Loops, conditions and functions with nodes on several tasks."""
+
 import numpy as np
 import tensorflow.compat.v1 as tf
 from tensorflow.python.framework import function
@@ -13,9 +14,11 @@ OTHER = "/job:worker/task:1"
 
 def on(device, f):
     """Returns f with its nodes on a device."""
+
     def placed(*args):
         with tf.device(device):
             return f(*args)
+
     return placed
 
 
@@ -38,7 +41,12 @@ class Functional(ClusterTest):
         def build():
             x, n = tf.placeholder(tf.float32, []), tf.placeholder(tf.int32, [])
             times, plus = on(PS, lambda a: a * x), on(OTHER, lambda a: a + 1.0)
-            _, y = tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, plus(times(a))), [0, 1.0], parallel_iterations=3)
+            _, y = tf.while_loop(
+                lambda i, a: i < n,
+                lambda i, a: (i + 1, plus(times(a))),
+                [0, 1.0],
+                parallel_iterations=3,
+            )
             return x, n, [y, tf.gradients(y, x)[0]]
 
         for x, n, fetches in self.both(build):
@@ -47,7 +55,9 @@ class Functional(ClusterTest):
                 value, slope = 1.0, 0.0
                 for _ in range(k):
                     value, slope = value * 1.5 + 1.0, slope * 1.5 + value
-                np.testing.assert_allclose(sess.run(fetches, {x: 1.5, n: k}), [value, slope], rtol=1e-6)
+                np.testing.assert_allclose(
+                    sess.run(fetches, {x: 1.5, n: k}), [value, slope], rtol=1e-6
+                )
 
     def test_loops_in_loops_and_conditions_in_loops(self):
         def build():
@@ -67,21 +77,30 @@ class Functional(ClusterTest):
                 for _ in range(i + 1):
                     value, slope = value * 1.25, slope * 1.25 + value
                 value, slope = (value * 0.5, slope * 0.5) if value > 2.0 else (value + 1.0, slope)
-            np.testing.assert_allclose(self.session().run(fetches, {x: 1.25}), [value, slope], rtol=1e-6)
+            np.testing.assert_allclose(
+                self.session().run(fetches, {x: 1.25}), [value, slope], rtol=1e-6
+            )
 
     def test_branches_on_other_tasks(self):
         def build():
             index, p = tf.placeholder(tf.int32, []), tf.placeholder(tf.bool, [])
             with tf.device(PS):
                 v = tf.get_variable("v", initializer=2.0, use_resource=True)
-            chosen = tf.cond(p, on(PS, lambda: v.assign_add(1.0)), on(OTHER, lambda: v.read_value() * 10.0))
-            cases = tf.switch_case(index, [on(d, lambda k=k: tf.constant(k) * 2) for k, d in enumerate([PS, OWN, OTHER])])
+            chosen = tf.cond(
+                p, on(PS, lambda: v.assign_add(1.0)), on(OTHER, lambda: v.read_value() * 10.0)
+            )
+            cases = tf.switch_case(
+                index,
+                [on(d, lambda k=k: tf.constant(k) * 2) for k, d in enumerate([PS, OWN, OTHER])],
+            )
             return p, index, chosen, cases
 
         for p, index, chosen, cases in self.both(build):
             sess = self.session()
             sess.run(tf.global_variables_initializer())
-            self.assertEqual([sess.run(chosen, {p: v}) for v in (False, True, False)], [20.0, 3.0, 30.0])
+            self.assertEqual(
+                [sess.run(chosen, {p: v}) for v in (False, True, False)], [20.0, 3.0, 30.0]
+            )
             self.assertEqual([sess.run(cases, {index: k}) for k in (0, 1, 2, 9)], [0, 2, 4, 4])
 
     def test_arrays_in_loops_over_tasks(self):
@@ -133,12 +152,21 @@ class Calls(ClusterTest):
         def f(a, b):
             return a * b, a + b
 
-        targets = [f"/job:{job}/replica:0/task:{task}/device:CPU:{i}" for job, task in [("ps", 0), ("worker", 0), ("worker", 1)]
-                   for i in (0, 1)]
-        calls = [functional_ops.remote_call(args=[tf.constant(3.0), tf.constant(4.0)], Tout=[tf.float32] * 2, f=f, target=t)
-                 for t in targets]
+        targets = [
+            f"/job:{job}/replica:0/task:{task}/device:CPU:{i}"
+            for job, task in [("ps", 0), ("worker", 0), ("worker", 1)]
+            for i in (0, 1)
+        ]
+        calls = [
+            functional_ops.remote_call(
+                args=[tf.constant(3.0), tf.constant(4.0)], Tout=[tf.float32] * 2, f=f, target=t
+            )
+            for t in targets
+        ]
         sess = self.session()
-        run_concurrently(lambda _: self.assertEqual(sess.run(calls), [[12.0, 7.0]] * len(targets)), 8)
+        run_concurrently(
+            lambda _: self.assertEqual(sess.run(calls), [[12.0, 7.0]] * len(targets)), 8
+        )
 
     def test_a_call_of_another_device_that_fails(self):
         @function.Defun(tf.float32)
@@ -146,13 +174,23 @@ class Calls(ClusterTest):
             return tf.check_numerics(a / 0.0, "not a number")
 
         def call(target):
-            return functional_ops.remote_call(args=[tf.constant(1.0)], Tout=[tf.float32], f=f, target=target)
+            return functional_ops.remote_call(
+                args=[tf.constant(1.0)], Tout=[tf.float32], f=f, target=target
+            )
 
         ps = "/job:ps/replica:0/task:0/device:CPU:%d"
         self.assert_raises(tf.errors.InvalidArgumentError, "not a number", call(ps % 0))
         self.assert_raises(tf.errors.InvalidArgumentError, "unknown device", call(ps % 9))
-        self.assert_raises(tf.errors.InvalidArgumentError, "Could not find worker with target", call("/job:x/replica:0/task:0/device:CPU:0"))
-        self.assert_raises(tf.errors.InvalidArgumentError, "Could not parse garbage into a device specification", call("garbage"))
+        self.assert_raises(
+            tf.errors.InvalidArgumentError,
+            "Could not find worker with target",
+            call("/job:x/replica:0/task:0/device:CPU:0"),
+        )
+        self.assert_raises(
+            tf.errors.InvalidArgumentError,
+            "Could not parse garbage into a device specification",
+            call("garbage"),
+        )
 
     def test_a_function_that_is_not_inlined_is_spread_if_the_session_knows_the_devices(self):
         @function.Defun(tf.float32, noinline=True)
@@ -162,8 +200,12 @@ class Calls(ClusterTest):
 
         f.add_to_graph(tf.get_default_graph())
         with tf.device(OWN + "/cpu:0"):
-            y = gen_functional_ops.stateful_partitioned_call(args=[tf.constant(4.0)], Tout=[tf.float32], f=f)
+            y = gen_functional_ops.stateful_partitioned_call(
+                args=[tf.constant(4.0)], Tout=[tf.float32], f=f
+            )
         sess = self.session(config=tf.ConfigProto(share_cluster_devices_in_session=True))
         for _ in range(3):
             self.assertEqual(sess.run(y), [12.0])
-        self.assert_raises(tf.errors.InvalidArgumentError, "Cannot assign a device for operation mul", y)
+        self.assert_raises(
+            tf.errors.InvalidArgumentError, "Cannot assign a device for operation mul", y
+        )

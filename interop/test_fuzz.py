@@ -1,4 +1,5 @@
 """A short run of interop.fuzz."""
+
 from interop.clustertest import ClusterTest
 from interop.fuzz import run
 

@@ -1,4 +1,5 @@
 """The Go client, in the programs of examples/, on every mix of servers."""
+
 import os
 import subprocess
 
@@ -15,8 +16,18 @@ class GoClient(ClusterTest):
     def go(self, example, *flags):
         """Runs an example with worker 0 and returns its output."""
         done = subprocess.run(
-            ["go", "run", "./examples/" + example, "--target=" + self.cluster.target("worker", 0), *flags],
-            cwd=ROOT, capture_output=True, text=True, timeout=500)
+            [
+                "go",
+                "run",
+                "./examples/" + example,
+                "--target=" + self.cluster.target("worker", 0),
+                *flags,
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=500,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 

@@ -1,4 +1,5 @@
 """Session tensors, which persist between steps. TensorFlow's own servers do not support them."""
+
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -22,7 +23,13 @@ class SessionHandleTest(clustertest.ClusterTest):
         again = session.run(keep, {x: kept})
         np.testing.assert_array_equal(again.eval(), [81, 256])
         kept.delete()
-        self.assert_raises(tf.errors.InvalidArgumentError, "is not in the session store", value, {holder: kept.handle}, session)
+        self.assert_raises(
+            tf.errors.InvalidArgumentError,
+            "is not in the session store",
+            value,
+            {holder: kept.handle},
+            session,
+        )
 
     def test_handles_belong_to_their_session(self):
         with tf.device("/job:worker/task:0/cpu:0"):
@@ -30,4 +37,10 @@ class SessionHandleTest(clustertest.ClusterTest):
         one, other = self.session(), self.session()
         handle = one.run(keep).handle
         holder, value = tf.get_session_tensor(handle, tf.int32)
-        self.assert_raises(tf.errors.InvalidArgumentError, "is not in the session store", value, {holder: handle}, other)
+        self.assert_raises(
+            tf.errors.InvalidArgumentError,
+            "is not in the session store",
+            value,
+            {holder: handle},
+            other,
+        )

@@ -4,12 +4,12 @@ The Go tests compare every way to run them in Weft with the reference interprete
 
   python -m interop.test_metamorphic FIRST_SEED COUNT
 """
+
 import base64
 import json
 import os
 import subprocess
 import sys
-import unittest
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -24,8 +24,15 @@ PROGRAMS = 150
 
 def write(first, count):
     """Yields the programs that the Go program writes."""
-    command = ["go", "run", "./interop/metamorphic", f"-first={first}", f"-programs={count}", f"-devices={DEVICES}",
-               "-scripts=internal/test/metamorphic/testdata/*.txt"]
+    command = [
+        "go",
+        "run",
+        "./interop/metamorphic",
+        f"-first={first}",
+        f"-programs={count}",
+        f"-devices={DEVICES}",
+        "-scripts=internal/test/metamorphic/testdata/*.txt",
+    ]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             yield json.loads(line)
@@ -41,7 +48,11 @@ def tensor(encoded):
 
 def without_rewriting():
     """Returns a config without graph rewriting, which may change the order of side effects."""
-    config = tf.ConfigProto(device_count={"CPU": DEVICES}, intra_op_parallelism_threads=1, inter_op_parallelism_threads=2)
+    config = tf.ConfigProto(
+        device_count={"CPU": DEVICES},
+        intra_op_parallelism_threads=1,
+        inter_op_parallelism_threads=2,
+    )
     config.graph_options.optimizer_options.opt_level = tf.OptimizerOptions.L0
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     config.graph_options.rewrite_options.constant_folding = rewriter_config_pb2.RewriterConfig.OFF
@@ -59,7 +70,9 @@ def check(program, target="", config=None):
             session.run([graph.get_operation_by_name(name) for name in program["init"]])
         for step, (feeds, wants) in enumerate(zip(program["feeds"], program["want"])):
             feed = {name: tensor(value) for name, value in feeds.items()}
-            for name, got, want in zip(program["fetches"], session.run(program["fetches"], feed), map(tensor, wants)):
+            for name, got, want in zip(
+                program["fetches"], session.run(program["fetches"], feed), map(tensor, wants)
+            ):
                 if not same(np.asarray(got), want):
                     return f"step {step}, {name}: TensorFlow returns {got}, the interpreter {want}"
     return None
@@ -88,7 +101,10 @@ class Metamorphic(ClusterTest):
         config.isolate_session_state = True
         for program in write(1_000_000, PROGRAMS):
             with self.subTest(program["name"]):
-                self.assertIsNone(difference(program, target=self.cluster.target("worker", 0), config=config), program["text"])
+                self.assertIsNone(
+                    difference(program, target=self.cluster.target("worker", 0), config=config),
+                    program["text"],
+                )
 
 
 def main():

@@ -1,4 +1,5 @@
 """Between-graph training in monitored sessions: hooks, checkpoints, summaries and a supervisor."""
+
 import glob
 import os
 import tempfile
@@ -75,12 +76,19 @@ class MonitoredTraining(ClusterTest):
             files = {}
             if chief:
                 hooks.append(SessionCreated(created))
-                files = dict(checkpoint_dir=self.dir, save_checkpoint_steps=20, save_summaries_steps=10)
+                files = dict(
+                    checkpoint_dir=self.dir, save_checkpoint_steps=20, save_summaries_steps=10
+                )
             config = tf.ConfigProto(device_filters=["/job:ps", worker])
             losses = []
             with tf.train.MonitoredTrainingSession(
-                    master=self.cluster.target("worker", i), is_chief=chief, hooks=hooks,
-                    config=config, stop_grace_period_secs=5, **files) as sess:
+                master=self.cluster.target("worker", i),
+                is_chief=chief,
+                hooks=hooks,
+                config=config,
+                stop_grace_period_secs=5,
+                **files,
+            ) as sess:
                 while not sess.should_stop():
                     feeds = network.feeds(data, 2 * len(losses) + i, BATCH)
                     losses.append(sess.run([network.loss, network.train], feeds)[0])
@@ -97,11 +105,18 @@ class MonitoredTraining(ClusterTest):
 
     def test_a_supervisor_initializes_and_saves(self):
         with tf.device("/job:ps/task:0"):
-            v = tf.get_variable("supervised", [], initializer=tf.zeros_initializer(), use_resource=False)
+            v = tf.get_variable(
+                "supervised", [], initializer=tf.zeros_initializer(), use_resource=False
+            )
             step = tf.train.get_or_create_global_step()
             update = tf.group(tf.assign_add(v, 2.0), tf.assign_add(step, 1))
         supervisor = tf.train.Supervisor(
-            is_chief=True, logdir=self.dir, global_step=step, save_model_secs=0, save_summaries_secs=0)
+            is_chief=True,
+            logdir=self.dir,
+            global_step=step,
+            save_model_secs=0,
+            save_summaries_secs=0,
+        )
         sess = supervisor.prepare_or_wait_for_session(self.cluster.target())
         for _ in range(5):
             sess.run(update)

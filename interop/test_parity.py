@@ -3,6 +3,7 @@
 Both run on the same servers with the same seeds and batches. Some sums have another order, and
 rounding errors grow during training, so losses agree to one part in 2000 or to 2e-5.
 """
+
 import json
 import subprocess
 import threading
@@ -21,13 +22,17 @@ OPTIMIZERS = {
     "Momentum": lambda step: tf.train.MomentumOptimizer(0.02, 0.9),
     "Nesterov": lambda step: tf.train.MomentumOptimizer(0.02, 0.9, use_nesterov=True),
     "RMSProp": lambda step: tf.train.RMSPropOptimizer(0.005),
-    "CenteredRMSProp": lambda step: tf.train.RMSPropOptimizer(0.005, momentum=0.5, epsilon=1e-3, centered=True),
+    "CenteredRMSProp": lambda step: tf.train.RMSPropOptimizer(
+        0.005, momentum=0.5, epsilon=1e-3, centered=True
+    ),
     "Adagrad": lambda step: tf.train.AdagradOptimizer(0.1),
     "AdagradDA": lambda step: tf.train.AdagradDAOptimizer(0.1, step),
     "Adadelta": lambda step: tf.train.AdadeltaOptimizer(1.0),
     "Adam": lambda step: tf.train.AdamOptimizer(0.01),
     "Ftrl": lambda step: tf.train.FtrlOptimizer(0.1),
-    "ProximalGradientDescent": lambda step: tf.train.ProximalGradientDescentOptimizer(0.1, 1e-3, 1e-3),
+    "ProximalGradientDescent": lambda step: tf.train.ProximalGradientDescentOptimizer(
+        0.1, 1e-3, 1e-3
+    ),
     "ProximalAdagrad": lambda step: tf.train.ProximalAdagradOptimizer(0.1, 0.1, 1e-3, 1e-3),
 }
 
@@ -42,11 +47,22 @@ class Model:
             with tf.variable_scope("", use_resource=False):
                 self.step = tf.train.get_or_create_global_step()
             table, hidden, out = (
-                tf.get_variable(name, shape, initializer=tf.truncated_normal_initializer(stddev=0.5, seed=seed))
-                for name, seed, shape in (("table", 1, [ROWS, UNITS]), ("hidden", 2, [INPUTS, UNITS]), ("out", 3, [UNITS, CLASSES])))
+                tf.get_variable(
+                    name, shape, initializer=tf.truncated_normal_initializer(stddev=0.5, seed=seed)
+                )
+                for name, seed, shape in (
+                    ("table", 1, [ROWS, UNITS]),
+                    ("hidden", 2, [INPUTS, UNITS]),
+                    ("out", 3, [UNITS, CLASSES]),
+                )
+            )
             x, ids = tf.ensure_shape(self.x, [None, INPUTS]), tf.ensure_shape(self.ids, [None])
             h = tf.tanh(tf.matmul(x, hidden) + tf.nn.embedding_lookup(table, ids))
-            self.loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=self.y, logits=tf.matmul(h, out)))
+            self.loss = tf.reduce_mean(
+                tf.nn.sparse_softmax_cross_entropy_with_logits(
+                    labels=self.y, logits=tf.matmul(h, out)
+                )
+            )
         self.device = device
 
     def feeds(self, n):
@@ -60,7 +76,13 @@ class Model:
         for _ in range(BATCH):
             ids.append(following() % ROWS)
             y.append(ids[-1] % CLASSES)
-            x.append([np.float32(following() % 1000) / np.float32(1000) + np.float32(y[-1]) / np.float32(4) for _ in range(INPUTS)])
+            x.append(
+                [
+                    np.float32(following() % 1000) / np.float32(1000)
+                    + np.float32(y[-1]) / np.float32(4)
+                    for _ in range(INPUTS)
+                ]
+            )
         return {self.x: np.array(x, np.float32), self.ids: ids, self.y: y}
 
 
@@ -69,8 +91,19 @@ class Parity(ClusterTest):
 
     def go(self, *flags):
         done = subprocess.run(
-            ["go", "run", "./interop/parity", "--target=" + self.cluster.target(), f"--steps={STEPS}", *flags],
-            cwd=cluster.ROOT, capture_output=True, text=True, timeout=500)
+            [
+                "go",
+                "run",
+                "./interop/parity",
+                "--target=" + self.cluster.target(),
+                f"--steps={STEPS}",
+                *flags,
+            ],
+            cwd=cluster.ROOT,
+            capture_output=True,
+            text=True,
+            timeout=500,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -105,7 +138,9 @@ class Parity(ClusterTest):
 
     def python_synchronized(self):
         """Trains two replicas that wait for each other after each step and start without tokens."""
-        return synchronized([PythonReplica(self.cluster, task, "parity.synchronized") for task in range(2)])
+        return synchronized(
+            [PythonReplica(self.cluster, task, "parity.synchronized") for task in range(2)]
+        )
 
 
 def synchronized(replicas):
@@ -132,11 +167,17 @@ class PythonReplica:
         with g.as_default(), g.container(container):
             self.model = Model(task, use_resource=False)
             with tf.device(self.model.device):
-                optimizer = tf.train.SyncReplicasOptimizer(tf.train.AdamOptimizer(0.01), 2, total_num_replicas=2)
+                optimizer = tf.train.SyncReplicasOptimizer(
+                    tf.train.AdamOptimizer(0.01), 2, total_num_replicas=2
+                )
                 self.train = optimizer.minimize(self.model.loss, global_step=self.model.step)
             hook = optimizer.make_session_run_hook(task == 0, num_tokens=0)
             self.sess = tf.train.MonitoredTrainingSession(
-                servers.target("worker", task), is_chief=task == 0, hooks=[hook], stop_grace_period_secs=10)
+                servers.target("worker", task),
+                is_chief=task == 0,
+                hooks=[hook],
+                stop_grace_period_secs=10,
+            )
 
     def step(self, n):
         return self.sess.run([self.model.loss, self.train], self.model.feeds(n))[0]
@@ -148,8 +189,18 @@ class PythonReplica:
 class GoReplica:
     def __init__(self, servers, task):
         self.program = subprocess.Popen(
-            ["go", "run", "./interop/parity", "--target=" + servers.target("worker", task), f"--replica={task}"],
-            cwd=cluster.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [
+                "go",
+                "run",
+                "./interop/parity",
+                "--target=" + servers.target("worker", task),
+                f"--replica={task}",
+            ],
+            cwd=cluster.ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def step(self, _):
         self.program.stdin.write("\n")
@@ -171,7 +222,9 @@ class GoChief(ClusterTest):
 
     def test_sync_replicas(self):
         want = synchronized([PythonReplica(self.cluster, task, "reference") for task in range(2)])
-        got = synchronized([replica(self.cluster, task) for task, replica in enumerate(self.replicas)])
+        got = synchronized(
+            [replica(self.cluster, task) for task, replica in enumerate(self.replicas)]
+        )
         np.testing.assert_allclose(got, want, **TOLERANCE)
         self.assertLess(np.mean(want[-20:]), np.mean(want[:20]))
 

@@ -1,4 +1,5 @@
 """Queues on a parameter server that several clients share."""
+
 import threading
 
 import tensorflow.compat.v1 as tf
@@ -29,7 +30,8 @@ class Queues(ClusterTest):
         self.addCleanup(producer.join)
         element, sess, got = self.queue().dequeue(), self.session(), []
         with self.assertRaisesRegex(
-                tf.errors.OutOfRangeError, "closed and has insufficient elements"):
+            tf.errors.OutOfRangeError, "closed and has insufficient elements"
+        ):
             while True:
                 got.append(int(sess.run(element)))
         self.assertEqual(got, list(range(COUNT)))

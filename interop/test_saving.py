@@ -1,4 +1,5 @@
 """Checkpoints and SavedModels that the tasks of a cluster write, read by a cluster and in process."""
+
 import os
 import tempfile
 
@@ -39,8 +40,12 @@ class Saving(ClusterTest):
             path = saver.save(sess, os.path.join(self.dir, "model"), global_step=network.step)
             builder = tf.saved_model.Builder(os.path.join(self.dir, "built"))
             builder.add_meta_graph_and_variables(
-                sess, SERVING, {"serving_default": signature}, clear_devices=True,
-                strip_default_attrs=True)
+                sess,
+                SERVING,
+                {"serving_default": signature},
+                clear_devices=True,
+                strip_default_attrs=True,
+            )
             builder.save()
         return path, data[0], want
 
@@ -58,11 +63,12 @@ class Saving(ClusterTest):
             saver = tf.train.import_meta_graph(path + ".meta", clear_devices=True)
             with tf.Session(self.cluster.target("worker", 1)) as sess:
                 saver.restore(sess, path)
-                fed, = graph.get_collection("x")
+                (fed,) = graph.get_collection("x")
                 logits = graph.get_tensor_by_name("logits:0")
                 np.testing.assert_allclose(sess.run(logits, {fed: x}), want, **CLOSE)
                 tf.saved_model.simple_save(
-                    sess, os.path.join(self.dir, "simple"), {"x": fed}, {"logits": logits})
+                    sess, os.path.join(self.dir, "simple"), {"x": fed}, {"logits": logits}
+                )
         for name in ("built", "simple"):
             with self.subTest(name + " on the cluster"), tf.Graph().as_default():
                 with tf.Session(self.cluster.target()) as sess:

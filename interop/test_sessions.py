@@ -1,4 +1,5 @@
 """Sessions on a remote master: growing graphs, feeds, shared variables and errors."""
+
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -9,7 +10,10 @@ class Sessions(ClusterTest):
     mixes = ["weft", "tf-worker", "tf-ps"]
 
     def test_hello(self):
-        self.assertEqual(self.session().run(tf.constant("Hello, distributed TensorFlow!")), b"Hello, distributed TensorFlow!")
+        self.assertEqual(
+            self.session().run(tf.constant("Hello, distributed TensorFlow!")),
+            b"Hello, distributed TensorFlow!",
+        )
 
     def test_graph_grows_between_steps(self):
         sess = self.session()
@@ -18,7 +22,9 @@ class Sessions(ClusterTest):
         for i in range(4):
             with tf.device("/job:worker/task:%d" % (i % 2)):
                 y = y * 2.0
-            np.testing.assert_array_equal(sess.run(y, {x: [1.0, -1.0]}), np.array([1.0, -1.0]) * 2.0 ** (i + 1))
+            np.testing.assert_array_equal(
+                sess.run(y, {x: [1.0, -1.0]}), np.array([1.0, -1.0]) * 2.0 ** (i + 1)
+            )
 
     def test_fed_tensors_replace_computed_ones(self):
         x = tf.placeholder(tf.float32, [])
@@ -30,7 +36,9 @@ class Sessions(ClusterTest):
 
     def test_two_masters_share_variables(self):
         with tf.device("/job:ps/task:0"):
-            v = tf.get_variable("shared", [2], initializer=tf.zeros_initializer(), use_resource=False)
+            v = tf.get_variable(
+                "shared", [2], initializer=tf.zeros_initializer(), use_resource=False
+            )
             add = tf.assign_add(v, [1.0, 2.0])
         first, second = self.session(0), self.session(1)
         first.run(v.initializer)
@@ -41,14 +49,20 @@ class Sessions(ClusterTest):
         graphs = {}
         for name in ("box", "other"):
             with tf.Graph().as_default() as g, g.container(name), tf.device("/job:ps/task:0"):
-                v = tf.get_variable("contained", [], initializer=tf.ones_initializer(), use_resource=False)
+                v = tf.get_variable(
+                    "contained", [], initializer=tf.ones_initializer(), use_resource=False
+                )
                 graphs[name] = g, v
         (g, v), (other, unset) = graphs["box"], graphs["other"]
         sess = self.session(graph=g)
         sess.run(v.initializer)
         self.assertEqual(sess.run(v), 1.0)
         self.assert_raises(
-            tf.errors.FailedPreconditionError, "uninitialized", unset, session=self.session(graph=other))
+            tf.errors.FailedPreconditionError,
+            "uninitialized",
+            unset,
+            session=self.session(graph=other),
+        )
 
     def test_reset_forgets_a_container_and_ends_sessions(self):
         with tf.Graph().as_default() as g, g.container("box"), tf.device("/job:ps/task:0"):
@@ -59,7 +73,9 @@ class Sessions(ClusterTest):
         tf.Session.reset(self.cluster.target(), containers=["box"])
         self.assert_raises(tf.errors.AbortedError, "is not found", v, session=before)
         self.assertRaises(tf.errors.AbortedError, before.close)
-        self.assert_raises(tf.errors.FailedPreconditionError, "uninitialized", v, session=self.session(graph=g))
+        self.assert_raises(
+            tf.errors.FailedPreconditionError, "uninitialized", v, session=self.session(graph=g)
+        )
 
     def test_errors_name_the_operation_and_leave_the_session_usable(self):
         x = tf.placeholder(tf.float32, name="x")
@@ -69,10 +85,14 @@ class Sessions(ClusterTest):
         never = tf.get_variable("never", [1], use_resource=False)
         sess = self.session()
         kind = tf.errors.InvalidArgumentError
-        self.assert_raises(kind, "Matrix size-incompatible", product, {x: np.ones((2, 4))}, session=sess)
+        self.assert_raises(
+            kind, "Matrix size-incompatible", product, {x: np.ones((2, 4))}, session=sess
+        )
         self.assert_raises(kind, "node product", product, {x: np.ones((2, 4))}, session=sess)
         self.assert_raises(kind, "not finite", checked, {x: [1.0, np.inf]}, session=sess)
-        self.assert_raises(kind, "You must feed a value for placeholder tensor 'x'", product, session=sess)
+        self.assert_raises(
+            kind, "You must feed a value for placeholder tensor 'x'", product, session=sess
+        )
         self.assert_raises(tf.errors.FailedPreconditionError, "never", never, session=sess)
         np.testing.assert_array_equal(sess.run(product, {x: np.ones((1, 3))}), [[3.0, 3.0]])
 

@@ -1,4 +1,5 @@
 """Kinds of steps: partial runs, callables, traced steps, and steps that a timeout ends."""
+
 import threading
 
 import numpy as np
@@ -35,8 +36,7 @@ class Steps(ClusterTest):
 
     def test_a_traced_step_reports_nodes_of_all_devices(self):
         (a, b, c), _, product = self.on_two_tasks()
-        options = tf.RunOptions(
-            trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)
         metadata = tf.RunMetadata()
         got = self.session().run(product, {a: 1.0, b: 2.0, c: 3.0}, options, metadata)
         self.assertEqual(got, 9.0)
@@ -44,7 +44,9 @@ class Steps(ClusterTest):
         self.assertTrue(any("/job:ps/" in d.device for d in stats))
         names = {node.node_name for device in stats for node in device.node_stats}
         self.assertLessEqual({"total", "product"}, names)
-        self.assertIn("traceEvents", timeline.Timeline(metadata.step_stats).generate_chrome_trace_format())
+        self.assertIn(
+            "traceEvents", timeline.Timeline(metadata.step_stats).generate_chrome_trace_format()
+        )
         self.assertGreaterEqual(len(metadata.partition_graphs), 2)
         ops = {node.op for graph in metadata.partition_graphs for node in graph.node}
         self.assertTrue({"_Send", "_Recv"} <= ops or {"_HostSend", "_HostRecv"} <= ops, ops)

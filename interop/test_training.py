@@ -1,4 +1,5 @@
 """Training on a cluster has the same losses as in one process."""
+
 import threading
 
 import numpy as np
@@ -12,7 +13,10 @@ STEPS, BATCH = 30, 20
 
 def losses_of(network, sess, data, steps=STEPS):
     """Trains and returns the loss before each step."""
-    return [sess.run([network.loss, network.train], network.feeds(data, i, BATCH))[0] for i in range(steps)]
+    return [
+        sess.run([network.loss, network.train], network.feeds(data, i, BATCH))[0]
+        for i in range(steps)
+    ]
 
 
 class Training(ClusterTest):
@@ -25,7 +29,10 @@ class Training(ClusterTest):
             local.run(tf.global_variables_initializer())
             want = losses_of(network, local, data)
         with tf.Graph().as_default() as g:
-            with g.container(self._testMethodName.replace("_", ".")), tf.device(tf.train.replica_device_setter(1)):
+            with (
+                g.container(self._testMethodName.replace("_", ".")),
+                tf.device(tf.train.replica_device_setter(1)),
+            ):
                 network = Network(optimizer(), use_resource)
             with tf.Session(self.cluster.target()) as remote:
                 remote.run(tf.global_variables_initializer())
@@ -55,13 +62,20 @@ class Training(ClusterTest):
 
         def client(i):
             with tf.Graph().as_default() as g:
-                with g.container("two.workers"), tf.device(tf.train.replica_device_setter(1, worker_device=f"/job:worker/task:{i}")):
+                with (
+                    g.container("two.workers"),
+                    tf.device(
+                        tf.train.replica_device_setter(1, worker_device=f"/job:worker/task:{i}")
+                    ),
+                ):
                     network = Network(tf.train.GradientDescentOptimizer(0.05), use_resource=False)
                 with tf.Session(self.cluster.target("worker", i)) as sess:
                     if i == 0:
                         try:
                             sess.run(tf.global_variables_initializer())
-                            losses["first"] = sess.run(network.loss, {network.x: data[0], network.y: data[1]})
+                            losses["first"] = sess.run(
+                                network.loss, {network.x: data[0], network.y: data[1]}
+                            )
                         finally:
                             ready.set()
                     ready.wait()
@@ -70,4 +84,6 @@ class Training(ClusterTest):
 
         run_concurrently(client, 2)
         self.assertEqual(max(losses["step", 0], losses["step", 1]), 2 * STEPS)
-        self.assertLess(min(losses[0][-1], losses[1][-1]), losses["first"] / 2)  # the last worker to finish
+        self.assertLess(
+            min(losses[0][-1], losses[1][-1]), losses["first"] / 2
+        )  # the last worker to finish

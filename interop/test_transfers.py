@@ -1,11 +1,20 @@
 """Tensors of all sizes and types keep every bit on their way between tasks, on any server."""
+
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 from interop.clustertest import ClusterTest
 
-RING = ["/job:ps/task:0", "/job:worker/task:1", "/job:worker/task:0", "/job:worker/task:1", "/job:ps/task:0"]
-PLAIN = tf.ConfigProto(graph_options=tf.GraphOptions(rewrite_options={"disable_meta_optimizer": True}))
+RING = [
+    "/job:ps/task:0",
+    "/job:worker/task:1",
+    "/job:worker/task:0",
+    "/job:worker/task:1",
+    "/job:ps/task:0",
+]
+PLAIN = tf.ConfigProto(
+    graph_options=tf.GraphOptions(rewrite_options={"disable_meta_optimizer": True})
+)
 
 
 def around(x):
@@ -35,7 +44,9 @@ class Transfers(ClusterTest):
 
     def test_many_tensors_of_one_step(self):
         sizes = [1, 1000, 100_000, 1_000_000]
-        xs = [tf.fill([sizes[i % 4]], tf.placeholder(tf.float32, [], name=f"x{i}")) for i in range(60)]
+        xs = [
+            tf.fill([sizes[i % 4]], tf.placeholder(tf.float32, [], name=f"x{i}")) for i in range(60)
+        ]
         sums = [tf.reduce_max(around(x)) for x in xs]
         sess = self.session(config=PLAIN)
         for step in range(3):

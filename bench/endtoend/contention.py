@@ -1,4 +1,5 @@
 """The latency of small steps while another session keeps the same task busy."""
+
 import os
 import threading
 import time
@@ -64,7 +65,7 @@ def times(tf, target, steps):
             start = time.perf_counter()
             step(0.0)
             took.append(time.perf_counter() - start)
-        took = sorted(took[len(took) // 10:])
+        took = sorted(took[len(took) // 10 :])
         return 1e6 * took[len(took) // 2], 1e6 * took[len(took) * 99 // 100]
 
 
@@ -91,7 +92,9 @@ def measure(side, cores):
                 record(load)
     for load in LOADS:
         for what in PERCENTILES:
-            values[delay(cores, load, what)] = values[name(cores, load, what)] / values[name(cores, ALONE, what)]
+            values[delay(cores, load, what)] = (
+                values[name(cores, load, what)] / values[name(cores, ALONE, what)]
+            )
     return values
 
 
@@ -112,7 +115,9 @@ def delay(cores, load, what):
 
 def group(cores):
     rows = [Row(name(cores, load, what), "µs") for load in (ALONE, *LOADS) for what in PERCENTILES]
-    rows += [Row(delay(cores, load, what), "times", bound=2) for load in LOADS for what in PERCENTILES]
+    rows += [
+        Row(delay(cores, load, what), "times", bound=2) for load in LOADS for what in PERCENTILES
+    ]
     return Group("contention on " + where(cores), rows, lambda side: measure(side, cores), rounds=3)
 
 

@@ -4,6 +4,7 @@ Each graph is one step of thousands of nodes, on a server of its own. The time o
 subtracted. The first steps, in which the servers learn the cost of nodes, are not timed. Graph
 rewriting is off on both sides, and every node works on one number, so that the executor dominates.
 """
+
 import os
 import time
 
@@ -19,6 +20,7 @@ def graph(nodes):
     def add(build):
         GRAPHS[build.__name__.replace("_", " ")] = nodes, build
         return build
+
     return add
 
 
@@ -68,7 +70,10 @@ def nodes(side):
     import tensorflow.compat.v1 as tf
 
     c = side.cluster({"local": 1})
-    return {f"executor, {name}": 1e9 * net_time(tf, c, build) / count for name, (count, build) in GRAPHS.items()}
+    return {
+        f"executor, {name}": 1e9 * net_time(tf, c, build) / count
+        for name, (count, build) in GRAPHS.items()
+    }
 
 
 def net_time(tf, c, build):
@@ -94,7 +99,9 @@ def two_cores(side):
         return {}
     times = []
     for n in 1, 2:
-        os.sched_setaffinity(0, cores[:n])  # inherited by the server, which uses one thread per core
+        os.sched_setaffinity(
+            0, cores[:n]
+        )  # inherited by the server, which uses one thread per core
         try:
             c = side.fresh({"local": 1}).__enter__()
         finally:
@@ -118,12 +125,41 @@ def large_graph(side):
             start = time.perf_counter()
             sess.run(y, {x: 0.0})
             took = time.perf_counter() - start
-            return {f"session and first step of {LARGE} nodes": 1e3 * took, f"memory of {LARGE} nodes": c.resident_mib()["local", 0] - before}
+            return {
+                f"session and first step of {LARGE} nodes": 1e3 * took,
+                f"memory of {LARGE} nodes": c.resident_mib()["local", 0] - before,
+            }
 
 
 GROUPS = [
-    Group("executor", [Row(f"executor, {name}", "ns/node", aim=None if name.startswith("wide") else 2, headline=name in ("chain", "loop of 100000 iterations")) for name in GRAPHS],
-          nodes, rounds=3, limit=120),
-    Group("two cores", [Row("executor, two cores by one", "times", "higher", bound=1.7)], two_cores, rounds=3),
-    Group("large graph", [Row(f"session and first step of {LARGE} nodes", "ms"), Row(f"memory of {LARGE} nodes", "MiB")], large_graph, rounds=3),
+    Group(
+        "executor",
+        [
+            Row(
+                f"executor, {name}",
+                "ns/node",
+                aim=None if name.startswith("wide") else 2,
+                headline=name in ("chain", "loop of 100000 iterations"),
+            )
+            for name in GRAPHS
+        ],
+        nodes,
+        rounds=3,
+        limit=120,
+    ),
+    Group(
+        "two cores",
+        [Row("executor, two cores by one", "times", "higher", bound=1.7)],
+        two_cores,
+        rounds=3,
+    ),
+    Group(
+        "large graph",
+        [
+            Row(f"session and first step of {LARGE} nodes", "ms"),
+            Row(f"memory of {LARGE} nodes", "MiB"),
+        ],
+        large_graph,
+        rounds=3,
+    ),
 ]

@@ -1,4 +1,5 @@
 """The cost of the servers' garbage collector during training. TensorFlow has none."""
+
 import time
 import urllib.request
 
@@ -7,10 +8,13 @@ from bench.rows import Group, Row
 from interop import cluster
 
 JOBS = {"ps": 1, "worker": 2}
-# Short steps produce the most garbage per second. This number of timed steps per worker causes about
-# ten collections.
+# Short steps produce the most garbage per second. This number of timed steps per worker causes
+# about ten collections.
 HIDDEN, STEPS = 100, 4000
-CPU, PAUSED, LONGEST = ("garbage collector while training, " + what for what in ("share of CPU", "share of time that it pauses", "longest pause"))
+CPU, PAUSED, LONGEST = (
+    "garbage collector while training, " + what
+    for what in ("share of CPU", "share of time that it pauses", "longest pause")
+)
 
 
 def measure(side):
@@ -21,7 +25,9 @@ def measure(side):
     pages = [f"127.0.0.1:{port}" for port in cluster.free_ports(len(tasks))]
     servers = {task: f"{side.server} --metrics-address={page}" for task, page in zip(tasks, pages)}
     with cluster.Cluster(JOBS, side.server, others=servers) as c:
-        seen = side.clients.run(JOBS["worker"], train, pages, c.spec, "perceptron", HIDDEN, False, side.count(STEPS))
+        seen = side.clients.run(
+            JOBS["worker"], train, pages, c.spec, "perceptron", HIDDEN, False, side.count(STEPS)
+        )
     found = [shares(before, after) for before, after in zip(*seen[0])]
     return {row: max(task[row] for task in found) for row in (CPU, PAUSED, LONGEST)}
 
@@ -43,7 +49,10 @@ def figures(address):
     """Returns the metrics of a task by name, with the current time."""
     with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as page:
         lines = page.read().decode().splitlines()
-    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))} | {"time": time.monotonic()}
+    return {
+        name: float(value)
+        for name, value in (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    } | {"time": time.monotonic()}
 
 
 def shares(before, after):
@@ -56,4 +65,12 @@ def shares(before, after):
     }
 
 
-GROUPS = [Group("garbage", [Row(CPU, "%", bound=1, headline=True), Row(PAUSED, "%", bound=1), Row(LONGEST, "ms")], measure, rounds=3, limit=120)]
+GROUPS = [
+    Group(
+        "garbage",
+        [Row(CPU, "%", bound=1, headline=True), Row(PAUSED, "%", bound=1), Row(LONGEST, "ms")],
+        measure,
+        rounds=3,
+        limit=120,
+    )
+]

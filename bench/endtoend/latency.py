@@ -1,4 +1,5 @@
 """The latency of steps with almost no computation, for one client and for many."""
+
 import json
 import pathlib
 import subprocess
@@ -40,7 +41,9 @@ def graph(tf, kind):
             return tf.constant(1.0), {}
         if kind == "feed":
             batch = tf.placeholder(tf.float32, [None, 784])
-            return tf.reduce_mean(batch), {batch: np.random.RandomState(0).rand(100, 784).astype(np.float32)}
+            return tf.reduce_mean(batch), {
+                batch: np.random.RandomState(0).rand(100, 784).astype(np.float32)
+            }
     with tf.device("/job:ps/task:0"):
         x = tf.random_uniform([])
     if kind == "three hops":
@@ -87,7 +90,10 @@ def one_client(side):
     c = side.cluster(JOBS)
     out = {}
     for kind, what in STEPS.items():
-        with tf.Graph().as_default(), tf.Session(c.target("worker", 0), config=with_timeout(tf)) as sess:
+        with (
+            tf.Graph().as_default(),
+            tf.Session(c.target("worker", 0), config=with_timeout(tf)) as sess,
+        ):
             step = stepper(tf, sess, kind)
             timed(step, side.count(CALLS) // 5)
             out |= entries(what, 1, timed(step, side.count(CALLS)))
@@ -100,7 +106,7 @@ def with_timeout(tf):
 
 
 def many_clients(side):
-    """Times some kinds of steps with many Python clients: threads with a session each, in a few processes."""
+    """Times some kinds of steps with many Python clients: threads in a few processes."""
     c = side.cluster(JOBS)
     out = {}
     for n in (8, 64):
@@ -134,7 +140,7 @@ def concurrently(sessions, kind, fetch_and_feeds, calls):
     def work(sess):
         step = sess.make_callable(fetch) if kind == "callable" else lambda: sess.run(fetch, feeds)
         mine = timed(step, calls)
-        times.extend(mine[calls // 5:])  # the first calls are a warm-up
+        times.extend(mine[calls // 5 :])  # the first calls are a warm-up
 
     yield
     workers = [threading.Thread(target=work, args=(s,)) for s in sessions]
@@ -150,7 +156,9 @@ def concurrently(sessions, kind, fetch_and_feeds, calls):
 def go_client(side):
     """Times steps with the Go client, with one session per client."""
     out = {}
-    for r in go_steps(side.cluster(JOBS).target("worker", 0), {n: side.count(k) for n, k in MANY.items()}):
+    for r in go_steps(
+        side.cluster(JOBS).target("worker", 0), {n: side.count(k) for n, k in MANY.items()}
+    ):
         median, tail = row_names("Go client, " + STEPS[r["step"]], r["clients"])
         out |= {median: r["median"], tail: r["p99"]}
     return out
@@ -159,7 +167,9 @@ def go_client(side):
 def go_steps(target, calls):
     """Returns the output of the Go client. calls maps numbers of clients to calls per client."""
     calls = ",".join(f"{n}:{k}" for n, k in calls.items())
-    done = subprocess.run([GO, "-target", target, "-calls", calls], capture_output=True, text=True, timeout=50)
+    done = subprocess.run(
+        [GO, "-target", target, "-calls", calls], capture_output=True, text=True, timeout=50
+    )
     if done.returncode:
         raise RuntimeError(done.stderr.strip())
     return json.loads(done.stdout)
@@ -187,10 +197,24 @@ IN_PROCESS = "Go, a step of one node in process: median"
 GO_STEPS = ("callable", "feed", "one hop", "three hops")
 
 MEASURED = [
-    Group("latency of one client", rows("", STEPS, (1,), 2.5, [(kind, 1) for kind in STEPS]), one_client, rounds=7),
-    Group("latency of many clients", rows("", ("callable", "feed", "one hop"), (8, 64), 2.5, [("callable", 64)]),
-          many_clients, rounds=3, limit=120),
-    Group("latency of the Go client", rows("Go client, ", GO_STEPS, MANY, 5, [("callable", 1), ("callable", 64)]), go_client),
+    Group(
+        "latency of one client",
+        rows("", STEPS, (1,), 2.5, [(kind, 1) for kind in STEPS]),
+        one_client,
+        rounds=7,
+    ),
+    Group(
+        "latency of many clients",
+        rows("", ("callable", "feed", "one hop"), (8, 64), 2.5, [("callable", 64)]),
+        many_clients,
+        rounds=3,
+        limit=120,
+    ),
+    Group(
+        "latency of the Go client",
+        rows("Go client, ", GO_STEPS, MANY, 5, [("callable", 1), ("callable", 64)]),
+        go_client,
+    ),
 ]
 IN_ONE = Group("latency in process", [Row(IN_PROCESS, "µs", bound=2)], in_process)
 

@@ -1,4 +1,5 @@
 """The resident memory of tasks in a new cluster and after training."""
+
 import statistics
 import time
 
@@ -18,7 +19,13 @@ def measure(side):
         after = c.resident_mib()
         time.sleep(REST)
         rested = c.resident_mib()
-        return {IDLE: idle, PS: after["ps", 0], WORKER: after["worker", 1], PS_RESTED: rested["ps", 0], WORKER_RESTED: rested["worker", 1]}
+        return {
+            IDLE: idle,
+            PS: after["ps", 0],
+            WORKER: after["worker", 1],
+            PS_RESTED: rested["ps", 0],
+            WORKER_RESTED: rested["worker", 1],
+        }
 
 
 IDLE = "resident memory, idle"
@@ -26,6 +33,19 @@ PS = f"of a ps after training, with variables of {TENSORS:.0f} MiB"
 WORKER = "of a worker after training"
 PS_RESTED, WORKER_RESTED = (f"{what}, {REST} s later" for what in (PS, WORKER))
 
-BOUNDS = {IDLE: 30, PS: 30 + 1.3 * TENSORS, PS_RESTED: 30 + 1.3 * TENSORS, WORKER: None, WORKER_RESTED: None}
+BOUNDS = {
+    IDLE: 30,
+    PS: 30 + 1.3 * TENSORS,
+    PS_RESTED: 30 + 1.3 * TENSORS,
+    WORKER: None,
+    WORKER_RESTED: None,
+}
 
-GROUPS = [Group("memory", [Row(name, "MiB", bound=bound, headline=True) for name, bound in BOUNDS.items()], measure, rounds=3)]
+GROUPS = [
+    Group(
+        "memory",
+        [Row(name, "MiB", bound=bound, headline=True) for name, bound in BOUNDS.items()],
+        measure,
+        rounds=3,
+    )
+]

@@ -2,6 +2,7 @@
 
 This is the clients' share of the latency, a lower bound for any server.
 """
+
 import contextlib
 import pathlib
 import subprocess
@@ -42,7 +43,9 @@ class NullCluster:
 
     def target(self, job, task):
         to = self.behind.target(job, task).removeprefix("grpc://")
-        program = self.running.enter_context(subprocess.Popen([PROGRAM, "-to", to], stdout=subprocess.PIPE, text=True))
+        program = self.running.enter_context(
+            subprocess.Popen([PROGRAM, "-to", to], stdout=subprocess.PIPE, text=True)
+        )
         self.running.callback(program.kill)
         return "grpc://" + program.stdout.readline().strip()
 

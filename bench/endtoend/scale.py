@@ -1,4 +1,5 @@
-"""Many servers on one machine: the time to create a session and to run a step with a part on each."""
+"""Many servers on one machine: the time of a session and of steps with a part on each."""
+
 import statistics
 import time
 
@@ -25,7 +26,9 @@ def on_servers(side, n, called=None):
                 parts.append(tf.random_uniform([]) + 1.0)
         with tf.device("/job:worker/task:0"):
             nothing, total = tf.no_op(), tf.add_n(parts)
-        with tf.Session(c.target("worker", 0), config=tf.ConfigProto(operation_timeout_in_ms=60_000)) as sess:
+        with tf.Session(
+            c.target("worker", 0), config=tf.ConfigProto(operation_timeout_in_ms=60_000)
+        ) as sess:
             created = timed(lambda: sess.run(nothing))
             first = timed(lambda: sess.run(total))
             step = statistics.median(timed(lambda: sess.run(total)) for _ in range(20))
@@ -39,10 +42,25 @@ def timed(f):
 
 
 def names(n):
-    return f"{n} servers: making a session", f"{n} servers: first step on all", f"{n} servers: a step on all"
+    return (
+        f"{n} servers: making a session",
+        f"{n} servers: first step on all",
+        f"{n} servers: a step on all",
+    )
 
 
 BOUNDS = dict(zip(names(MANY), (5000, None, 500)))
 
-GROUPS = [Group("scale", [Row(name, "ms", bound=BOUNDS.get(name), headline=n == MANY) for n in (FEW, MANY) for name in names(n)],
-                measure, rounds=3, limit=120)]
+GROUPS = [
+    Group(
+        "scale",
+        [
+            Row(name, "ms", bound=BOUNDS.get(name), headline=n == MANY)
+            for n in (FEW, MANY)
+            for name in names(n)
+        ],
+        measure,
+        rounds=3,
+        limit=120,
+    )
+]

@@ -1,4 +1,5 @@
 """The time from exec to the first response, and the size of the program."""
+
 import importlib.util
 import pathlib
 import socket
@@ -7,7 +8,9 @@ import time
 from bench.rows import Group, Row
 from interop import cluster
 
-HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # a client's first bytes
+HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(
+    [0, 0, 0, 4, 0, 0, 0, 0, 0]
+)  # a client's first bytes
 
 
 def serving(side):
@@ -46,7 +49,13 @@ def size(side):
 
 
 GROUPS = [
-    Group("start", [Row("exec to serving", "ms", bound=20, headline=True), Row("exec to first step", "ms", bound=50, headline=True)],
-          lambda side: serving(side) | first_step(side)),
+    Group(
+        "start",
+        [
+            Row("exec to serving", "ms", bound=20, headline=True),
+            Row("exec to first step", "ms", bound=50, headline=True),
+        ],
+        lambda side: serving(side) | first_step(side),
+    ),
     Group("size", [Row("program on disk", "MB", bound=40, headline=True)], size, rounds=1),
 ]

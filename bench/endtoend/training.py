@@ -1,4 +1,5 @@
 """Between-graph training: one Python client per worker, variables on parameter servers."""
+
 import contextlib
 import sys
 import time
@@ -22,9 +23,13 @@ def train(index, spec, model, size, synchronous, steps):
     workers, chief = len(spec["worker"]), index == 0
     worker = f"/job:worker/task:{index}"
     with tf.Graph().as_default():
-        with tf.device(tf.train.replica_device_setter(worker_device=worker, cluster=tf.train.ClusterSpec(spec))):
+        with tf.device(
+            tf.train.replica_device_setter(worker_device=worker, cluster=tf.train.ClusterSpec(spec))
+        ):
             global_step = tf.train.get_or_create_global_step()
-            loss, optimizer, feeds = model_of(model)(tf, np, np.random.RandomState(index), size, len(spec["ps"]))
+            loss, optimizer, feeds = model_of(model)(
+                tf, np, np.random.RandomState(index), size, len(spec["ps"])
+            )
             if synchronous:
                 optimizer = tf.train.SyncReplicasOptimizer(optimizer, workers, workers)
             train_op = optimizer.minimize(loss, global_step=global_step)
@@ -54,7 +59,7 @@ def train(index, spec, model, size, synchronous, steps):
 
 
 def lead(sess, run, global_step, steps, workers):
-    """Runs the chief's steps. Returns their start, their end, and the number of steps of all workers."""
+    """Runs the chief's steps. Returns their start, their end, and the steps of all workers."""
     run(WARM_UP)
     before, start = sess.run(global_step), time.monotonic()
     run(steps)
@@ -88,7 +93,10 @@ class Synchronous:
         if chief:
             self.local = optimizer.chief_init_op
             # Without initial tokens no worker gets ahead, so that no gradient is stale.
-            self.tokens, self.runner = optimizer.get_init_tokens_op(num_tokens=0), optimizer.get_chief_queue_runner()
+            self.tokens, self.runner = (
+                optimizer.get_init_tokens_op(num_tokens=0),
+                optimizer.get_chief_queue_runner(),
+            )
 
     @contextlib.contextmanager
     def __call__(self, sess):
@@ -107,17 +115,29 @@ def measure(side, tasks, model, size, synchronous, steps):
     ps, workers = tasks
     c = side.cluster({"ps": ps, "worker": workers})
     steps = side.count(steps)
-    spans = [span for span in side.clients.run(workers, train, c.spec, model, size, synchronous, steps) if span]
+    spans = [
+        span
+        for span in side.clients.run(workers, train, c.spec, model, size, synchronous, steps)
+        if span
+    ]
     for task in range(ps):
         tf.Session.reset(c.target("ps", task))
-    return sum(done for *_, done in spans) / (max(end for _, end, _ in spans) - min(start for start, *_ in spans))
+    return sum(done for *_, done in spans) / (
+        max(end for _, end, _ in spans) - min(start for start, *_ in spans)
+    )
 
 
 def group(tasks, how, model, size, synchronous, steps):
     """Returns a group of one case, so that a case that hangs does not affect others."""
     name = f"{how}, {'SyncReplicas' if synchronous else 'asynchronous'}, {tasks[0]} ps, {tasks[1]} workers"
     row = Row(name, "steps/s", "higher", 1.5, headline=tasks == CLUSTERS[0] or size == 512)
-    return Group("training " + name.replace(",", ""), [row], lambda side: {name: measure(side, tasks, model, size, synchronous, steps)}, rounds=3, limit=120)
+    return Group(
+        "training " + name.replace(",", ""),
+        [row],
+        lambda side: {name: measure(side, tasks, model, size, synchronous, steps)},
+        rounds=3,
+        limit=120,
+    )
 
 
 def all_groups():

@@ -1,4 +1,5 @@
 """The throughput of tensor transfers between tasks and with clients, and their server CPU time."""
+
 import contextlib
 import statistics
 import time
@@ -15,12 +16,15 @@ MIN_SECONDS = 0.7  # shortest measurement of a case
 def tasks(side):
     """A worker receives a whole variable from another task and uses one element."""
     import tensorflow.compat.v1 as tf
+
     values = {}
     c = side.cluster({"ps": 1, "worker": 1})
     for name, size in SIZES.items():
         with session(c) as sess:
             with tf.device("/job:ps/task:0"):
-                v = tf.get_variable("v", [size // 4], initializer=tf.ones_initializer(), use_resource=False)
+                v = tf.get_variable(
+                    "v", [size // 4], initializer=tf.ones_initializer(), use_resource=False
+                )
             with tf.device("/job:worker/task:0"):
                 one = tf.slice(tf.identity(v), [5], [1])
             sess.run(v.initializer)
@@ -33,10 +37,16 @@ def tasks(side):
 def many(side):
     """A worker reads many small variables of another task in one step."""
     import tensorflow.compat.v1 as tf
+
     c = side.cluster({"ps": 1, "worker": 1})
     with session(c) as sess:
         with tf.device("/job:ps/task:0"):
-            vs = [tf.get_variable(f"v{i}", [64], initializer=tf.ones_initializer(), use_resource=False) for i in range(MANY)]
+            vs = [
+                tf.get_variable(
+                    f"v{i}", [64], initializer=tf.ones_initializer(), use_resource=False
+                )
+                for i in range(MANY)
+            ]
         with tf.device("/job:worker/task:0"):
             reads = tf.group(*[tf.identity(v) for v in vs])
         sess.run([v.initializer for v in vs])
@@ -49,6 +59,7 @@ def clients(side):
     """A client feeds an array and fetches one element; a client fetches a whole variable."""
     import numpy as np
     import tensorflow.compat.v1 as tf
+
     c = side.cluster({"worker": 1})
     array = np.ones(FED // 4, np.float32)
     with session(c) as sess:
@@ -71,7 +82,10 @@ def session(c):
     Its variables are deleted at the end.
     """
     import tensorflow.compat.v1 as tf
-    plain = tf.ConfigProto(graph_options=tf.GraphOptions(rewrite_options={"disable_meta_optimizer": True}))
+
+    plain = tf.ConfigProto(
+        graph_options=tf.GraphOptions(rewrite_options={"disable_meta_optimizer": True})
+    )
     with tf.Graph().as_default(), tf.Session(c.target("worker"), config=plain) as sess:
         yield sess
     tf.Session.reset(c.target("worker"))
@@ -91,15 +105,37 @@ def timed(c, step):
 
 
 GROUPS = [
-    Group("transfers", [row for name in SIZES for row in (
-        Row(f"{name} from task to task", "GB/s", "higher", aim=3),
-        Row(f"{name} from task to task, CPU of servers", "s/GB", aim=3),
-    )], tasks, limit=180),
-    Group("small tensors", [
-        Row(f"{MANY} small variables from task to task", "steps/s", "higher"),
-        Row(f"{MANY} small variables from task to task, CPU of servers", "ms/step"),
-    ], many),
-    Group("feeds and fetches", [row for what in ("feed", "fetch") for row in (
-        Row(f"{what} of 100 MB", "ms", aim=1.5), Row(f"{what} of 100 MB, CPU of server", "s/GB"),
-    )], clients),
+    Group(
+        "transfers",
+        [
+            row
+            for name in SIZES
+            for row in (
+                Row(f"{name} from task to task", "GB/s", "higher", aim=3),
+                Row(f"{name} from task to task, CPU of servers", "s/GB", aim=3),
+            )
+        ],
+        tasks,
+        limit=180,
+    ),
+    Group(
+        "small tensors",
+        [
+            Row(f"{MANY} small variables from task to task", "steps/s", "higher"),
+            Row(f"{MANY} small variables from task to task, CPU of servers", "ms/step"),
+        ],
+        many,
+    ),
+    Group(
+        "feeds and fetches",
+        [
+            row
+            for what in ("feed", "fetch")
+            for row in (
+                Row(f"{what} of 100 MB", "ms", aim=1.5),
+                Row(f"{what} of 100 MB, CPU of server", "s/GB"),
+            )
+        ],
+        clients,
+    ),
 ]

@@ -2,6 +2,7 @@
 
 A case is a function that builds one node from its inputs.
 """
+
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -39,9 +40,15 @@ def value(given, seed):
     """
     if isinstance(given, Of):
         high = 100 if given.dtype.is_integer else 1
-        return tf.cast(tf.random.stateless_uniform(given.shape, seed, maxval=high) if given.dtype != tf.bool
-                       else tf.random.stateless_uniform(given.shape, seed) < 0.5, given.dtype)
-    return tf.random.stateless_uniform(given, seed) if isinstance(given, list) else tf.constant(given)
+        return tf.cast(
+            tf.random.stateless_uniform(given.shape, seed, maxval=high)
+            if given.dtype != tf.bool
+            else tf.random.stateless_uniform(given.shape, seed) < 0.5,
+            given.dtype,
+        )
+    return (
+        tf.random.stateless_uniform(given, seed) if isinstance(given, list) else tf.constant(given)
+    )
 
 
 FAMILIES = {}  # family: {case: (inputs, build)}

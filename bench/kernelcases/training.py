@@ -2,6 +2,7 @@
 
 The batches are in variables of the server, so that only the step is measured.
 """
+
 import tensorflow.compat.v1 as tf
 
 from bench.kernelcases.registry import FAMILIES
@@ -15,7 +16,9 @@ class Training:
 
     def step(self):
         """Returns the train operation and the initializer."""
-        count = tf.get_variable("count", [], tf.int32, tf.zeros_initializer(), trainable=False, use_resource=True)
+        count = tf.get_variable(
+            "count", [], tf.int32, tf.zeros_initializer(), trainable=False, use_resource=True
+        )
         loss, optimizer = self.build(tf.floormod(count.read_value(), BATCHES))
         train = optimizer.minimize(loss, global_step=count)
         return train, tf.global_variables_initializer()
@@ -26,15 +29,31 @@ BATCHES = 4
 
 def data(name, shape, classes):
     """Returns batches of random inputs and labels, in variables."""
-    x = tf.get_variable(name, initializer=tf.random.stateless_uniform([BATCHES, *shape], [1, 2]), trainable=False, use_resource=True)
-    y = tf.get_variable(name + "_labels", trainable=False, use_resource=True,
-                        initializer=tf.random.stateless_uniform([BATCHES, shape[0]], [3, 4], 0, classes, tf.int32))
+    x = tf.get_variable(
+        name,
+        initializer=tf.random.stateless_uniform([BATCHES, *shape], [1, 2]),
+        trainable=False,
+        use_resource=True,
+    )
+    y = tf.get_variable(
+        name + "_labels",
+        trainable=False,
+        use_resource=True,
+        initializer=tf.random.stateless_uniform([BATCHES, shape[0]], [3, 4], 0, classes, tf.int32),
+    )
     return x, y
 
 
 def weights(name, shape, fan_in):
-    w = tf.get_variable(name + "_w", shape, initializer=tf.truncated_normal_initializer(stddev=fan_in**-0.5, seed=1), use_resource=True)
-    b = tf.get_variable(name + "_b", shape[-1:], initializer=tf.zeros_initializer(), use_resource=True)
+    w = tf.get_variable(
+        name + "_w",
+        shape,
+        initializer=tf.truncated_normal_initializer(stddev=fan_in**-0.5, seed=1),
+        use_resource=True,
+    )
+    b = tf.get_variable(
+        name + "_b", shape[-1:], initializer=tf.zeros_initializer(), use_resource=True
+    )
     return w, b
 
 
@@ -44,7 +63,9 @@ def dense(name, x, units):
 
 
 def cross_entropy(logits, labels):
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(logits=logits, labels=labels))
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(logits=logits, labels=labels)
+    )
 
 
 def perceptron(i):
@@ -78,7 +99,12 @@ def cifar10(i):
     x = tf.reshape(x, [128, 6 * 6 * 64])
     x = tf.nn.relu(dense("local3", x, 384))
     x = tf.nn.relu(dense("local4", x, 192))
-    return cross_entropy(dense("logits", x, 10), tf.gather(labels, i)), tf.train.GradientDescentOptimizer(0.01)
+    return cross_entropy(
+        dense("logits", x, 10), tf.gather(labels, i)
+    ), tf.train.GradientDescentOptimizer(0.01)
 
 
-FAMILIES["training"] = {"MLP 784-512-512-10, batch 100": Training(perceptron), "CIFAR-10 CNN, batch 128": Training(cifar10)}
+FAMILIES["training"] = {
+    "MLP 784-512-512-10, batch 100": Training(perceptron),
+    "CIFAR-10 CNN, batch 128": Training(cifar10),
+}

@@ -3,6 +3,7 @@
 TensorFlow's Python client checks graphs first and would reject most errors itself. Sessions of the
 C API accept graphs as a server does.
 """
+
 import ctypes
 import os
 
@@ -14,7 +15,10 @@ from tensorflow.core.framework import types_pb2
 STRING_BYTES = 24  # size of a TF_TString
 
 _FOLDER = os.path.dirname(tf.__file__)
-_LIBRARIES = [ctypes.CDLL(os.path.join(_FOLDER, name)) for name in ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")]
+_LIBRARIES = [
+    ctypes.CDLL(os.path.join(_FOLDER, name))
+    for name in ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")
+]
 _POINTER, _INT, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
 
 
@@ -34,7 +38,22 @@ _new_session = _function("TF_NewDeprecatedSession", _POINTER, _POINTER, _POINTER
 _close_session = _function("TF_CloseDeprecatedSession", None, _POINTER, _POINTER)
 _delete_session = _function("TF_DeleteDeprecatedSession", None, _POINTER, _POINTER)
 _extend = _function("TF_ExtendGraph", None, _POINTER, ctypes.c_char_p, _SIZE, _POINTER)
-_run = _function("TF_Run", None, _POINTER, _POINTER, _POINTER, _POINTER, _INT, _POINTER, _POINTER, _INT, _POINTER, _INT, _POINTER, _POINTER)
+_run = _function(
+    "TF_Run",
+    None,
+    _POINTER,
+    _POINTER,
+    _POINTER,
+    _POINTER,
+    _INT,
+    _POINTER,
+    _POINTER,
+    _INT,
+    _POINTER,
+    _INT,
+    _POINTER,
+    _POINTER,
+)
 _new_tensor = _function("TF_AllocateTensor", _POINTER, _INT, _POINTER, _INT, _SIZE)
 _delete_tensor = _function("TF_DeleteTensor", None, _POINTER)
 _data = _function("TF_TensorData", _POINTER, _POINTER)
@@ -101,7 +120,20 @@ def run(options, graph_def, feeds, fetches):
 def _step(session, feeds, fetches, status):
     inputs = (_POINTER * len(feeds))(*map(_tensor, feeds.values()))  # the step deletes them
     outputs = (_POINTER * len(fetches))()
-    _run(session, None, _names(feeds), inputs, len(feeds), _names(fetches), outputs, len(fetches), None, 0, None, status.pointer)
+    _run(
+        session,
+        None,
+        _names(feeds),
+        inputs,
+        len(feeds),
+        _names(fetches),
+        outputs,
+        len(fetches),
+        None,
+        0,
+        None,
+        status.pointer,
+    )
     try:
         status.check()
         return [_array(tensor) for tensor in outputs]
@@ -133,7 +165,10 @@ def _tensor(array):
 def _array(tensor):
     shape = tuple(_dim(tensor, i) for i in range(_rank(tensor)))
     if _type(tensor) != types_pb2.DT_STRING:
-        return np.frombuffer(ctypes.string_at(_data(tensor), _size(tensor)), tf.as_dtype(_type(tensor)).as_numpy_dtype).reshape(shape)
+        return np.frombuffer(
+            ctypes.string_at(_data(tensor), _size(tensor)),
+            tf.as_dtype(_type(tensor)).as_numpy_dtype,
+        ).reshape(shape)
     out = np.empty(int(np.prod(shape)), object)
     for i in range(out.size):
         at = _data(tensor) + i * STRING_BYTES

@@ -1,4 +1,5 @@
 """Cases in the text format of package kerneltest, for the testdata of kernels."""
+
 import numpy as np
 from tensorflow.core.framework import types_pb2
 
@@ -7,7 +8,15 @@ NAMES = {"FLOAT": "float", "DOUBLE": "double", "HALF": "half"}
 
 def block(case, outcome, results):
     """Returns a case and its outcome as a block of text."""
-    lines = [" ".join(["case", case.op, *(f"{name}={attribute(value)}" for name, value in sorted(case.attrs.items()))])]
+    lines = [
+        " ".join(
+            [
+                "case",
+                case.op,
+                *(f"{name}={attribute(value)}" for name, value in sorted(case.attrs.items())),
+            ]
+        )
+    ]
     lines += ["in " + array(a) for a in case.inputs]
     if outcome == "ok":
         lines += ["out " + array(a) for a in results]
@@ -38,7 +47,11 @@ def dtype(name):
 
 
 def quoted(text):
-    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\x{b:02x}" for b in text) + '"'
+    return (
+        '"'
+        + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\x{b:02x}" for b in text)
+        + '"'
+    )
 
 
 def number(value):
@@ -50,13 +63,21 @@ def array(a):
     if a.dtype == object:
         name, values = "string", [quoted(v) for v in a.ravel()]
     elif a.dtype.kind == "c":
-        name, values = a.dtype.name, [f"{number(v.real)}{'' if str(v.imag)[0] in '-n' else '+'}{number(v.imag)}i" for v in a.ravel()]
+        name, values = (
+            a.dtype.name,
+            [
+                f"{number(v.real)}{'' if str(v.imag)[0] in '-n' else '+'}{number(v.imag)}i"
+                for v in a.ravel()
+            ],
+        )
     elif a.dtype == bool:
         name, values = "bool", [str(bool(v)).lower() for v in a.ravel()]
     elif a.dtype.kind in "iu":
         name, values = a.dtype.name, [str(v) for v in a.ravel()]
     else:
-        name = {"float32": "float", "float64": "double", "float16": "half"}.get(a.dtype.name, a.dtype.name)
+        name = {"float32": "float", "float64": "double", "float16": "half"}.get(
+            a.dtype.name, a.dtype.name
+        )
         digits = 17 if a.dtype == np.float64 else 9
         values = [f"{float(v):.{digits}g}" for v in a.ravel()]
     return " ".join([name, str(list(a.shape)).replace(" ", ""), *values])

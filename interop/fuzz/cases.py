@@ -1,4 +1,5 @@
 """Random cases: operations with random attributes and inputs, based on their definitions."""
+
 import collections
 import dataclasses
 import functools
@@ -13,8 +14,10 @@ from tensorflow.python.framework import kernels, op_def_registry
 
 from interop.fuzz import allowed, compare, corpus, kinds, values
 
-TYPES = [types_pb2.DataType.Value("DT_" + name) for name in
-         "FLOAT DOUBLE INT32 INT64 UINT8 INT8 INT16 UINT16 UINT32 UINT64 HALF BFLOAT16 BOOL COMPLEX64 COMPLEX128 STRING".split()]
+TYPES = [
+    types_pb2.DataType.Value("DT_" + name)
+    for name in "FLOAT DOUBLE INT32 INT64 UINT8 INT8 INT16 UINT16 UINT32 UINT64 HALF BFLOAT16 BOOL COMPLEX64 COMPLEX128 STRING".split()
+]
 PLAIN = [*TYPES, *kinds.QUANTIZED]
 MAX_INPUTS = 12
 
@@ -22,10 +25,11 @@ MAX_INPUTS = 12
 @dataclasses.dataclass
 class Case:
     """One node, its attributes and its inputs."""
+
     op: str
-    attrs: dict     # AttrValue messages, by name
-    names: list     # name of the input argument of each array
-    inputs: list    # arrays
+    attrs: dict  # AttrValue messages, by name
+    names: list  # name of the input argument of each array
+    inputs: list  # arrays
     constant: bool  # inputs are Const nodes, so shapes depend on values and the node can be folded
 
     def given(self, name):
@@ -54,7 +58,9 @@ class Case:
                 fetches += self.read(g, arg, dtype, f"{node}:{at}")
                 at += 1
         if again or not fetches:
-            fetches += [f"{g.add('Identity', [g.const(0, types_pb2.DT_INT32), '^' + node], T=types_pb2.DT_INT32)}:0"]
+            fetches += [
+                f"{g.add('Identity', [g.const(0, types_pb2.DT_INT32), '^' + node], T=types_pb2.DT_INT32)}:0"
+            ]
         for kind, source, types in again:
             first = len(g.proto.node)
             fetches += kind.after(g, source, types)
@@ -88,7 +94,9 @@ class Case:
 
     def __str__(self):
         attrs = " ".join(f"{k}={' '.join(str(v).split())}" for k, v in sorted(self.attrs.items()))
-        inputs = "".join(f"\n    {n}: {compare.summary(a)}" for n, a in zip(self.names, self.inputs))
+        inputs = "".join(
+            f"\n    {n}: {compare.summary(a)}" for n, a in zip(self.names, self.inputs)
+        )
         return f"{self.op} {attrs}{' (constants)' if self.constant else ''}{inputs}"
 
 
@@ -98,7 +106,11 @@ def tensor(array):
 
 @functools.cache
 def cpu_kernels(op):
-    return [k for k in kernels.get_registered_kernels_for_op(op).kernel if k.device_type in ("CPU", "DEFAULT")]
+    return [
+        k
+        for k in kernels.get_registered_kernels_for_op(op).kernel
+        if k.device_type in ("CPU", "DEFAULT")
+    ]
 
 
 class Unsuitable(Exception):
@@ -108,10 +120,18 @@ class Unsuitable(Exception):
 # Operations with many scalar inputs.
 SCALARS = r"Dataset|Quantize|Requant|Dequant|TensorList|^Stateful|^Rng|^TensorArray|^GetElement|Summary|Seed|^Resource|^Apply|^SparseApply|CSR"
 WORDS = {  # usual values of attributes
-    "metadata": [b""], "container": [b""], "shared_name": [b""], "deterministic": [b"default", b"true", b"false"], "padding": [b"SAME", b"VALID"],
-    "mode": [b"MIN_COMBINED", b"MIN_FIRST", b"SCALED"], "type": [b"LU"], "dct_method": [b"", b"INTEGER_FAST", b"INTEGER_ACCURATE"],
+    "metadata": [b""],
+    "container": [b""],
+    "shared_name": [b""],
+    "deterministic": [b"default", b"true", b"false"],
+    "padding": [b"SAME", b"VALID"],
+    "mode": [b"MIN_COMBINED", b"MIN_FIRST", b"SCALED"],
+    "type": [b"LU"],
+    "dct_method": [b"", b"INTEGER_FAST", b"INTEGER_ACCURATE"],
 }
-KEYED = {name: [types_pb2.DT_INT64, types_pb2.DT_STRING] for name in ("Tin", "Tkeys", "key_dtype")}  # the most common types in tables
+KEYED = {
+    name: [types_pb2.DT_INT64, types_pb2.DT_STRING] for name in ("Tin", "Tkeys", "key_dtype")
+}  # the most common types in tables
 POSITIVE = ("epsilon", "variance_epsilon")  # 0 would divide tiny numbers by tiny numbers
 MESSAGES = r"^Parse|Proto|Deserialize|^MergeSummary$|^TensorSummaryV2$|^DatasetFromGraph$"  # operations on encoded messages, which get malformed ones
 KEPT = 24  # cases per operation that are mutated
@@ -144,7 +164,7 @@ class Generator:
         if op not in self.worked:
             self.worked[op] = self.known(definition)
         kept = self.worked[op]
-        if kept and self.rng.random() < .7:
+        if kept and self.rng.random() < 0.7:
             return self.changed(kept[int(self.rng.integers(len(kept)))])
         attrs = self.attributes(definition)
         base = values.base(self.rng)
@@ -157,18 +177,20 @@ class Generator:
             names += [arg.name] * len(arg.types)
         if len(inputs) > MAX_INPUTS:
             raise Unsuitable
-        out = Case(op, attrs, names, inputs, self.rng.random() < .3)
+        out = Case(op, attrs, names, inputs, self.rng.random() < 0.3)
         out.graph  # raises Unsuitable if impossible
         return out
 
     def plain(self, op, arg, base):
         """Returns a random tensor input."""
         dtype = tf.as_dtype(arg.types[0])
-        if self.rng.random() < .85 and re.search(SCALARS, op):
+        if self.rng.random() < 0.85 and re.search(SCALARS, op):
             value = values.scalar(self.rng, arg.name, dtype)
             if value is not None:
                 return value
-        return values.of(self.rng, arg.name, dtype, () if "Dataset" in op else base, not allowed.ordinary(op))
+        return values.of(
+            self.rng, arg.name, dtype, () if "Dataset" in op else base, not allowed.ordinary(op)
+        )
 
     def known(self, definition):
         """Returns the recorded cases of an operation."""
@@ -193,13 +215,20 @@ class Generator:
 
     def changed(self, case):
         """Returns a mutation: another input or attribute, or another numeric type."""
-        if self.rng.random() < .15:
+        if self.rng.random() < 0.15:
             return self.converted(case)
-        out = dataclasses.replace(case, attrs=dict(case.attrs), inputs=list(case.inputs), constant=self.rng.random() < .3)
+        out = dataclasses.replace(
+            case, attrs=dict(case.attrs), inputs=list(case.inputs), constant=self.rng.random() < 0.3
+        )
         definition = op_def_registry.get(case.op)
-        free = [a for a in definition.attr if a.type in ("int", "float", "bool", "string", "list(int)") and not is_number(definition, a.name)
-                and a.name not in ("seed", "seed2")]
-        if free and self.rng.random() < .3:
+        free = [
+            a
+            for a in definition.attr
+            if a.type in ("int", "float", "bool", "string", "list(int)")
+            and not is_number(definition, a.name)
+            and a.name not in ("seed", "seed2")
+        ]
+        if free and self.rng.random() < 0.3:
             attr = free[int(self.rng.integers(len(free)))]
             out.attrs[attr.name] = self.attribute(attr)
         elif out.inputs:
@@ -207,9 +236,18 @@ class Generator:
             old = out.inputs[i]
             dtype = tf.as_dtype(old.dtype) if old.dtype != object else tf.string
             extremes = not allowed.ordinary(case.op)
-            if old.dtype == object and old.size and re.search(MESSAGES, case.op) and self.rng.random() < .7:
-                out.inputs[i] = np.array([values.damaged(self.rng, v) for v in old.ravel()], object).reshape(old.shape)
-            elif self.rng.random() < .6 and case.names[i] != "filename":  # keep the names of files that other cases wrote
+            if (
+                old.dtype == object
+                and old.size
+                and re.search(MESSAGES, case.op)
+                and self.rng.random() < 0.7
+            ):
+                out.inputs[i] = np.array(
+                    [values.damaged(self.rng, v) for v in old.ravel()], object
+                ).reshape(old.shape)
+            elif (
+                self.rng.random() < 0.6 and case.names[i] != "filename"
+            ):  # keep the names of files that other cases wrote
                 out.inputs[i] = values.numbers(self.rng, dtype, old.shape, extremes)
             else:
                 out.inputs[i] = values.of(self.rng, case.names[i], dtype, old.shape, extremes)
@@ -223,23 +261,34 @@ class Generator:
         if not usable:
             raise Unsuitable
         for constraint in usable[int(self.rng.integers(len(usable)))].constraint:
-            choices = [t for t in constraint.allowed_values.list.type if t in TYPES and t != types_pb2.DT_STRING]
+            choices = [
+                t
+                for t in constraint.allowed_values.list.type
+                if t in TYPES and t != types_pb2.DT_STRING
+            ]
             if constraint.name in single and choices:
-                attrs[constraint.name] = attr_value_pb2.AttrValue(type=int(self.rng.choice(choices)))
+                attrs[constraint.name] = attr_value_pb2.AttrValue(
+                    type=int(self.rng.choice(choices))
+                )
         types = [t for arg in slots(definition, attrs) for t in arg.types]
         if len(types) != len(case.inputs):
             raise Unsuitable
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # lossy conversions are fine
-            inputs = [a if a.dtype == object else a.astype(tf.as_dtype(t).as_numpy_dtype) for a, t in zip(case.inputs, types)]
-        return dataclasses.replace(case, attrs=attrs, inputs=inputs, constant=self.rng.random() < .3)
+            inputs = [
+                a if a.dtype == object else a.astype(tf.as_dtype(t).as_numpy_dtype)
+                for a, t in zip(case.inputs, types)
+            ]
+        return dataclasses.replace(
+            case, attrs=attrs, inputs=inputs, constant=self.rng.random() < 0.3
+        )
 
     def attributes(self, definition):
         attrs = {}
         for attr in definition.attr:
             attrs[attr.name] = self.attribute(attr)
         self.seed(attrs)
-        matched(attrs, self.rng.random() < .1)
+        matched(attrs, self.rng.random() < 0.1)
         usable = cpu_kernels(definition.name)
         if not usable:
             raise Unsuitable
@@ -273,36 +322,52 @@ class Generator:
             value.list.SetInParent()
         elif attr.type == "list(type)":
             choices = [t for t in allowed.type if t in TYPES] or TYPES
-            count = attr.minimum + int(rng.choice(3, p=[.5, .25, .25]))
-            if not allowed.type and rng.random() < .3:
+            count = attr.minimum + int(rng.choice(3, p=[0.5, 0.25, 0.25]))
+            if not allowed.type and rng.random() < 0.3:
                 choices = [types_pb2.DT_INT64]
             value.list.type.extend(int(t) for t in rng.choice(choices, count))
             value.list.SetInParent()
-        elif attr.HasField("default_value") and chance < .5:
+        elif attr.HasField("default_value") and chance < 0.5:
             value.CopyFrom(attr.default_value)
         elif attr.type == "int":
-            low = attr.minimum if attr.has_minimum else (-1 if chance > .9 else 0)
+            low = attr.minimum if attr.has_minimum else (-1 if chance > 0.9 else 0)
             value.i = int(low + rng.integers(0, 4))
         elif attr.type == "float":
             low = 1 if attr.name in POSITIVE else -1
-            value.f = float(rng.choice([v for v in (0, 1, .5, -1, 1e-3, 2, 10) if v > 0 or low < 0]))
+            value.f = float(
+                rng.choice([v for v in (0, 1, 0.5, -1, 1e-3, 2, 10) if v > 0 or low < 0])
+            )
         elif attr.type == "bool":
-            value.b = bool(rng.random() < .5)
+            value.b = bool(rng.random() < 0.5)
         elif attr.type == "string":
-            usual = WORDS.get(attr.name) if rng.random() < .95 else None
-            value.s = usual[int(rng.integers(len(usual)))] if usual and not allowed.s else bytes(allowed.s[int(rng.integers(len(allowed.s)))]) if allowed.s else values.WORDS[int(rng.integers(len(values.WORDS)))]
+            usual = WORDS.get(attr.name) if rng.random() < 0.95 else None
+            value.s = (
+                usual[int(rng.integers(len(usual)))]
+                if usual and not allowed.s
+                else bytes(allowed.s[int(rng.integers(len(allowed.s)))])
+                if allowed.s
+                else values.WORDS[int(rng.integers(len(values.WORDS)))]
+            )
         elif attr.type == "list(int)":
             kind = rng.random()
-            if kind < .5:  # like windows and strides
-                value.list.i.extend([1, *(int(i) for i in rng.integers(1, 4, max(attr.minimum, 4) - 2)), 1])
+            if kind < 0.5:  # like windows and strides
+                value.list.i.extend(
+                    [1, *(int(i) for i in rng.integers(1, 4, max(attr.minimum, 4) - 2)), 1]
+                )
             else:
-                value.list.i.extend(int(i) for i in rng.integers(-1 if kind > .95 else 1, 4, int(rng.integers(0, 6))))
+                value.list.i.extend(
+                    int(i)
+                    for i in rng.integers(-1 if kind > 0.95 else 1, 4, int(rng.integers(0, 6)))
+                )
             value.list.SetInParent()
         elif attr.type == "list(float)":
             value.list.f.extend(float(f) for f in rng.standard_normal(int(rng.integers(0, 4))))
             value.list.SetInParent()
         elif attr.type == "list(string)":
-            value.list.s.extend(values.WORDS[int(i)] for i in rng.integers(0, len(values.WORDS), int(rng.integers(0, 3))))
+            value.list.s.extend(
+                values.WORDS[int(i)]
+                for i in rng.integers(0, len(values.WORDS), int(rng.integers(0, 3)))
+            )
             value.list.SetInParent()
         elif attr.type == "shape":
             for d in values.shape(rng, int(rng.integers(0, 4))):
@@ -332,7 +397,8 @@ def is_number(definition, name):
 @dataclasses.dataclass
 class Slot:
     """An input of a node."""
-    name: str    # name of the argument
+
+    name: str  # name of the argument
     kind: object  # key of kinds.KINDS, or None for a tensor
     types: list  # types of its arrays
 

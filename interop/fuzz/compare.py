@@ -1,11 +1,19 @@
 """The comparison of results."""
+
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import types_pb2
 
 # Tolerances relative to the largest element of a result. The order of sums and the polynomials that
 # approximate functions differ.
-TOLERANCE = {"float32": 2e-5, "complex64": 5e-5, "float64": 1e-10, "complex128": 1e-10, "float16": 5e-3, "bfloat16": 3e-2}
+TOLERANCE = {
+    "float32": 2e-5,
+    "complex64": 5e-5,
+    "float64": 1e-10,
+    "complex128": 1e-10,
+    "float16": 5e-3,
+    "bfloat16": 3e-2,
+}
 
 
 def difference(theirs, ours, undefined=(), tolerances=None):
@@ -53,7 +61,7 @@ def array(proto):
                 break
         lengths.append(length)
     for length in lengths:
-        out.append(content[at:at + length])
+        out.append(content[at : at + length])
         at += length
     return np.array(out, object).reshape(shape)
 
@@ -79,9 +87,15 @@ def near(x, y, tolerance, whole):
     with np.errstate(all="ignore"):
         sizes = np.abs(whole[np.isfinite(whole)])
         scale = max(sizes.max(initial=0), 1e-2)
-        return np.where(np.isfinite(x), np.abs(x - y) <= tolerance * (scale + np.abs(x)), (x == y) | np.isnan(x) & np.isnan(y))
+        return np.where(
+            np.isfinite(x),
+            np.abs(x - y) <= tolerance * (scale + np.abs(x)),
+            (x == y) | np.isnan(x) & np.isnan(y),
+        )
 
 
 def summary(array):
     shown = array.ravel()
-    return f"{array.dtype.name}{list(array.shape)} " + np.array2string(shown, threshold=24, edgeitems=12, max_line_width=250)
+    return f"{array.dtype.name}{list(array.shape)} " + np.array2string(
+        shown, threshold=24, edgeitems=12, max_line_width=250
+    )

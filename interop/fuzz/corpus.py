@@ -1,8 +1,8 @@
 """The cases in the testdata of kernels, from which the fuzzer starts."""
+
 import collections
 import re
 
-import ml_dtypes  # noqa: F401: registers bfloat16 with NumPy
 import numpy as np
 from tensorflow.core.framework import attr_value_pb2, types_pb2
 from tensorflow.python.framework import op_def_registry
@@ -21,7 +21,11 @@ def read():
     out = collections.defaultdict(list)
     for file in sorted(cluster.ROOT.glob("internal/kernels/*/testdata/*.txt")):
         for block in re.split(r"\n(?=case |shapes |gradient )", file.read_text()):
-            if block.startswith("case ") and len(block) < MAX_LENGTH and not re.search(r"^error ", block, re.M):
+            if (
+                block.startswith("case ")
+                and len(block) < MAX_LENGTH
+                and not re.search(r"^error ", block, re.M)
+            ):
                 out[block.split(None, 2)[1]].append(block)
     return out
 
@@ -41,7 +45,9 @@ def parse(block):
         else:
             raise ValueError(f"missing attribute {attr.name}")
         attrs[attr.name] = value
-    return attrs, [array(line.split(None, 1)[1]) for line in lines if line.startswith(("var ", "in "))]  # variables come first
+    return attrs, [
+        array(line.split(None, 1)[1]) for line in lines if line.startswith(("var ", "in "))
+    ]  # variables come first
 
 
 def fill(value, kind, text):
@@ -62,9 +68,18 @@ def fill(value, kind, text):
             fill_shape(value.list.shape.add(), item)
         value.list.SetInParent()
     elif kind.startswith("list("):
-        items = _STRING.findall(text) if kind == "list(string)" else [i for i in re.split(r"[,\s]+", text.strip("[]")) if i]
-        field, convert = {"list(type)": ("type", data_type), "list(int)": ("i", int), "list(float)": ("f", float),
-                          "list(bool)": ("b", "true".__eq__), "list(string)": ("s", unquoted)}.get(kind, (None, None))
+        items = (
+            _STRING.findall(text)
+            if kind == "list(string)"
+            else [i for i in re.split(r"[,\s]+", text.strip("[]")) if i]
+        )
+        field, convert = {
+            "list(type)": ("type", data_type),
+            "list(int)": ("i", int),
+            "list(float)": ("f", float),
+            "list(bool)": ("b", "true".__eq__),
+            "list(string)": ("s", unquoted),
+        }.get(kind, (None, None))
         if field is None:
             raise ValueError(kind)
         getattr(value.list, field).extend(convert(i) for i in items)
@@ -98,7 +113,15 @@ def unquoted(text):
         elif rune:
             out += chr(int(rune, 16)).encode()
         elif escape:
-            out += {"n": b"\n", "t": b"\t", "r": b"\r", "a": b"\a", "b": b"\b", "f": b"\f", "v": b"\v"}.get(escape, escape.encode())
+            out += {
+                "n": b"\n",
+                "t": b"\t",
+                "r": b"\r",
+                "a": b"\a",
+                "b": b"\b",
+                "f": b"\f",
+                "v": b"\v",
+            }.get(escape, escape.encode())
         else:
             out += plain.encode()
     return bytes(out)
@@ -116,7 +139,10 @@ def array(text):
     elif dtype == bool:
         out = np.array([v == "true" for v in values.split()], bool)
     elif dtype.kind == "c":
-        out = np.array([complex(v[:-1] + "j") if v.endswith("i") else complex(v) for v in values.split()], dtype)
+        out = np.array(
+            [complex(v[:-1] + "j") if v.endswith("i") else complex(v) for v in values.split()],
+            dtype,
+        )
     elif dtype.kind in "iu":
         out = np.array([int(v) for v in values.split()], dtype)
     else:

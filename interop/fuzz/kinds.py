@@ -21,7 +21,7 @@ QUANTIZED = {_TYPE["QINT8"]: _TYPE["INT8"], _TYPE["QUINT8"]: _TYPE["UINT8"], _TY
 
 
 class Graph:
-    """A graph under construction. The node under test has control inputs from the nodes in before."""
+    """A graph under construction. Nodes in before are control inputs of the node under test."""
 
     def __init__(self, constant):
         self.proto, self.constant = graph_pb2.GraphDef(), constant

@@ -2,6 +2,7 @@
 
 TensorFlow's client would reject most invalid graphs itself.
 """
+
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorflow.core.framework import tensor_pb2
@@ -15,16 +16,25 @@ _MESSAGES = {
     "NamedTensor": [("name", 1, _STRING, _OPTIONAL), ("tensor", 2, _BYTES, _OPTIONAL)],
     "CreateSessionRequest": [("graph_def", 1, _BYTES, _OPTIONAL), ("config", 2, _BYTES, _OPTIONAL)],
     "CreateSessionResponse": [("session_handle", 1, _STRING, _OPTIONAL)],
-    "RunStepRequest": [("session_handle", 1, _STRING, _OPTIONAL), ("feed", 2, "NamedTensor", _REPEATED),
-                       ("fetch", 3, _STRING, _REPEATED), ("store_errors_in_response_body", 7, _BOOL, _OPTIONAL)],
-    "RunStepResponse": [("tensor", 1, "NamedTensor", _REPEATED), ("status_code", 3, _INT32, _OPTIONAL),
-                        ("status_error_message", 4, _BYTES, _OPTIONAL)],  # not always UTF-8
+    "RunStepRequest": [
+        ("session_handle", 1, _STRING, _OPTIONAL),
+        ("feed", 2, "NamedTensor", _REPEATED),
+        ("fetch", 3, _STRING, _REPEATED),
+        ("store_errors_in_response_body", 7, _BOOL, _OPTIONAL),
+    ],
+    "RunStepResponse": [
+        ("tensor", 1, "NamedTensor", _REPEATED),
+        ("status_code", 3, _INT32, _OPTIONAL),
+        ("status_error_message", 4, _BYTES, _OPTIONAL),
+    ],  # not always UTF-8
     "CloseSessionRequest": [("session_handle", 1, _STRING, _OPTIONAL)],
 }
 
 
 def _classes():
-    file = descriptor_pb2.FileDescriptorProto(name="interop/fuzz.proto", package="interop", syntax="proto3")
+    file = descriptor_pb2.FileDescriptorProto(
+        name="interop/fuzz.proto", package="interop", syntax="proto3"
+    )
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         for field, number, kind, label in fields:
@@ -34,7 +44,10 @@ def _classes():
                 added.type_name = ".interop." + kind
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName("interop." + name)) for name in _MESSAGES}
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName("interop." + name))
+        for name in _MESSAGES
+    }
 
 
 _CLASS = _classes()
@@ -54,13 +67,17 @@ class Master:
     def __init__(self, address, seconds):
         unlimited = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
         self.channel, self.seconds = grpc.insecure_channel(address, unlimited), seconds
-        self.stubs = {method: self.stub(method) for method in ("CreateSession", "RunStep", "CloseSession")}
+        self.stubs = {
+            method: self.stub(method) for method in ("CreateSession", "RunStep", "CloseSession")
+        }
 
     def stub(self, method):
         answer = _CLASS.get(method + "Response")
         return self.channel.unary_unary(
-            "/tensorflow.MasterService/" + method, request_serializer=lambda m: m.SerializeToString(),
-            response_deserializer=answer.FromString if answer else lambda b: b)
+            "/tensorflow.MasterService/" + method,
+            request_serializer=lambda m: m.SerializeToString(),
+            response_deserializer=answer.FromString if answer else lambda b: b,
+        )
 
     def begin(self, method, **fields):
         """Starts a call. result returns its response."""
@@ -76,7 +93,13 @@ class Master:
     def run(self, handle, feeds, fetches):
         """Starts a step. feeds maps names to serialized TensorProtos."""
         named = [_CLASS["NamedTensor"](name=name, tensor=proto) for name, proto in feeds.items()]
-        return self.begin("RunStep", session_handle=handle, feed=named, fetch=fetches, store_errors_in_response_body=True)
+        return self.begin(
+            "RunStep",
+            session_handle=handle,
+            feed=named,
+            fetch=fetches,
+            store_errors_in_response_body=True,
+        )
 
     def close(self, handle):
         return self.begin("CloseSession", session_handle=handle)

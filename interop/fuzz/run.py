@@ -1,4 +1,5 @@
 """Runs cases on both sides and counts the outcomes."""
+
 import collections
 import dataclasses
 import os
@@ -8,13 +9,13 @@ import tempfile
 import threading
 
 import grpc
-from tensorflow.python.framework import kernels, op_def_registry
+from tensorflow.python.framework import op_def_registry
 
 from interop import cluster
 from interop.fuzz import allowed, caseblocks, cases, compare, master, tfprocess
 
 SECONDS = 30  # timeout of a call
-BATCH = 64    # cases in flight
+BATCH = 64  # cases in flight
 
 OK, DIED, HANGS = "ok", "died", "hangs"
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
@@ -54,12 +55,22 @@ class Weft:
         for i, creation in enumerate(creations):
             try:
                 handles[i] = master.result(creation).session_handle
-                steps[i] = self.master.run(handles[i], {n: cases.tensor(a).SerializeToString() for n, a in some[i].feeds().items()}, some[i].fetches())
+                steps[i] = self.master.run(
+                    handles[i],
+                    {n: cases.tensor(a).SerializeToString() for n, a in some[i].feeds().items()},
+                    some[i].fetches(),
+                )
             except master.Failure as e:
                 out[i] = CODES[e.code], e.text
         for i, step in steps.items():
             try:
-                out[i] = OK, [compare.array(t) for t in master.fetched(master.result(step), some[i].fetches())]
+                out[i] = (
+                    OK,
+                    [
+                        compare.array(t)
+                        for t in master.fetched(master.result(step), some[i].fetches())
+                    ],
+                )
             except master.Failure as e:
                 out[i] = CODES[e.code], e.text
             self.master.close(handles[i])
@@ -82,10 +93,19 @@ class TensorFlow:
     def __init__(self):
         answers, theirs = os.pipe()
         env = cluster.environment(TF_ENABLE_ONEDNN_OPTS="0")
-        self.folder = tempfile.TemporaryDirectory(prefix="weft-fuzz-", ignore_cleanup_errors=True)  # for files written by cases
-        self.process = subprocess.Popen([sys.executable, "-m", "interop.fuzz.tfprocess", str(theirs)], cwd=self.folder.name, env=env,
-                                        stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        pass_fds=[theirs], bufsize=0)
+        self.folder = tempfile.TemporaryDirectory(
+            prefix="weft-fuzz-", ignore_cleanup_errors=True
+        )  # for files written by cases
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "interop.fuzz.tfprocess", str(theirs)],
+            cwd=self.folder.name,
+            env=env,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs],
+            bufsize=0,
+        )
         os.close(theirs)
         self.answers = answers
 
@@ -97,10 +117,12 @@ class TensorFlow:
 
     def begin(self, some):
         """Sends cases. outcomes then waits for their outcomes."""
+
         def write():
             for case in some:
                 request = case.nodes().SerializeToString(), case.feeds(), case.fetches()
                 tfprocess.write(self.process.stdin.fileno(), request)
+
         self.writer = threading.Thread(target=write, daemon=True)
         self.writer.start()
 
@@ -120,8 +142,12 @@ class Findings:
     died: int = 0
     different: int = 0
     left_out: dict = dataclasses.field(default_factory=dict)  # reason, by operation
-    worked: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by operation
-    reasons: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by line of allowed.DIFFERENCES
+    worked: collections.Counter = dataclasses.field(
+        default_factory=collections.Counter
+    )  # by operation
+    reasons: collections.Counter = dataclasses.field(
+        default_factory=collections.Counter
+    )  # by line of allowed.DIFFERENCES
     errors: dict = dataclasses.field(default_factory=dict)  # last error, by operation
     shown: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
@@ -149,7 +175,12 @@ def operations(known, generator):
 def weft_operations():
     """Returns the names of Weft's operations, from the documentation."""
     text = (cluster.ROOT / "docs" / "reference" / "ops.md").read_text()
-    return {word.strip("`") for line in text.splitlines() for word in line.replace("|", " ").split() if word.startswith("`")}
+    return {
+        word.strip("`")
+        for line in text.splitlines()
+        for word in line.replace("|", " ").split()
+        if word.startswith("`")
+    }
 
 
 def run(tries, seed, ops, server, shown, show_allowed=False, show_cases=False):
@@ -172,7 +203,11 @@ def run(tries, seed, ops, server, shown, show_allowed=False, show_cases=False):
             for case, theirs_, mine_ in zip(some, theirs.outcomes(some), mine):
                 count(case, *theirs_, *mine_, generator, found, shown, show_allowed, show_cases)
             if found.tries // 1000 != (found.tries - len(some)) // 1000:
-                print(f"{found.tries} tries, {found.different} differences", file=sys.stderr, flush=True)
+                print(
+                    f"{found.tries} tries, {found.different} differences",
+                    file=sys.stderr,
+                    flush=True,
+                )
     except KeyboardInterrupt:
         pass  # report the findings so far
     finally:
@@ -184,7 +219,15 @@ def run(tries, seed, ops, server, shown, show_allowed=False, show_cases=False):
 def job(args, number):
     """Runs the share of one job."""
     tries = args.tries // args.jobs + (number < args.tries % args.jobs)
-    return run(tries, args.seed + number, args.ops.split(",") if args.ops else None, args.server, args.shown, args.allowed, args.cases)
+    return run(
+        tries,
+        args.seed + number,
+        args.ops.split(",") if args.ops else None,
+        args.server,
+        args.shown,
+        args.allowed,
+        args.cases,
+    )
 
 
 def usable(generator, op):
@@ -209,7 +252,9 @@ def count(case, expected, results, mine, answer, generator, found, shown, show_a
     if expected == mine == OK:
         generator.remember(case)
         found.worked[case.op] += 1
-        text = compare.difference(results, answer, allowed.undefined(case), allowed.tolerances(case.op))
+        text = compare.difference(
+            results, answer, allowed.undefined(case), allowed.tolerances(case.op)
+        )
         if text is None:
             found.succeeded += 1
             return
@@ -229,7 +274,10 @@ def count(case, expected, results, mine, answer, generator, found, shown, show_a
         found.different += 1
     found.shown[case.op, kind] += 1
     if found.shown[case.op, kind] <= shown:
-        text = text or f"TensorFlow: {str(results)[:300] if expected != OK else OK}\n  Weft: {str(answer)[-300:] if mine != OK else OK}"
+        text = (
+            text
+            or f"TensorFlow: {str(results)[:300] if expected != OK else OK}\n  Weft: {str(answer)[-300:] if mine != OK else OK}"
+        )
         print(f"{kind}: {case}\n  {text}\n", flush=True)
         if show_cases:
             print(caseblocks.block(case, expected, results), flush=True)

@@ -4,6 +4,7 @@ Requests are read from standard input, and outcomes are written to the file desc
 format of read and write. The process imports TensorFlow and forks a child that handles requests. If
 a case crashes or blocks the child, the process forks another one, which handles the next request.
 """
+
 import os
 import pickle
 import signal
@@ -17,7 +18,7 @@ def write(fd, value):
     data = pickle.dumps(value)
     data = struct.pack("<Q", len(data)) + data
     while data:
-        data = data[os.write(fd, data):]
+        data = data[os.write(fd, data) :]
 
 
 def read(fd):
@@ -37,13 +38,14 @@ def _exactly(fd, size):
 
 
 def main():
-    from interop.fuzz import capi  # noqa: F401: imported before the fork
+
     out, child = int(sys.argv[1]), 0
 
     def end(*_):
         if child:
             os.kill(child, signal.SIGKILL)
         os._exit(0)
+
     signal.signal(signal.SIGTERM, end)
     while True:
         child = os.fork()
@@ -59,6 +61,7 @@ def main():
 
 def first():
     from tensorflow.core.framework import graph_pb2, types_pb2
+
     graph = graph_pb2.GraphDef()
     node = graph.node.add(name="first", op="Const")
     node.attr["dtype"].type = types_pb2.DT_FLOAT
@@ -69,8 +72,11 @@ def first():
 def serve(out):
     """Handles all requests. An outcome is "ok" and the outputs, or an error code and its text."""
     from interop.fuzz import capi
+
     options = capi.options()
-    capi.run(options, first().SerializeToString(), {}, ["first:0"])  # one-time initialization is slow
+    capi.run(
+        options, first().SerializeToString(), {}, ["first:0"]
+    )  # one-time initialization is slow
     while True:
         try:
             request = read(0)
