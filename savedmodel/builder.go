@@ -39,6 +39,9 @@ func CheckCreate(dir string) error {
 // (AlreadyExists). It creates the parent folders. The caller must call Save or Abort; Abort after
 // Save does nothing.
 func Create(dir string) (*Builder, error) {
+	if dir == "" {
+		return nil, status.InvalidArgumentf("a SavedModel needs the name of a folder")
+	}
 	if files, err := os.ReadDir(dir); err == nil && len(files) > 0 {
 		return nil, status.AlreadyExistsf("Export directory %s already exists, and isn't empty. Please choose a different export "+
 			"directory, or delete all the contents of the specified directory.", dir)

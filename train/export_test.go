@@ -30,6 +30,7 @@ func TestExportIsCheckedFirst(t *testing.T) {
 		want   status.Code
 	}{
 		"used":   {train.Export{Dir: used}, status.AlreadyExists},
+		"unset":  {train.Export{}, status.InvalidArgument},
 		"no dir": {train.Export{Dir: filepath.Join(file, "model")}, status.FailedPrecondition},
 		"no asset": {
 			train.Export{Dir: filepath.Join(dir, "new"), Assets: map[op.Output]string{{}: filepath.Join(dir, "words.txt")}}, status.NotFound,
