@@ -9,6 +9,41 @@
 	MOVL AX, 4(SP); \
 	LDMXCSR 4(SP)
 
+#define ZERO_8 \
+	VXORPS Y0, Y0, Y0; \
+	VXORPS Y1, Y1, Y1; \
+	VXORPS Y2, Y2, Y2; \
+	VXORPS Y3, Y3, Y3; \
+	VXORPS Y4, Y4, Y4; \
+	VXORPS Y5, Y5, Y5; \
+	VXORPS Y6, Y6, Y6; \
+	VXORPS Y7, Y7, Y7
+
+#define START_WINDOW \
+	LEAQ (SI)(R8*1), R9; \
+	MOVQ 8(DI), R14; \
+	ADDQ R8, R14; \
+	MOVQ 104(DI), DX
+
+#define NEXT_ROW \
+	ADDQ 72(DI), R9; \
+	ADDQ 88(DI), R14; \
+	DECQ DX
+
+#define STORE_PIXELS_4X2 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Y0, (R10); \
+	VMOVUPS Y1, 32(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Y2, (R10); \
+	VMOVUPS Y3, 32(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Y4, (R10); \
+	VMOVUPS Y5, 32(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Y6, (R10); \
+	VMOVUPS Y7, 32(R10)
+
 #define LAST_MASK32 \
 	MOVQ $0x00000008, AX; \
 	CMPQ CX, AX; \
@@ -17,9 +52,61 @@
 	LEAQ vectors32<>+32(SB), R13; \
 	VMOVUPS (R13)(AX*4), Y15
 
+#define ZERO_4 \
+	VXORPS Y0, Y0, Y0; \
+	VXORPS Y1, Y1, Y1; \
+	VXORPS Y2, Y2, Y2; \
+	VXORPS Y3, Y3, Y3
+
+#define STORE_PIXELS_4X1_MASKED32 \
+	LEAQ (BX)(R8*1), R10; \
+	VMASKMOVPS Y0, Y15, (R10); \
+	ADDQ 48(DI), R10; \
+	VMASKMOVPS Y1, Y15, (R10); \
+	ADDQ 48(DI), R10; \
+	VMASKMOVPS Y2, Y15, (R10); \
+	ADDQ 48(DI), R10; \
+	VMASKMOVPS Y3, Y15, (R10)
+
+#define STORE_PIXELS_2X2 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Y0, (R10); \
+	VMOVUPS Y1, 32(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Y2, (R10); \
+	VMOVUPS Y3, 32(R10)
+
+#define ZERO_2 \
+	VXORPS Y0, Y0, Y0; \
+	VXORPS Y1, Y1, Y1
+
+#define STORE_PIXELS_2X1_MASKED32 \
+	LEAQ (BX)(R8*1), R10; \
+	VMASKMOVPS Y0, Y15, (R10); \
+	ADDQ 48(DI), R10; \
+	VMASKMOVPS Y1, Y15, (R10)
+
+#define STORE_PIXELS_1X2 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Y0, (R10); \
+	VMOVUPS Y1, 32(R10)
+
 #define RESTORE_MODE \
 	LDMXCSR (SP); \
 	VZEROUPPER
+
+#define ZERO_6 \
+	VXORPS Y0, Y0, Y0; \
+	VXORPS Y1, Y1, Y1; \
+	VXORPS Y2, Y2, Y2; \
+	VXORPS Y3, Y3, Y3; \
+	VXORPS Y4, Y4, Y4; \
+	VXORPS Y5, Y5, Y5
+
+#define ZERO_3 \
+	VXORPS Y0, Y0, Y0; \
+	VXORPS Y1, Y1, Y1; \
+	VXORPS Y2, Y2, Y2
 
 #define LAST_MASK64 \
 	MOVQ $0x00000004, AX; \
@@ -28,6 +115,22 @@
 	NEGQ AX; \
 	LEAQ vectors64<>+32(SB), R13; \
 	VMOVUPS (R13)(AX*8), Y15
+
+#define STORE_PIXELS_4X1_MASKED64 \
+	LEAQ (BX)(R8*1), R10; \
+	VMASKMOVPD Y0, Y15, (R10); \
+	ADDQ 48(DI), R10; \
+	VMASKMOVPD Y1, Y15, (R10); \
+	ADDQ 48(DI), R10; \
+	VMASKMOVPD Y2, Y15, (R10); \
+	ADDQ 48(DI), R10; \
+	VMASKMOVPD Y3, Y15, (R10)
+
+#define STORE_PIXELS_2X1_MASKED64 \
+	LEAQ (BX)(R8*1), R10; \
+	VMASKMOVPD Y0, Y15, (R10); \
+	ADDQ 48(DI), R10; \
+	VMASKMOVPD Y1, Y15, (R10)
 
 // func correlate32AVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, SSE
@@ -47,22 +150,12 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 channels2p4:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p4
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   40(DI), AX
-	LEAQ   (AX)(AX*2), R13
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p4
+	ZERO_8
+	MOVQ 40(DI), AX
+	LEAQ (AX)(AX*2), R13
+	START_WINDOW
 
 rowv2p4:
 	MOVQ R9, R10
@@ -84,41 +177,22 @@ elementv2p4:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p4
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y2, (R10)
-	VMOVUPS     Y3, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y4, (R10)
-	VMOVUPS     Y5, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y6, (R10)
-	VMOVUPS     Y7, 32(R10)
+	STORE_PIXELS_4X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p4
 
 fewer2p4:
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK32
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   40(DI), AX
-	LEAQ   (AX)(AX*2), R13
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  40(DI), AX
+	LEAQ  (AX)(AX*2), R13
+	START_WINDOW
 
 rowv1p4:
 	MOVQ R9, R10
@@ -139,18 +213,9 @@ elementv1p4:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p4
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPS  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y1, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y2, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y3, Y15, (R10)
+	STORE_PIXELS_4X1_MASKED32
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp4
@@ -175,17 +240,11 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 channels2p2:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p2
+	ZERO_4
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv2p2:
 	MOVQ R9, R10
@@ -203,32 +262,21 @@ elementv2p2:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p2
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y2, (R10)
-	VMOVUPS     Y3, 32(R10)
+	STORE_PIXELS_2X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p2
 
 fewer2p2:
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK32
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  40(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ R9, R10
@@ -245,14 +293,9 @@ elementv1p2:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p2
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPS  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y1, Y15, (R10)
+	STORE_PIXELS_2X1_MASKED32
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp2
@@ -273,15 +316,11 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 channels2p1:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p1
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p1
+	ZERO_2
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv2p1:
 	MOVQ R9, R10
@@ -297,13 +336,9 @@ elementv2p1:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p1
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
+	STORE_PIXELS_1X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p1
@@ -315,10 +350,7 @@ lastp1:
 	LAST_MASK32
 	VXORPS Y0, Y0, Y0
 	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ R9, R10
@@ -333,9 +365,7 @@ elementv1p1:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p1
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMASKMOVPS  Y0, Y15, (R10)
@@ -375,21 +405,11 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 channels2p4:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p4
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p4
+	ZERO_8
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p4:
 	MOVQ        R9, R10
@@ -445,40 +465,21 @@ rowv2p4:
 	VMOVUPS     32(R10), Y14
 	VFMADD231PS Y14, Y13, Y7
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y2, (R10)
-	VMOVUPS     Y3, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y4, (R10)
-	VMOVUPS     Y5, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y6, (R10)
-	VMOVUPS     Y7, 32(R10)
+	STORE_PIXELS_4X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p4
 
 fewer2p4:
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK32
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -513,18 +514,9 @@ rowv1p4:
 	VMASKMOVPS  (R10), Y15, Y14
 	VFMADD231PS Y14, Y6, Y3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPS  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y1, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y2, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y3, Y15, (R10)
+	STORE_PIXELS_4X1_MASKED32
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp4
@@ -549,17 +541,11 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 channels2p2:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p2
+	ZERO_4
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p2:
 	MOVQ        R9, R10
@@ -597,32 +583,21 @@ rowv2p2:
 	VMOVUPS     32(R10), Y14
 	VFMADD231PS Y14, Y9, Y3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y2, (R10)
-	VMOVUPS     Y3, 32(R10)
+	STORE_PIXELS_2X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p2
 
 fewer2p2:
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK32
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -647,14 +622,9 @@ rowv1p2:
 	VMASKMOVPS  (R10), Y15, Y14
 	VFMADD231PS Y14, Y4, Y1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPS  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y1, Y15, (R10)
+	STORE_PIXELS_2X1_MASKED32
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp2
@@ -675,15 +645,11 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 channels2p1:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p1
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p1
+	ZERO_2
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p1:
 	MOVQ        R9, R10
@@ -712,13 +678,9 @@ rowv2p1:
 	VMOVUPS     32(R10), Y14
 	VFMADD231PS Y14, Y7, Y1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
+	STORE_PIXELS_1X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p1
@@ -730,10 +692,7 @@ lastp1:
 	LAST_MASK32
 	VXORPS Y0, Y0, Y0
 	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -753,9 +712,7 @@ rowv1p1:
 	VMASKMOVPS  (R10), Y15, Y14
 	VFMADD231PS Y14, Y3, Y0
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMASKMOVPS  Y0, Y15, (R10)
@@ -795,18 +752,12 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK32
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -857,18 +808,9 @@ rowv1p4:
 	VMASKMOVPS  (R10), Y15, Y14
 	VFMADD231PS Y14, Y8, Y3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPS  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y1, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y2, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y3, Y15, (R10)
+	STORE_PIXELS_4X1_MASKED32
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp4
@@ -893,16 +835,12 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK32
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -939,14 +877,9 @@ rowv1p2:
 	VMASKMOVPS  (R10), Y15, Y14
 	VFMADD231PS Y14, Y6, Y1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPS  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPS  Y1, Y15, (R10)
+	STORE_PIXELS_2X1_MASKED32
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp2
@@ -972,10 +905,7 @@ lastp1:
 	LAST_MASK32
 	VXORPS Y0, Y0, Y0
 	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -1005,9 +935,7 @@ rowv1p1:
 	VMASKMOVPS  (R10), Y15, Y14
 	VFMADD231PS Y14, Y5, Y0
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMASKMOVPS  Y0, Y15, (R10)
@@ -1056,18 +984,13 @@ rowv2:
 	MOVQ 112(DI), R11
 
 tapst3v2:
-	CMPQ   R11, $0x00000003
-	JL     fewert3v2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000003
+	JL   fewert3v2
+	ZERO_6
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt3v2:
 	VMOVUPS     (BX), Y6
@@ -1111,16 +1034,13 @@ pixelt3v2:
 
 fewert3v2:
 tapst2v2:
-	CMPQ   R11, $0x00000002
-	JL     fewert2v2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000002
+	JL   fewert2v2
+	ZERO_4
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt2v2:
 	VMOVUPS     (BX), Y4
@@ -1154,14 +1074,13 @@ pixelt2v2:
 
 fewert2v2:
 tapst1v2:
-	CMPQ   R11, $0x00000001
-	JL     fewert1v2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000001
+	JL   fewert1v2
+	ZERO_2
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt1v2:
 	VMOVUPS     (BX), Y2
@@ -1209,15 +1128,13 @@ rowv1:
 	MOVQ 112(DI), R11
 
 tapst3v1:
-	CMPQ   R11, $0x00000003
-	JL     fewert3v1
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000003
+	JL   fewert3v1
+	ZERO_3
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt3v1:
 	VMASKMOVPS  (BX), Y15, Y3
@@ -1251,14 +1168,13 @@ pixelt3v1:
 
 fewert3v1:
 tapst2v1:
-	CMPQ   R11, $0x00000002
-	JL     fewert2v1
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000002
+	JL   fewert2v1
+	ZERO_2
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt2v1:
 	VMASKMOVPS  (BX), Y15, Y2
@@ -1356,13 +1272,11 @@ last:
 	MOVQ  AX, 128(DI)
 
 rowv1:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   R14, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	ZERO_3
+	MOVQ R14, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixels4v1:
 	CMPQ        R13, $0x00000004
@@ -1492,22 +1406,12 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 channels2p4:
-	CMPQ   CX, $0x00000008
-	JL     fewer2p4
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   40(DI), AX
-	LEAQ   (AX)(AX*2), R13
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000008
+	JL   fewer2p4
+	ZERO_8
+	MOVQ 40(DI), AX
+	LEAQ (AX)(AX*2), R13
+	START_WINDOW
 
 rowv2p4:
 	MOVQ R9, R10
@@ -1529,41 +1433,22 @@ elementv2p4:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p4
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y2, (R10)
-	VMOVUPS     Y3, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y4, (R10)
-	VMOVUPS     Y5, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y6, (R10)
-	VMOVUPS     Y7, 32(R10)
+	STORE_PIXELS_4X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         channels2p4
 
 fewer2p4:
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK64
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   40(DI), AX
-	LEAQ   (AX)(AX*2), R13
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  40(DI), AX
+	LEAQ  (AX)(AX*2), R13
+	START_WINDOW
 
 rowv1p4:
 	MOVQ R9, R10
@@ -1584,18 +1469,9 @@ elementv1p4:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p4
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPD  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y1, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y2, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y3, Y15, (R10)
+	STORE_PIXELS_4X1_MASKED64
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000004, CX
 	JMP         lastp4
@@ -1620,17 +1496,11 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 channels2p2:
-	CMPQ   CX, $0x00000008
-	JL     fewer2p2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000008
+	JL   fewer2p2
+	ZERO_4
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv2p2:
 	MOVQ R9, R10
@@ -1648,32 +1518,21 @@ elementv2p2:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p2
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y2, (R10)
-	VMOVUPS     Y3, 32(R10)
+	STORE_PIXELS_2X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         channels2p2
 
 fewer2p2:
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK64
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  40(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ R9, R10
@@ -1690,14 +1549,9 @@ elementv1p2:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p2
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPD  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y1, Y15, (R10)
+	STORE_PIXELS_2X1_MASKED64
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000004, CX
 	JMP         lastp2
@@ -1718,15 +1572,11 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 channels2p1:
-	CMPQ   CX, $0x00000008
-	JL     fewer2p1
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000008
+	JL   fewer2p1
+	ZERO_2
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv2p1:
 	MOVQ R9, R10
@@ -1742,13 +1592,9 @@ elementv2p1:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p1
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
+	STORE_PIXELS_1X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         channels2p1
@@ -1760,10 +1606,7 @@ lastp1:
 	LAST_MASK64
 	VXORPS Y0, Y0, Y0
 	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ R9, R10
@@ -1778,9 +1621,7 @@ elementv1p1:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p1
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMASKMOVPD  Y0, Y15, (R10)
@@ -1820,21 +1661,11 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 channels2p4:
-	CMPQ   CX, $0x00000008
-	JL     fewer2p4
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000008
+	JL   fewer2p4
+	ZERO_8
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p4:
 	MOVQ        R9, R10
@@ -1890,40 +1721,21 @@ rowv2p4:
 	VMOVUPS     32(R10), Y14
 	VFMADD231PD Y14, Y13, Y7
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y2, (R10)
-	VMOVUPS     Y3, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y4, (R10)
-	VMOVUPS     Y5, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y6, (R10)
-	VMOVUPS     Y7, 32(R10)
+	STORE_PIXELS_4X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         channels2p4
 
 fewer2p4:
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK64
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -1958,18 +1770,9 @@ rowv1p4:
 	VMASKMOVPD  (R10), Y15, Y14
 	VFMADD231PD Y14, Y6, Y3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPD  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y1, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y2, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y3, Y15, (R10)
+	STORE_PIXELS_4X1_MASKED64
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000004, CX
 	JMP         lastp4
@@ -1994,17 +1797,11 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 channels2p2:
-	CMPQ   CX, $0x00000008
-	JL     fewer2p2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000008
+	JL   fewer2p2
+	ZERO_4
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p2:
 	MOVQ        R9, R10
@@ -2042,32 +1839,21 @@ rowv2p2:
 	VMOVUPS     32(R10), Y14
 	VFMADD231PD Y14, Y9, Y3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Y2, (R10)
-	VMOVUPS     Y3, 32(R10)
+	STORE_PIXELS_2X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         channels2p2
 
 fewer2p2:
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK64
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -2092,14 +1878,9 @@ rowv1p2:
 	VMASKMOVPD  (R10), Y15, Y14
 	VFMADD231PD Y14, Y4, Y1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPD  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y1, Y15, (R10)
+	STORE_PIXELS_2X1_MASKED64
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000004, CX
 	JMP         lastp2
@@ -2120,15 +1901,11 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 channels2p1:
-	CMPQ   CX, $0x00000008
-	JL     fewer2p1
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000008
+	JL   fewer2p1
+	ZERO_2
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p1:
 	MOVQ        R9, R10
@@ -2157,13 +1934,9 @@ rowv2p1:
 	VMOVUPS     32(R10), Y14
 	VFMADD231PD Y14, Y7, Y1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Y0, (R10)
-	VMOVUPS     Y1, 32(R10)
+	STORE_PIXELS_1X2
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         channels2p1
@@ -2175,10 +1948,7 @@ lastp1:
 	LAST_MASK64
 	VXORPS Y0, Y0, Y0
 	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -2198,9 +1968,7 @@ rowv1p1:
 	VMASKMOVPD  (R10), Y15, Y14
 	VFMADD231PD Y14, Y3, Y0
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMASKMOVPD  Y0, Y15, (R10)
@@ -2240,18 +2008,12 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK64
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -2302,18 +2064,9 @@ rowv1p4:
 	VMASKMOVPD  (R10), Y15, Y14
 	VFMADD231PD Y14, Y8, Y3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPD  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y1, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y2, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y3, Y15, (R10)
+	STORE_PIXELS_4X1_MASKED64
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000004, CX
 	JMP         lastp4
@@ -2338,16 +2091,12 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK64
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -2384,14 +2133,9 @@ rowv1p2:
 	VMASKMOVPD  (R10), Y15, Y14
 	VFMADD231PD Y14, Y6, Y1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMASKMOVPD  Y0, Y15, (R10)
-	ADDQ        48(DI), R10
-	VMASKMOVPD  Y1, Y15, (R10)
+	STORE_PIXELS_2X1_MASKED64
 	ADDQ        $0x00000020, R8
 	SUBQ        $0x00000004, CX
 	JMP         lastp2
@@ -2417,10 +2161,7 @@ lastp1:
 	LAST_MASK64
 	VXORPS Y0, Y0, Y0
 	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -2450,9 +2191,7 @@ rowv1p1:
 	VMASKMOVPD  (R10), Y15, Y14
 	VFMADD231PD Y14, Y5, Y0
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMASKMOVPD  Y0, Y15, (R10)
@@ -2501,18 +2240,13 @@ rowv2:
 	MOVQ 112(DI), R11
 
 tapst3v2:
-	CMPQ   R11, $0x00000003
-	JL     fewert3v2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000003
+	JL   fewert3v2
+	ZERO_6
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt3v2:
 	VMOVUPS     (BX), Y6
@@ -2556,16 +2290,13 @@ pixelt3v2:
 
 fewert3v2:
 tapst2v2:
-	CMPQ   R11, $0x00000002
-	JL     fewert2v2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000002
+	JL   fewert2v2
+	ZERO_4
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt2v2:
 	VMOVUPS     (BX), Y4
@@ -2599,14 +2330,13 @@ pixelt2v2:
 
 fewert2v2:
 tapst1v2:
-	CMPQ   R11, $0x00000001
-	JL     fewert1v2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000001
+	JL   fewert1v2
+	ZERO_2
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt1v2:
 	VMOVUPS     (BX), Y2
@@ -2654,15 +2384,13 @@ rowv1:
 	MOVQ 112(DI), R11
 
 tapst3v1:
-	CMPQ   R11, $0x00000003
-	JL     fewert3v1
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000003
+	JL   fewert3v1
+	ZERO_3
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt3v1:
 	VMASKMOVPD  (BX), Y15, Y3
@@ -2696,14 +2424,13 @@ pixelt3v1:
 
 fewert3v1:
 tapst2v1:
-	CMPQ   R11, $0x00000002
-	JL     fewert2v1
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000002
+	JL   fewert2v1
+	ZERO_2
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt2v1:
 	VMASKMOVPD  (BX), Y15, Y2
@@ -2801,13 +2528,11 @@ last:
 	MOVQ  AX, 128(DI)
 
 rowv1:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   R14, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	ZERO_3
+	MOVQ R14, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixels4v1:
 	CMPQ        R13, $0x00000004

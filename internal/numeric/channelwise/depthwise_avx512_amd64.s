@@ -9,6 +9,81 @@
 	MOVL AX, 4(SP); \
 	LDMXCSR 4(SP)
 
+#define ZERO_16 \
+	VXORPS Z0, Z0, Z0; \
+	VXORPS Z1, Z1, Z1; \
+	VXORPS Z2, Z2, Z2; \
+	VXORPS Z3, Z3, Z3; \
+	VXORPS Z4, Z4, Z4; \
+	VXORPS Z5, Z5, Z5; \
+	VXORPS Z6, Z6, Z6; \
+	VXORPS Z7, Z7, Z7; \
+	VXORPS Z8, Z8, Z8; \
+	VXORPS Z9, Z9, Z9; \
+	VXORPS Z10, Z10, Z10; \
+	VXORPS Z11, Z11, Z11; \
+	VXORPS Z12, Z12, Z12; \
+	VXORPS Z13, Z13, Z13; \
+	VXORPS Z14, Z14, Z14; \
+	VXORPS Z15, Z15, Z15
+
+#define START_WINDOW \
+	LEAQ (SI)(R8*1), R9; \
+	MOVQ 8(DI), R14; \
+	ADDQ R8, R14; \
+	MOVQ 104(DI), DX
+
+#define NEXT_ROW \
+	ADDQ 72(DI), R9; \
+	ADDQ 88(DI), R14; \
+	DECQ DX
+
+#define STORE_PIXELS_4X4 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Z0, (R10); \
+	VMOVUPS Z1, 64(R10); \
+	VMOVUPS Z2, 128(R10); \
+	VMOVUPS Z3, 192(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z4, (R10); \
+	VMOVUPS Z5, 64(R10); \
+	VMOVUPS Z6, 128(R10); \
+	VMOVUPS Z7, 192(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z8, (R10); \
+	VMOVUPS Z9, 64(R10); \
+	VMOVUPS Z10, 128(R10); \
+	VMOVUPS Z11, 192(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z12, (R10); \
+	VMOVUPS Z13, 64(R10); \
+	VMOVUPS Z14, 128(R10); \
+	VMOVUPS Z15, 192(R10)
+
+#define ZERO_8 \
+	VXORPS Z0, Z0, Z0; \
+	VXORPS Z1, Z1, Z1; \
+	VXORPS Z2, Z2, Z2; \
+	VXORPS Z3, Z3, Z3; \
+	VXORPS Z4, Z4, Z4; \
+	VXORPS Z5, Z5, Z5; \
+	VXORPS Z6, Z6, Z6; \
+	VXORPS Z7, Z7, Z7
+
+#define STORE_PIXELS_4X2 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Z0, (R10); \
+	VMOVUPS Z1, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z2, (R10); \
+	VMOVUPS Z3, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z4, (R10); \
+	VMOVUPS Z5, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z6, (R10); \
+	VMOVUPS Z7, 64(R10)
+
 #define LAST_MASK32 \
 	MOVQ $0x00000010, AX; \
 	CMPQ CX, AX; \
@@ -17,9 +92,161 @@
 	BZHIQ AX, R13, AX; \
 	KMOVW AX, K1
 
+#define ZERO_4 \
+	VXORPS Z0, Z0, Z0; \
+	VXORPS Z1, Z1, Z1; \
+	VXORPS Z2, Z2, Z2; \
+	VXORPS Z3, Z3, Z3
+
+#define STORE_PIXELS_4X1_MASKED32 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Z0, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z1, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z2, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z3, K1, (R10)
+
+#define STORE_PIXELS_2X4 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Z0, (R10); \
+	VMOVUPS Z1, 64(R10); \
+	VMOVUPS Z2, 128(R10); \
+	VMOVUPS Z3, 192(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z4, (R10); \
+	VMOVUPS Z5, 64(R10); \
+	VMOVUPS Z6, 128(R10); \
+	VMOVUPS Z7, 192(R10)
+
+#define STORE_PIXELS_2X2 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Z0, (R10); \
+	VMOVUPS Z1, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z2, (R10); \
+	VMOVUPS Z3, 64(R10)
+
+#define ZERO_2 \
+	VXORPS Z0, Z0, Z0; \
+	VXORPS Z1, Z1, Z1
+
+#define STORE_PIXELS_2X1_MASKED32 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Z0, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z1, K1, (R10)
+
+#define STORE_PIXELS_1X4 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Z0, (R10); \
+	VMOVUPS Z1, 64(R10); \
+	VMOVUPS Z2, 128(R10); \
+	VMOVUPS Z3, 192(R10)
+
+#define STORE_PIXELS_1X2 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Z0, (R10); \
+	VMOVUPS Z1, 64(R10)
+
 #define RESTORE_MODE \
 	LDMXCSR (SP); \
 	VZEROUPPER
+
+#define STORE_PIXELS_8X2 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Z0, (R10); \
+	VMOVUPS Z1, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z2, (R10); \
+	VMOVUPS Z3, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z4, (R10); \
+	VMOVUPS Z5, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z6, (R10); \
+	VMOVUPS Z7, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z8, (R10); \
+	VMOVUPS Z9, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z10, (R10); \
+	VMOVUPS Z11, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z12, (R10); \
+	VMOVUPS Z13, 64(R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z14, (R10); \
+	VMOVUPS Z15, 64(R10)
+
+#define STORE_PIXELS_8X1_MASKED32 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPS Z0, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z1, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z2, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z3, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z4, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z5, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z6, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPS Z7, K1, (R10)
+
+#define ZERO_12 \
+	VXORPS Z0, Z0, Z0; \
+	VXORPS Z1, Z1, Z1; \
+	VXORPS Z2, Z2, Z2; \
+	VXORPS Z3, Z3, Z3; \
+	VXORPS Z4, Z4, Z4; \
+	VXORPS Z5, Z5, Z5; \
+	VXORPS Z6, Z6, Z6; \
+	VXORPS Z7, Z7, Z7; \
+	VXORPS Z8, Z8, Z8; \
+	VXORPS Z9, Z9, Z9; \
+	VXORPS Z10, Z10, Z10; \
+	VXORPS Z11, Z11, Z11
+
+#define ZERO_6 \
+	VXORPS Z0, Z0, Z0; \
+	VXORPS Z1, Z1, Z1; \
+	VXORPS Z2, Z2, Z2; \
+	VXORPS Z3, Z3, Z3; \
+	VXORPS Z4, Z4, Z4; \
+	VXORPS Z5, Z5, Z5
+
+#define ADD_TAPS32_3X2 \
+	VMOVUPS (R12), Z14; \
+	VADDPS Z14, Z0, Z0; \
+	VMOVUPS Z0, (R12); \
+	VMOVUPS 64(R12), Z14; \
+	VADDPS Z14, Z1, Z1; \
+	VMOVUPS Z1, 64(R12); \
+	ADDQ 96(DI), R12; \
+	VMOVUPS (R12), Z14; \
+	VADDPS Z14, Z2, Z2; \
+	VMOVUPS Z2, (R12); \
+	VMOVUPS 64(R12), Z14; \
+	VADDPS Z14, Z3, Z3; \
+	VMOVUPS Z3, 64(R12); \
+	ADDQ 96(DI), R12; \
+	VMOVUPS (R12), Z14; \
+	VADDPS Z14, Z4, Z4; \
+	VMOVUPS Z4, (R12); \
+	VMOVUPS 64(R12), Z14; \
+	VADDPS Z14, Z5, Z5; \
+	VMOVUPS Z5, 64(R12); \
+	ADDQ 96(DI), R12
+
+#define ZERO_3 \
+	VXORPS Z0, Z0, Z0; \
+	VXORPS Z1, Z1, Z1; \
+	VXORPS Z2, Z2, Z2
 
 #define LAST_MASK64 \
 	MOVQ $0x00000008, AX; \
@@ -28,6 +255,63 @@
 	MOVQ $-1, R13; \
 	BZHIQ AX, R13, AX; \
 	KMOVW AX, K1
+
+#define STORE_PIXELS_4X1_MASKED64 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPD Z0, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z1, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z2, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z3, K1, (R10)
+
+#define STORE_PIXELS_2X1_MASKED64 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPD Z0, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z1, K1, (R10)
+
+#define STORE_PIXELS_8X1_MASKED64 \
+	LEAQ (BX)(R8*1), R10; \
+	VMOVUPD Z0, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z1, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z2, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z3, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z4, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z5, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z6, K1, (R10); \
+	ADDQ 48(DI), R10; \
+	VMOVUPD Z7, K1, (R10)
+
+#define ADD_TAPS64_3X2 \
+	VMOVUPS (R12), Z14; \
+	VADDPD Z14, Z0, Z0; \
+	VMOVUPS Z0, (R12); \
+	VMOVUPS 64(R12), Z14; \
+	VADDPD Z14, Z1, Z1; \
+	VMOVUPS Z1, 64(R12); \
+	ADDQ 96(DI), R12; \
+	VMOVUPS (R12), Z14; \
+	VADDPD Z14, Z2, Z2; \
+	VMOVUPS Z2, (R12); \
+	VMOVUPS 64(R12), Z14; \
+	VADDPD Z14, Z3, Z3; \
+	VMOVUPS Z3, 64(R12); \
+	ADDQ 96(DI), R12; \
+	VMOVUPS (R12), Z14; \
+	VADDPD Z14, Z4, Z4; \
+	VMOVUPS Z4, (R12); \
+	VMOVUPS 64(R12), Z14; \
+	VADDPD Z14, Z5, Z5; \
+	VMOVUPS Z5, 64(R12); \
+	ADDQ 96(DI), R12
 
 // func correlate32AVX512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, SSE
@@ -47,30 +331,12 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 channels4p4:
-	CMPQ   CX, $0x00000040
-	JL     fewer4p4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   40(DI), AX
-	LEAQ   (AX)(AX*2), R13
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000040
+	JL   fewer4p4
+	ZERO_16
+	MOVQ 40(DI), AX
+	LEAQ (AX)(AX*2), R13
+	START_WINDOW
 
 rowv4p4:
 	MOVQ R9, R10
@@ -102,52 +368,21 @@ elementv4p4:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv4p4
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv4p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	VMOVUPS     Z2, 128(R10)
-	VMOVUPS     Z3, 192(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	VMOVUPS     Z6, 128(R10)
-	VMOVUPS     Z7, 192(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z8, (R10)
-	VMOVUPS     Z9, 64(R10)
-	VMOVUPS     Z10, 128(R10)
-	VMOVUPS     Z11, 192(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z12, (R10)
-	VMOVUPS     Z13, 64(R10)
-	VMOVUPS     Z14, 128(R10)
-	VMOVUPS     Z15, 192(R10)
+	STORE_PIXELS_4X4
 	ADDQ        $0x00000100, R8
 	SUBQ        $0x00000040, CX
 	JMP         channels4p4
 
 fewer4p4:
 channels2p4:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   40(DI), AX
-	LEAQ   (AX)(AX*2), R13
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p4
+	ZERO_8
+	MOVQ 40(DI), AX
+	LEAQ (AX)(AX*2), R13
+	START_WINDOW
 
 rowv2p4:
 	MOVQ R9, R10
@@ -169,41 +404,22 @@ elementv2p4:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p4
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, (R10)
-	VMOVUPS     Z7, 64(R10)
+	STORE_PIXELS_4X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p4
 
 fewer2p4:
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK32
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   40(DI), AX
-	LEAQ   (AX)(AX*2), R13
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  40(DI), AX
+	LEAQ  (AX)(AX*2), R13
+	START_WINDOW
 
 rowv1p4:
 	MOVQ R9, R10
@@ -224,18 +440,9 @@ elementv1p4:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p4
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z1, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z3, K1, (R10)
+	STORE_PIXELS_4X1_MASKED32
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         lastp4
@@ -260,21 +467,11 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 channels4p2:
-	CMPQ   CX, $0x00000040
-	JL     fewer4p2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000040
+	JL   fewer4p2
+	ZERO_8
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv4p2:
 	MOVQ R9, R10
@@ -298,37 +495,20 @@ elementv4p2:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv4p2
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv4p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	VMOVUPS     Z2, 128(R10)
-	VMOVUPS     Z3, 192(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	VMOVUPS     Z6, 128(R10)
-	VMOVUPS     Z7, 192(R10)
+	STORE_PIXELS_2X4
 	ADDQ        $0x00000100, R8
 	SUBQ        $0x00000040, CX
 	JMP         channels4p2
 
 fewer4p2:
 channels2p2:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p2
+	ZERO_4
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv2p2:
 	MOVQ R9, R10
@@ -346,32 +526,21 @@ elementv2p2:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p2
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
+	STORE_PIXELS_2X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p2
 
 fewer2p2:
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK32
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  40(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ R9, R10
@@ -388,14 +557,9 @@ elementv1p2:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p2
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z1, K1, (R10)
+	STORE_PIXELS_2X1_MASKED32
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         lastp2
@@ -416,17 +580,11 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 channels4p1:
-	CMPQ   CX, $0x00000040
-	JL     fewer4p1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000040
+	JL   fewer4p1
+	ZERO_4
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv4p1:
 	MOVQ R9, R10
@@ -446,30 +604,20 @@ elementv4p1:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv4p1
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv4p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	VMOVUPS     Z2, 128(R10)
-	VMOVUPS     Z3, 192(R10)
+	STORE_PIXELS_1X4
 	ADDQ        $0x00000100, R8
 	SUBQ        $0x00000040, CX
 	JMP         channels4p1
 
 fewer4p1:
 channels2p1:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p1
+	ZERO_2
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv2p1:
 	MOVQ R9, R10
@@ -485,13 +633,9 @@ elementv2p1:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p1
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
+	STORE_PIXELS_1X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p1
@@ -503,10 +647,7 @@ lastp1:
 	LAST_MASK32
 	VXORPS Z0, Z0, Z0
 	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ R9, R10
@@ -521,9 +662,7 @@ elementv1p1:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p1
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMOVUPS     Z0, K1, (R10)
@@ -563,29 +702,11 @@ pixelsp8:
 	MOVQ 120(DI), CX
 
 channels2p8:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p8
+	ZERO_16
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p8:
 	MOVQ        R9, R10
@@ -677,56 +798,21 @@ rowv2p8:
 	VMOVUPS     64(R10), Z23
 	VFMADD231PS Z23, Z21, Z15
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p8
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, (R10)
-	VMOVUPS     Z7, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z8, (R10)
-	VMOVUPS     Z9, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z10, (R10)
-	VMOVUPS     Z11, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z12, (R10)
-	VMOVUPS     Z13, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z14, (R10)
-	VMOVUPS     Z15, 64(R10)
+	STORE_PIXELS_8X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p8
 
 fewer2p8:
 lastp8:
-	TESTQ  CX, CX
-	JLE    throughp8
+	TESTQ CX, CX
+	JLE   throughp8
 	LAST_MASK32
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_8
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p8:
 	MOVQ        R9, R10
@@ -781,26 +867,9 @@ rowv1p8:
 	VMOVUPS.Z   (R10), K1, Z14
 	VFMADD231PS Z14, Z10, Z7
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p8
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z1, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z3, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z5, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z7, K1, (R10)
+	STORE_PIXELS_8X1_MASKED32
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         lastp8
@@ -833,21 +902,11 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 channels2p4:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p4
+	ZERO_8
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p4:
 	MOVQ        R9, R10
@@ -903,40 +962,21 @@ rowv2p4:
 	VMOVUPS     64(R10), Z15
 	VFMADD231PS Z15, Z13, Z7
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, (R10)
-	VMOVUPS     Z7, 64(R10)
+	STORE_PIXELS_4X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p4
 
 fewer2p4:
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK32
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -971,18 +1011,9 @@ rowv1p4:
 	VMOVUPS.Z   (R10), K1, Z14
 	VFMADD231PS Z14, Z6, Z3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z1, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z3, K1, (R10)
+	STORE_PIXELS_4X1_MASKED32
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         lastp4
@@ -1007,17 +1038,11 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 channels2p2:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p2
+	ZERO_4
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p2:
 	MOVQ        R9, R10
@@ -1055,32 +1080,21 @@ rowv2p2:
 	VMOVUPS     64(R10), Z15
 	VFMADD231PS Z15, Z9, Z3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
+	STORE_PIXELS_2X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p2
 
 fewer2p2:
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK32
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -1105,14 +1119,9 @@ rowv1p2:
 	VMOVUPS.Z   (R10), K1, Z14
 	VFMADD231PS Z14, Z4, Z1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z1, K1, (R10)
+	STORE_PIXELS_2X1_MASKED32
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         lastp2
@@ -1133,15 +1142,11 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 channels2p1:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p1
+	ZERO_2
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p1:
 	MOVQ        R9, R10
@@ -1170,13 +1175,9 @@ rowv2p1:
 	VMOVUPS     64(R10), Z15
 	VFMADD231PS Z15, Z7, Z1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
+	STORE_PIXELS_1X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p1
@@ -1188,10 +1189,7 @@ lastp1:
 	LAST_MASK32
 	VXORPS Z0, Z0, Z0
 	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -1211,9 +1209,7 @@ rowv1p1:
 	VMOVUPS.Z   (R10), K1, Z14
 	VFMADD231PS Z14, Z3, Z0
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMOVUPS     Z0, K1, (R10)
@@ -1253,29 +1249,11 @@ pixelsp8:
 	MOVQ 120(DI), CX
 
 channels2p8:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p8
+	ZERO_16
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p8:
 	MOVQ        R9, R10
@@ -1411,56 +1389,21 @@ rowv2p8:
 	VMOVUPS     64(R10), Z27
 	VFMADD231PS Z27, Z25, Z15
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p8
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, (R10)
-	VMOVUPS     Z7, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z8, (R10)
-	VMOVUPS     Z9, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z10, (R10)
-	VMOVUPS     Z11, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z12, (R10)
-	VMOVUPS     Z13, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z14, (R10)
-	VMOVUPS     Z15, 64(R10)
+	STORE_PIXELS_8X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p8
 
 fewer2p8:
 lastp8:
-	TESTQ  CX, CX
-	JLE    throughp8
+	TESTQ CX, CX
+	JLE   throughp8
 	LAST_MASK32
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_8
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p8:
 	MOVQ        R9, R10
@@ -1539,26 +1482,9 @@ rowv1p8:
 	VMOVUPS.Z   (R10), K1, Z14
 	VFMADD231PS Z14, Z12, Z7
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p8
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z1, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z3, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z5, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z7, K1, (R10)
+	STORE_PIXELS_8X1_MASKED32
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         lastp8
@@ -1591,21 +1517,11 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 channels2p4:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p4
+	ZERO_8
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p4:
 	MOVQ        R9, R10
@@ -1689,40 +1605,21 @@ rowv2p4:
 	VMOVUPS     64(R10), Z19
 	VFMADD231PS Z19, Z17, Z7
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, (R10)
-	VMOVUPS     Z7, 64(R10)
+	STORE_PIXELS_4X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p4
 
 fewer2p4:
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK32
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -1773,18 +1670,9 @@ rowv1p4:
 	VMOVUPS.Z   (R10), K1, Z14
 	VFMADD231PS Z14, Z8, Z3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z1, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z3, K1, (R10)
+	STORE_PIXELS_4X1_MASKED32
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         lastp4
@@ -1809,17 +1697,11 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 channels2p2:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p2
+	ZERO_4
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p2:
 	MOVQ        R9, R10
@@ -1877,32 +1759,21 @@ rowv2p2:
 	VMOVUPS     64(R10), Z15
 	VFMADD231PS Z15, Z13, Z3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
+	STORE_PIXELS_2X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p2
 
 fewer2p2:
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK32
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -1939,14 +1810,9 @@ rowv1p2:
 	VMOVUPS.Z   (R10), K1, Z14
 	VFMADD231PS Z14, Z6, Z1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z1, K1, (R10)
+	STORE_PIXELS_2X1_MASKED32
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000010, CX
 	JMP         lastp2
@@ -1967,15 +1833,11 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 channels2p1:
-	CMPQ   CX, $0x00000020
-	JL     fewer2p1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer2p1
+	ZERO_2
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p1:
 	MOVQ        R9, R10
@@ -2020,13 +1882,9 @@ rowv2p1:
 	VMOVUPS     64(R10), Z15
 	VFMADD231PS Z15, Z11, Z1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
+	STORE_PIXELS_1X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels2p1
@@ -2038,10 +1896,7 @@ lastp1:
 	LAST_MASK32
 	VXORPS Z0, Z0, Z0
 	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -2071,9 +1926,7 @@ rowv1p1:
 	VMOVUPS.Z   (R10), K1, Z14
 	VFMADD231PS Z14, Z5, Z0
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMOVUPS     Z0, K1, (R10)
@@ -2122,24 +1975,13 @@ rowv4:
 	MOVQ 112(DI), R11
 
 tapst3v4:
-	CMPQ   R11, $0x00000003
-	JL     fewert3v4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000003
+	JL   fewert3v4
+	ZERO_12
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt3v4:
 	VMOVUPS     (BX), Z12
@@ -2209,20 +2051,13 @@ pixelt3v4:
 
 fewert3v4:
 tapst2v4:
-	CMPQ   R11, $0x00000002
-	JL     fewert2v4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000002
+	JL   fewert2v4
+	ZERO_8
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt2v4:
 	VMOVUPS     (BX), Z8
@@ -2274,16 +2109,13 @@ pixelt2v4:
 
 fewert2v4:
 tapst1v4:
-	CMPQ   R11, $0x00000001
-	JL     fewert1v4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000001
+	JL   fewert1v4
+	ZERO_4
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt1v4:
 	VMOVUPS     (BX), Z4
@@ -2340,18 +2172,13 @@ rowv2:
 	MOVQ 112(DI), R11
 
 tapst3v2:
-	CMPQ   R11, $0x00000003
-	JL     fewert3v2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000003
+	JL   fewert3v2
+	ZERO_6
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt3v2:
 	VMOVUPS     (BX), Z6
@@ -2366,27 +2193,7 @@ pixelt3v2:
 	ADDQ        48(DI), BX
 	DECQ        R13
 	JNZ         pixelt3v2
-	VMOVUPS     (R12), Z14
-	VADDPS      Z14, Z0, Z0
-	VMOVUPS     Z0, (R12)
-	VMOVUPS     64(R12), Z14
-	VADDPS      Z14, Z1, Z1
-	VMOVUPS     Z1, 64(R12)
-	ADDQ        96(DI), R12
-	VMOVUPS     (R12), Z14
-	VADDPS      Z14, Z2, Z2
-	VMOVUPS     Z2, (R12)
-	VMOVUPS     64(R12), Z14
-	VADDPS      Z14, Z3, Z3
-	VMOVUPS     Z3, 64(R12)
-	ADDQ        96(DI), R12
-	VMOVUPS     (R12), Z14
-	VADDPS      Z14, Z4, Z4
-	VMOVUPS     Z4, (R12)
-	VMOVUPS     64(R12), Z14
-	VADDPS      Z14, Z5, Z5
-	VMOVUPS     Z5, 64(R12)
-	ADDQ        96(DI), R12
+	ADD_TAPS32_3X2
 	ADDQ        AX, R9
 	ADDQ        AX, R9
 	ADDQ        AX, R9
@@ -2395,16 +2202,13 @@ pixelt3v2:
 
 fewert3v2:
 tapst2v2:
-	CMPQ   R11, $0x00000002
-	JL     fewert2v2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000002
+	JL   fewert2v2
+	ZERO_4
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt2v2:
 	VMOVUPS     (BX), Z4
@@ -2438,14 +2242,13 @@ pixelt2v2:
 
 fewert2v2:
 tapst1v2:
-	CMPQ   R11, $0x00000001
-	JL     fewert1v2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000001
+	JL   fewert1v2
+	ZERO_2
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt1v2:
 	VMOVUPS     (BX), Z2
@@ -2493,15 +2296,13 @@ rowv1:
 	MOVQ 112(DI), R11
 
 tapst3v1:
-	CMPQ   R11, $0x00000003
-	JL     fewert3v1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000003
+	JL   fewert3v1
+	ZERO_3
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt3v1:
 	VMOVUPS.Z   (BX), K1, Z3
@@ -2535,14 +2336,13 @@ pixelt3v1:
 
 fewert3v1:
 tapst2v1:
-	CMPQ   R11, $0x00000002
-	JL     fewert2v1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000002
+	JL   fewert2v1
+	ZERO_2
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt2v1:
 	VMOVUPS.Z   (BX), K1, Z2
@@ -2639,22 +2439,11 @@ channels4:
 	MOVQ AX, 128(DI)
 
 rowv4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	MOVQ   R14, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	ZERO_12
+	MOVQ R14, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixels4v4:
 	CMPQ        R13, $0x00000004
@@ -2866,16 +2655,11 @@ channels2:
 	MOVQ AX, 128(DI)
 
 rowv2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   R14, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	ZERO_6
+	MOVQ R14, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixels4v2:
 	CMPQ        R13, $0x00000004
@@ -2970,35 +2754,15 @@ pixels1v2:
 	JMP         pixels1v2
 
 fewer1v2:
-	MOVQ    R15, R12
-	VMOVUPS (R12), Z14
-	VADDPS  Z14, Z0, Z0
-	VMOVUPS Z0, (R12)
-	VMOVUPS 64(R12), Z14
-	VADDPS  Z14, Z1, Z1
-	VMOVUPS Z1, 64(R12)
-	ADDQ    96(DI), R12
-	VMOVUPS (R12), Z14
-	VADDPS  Z14, Z2, Z2
-	VMOVUPS Z2, (R12)
-	VMOVUPS 64(R12), Z14
-	VADDPS  Z14, Z3, Z3
-	VMOVUPS Z3, 64(R12)
-	ADDQ    96(DI), R12
-	VMOVUPS (R12), Z14
-	VADDPS  Z14, Z4, Z4
-	VMOVUPS Z4, (R12)
-	VMOVUPS 64(R12), Z14
-	VADDPS  Z14, Z5, Z5
-	VMOVUPS Z5, 64(R12)
-	ADDQ    96(DI), R12
-	ADDQ    72(DI), R14
-	ADDQ    88(DI), R15
-	DECQ    128(DI)
-	JNZ     rowv2
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000020, CX
-	JMP     channels2
+	MOVQ R15, R12
+	ADD_TAPS32_3X2
+	ADDQ 72(DI), R14
+	ADDQ 88(DI), R15
+	DECQ 128(DI)
+	JNZ  rowv2
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000020, CX
+	JMP  channels2
 
 fewer2:
 last:
@@ -3012,13 +2776,11 @@ last:
 	MOVQ  AX, 128(DI)
 
 rowv1:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	MOVQ   R14, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	ZERO_3
+	MOVQ R14, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixels4v1:
 	CMPQ        R13, $0x00000004
@@ -3148,30 +2910,12 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 channels4p4:
-	CMPQ   CX, $0x00000020
-	JL     fewer4p4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   40(DI), AX
-	LEAQ   (AX)(AX*2), R13
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer4p4
+	ZERO_16
+	MOVQ 40(DI), AX
+	LEAQ (AX)(AX*2), R13
+	START_WINDOW
 
 rowv4p4:
 	MOVQ R9, R10
@@ -3203,52 +2947,21 @@ elementv4p4:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv4p4
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv4p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	VMOVUPS     Z2, 128(R10)
-	VMOVUPS     Z3, 192(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	VMOVUPS     Z6, 128(R10)
-	VMOVUPS     Z7, 192(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z8, (R10)
-	VMOVUPS     Z9, 64(R10)
-	VMOVUPS     Z10, 128(R10)
-	VMOVUPS     Z11, 192(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z12, (R10)
-	VMOVUPS     Z13, 64(R10)
-	VMOVUPS     Z14, 128(R10)
-	VMOVUPS     Z15, 192(R10)
+	STORE_PIXELS_4X4
 	ADDQ        $0x00000100, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels4p4
 
 fewer4p4:
 channels2p4:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   40(DI), AX
-	LEAQ   (AX)(AX*2), R13
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p4
+	ZERO_8
+	MOVQ 40(DI), AX
+	LEAQ (AX)(AX*2), R13
+	START_WINDOW
 
 rowv2p4:
 	MOVQ R9, R10
@@ -3270,41 +2983,22 @@ elementv2p4:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p4
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, (R10)
-	VMOVUPS     Z7, 64(R10)
+	STORE_PIXELS_4X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p4
 
 fewer2p4:
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK64
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   40(DI), AX
-	LEAQ   (AX)(AX*2), R13
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  40(DI), AX
+	LEAQ  (AX)(AX*2), R13
+	START_WINDOW
 
 rowv1p4:
 	MOVQ R9, R10
@@ -3325,18 +3019,9 @@ elementv1p4:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p4
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPD     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z1, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z2, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z3, K1, (R10)
+	STORE_PIXELS_4X1_MASKED64
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp4
@@ -3361,21 +3046,11 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 channels4p2:
-	CMPQ   CX, $0x00000020
-	JL     fewer4p2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer4p2
+	ZERO_8
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv4p2:
 	MOVQ R9, R10
@@ -3399,37 +3074,20 @@ elementv4p2:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv4p2
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv4p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	VMOVUPS     Z2, 128(R10)
-	VMOVUPS     Z3, 192(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	VMOVUPS     Z6, 128(R10)
-	VMOVUPS     Z7, 192(R10)
+	STORE_PIXELS_2X4
 	ADDQ        $0x00000100, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels4p2
 
 fewer4p2:
 channels2p2:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p2
+	ZERO_4
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv2p2:
 	MOVQ R9, R10
@@ -3447,32 +3105,21 @@ elementv2p2:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p2
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
+	STORE_PIXELS_2X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p2
 
 fewer2p2:
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK64
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  40(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ R9, R10
@@ -3489,14 +3136,9 @@ elementv1p2:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p2
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPD     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z1, K1, (R10)
+	STORE_PIXELS_2X1_MASKED64
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp2
@@ -3517,17 +3159,11 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 channels4p1:
-	CMPQ   CX, $0x00000020
-	JL     fewer4p1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000020
+	JL   fewer4p1
+	ZERO_4
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv4p1:
 	MOVQ R9, R10
@@ -3547,30 +3183,20 @@ elementv4p1:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv4p1
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv4p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	VMOVUPS     Z2, 128(R10)
-	VMOVUPS     Z3, 192(R10)
+	STORE_PIXELS_1X4
 	ADDQ        $0x00000100, R8
 	SUBQ        $0x00000020, CX
 	JMP         channels4p1
 
 fewer4p1:
 channels2p1:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p1
+	ZERO_2
+	MOVQ 40(DI), AX
+	START_WINDOW
 
 rowv2p1:
 	MOVQ R9, R10
@@ -3586,13 +3212,9 @@ elementv2p1:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv2p1
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
+	STORE_PIXELS_1X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p1
@@ -3604,10 +3226,7 @@ lastp1:
 	LAST_MASK64
 	VXORPS Z0, Z0, Z0
 	MOVQ   40(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ R9, R10
@@ -3622,9 +3241,7 @@ elementv1p1:
 	ADDQ        96(DI), R15
 	DECQ        R11
 	JNZ         elementv1p1
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMOVUPD     Z0, K1, (R10)
@@ -3664,29 +3281,11 @@ pixelsp8:
 	MOVQ 120(DI), CX
 
 channels2p8:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p8
+	ZERO_16
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p8:
 	MOVQ        R9, R10
@@ -3778,56 +3377,21 @@ rowv2p8:
 	VMOVUPS     64(R10), Z23
 	VFMADD231PD Z23, Z21, Z15
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p8
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, (R10)
-	VMOVUPS     Z7, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z8, (R10)
-	VMOVUPS     Z9, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z10, (R10)
-	VMOVUPS     Z11, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z12, (R10)
-	VMOVUPS     Z13, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z14, (R10)
-	VMOVUPS     Z15, 64(R10)
+	STORE_PIXELS_8X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p8
 
 fewer2p8:
 lastp8:
-	TESTQ  CX, CX
-	JLE    throughp8
+	TESTQ CX, CX
+	JLE   throughp8
 	LAST_MASK64
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_8
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p8:
 	MOVQ        R9, R10
@@ -3882,26 +3446,9 @@ rowv1p8:
 	VMOVUPD.Z   (R10), K1, Z14
 	VFMADD231PD Z14, Z10, Z7
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p8
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPD     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z1, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z2, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z3, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z4, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z5, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z6, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z7, K1, (R10)
+	STORE_PIXELS_8X1_MASKED64
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp8
@@ -3934,21 +3481,11 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 channels2p4:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p4
+	ZERO_8
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p4:
 	MOVQ        R9, R10
@@ -4004,40 +3541,21 @@ rowv2p4:
 	VMOVUPS     64(R10), Z15
 	VFMADD231PD Z15, Z13, Z7
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, (R10)
-	VMOVUPS     Z7, 64(R10)
+	STORE_PIXELS_4X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p4
 
 fewer2p4:
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK64
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -4072,18 +3590,9 @@ rowv1p4:
 	VMOVUPD.Z   (R10), K1, Z14
 	VFMADD231PD Z14, Z6, Z3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPD     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z1, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z2, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z3, K1, (R10)
+	STORE_PIXELS_4X1_MASKED64
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp4
@@ -4108,17 +3617,11 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 channels2p2:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p2
+	ZERO_4
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p2:
 	MOVQ        R9, R10
@@ -4156,32 +3659,21 @@ rowv2p2:
 	VMOVUPS     64(R10), Z15
 	VFMADD231PD Z15, Z9, Z3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
+	STORE_PIXELS_2X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p2
 
 fewer2p2:
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK64
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -4206,14 +3698,9 @@ rowv1p2:
 	VMOVUPD.Z   (R10), K1, Z14
 	VFMADD231PD Z14, Z4, Z1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPD     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z1, K1, (R10)
+	STORE_PIXELS_2X1_MASKED64
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp2
@@ -4234,15 +3721,11 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 channels2p1:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p1
+	ZERO_2
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p1:
 	MOVQ        R9, R10
@@ -4271,13 +3754,9 @@ rowv2p1:
 	VMOVUPS     64(R10), Z15
 	VFMADD231PD Z15, Z7, Z1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
+	STORE_PIXELS_1X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p1
@@ -4289,10 +3768,7 @@ lastp1:
 	LAST_MASK64
 	VXORPS Z0, Z0, Z0
 	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -4312,9 +3788,7 @@ rowv1p1:
 	VMOVUPD.Z   (R10), K1, Z14
 	VFMADD231PD Z14, Z3, Z0
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMOVUPD     Z0, K1, (R10)
@@ -4354,29 +3828,11 @@ pixelsp8:
 	MOVQ 120(DI), CX
 
 channels2p8:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p8
+	ZERO_16
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p8:
 	MOVQ        R9, R10
@@ -4512,56 +3968,21 @@ rowv2p8:
 	VMOVUPS     64(R10), Z27
 	VFMADD231PD Z27, Z25, Z15
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p8
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, (R10)
-	VMOVUPS     Z7, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z8, (R10)
-	VMOVUPS     Z9, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z10, (R10)
-	VMOVUPS     Z11, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z12, (R10)
-	VMOVUPS     Z13, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z14, (R10)
-	VMOVUPS     Z15, 64(R10)
+	STORE_PIXELS_8X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p8
 
 fewer2p8:
 lastp8:
-	TESTQ  CX, CX
-	JLE    throughp8
+	TESTQ CX, CX
+	JLE   throughp8
 	LAST_MASK64
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_8
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p8:
 	MOVQ        R9, R10
@@ -4640,26 +4061,9 @@ rowv1p8:
 	VMOVUPD.Z   (R10), K1, Z14
 	VFMADD231PD Z14, Z12, Z7
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p8
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPD     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z1, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z2, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z3, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z4, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z5, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z6, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z7, K1, (R10)
+	STORE_PIXELS_8X1_MASKED64
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp8
@@ -4692,21 +4096,11 @@ pixelsp4:
 	MOVQ 120(DI), CX
 
 channels2p4:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p4
+	ZERO_8
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p4:
 	MOVQ        R9, R10
@@ -4790,40 +4184,21 @@ rowv2p4:
 	VMOVUPS     64(R10), Z19
 	VFMADD231PD Z19, Z17, Z7
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z4, (R10)
-	VMOVUPS     Z5, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z6, (R10)
-	VMOVUPS     Z7, 64(R10)
+	STORE_PIXELS_4X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p4
 
 fewer2p4:
 lastp4:
-	TESTQ  CX, CX
-	JLE    throughp4
+	TESTQ CX, CX
+	JLE   throughp4
 	LAST_MASK64
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_4
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p4:
 	MOVQ        R9, R10
@@ -4874,18 +4249,9 @@ rowv1p4:
 	VMOVUPD.Z   (R10), K1, Z14
 	VFMADD231PD Z14, Z8, Z3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p4
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPD     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z1, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z2, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z3, K1, (R10)
+	STORE_PIXELS_4X1_MASKED64
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp4
@@ -4910,17 +4276,11 @@ pixelsp2:
 	MOVQ 120(DI), CX
 
 channels2p2:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p2
+	ZERO_4
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p2:
 	MOVQ        R9, R10
@@ -4978,32 +4338,21 @@ rowv2p2:
 	VMOVUPS     64(R10), Z15
 	VFMADD231PD Z15, Z13, Z3
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
-	ADDQ        48(DI), R10
-	VMOVUPS     Z2, (R10)
-	VMOVUPS     Z3, 64(R10)
+	STORE_PIXELS_2X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p2
 
 fewer2p2:
 lastp2:
-	TESTQ  CX, CX
-	JLE    throughp2
+	TESTQ CX, CX
+	JLE   throughp2
 	LAST_MASK64
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	ZERO_2
+	MOVQ  80(DI), AX
+	START_WINDOW
 
 rowv1p2:
 	MOVQ        R9, R10
@@ -5040,14 +4389,9 @@ rowv1p2:
 	VMOVUPD.Z   (R10), K1, Z14
 	VFMADD231PD Z14, Z6, Z1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p2
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPD     Z0, K1, (R10)
-	ADDQ        48(DI), R10
-	VMOVUPD     Z1, K1, (R10)
+	STORE_PIXELS_2X1_MASKED64
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000008, CX
 	JMP         lastp2
@@ -5068,15 +4412,11 @@ pixelsp1:
 	MOVQ 120(DI), CX
 
 channels2p1:
-	CMPQ   CX, $0x00000010
-	JL     fewer2p1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	CMPQ CX, $0x00000010
+	JL   fewer2p1
+	ZERO_2
+	MOVQ 80(DI), AX
+	START_WINDOW
 
 rowv2p1:
 	MOVQ        R9, R10
@@ -5121,13 +4461,9 @@ rowv2p1:
 	VMOVUPS     64(R10), Z15
 	VFMADD231PD Z15, Z11, Z1
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv2p1
-	LEAQ        (BX)(R8*1), R10
-	VMOVUPS     Z0, (R10)
-	VMOVUPS     Z1, 64(R10)
+	STORE_PIXELS_1X2
 	ADDQ        $0x00000080, R8
 	SUBQ        $0x00000010, CX
 	JMP         channels2p1
@@ -5139,10 +4475,7 @@ lastp1:
 	LAST_MASK64
 	VXORPS Z0, Z0, Z0
 	MOVQ   80(DI), AX
-	LEAQ   (SI)(R8*1), R9
-	MOVQ   8(DI), R14
-	ADDQ   R8, R14
-	MOVQ   104(DI), DX
+	START_WINDOW
 
 rowv1p1:
 	MOVQ        R9, R10
@@ -5172,9 +4505,7 @@ rowv1p1:
 	VMOVUPD.Z   (R10), K1, Z14
 	VFMADD231PD Z14, Z5, Z0
 	ADDQ        AX, R10
-	ADDQ        72(DI), R9
-	ADDQ        88(DI), R14
-	DECQ        DX
+	NEXT_ROW
 	JNZ         rowv1p1
 	LEAQ        (BX)(R8*1), R10
 	VMOVUPD     Z0, K1, (R10)
@@ -5223,24 +4554,13 @@ rowv4:
 	MOVQ 112(DI), R11
 
 tapst3v4:
-	CMPQ   R11, $0x00000003
-	JL     fewert3v4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000003
+	JL   fewert3v4
+	ZERO_12
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt3v4:
 	VMOVUPS     (BX), Z12
@@ -5310,20 +4630,13 @@ pixelt3v4:
 
 fewert3v4:
 tapst2v4:
-	CMPQ   R11, $0x00000002
-	JL     fewert2v4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000002
+	JL   fewert2v4
+	ZERO_8
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt2v4:
 	VMOVUPS     (BX), Z8
@@ -5375,16 +4688,13 @@ pixelt2v4:
 
 fewert2v4:
 tapst1v4:
-	CMPQ   R11, $0x00000001
-	JL     fewert1v4
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000001
+	JL   fewert1v4
+	ZERO_4
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt1v4:
 	VMOVUPS     (BX), Z4
@@ -5441,18 +4751,13 @@ rowv2:
 	MOVQ 112(DI), R11
 
 tapst3v2:
-	CMPQ   R11, $0x00000003
-	JL     fewert3v2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000003
+	JL   fewert3v2
+	ZERO_6
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt3v2:
 	VMOVUPS     (BX), Z6
@@ -5467,27 +4772,7 @@ pixelt3v2:
 	ADDQ        48(DI), BX
 	DECQ        R13
 	JNZ         pixelt3v2
-	VMOVUPS     (R12), Z14
-	VADDPD      Z14, Z0, Z0
-	VMOVUPS     Z0, (R12)
-	VMOVUPS     64(R12), Z14
-	VADDPD      Z14, Z1, Z1
-	VMOVUPS     Z1, 64(R12)
-	ADDQ        96(DI), R12
-	VMOVUPS     (R12), Z14
-	VADDPD      Z14, Z2, Z2
-	VMOVUPS     Z2, (R12)
-	VMOVUPS     64(R12), Z14
-	VADDPD      Z14, Z3, Z3
-	VMOVUPS     Z3, 64(R12)
-	ADDQ        96(DI), R12
-	VMOVUPS     (R12), Z14
-	VADDPD      Z14, Z4, Z4
-	VMOVUPS     Z4, (R12)
-	VMOVUPS     64(R12), Z14
-	VADDPD      Z14, Z5, Z5
-	VMOVUPS     Z5, 64(R12)
-	ADDQ        96(DI), R12
+	ADD_TAPS64_3X2
 	ADDQ        AX, R9
 	ADDQ        AX, R9
 	ADDQ        AX, R9
@@ -5496,16 +4781,13 @@ pixelt3v2:
 
 fewert3v2:
 tapst2v2:
-	CMPQ   R11, $0x00000002
-	JL     fewert2v2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000002
+	JL   fewert2v2
+	ZERO_4
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt2v2:
 	VMOVUPS     (BX), Z4
@@ -5539,14 +4821,13 @@ pixelt2v2:
 
 fewert2v2:
 tapst1v2:
-	CMPQ   R11, $0x00000001
-	JL     fewert1v2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000001
+	JL   fewert1v2
+	ZERO_2
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt1v2:
 	VMOVUPS     (BX), Z2
@@ -5594,15 +4875,13 @@ rowv1:
 	MOVQ 112(DI), R11
 
 tapst3v1:
-	CMPQ   R11, $0x00000003
-	JL     fewert3v1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000003
+	JL   fewert3v1
+	ZERO_3
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt3v1:
 	VMOVUPD.Z   (BX), K1, Z3
@@ -5636,14 +4915,13 @@ pixelt3v1:
 
 fewert3v1:
 tapst2v1:
-	CMPQ   R11, $0x00000002
-	JL     fewert2v1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   R9, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	CMPQ R11, $0x00000002
+	JL   fewert2v1
+	ZERO_2
+	MOVQ R9, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixelt2v1:
 	VMOVUPD.Z   (BX), K1, Z2
@@ -5740,22 +5018,11 @@ channels4:
 	MOVQ AX, 128(DI)
 
 rowv4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	MOVQ   R14, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	ZERO_12
+	MOVQ R14, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixels4v4:
 	CMPQ        R13, $0x00000004
@@ -5967,16 +5234,11 @@ channels2:
 	MOVQ AX, 128(DI)
 
 rowv2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   R14, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	ZERO_6
+	MOVQ R14, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixels4v2:
 	CMPQ        R13, $0x00000004
@@ -6071,35 +5333,15 @@ pixels1v2:
 	JMP         pixels1v2
 
 fewer1v2:
-	MOVQ    R15, R12
-	VMOVUPS (R12), Z14
-	VADDPD  Z14, Z0, Z0
-	VMOVUPS Z0, (R12)
-	VMOVUPS 64(R12), Z14
-	VADDPD  Z14, Z1, Z1
-	VMOVUPS Z1, 64(R12)
-	ADDQ    96(DI), R12
-	VMOVUPS (R12), Z14
-	VADDPD  Z14, Z2, Z2
-	VMOVUPS Z2, (R12)
-	VMOVUPS 64(R12), Z14
-	VADDPD  Z14, Z3, Z3
-	VMOVUPS Z3, 64(R12)
-	ADDQ    96(DI), R12
-	VMOVUPS (R12), Z14
-	VADDPD  Z14, Z4, Z4
-	VMOVUPS Z4, (R12)
-	VMOVUPS 64(R12), Z14
-	VADDPD  Z14, Z5, Z5
-	VMOVUPS Z5, 64(R12)
-	ADDQ    96(DI), R12
-	ADDQ    72(DI), R14
-	ADDQ    88(DI), R15
-	DECQ    128(DI)
-	JNZ     rowv2
-	ADDQ    $0x00000080, R8
-	SUBQ    $0x00000010, CX
-	JMP     channels2
+	MOVQ R15, R12
+	ADD_TAPS64_3X2
+	ADDQ 72(DI), R14
+	ADDQ 88(DI), R15
+	DECQ 128(DI)
+	JNZ  rowv2
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000010, CX
+	JMP  channels2
 
 fewer2:
 last:
@@ -6113,13 +5355,11 @@ last:
 	MOVQ  AX, 128(DI)
 
 rowv1:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	MOVQ   R14, R10
-	LEAQ   (DX)(R8*1), BX
-	MOVQ   24(DI), R13
-	MOVQ   80(DI), AX
+	ZERO_3
+	MOVQ R14, R10
+	LEAQ (DX)(R8*1), BX
+	MOVQ 24(DI), R13
+	MOVQ 80(DI), AX
 
 pixels4v1:
 	CMPQ        R13, $0x00000004

@@ -9,6 +9,16 @@
 	MOVL AX, 4(SP); \
 	LDMXCSR 4(SP)
 
+#define FILL_8 \
+	VMOVUPS Y8, Y0; \
+	VMOVUPS Y8, Y1; \
+	VMOVUPS Y8, Y2; \
+	VMOVUPS Y8, Y3; \
+	VMOVUPS Y8, Y4; \
+	VMOVUPS Y8, Y5; \
+	VMOVUPS Y8, Y6; \
+	VMOVUPS Y8, Y7
+
 #define LAST_MASK32 \
 	MOVQ $0x00000008, AX; \
 	CMPQ CX, AX; \
@@ -45,14 +55,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+32(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -124,14 +127,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+32(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -198,14 +194,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+32(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 
@@ -284,14 +273,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+64(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -423,14 +405,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+64(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -551,14 +526,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+64(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 
@@ -688,14 +656,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+96(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -827,14 +788,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+96(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -955,14 +909,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+96(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 
@@ -1377,14 +1324,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+32(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -1456,14 +1396,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+32(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -1530,14 +1463,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+32(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 
@@ -1616,14 +1542,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+64(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -1755,14 +1674,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+64(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -1883,14 +1795,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+64(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 
@@ -2020,14 +1925,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+96(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -2159,14 +2057,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+96(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -2287,14 +2178,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+96(SB), Y8
-	VMOVUPS      Y8, Y0
-	VMOVUPS      Y8, Y1
-	VMOVUPS      Y8, Y2
-	VMOVUPS      Y8, Y3
-	VMOVUPS      Y8, Y4
-	VMOVUPS      Y8, Y5
-	VMOVUPS      Y8, Y6
-	VMOVUPS      Y8, Y7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 

@@ -9,6 +9,16 @@
 	MOVL AX, 4(SP); \
 	LDMXCSR 4(SP)
 
+#define FILL_8 \
+	VMOVUPS Z8, Z0; \
+	VMOVUPS Z8, Z1; \
+	VMOVUPS Z8, Z2; \
+	VMOVUPS Z8, Z3; \
+	VMOVUPS Z8, Z4; \
+	VMOVUPS Z8, Z5; \
+	VMOVUPS Z8, Z6; \
+	VMOVUPS Z8, Z7
+
 #define LAST_MASK32 \
 	MOVQ $0x00000010, AX; \
 	CMPQ CX, AX; \
@@ -45,14 +55,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+32(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -124,14 +127,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+32(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -198,14 +194,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+32(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 
@@ -284,14 +273,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+64(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -423,14 +405,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+64(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -551,14 +526,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+64(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 
@@ -688,14 +656,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+96(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -827,14 +788,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+96(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -955,14 +909,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSS vectors32<>+96(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 
@@ -1372,14 +1319,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+32(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -1451,14 +1391,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+32(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -1525,14 +1458,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+32(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 
@@ -1611,14 +1537,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+64(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -1750,14 +1669,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+64(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -1878,14 +1790,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+64(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 
@@ -2015,14 +1920,7 @@ wide4:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+96(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000002, R11
 	JL           restOf4
 
@@ -2154,14 +2052,7 @@ wide2:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+96(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000004, R11
 	JL           restOf2
 
@@ -2282,14 +2173,7 @@ narrow:
 	MOVQ         SI, R10
 	MOVQ         BX, R11
 	VBROADCASTSD vectors64<>+96(SB), Z8
-	VMOVUPS      Z8, Z0
-	VMOVUPS      Z8, Z1
-	VMOVUPS      Z8, Z2
-	VMOVUPS      Z8, Z3
-	VMOVUPS      Z8, Z4
-	VMOVUPS      Z8, Z5
-	VMOVUPS      Z8, Z6
-	VMOVUPS      Z8, Z7
+	FILL_8
 	SUBQ         $0x00000008, R11
 	JL           restOf1
 

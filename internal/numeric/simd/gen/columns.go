@@ -120,11 +120,13 @@ func foldPanel(start uint64, op func(t *target, dst, a vec, b operand.Op)) func(
 		t.MOVQ(reg.RSI, reg.R10)
 		t.MOVQ(reg.RBX, reg.R11)
 		t.broadcast(x, t.constant(start))
-		for r := range rows {
-			for i := range width {
-				t.mov(acc(r, i), x)
+		t.macro(fmt.Sprintf("FILL_%d", rows*width), func() {
+			for r := range rows {
+				for i := range width {
+					t.mov(acc(r, i), x)
+				}
 			}
-		}
+		})
 		t.SUBQ(operand.U32(uint32(rows)), reg.R11)
 		t.JL(operand.LabelRef(label("rest")))
 		t.Label(label("rows"))

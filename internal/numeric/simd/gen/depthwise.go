@@ -122,15 +122,53 @@ func (t *target) byPixels(sizes []int, vecs int, part func(label string, pixels,
 
 // storePixels emits the store of the registers, from the first one on, to pixels of y.
 func (t *target) storePixels(pixels, vecs int, masked bool) {
-	t.LEAQ(operand.Mem{Base: reg.RBX, Index: reg.R8, Scale: 1}, reg.R10)
-	for p := range pixels {
-		if p > 0 {
-			t.ADDQ(t.arg(tapStepY), reg.R10)
+	t.maskedMacro(fmt.Sprintf("STORE_PIXELS_%dX%d", pixels, vecs), masked, func() {
+		t.LEAQ(operand.Mem{Base: reg.RBX, Index: reg.R8, Scale: 1}, reg.R10)
+		for p := range pixels {
+			if p > 0 {
+				t.ADDQ(t.arg(tapStepY), reg.R10)
+			}
+			for v := range vecs {
+				t.store(t.at(reg.R10, v), t.regs[p*vecs+v], masked)
+			}
 		}
-		for v := range vecs {
-			t.store(t.at(reg.R10, v), t.regs[p*vecs+v], masked)
+	})
+}
+
+// startWindow sets R9 to the window of the first pixel in x, R14 to the filter, and RDX to the
+// number of rows.
+func (t *target) startWindow() {
+	t.macro("START_WINDOW", func() {
+		t.LEAQ(operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1}, reg.R9)
+		t.MOVQ(t.arg(tapF), reg.R14)
+		t.ADDQ(reg.R8, reg.R14)
+		t.MOVQ(t.arg(tapHeight), reg.RDX)
+	})
+}
+
+func (t *target) nextWindowRow() {
+	t.macro("NEXT_ROW", func() {
+		t.ADDQ(t.arg(tapRowX), reg.R9)
+		t.ADDQ(t.arg(tapRowF), reg.R14)
+		t.DECQ(reg.RDX)
+	})
+}
+
+// zeroFirst emits code that clears the first n registers.
+func (t *target) zeroFirst(n int) {
+	t.macro(fmt.Sprintf("ZERO_%d", n), func() {
+		for i := range n {
+			t.zero(t.regs[i])
 		}
+	})
+}
+
+// maskedMacro is like macro, for bodies with masked and unmasked forms of an element size.
+func (t *target) maskedMacro(name string, masked bool, body func()) {
+	if masked {
+		name = fmt.Sprintf("%s_MASKED%d", name, t.bits)
 	}
+	t.macro(name, body)
 }
 
 // slidWidths lists the window widths of slidCorrelation.
@@ -158,14 +196,9 @@ func (t *target) slidPixels(label string, width, pixels, vecs int, masked bool) 
 	if t.isa == avx2 {
 		x = t.regs[14:15]
 	}
-	for i := range pixels * vecs {
-		t.zero(t.regs[i])
-	}
+	t.zeroFirst(pixels * vecs)
 	t.MOVQ(t.arg(tapColX), reg.RAX)
-	t.LEAQ(operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1}, reg.R9)
-	t.MOVQ(t.arg(tapF), reg.R14)
-	t.ADDQ(reg.R8, reg.R14)
-	t.MOVQ(t.arg(tapHeight), reg.RDX)
+	t.startWindow()
 	t.Label("row" + label)
 	t.MOVQ(reg.R9, reg.R10)
 	t.MOVQ(reg.R14, reg.R15)
@@ -187,9 +220,7 @@ func (t *target) slidPixels(label string, width, pixels, vecs int, masked bool) 
 		}
 		t.ADDQ(reg.RAX, reg.R10)
 	}
-	t.ADDQ(t.arg(tapRowX), reg.R9)
-	t.ADDQ(t.arg(tapRowF), reg.R14)
-	t.DECQ(reg.RDX)
+	t.nextWindowRow()
 	t.JNZ(operand.LabelRef("row" + label))
 	t.storePixels(pixels, vecs, masked)
 }
@@ -199,17 +230,12 @@ func (t *target) correlatePixels(label string, pixels, vecs int, masked bool) {
 	acc := func(p, v int) vec { return t.regs[p*vecs+v] }
 	f := t.regs[pixels*vecs : pixels*vecs+vecs]
 	x := t.regs[14]
-	for i := range pixels * vecs {
-		t.zero(t.regs[i])
-	}
+	t.zeroFirst(pixels * vecs)
 	t.MOVQ(t.arg(tapStepX), reg.RAX)
 	if pixels == 4 {
 		t.LEAQ(operand.Mem{Base: reg.RAX, Index: reg.RAX, Scale: 2}, reg.R13)
 	}
-	t.LEAQ(operand.Mem{Base: reg.RSI, Index: reg.R8, Scale: 1}, reg.R9)
-	t.MOVQ(t.arg(tapF), reg.R14)
-	t.ADDQ(reg.R8, reg.R14)
-	t.MOVQ(t.arg(tapHeight), reg.RDX)
+	t.startWindow()
 	t.Label("row" + label)
 	t.MOVQ(reg.R9, reg.R10)
 	t.MOVQ(reg.R14, reg.R15)
@@ -231,9 +257,7 @@ func (t *target) correlatePixels(label string, pixels, vecs int, masked bool) {
 	t.ADDQ(t.arg(tapColF), reg.R15)
 	t.DECQ(reg.R11)
 	t.JNZ(operand.LabelRef("element" + label))
-	t.ADDQ(t.arg(tapRowX), reg.R9)
-	t.ADDQ(t.arg(tapRowF), reg.R14)
-	t.DECQ(reg.RDX)
+	t.nextWindowRow()
 	t.JNZ(operand.LabelRef("row" + label))
 	t.storePixels(pixels, vecs, masked)
 }
@@ -306,9 +330,7 @@ func (t *target) fmaFrom(sum, factor vec, m operand.Mem, scratch vec, masked boo
 func (t *target) productsOf(label string, taps, vecs int, masked bool) {
 	acc := func(e, v int) vec { return t.regs[e*vecs+v] }
 	y, x := t.regs[taps*vecs:taps*vecs+vecs], t.regs[14]
-	for i := range taps * vecs {
-		t.zero(t.regs[i])
-	}
+	t.zeroFirst(taps * vecs)
 	t.MOVQ(reg.R9, reg.R10)
 	t.LEAQ(operand.Mem{Base: reg.RDX, Index: reg.R8, Scale: 1}, reg.RBX)
 	t.MOVQ(t.arg(tapPixels), reg.R13)
@@ -346,9 +368,7 @@ func (t *target) slidProducts() {
 		acc := func(e, v int) vec { return t.regs[e*vecs+v] }
 		y := func(p, v int) vec { return t.regs[(width+p)*vecs+v] }
 		x := t.regs[(width+4)*vecs:]
-		for i := range width * vecs {
-			t.zero(t.regs[i])
-		}
+		t.zeroFirst(width * vecs)
 		t.MOVQ(reg.R14, reg.R10)
 		t.LEAQ(operand.Mem{Base: reg.RDX, Index: reg.R8, Scale: 1}, reg.RBX)
 		t.MOVQ(t.arg(tapPixels), reg.R13)
@@ -389,13 +409,15 @@ func (t *target) slidProducts() {
 
 // addTaps adds the registers, from the first one on, to elements of f at R12, and advances R12.
 func (t *target) addTaps(taps, vecs int, x vec, masked bool) {
-	for e := range taps {
-		for v := range vecs {
-			m, acc := t.at(reg.R12, v), t.regs[e*vecs+v]
-			t.load(x, m, masked)
-			t.add(acc, acc, x)
-			t.store(m, acc, masked)
+	t.maskedMacro(fmt.Sprintf("ADD_TAPS%d_%dX%d", t.bits, taps, vecs), masked, func() {
+		for e := range taps {
+			for v := range vecs {
+				m, acc := t.at(reg.R12, v), t.regs[e*vecs+v]
+				t.load(x, m, masked)
+				t.add(acc, acc, x)
+				t.store(m, acc, masked)
+			}
+			t.ADDQ(t.arg(tapColF), reg.R12)
 		}
-		t.ADDQ(t.arg(tapColF), reg.R12)
-	}
+	})
 }
