@@ -160,10 +160,10 @@ func splitShared(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.
 	// If the pieces have the same shape except for their first dimension, flat has that shape, and
 	// a piece is a range of its rows.
 	flat, each, err := *in, int64(1), error(nil)
-	alike := axis == 0 && len(shape) == in.Rank()
-	if !alike {
-		alike = len(shape) > 0 && len(shape) < in.Rank()
-		if alike {
+	sameShape := axis == 0 && len(shape) == in.Rank()
+	if !sameShape {
+		sameShape = len(shape) > 0 && len(shape) < in.Rank()
+		if sameShape {
 			each = shape[0]
 			flat, err = in.WithShape(append(tensor.Shape{in.Shape()[axis] * each}, shape[1:]...))
 		} else {
@@ -177,7 +177,7 @@ func splitShared(ctx *kernel.Context, in *tensor.Tensor, axis int, shape tensor.
 	for i := range ctx.NumOutputs() {
 		n := int(size(i) * each)
 		piece := flat.Rows(at, at+n)
-		if !alike {
+		if !sameShape {
 			if len(shape) == in.Rank() {
 				shape[axis] = size(i)
 			}

@@ -71,16 +71,16 @@ func where[T interface {
 			if lo > 0 {
 				at = ends[lo/whereBlock-1] * rank
 			}
-			place := make([]int64, rank)
-			unravel(place, int64(lo), in.Shape())
+			position := make([]int64, rank)
+			unravel(position, int64(lo), in.Shape())
 			first, isTrue := lo, truths(vals[lo:hi], zero, other)
 			for lo < hi {
-				col := int(place[rank-1])
+				col := int(position[rank-1])
 				n := min(inner-col, hi-lo)
-				at += listTrue(coords[at:end], isTrue[lo-first:][:n], place)
+				at += listTrue(coords[at:end], isTrue[lo-first:][:n], position)
 				lo += n
 				if lo < hi {
-					unravel(place, int64(lo), in.Shape())
+					unravel(position, int64(lo), in.Shape())
 				}
 			}
 		})
@@ -106,12 +106,12 @@ func truths[T comparable](vals []T, zero, other T) []bool {
 }
 
 // listTrue appends the coordinates of the true elements of a row to coords and returns how many it
-// wrote. place is the position of the row's first element. The coordinates of every element are
+// wrote. position is the position of the row's first element. The coordinates of every element are
 // written, and those of a false element are overwritten by the next. This avoids a branch that
 // cannot be predicted.
-func listTrue(coords []int64, row []bool, place []int64) int {
-	rank, at := len(place), 0
-	col := place[rank-1]
+func listTrue(coords []int64, row []bool, position []int64) int {
+	rank, at := len(position), 0
+	col := position[rank-1]
 	for i, v := range row {
 		if at >= len(coords) {
 			break
@@ -124,9 +124,9 @@ func listTrue(coords []int64, row []bool, place []int64) int {
 		case 1:
 			coords[at] = col + int64(i)
 		case 2:
-			coords[at], coords[at+1] = place[0], col+int64(i)
+			coords[at], coords[at+1] = position[0], col+int64(i)
 		default:
-			copy(coords[at:at+rank-1], place)
+			copy(coords[at:at+rank-1], position)
 			coords[at+rank-1] = col + int64(i)
 		}
 		at += step

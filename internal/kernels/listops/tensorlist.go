@@ -187,7 +187,7 @@ func add(a, b *tensor.Tensor) (*tensor.Tensor, error) {
 		for i, v := range values {
 			l := asList(v)
 			if l == nil {
-				return nil, status.InvalidArgumentf("Trying to add variants that are no lists")
+				return nil, status.InvalidArgumentf("Trying to add variants that are not lists")
 			}
 			if values[i].Value, err = l.AddVariant(others[i].Value); err != nil {
 				return nil, err

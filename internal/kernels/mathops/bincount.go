@@ -285,10 +285,10 @@ func (k *counter) sparse(ctx *kernel.Context) error {
 		}
 		return nil
 	}
-	places, depth := intarg.Values(indices), indices.Dim(1)
+	positions, depth := intarg.Values(indices), indices.Dim(1)
 	for lo := 0; lo < n; {
-		row, hi := places[lo*depth], lo+1
-		for hi < n && places[hi*depth] == row {
+		row, hi := positions[lo*depth], lo+1
+		for hi < n && positions[hi*depth] == row {
 			hi++
 		}
 		if bad := k.add(out, int(row), int(size), values, weights, lo, hi); bad >= 0 {
@@ -359,8 +359,8 @@ func checkSparse(indices, values, shape *tensor.Tensor) error {
 	case shape.NumElements() != indices.Dim(1):
 		return status.InvalidArgumentf("Index rank (%d) and shape rank (%d) do not match", indices.Dim(1), shape.NumElements())
 	}
-	dims, places := intarg.Values(shape), intarg.Values(indices)
-	for i, at := range places {
+	dims, positions := intarg.Values(shape), intarg.Values(indices)
+	for i, at := range positions {
 		if at < 0 || at >= dims[i%len(dims)] {
 			row := i / len(dims)
 			return status.InvalidArgumentf("Sparse index tuple indices[%d, :] = [%s] is out of bounds", row, gatherscatter.Vector(indices, row))

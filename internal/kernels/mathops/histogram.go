@@ -82,7 +82,7 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	s := histogramBlocks.Get().(*histogramBlock)
 	defer histogramBlocks.Put(s)
 	for len(x) > 0 {
-		block := s.places[:min(len(s.places), len(x))]
+		block := s.positions[:min(len(s.positions), len(x))]
 		clamped(s, block, x, r[0], r[1])
 		simd.SubScalar(block, block, from)
 		for i, b := range s.quotients(len(block), step) {
@@ -90,7 +90,7 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 				counts[b]++
 				continue
 			}
-			if place := block[i]; place != place {
+			if position := block[i]; position != position {
 				return status.InvalidArgumentf("Histogram values must not contain NaN")
 			}
 			counts[n-1]++ // at the end of the range, or rounded beyond it
@@ -104,9 +104,9 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 // histogramBlock holds the intermediate results for a block of values. It is allocated once,
 // because local arrays that are passed to vector code escape to the heap.
 type histogramBlock struct {
-	singles        [1024]float32
-	places, scaled [1024]float64
-	bins, upper    [1024]int32
+	singles           [1024]float32
+	positions, scaled [1024]float64
+	bins, upper       [1024]int32
 }
 
 // quotients divides the first n positions, which are not negative, by step and truncates. Two
@@ -115,20 +115,20 @@ type histogramBlock struct {
 // position is NaN if the value is NaN.
 func (s *histogramBlock) quotients(n int, step float64) []int32 {
 	const little, least = 1.0 / (1 << 50), 0x1p-1022
-	places, scaled, bins, upper := s.places[:n], s.scaled[:n], s.bins[:n], s.upper[:n]
+	positions, scaled, bins, upper := s.positions[:n], s.scaled[:n], s.bins[:n], s.upper[:n]
 	if reciprocal := 1 / step; reciprocal < least || reciprocal > math.MaxFloat64 {
-		simd.DivScalar(places, places, step)
-		simd.Int32FromDouble(bins, places)
+		simd.DivScalar(positions, positions, step)
+		simd.Int32FromDouble(bins, positions)
 		return bins
 	}
-	simd.MulScalar(scaled, places, (1-little)/step)
+	simd.MulScalar(scaled, positions, (1-little)/step)
 	simd.Int32FromDouble(bins, scaled)
-	simd.MulScalar(scaled, places, (1+little)/step)
+	simd.MulScalar(scaled, positions, (1+little)/step)
 	simd.Int32FromDouble(upper, scaled)
 	if s.bins != s.upper {
 		for i, b := range upper {
 			if b != bins[i] {
-				bins[i] = int32(places[i] / step)
+				bins[i] = int32(positions[i] / step)
 			}
 		}
 	}

@@ -1,9 +1,9 @@
-// Package mathops holds the operations that compute with numbers: elementwise functions of one and
-// two tensors, comparisons, reductions, casts and matrix products.
+// Package mathops holds the arithmetic operations: elementwise functions of one and two tensors,
+// comparisons, reductions, casts and matrix products.
 //
-// Families are tables: a row names an operation and gives its loop for each element type, and the
-// engines of package elementwise and package reduce do the rest. The loops for float32 and float64
-// are vector code where it pays.
+// Families of operations are tables. A row has the name of an operation and a loop for each element
+// type, and package elementwise or the type reduction runs the loop over whole tensors. Most loops
+// for float32 and float64 are vector code.
 package mathops
 
 import (

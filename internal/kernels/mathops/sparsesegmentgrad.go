@@ -172,13 +172,13 @@ func gradUnique(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.
 		unique = slices.Clone(g.targets)
 		slices.Sort(unique)
 		unique = slices.Compact(unique)
-		places := make(map[int64]int64, len(unique))
+		positions := make(map[int64]int64, len(unique))
 		for i, row := range unique {
-			places[row] = int64(i)
+			positions[row] = int64(i)
 		}
 		g.targets = slices.Clone(g.targets)
 		for i, row := range g.targets {
-			g.targets[i] = places[row]
+			g.targets[i] = positions[row]
 		}
 	}
 	list, err := ctx.Allocate(1, tensor.Shape{int64(len(unique))})

@@ -102,11 +102,11 @@ func checkPermutation(p []int64) error {
 // from the elimination tree (Liu 1986).
 func cholesky[T csrElem](a csrPart[T], order []int64) (factor csrPart[T], ok bool) {
 	n := a.height
-	place := make([]int32, n) // row of the factor for each row of a
+	position := make([]int32, n) // row of the factor for each row of a
 	for i, r := range order {
-		place[r] = int32(i)
+		position[r] = int32(i)
 	}
-	lower := permuted(a, place)
+	lower := permuted(a, position)
 	factor = csrPart[T]{rows: make([]int32, n+1), height: n, width: n}
 	parent, mark, x := make([]int32, n), make([]int32, n), make([]T, n)
 	for i := range n {
@@ -167,7 +167,7 @@ func realRoot[T csrElem](v T) (T, bool) {
 
 // permuted returns the lower triangle after a permutation of rows and columns. The elements of a
 // row are unordered.
-func permuted[T csrElem](a csrPart[T], place []int32) csrPart[T] {
+func permuted[T csrElem](a csrPart[T], position []int32) csrPart[T] {
 	out := csrPart[T]{rows: make([]int32, a.height+1), height: a.height, width: a.width}
 	byRow := make([][]int32, a.height)
 	var vals []T
@@ -177,7 +177,7 @@ func permuted[T csrElem](a csrPart[T], place []int32) csrPart[T] {
 			if a.cols[e] > int32(r) {
 				continue
 			}
-			i, j, v := place[r], place[a.cols[e]], a.vals[e]
+			i, j, v := position[r], position[a.cols[e]], a.vals[e]
 			if i < j { // the element moved to the upper triangle
 				i, j, v = j, i, conj(v)
 			}

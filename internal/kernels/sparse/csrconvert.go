@@ -250,11 +250,11 @@ func csrToDense(ctx *kernel.Context) error {
 	size := m.values.DType().Size()
 	dst, src := out.Bytes(), m.values.Bytes()
 	m.each(func(i int, at []int64) {
-		place := int64(0)
+		position := int64(0)
 		for d, x := range at {
-			place = place*m.shape[d] + x
+			position = position*m.shape[d] + x
 		}
-		copy(dst[int(place)*size:][:size], src[i*size:])
+		copy(dst[int(position)*size:][:size], src[i*size:])
 	})
 	return nil
 }

@@ -56,14 +56,14 @@ func denseAdd(ctx *kernel.Context) error {
 		return err
 	}
 	rank, dims, ix := indices.Dim(1), b.Shape(), intarg.Values(indices)
-	place := make([]int64, indices.Dim(0))
-	for i := range place {
+	position := make([]int64, indices.Dim(0))
+	for i := range position {
 		for d, x := range ix[i*rank : (i+1)*rank] {
 			if x < 0 || x >= dims[d] {
 				return status.InvalidArgumentf("Sparse tensor has an invalid index on dimension %d: a_indices(%d,%d) = %d, dense tensor shape: %s",
 					d, i, d, x, joined(dims, " "))
 			}
-			place[i] = place[i]*dims[d] + x
+			position[i] = position[i]*dims[d] + x
 		}
 	}
 	out, err := ctx.Forward(3, 0)
@@ -73,6 +73,6 @@ func denseAdd(ctx *kernel.Context) error {
 	if !out.SharesBuffer(&b) {
 		copy(out.Bytes(), b.Bytes())
 	}
-	gatherscatter.Scatter(elementwise.Add, out, values, gatherscatter.List{Rows: place}, 1)
+	gatherscatter.Scatter(elementwise.Add, out, values, gatherscatter.List{Rows: position}, 1)
 	return nil
 }

@@ -107,14 +107,14 @@ func stack(ctx *kernel.Context, parts []*coo, outer, inner tensor.Shape) error {
 		return err
 	}
 	ix, at := make([]int64, 0, n*len(shape)), 0
-	place := make([]int64, len(outer))
+	position := make([]int64, len(outer))
 	for i, p := range parts {
 		for d, rest := len(outer)-1, int64(i); d >= 0; d-- {
-			place[d] = rest % outer[d]
+			position[d] = rest % outer[d]
 			rest /= outer[d]
 		}
 		for j := range p.n {
-			ix = append(append(ix, place...), p.at(j)...)
+			ix = append(append(ix, position...), p.at(j)...)
 		}
 		block := values.Rows(at, at+p.n)
 		gather(&block, p.values, longs(p.n))

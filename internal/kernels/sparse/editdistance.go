@@ -166,19 +166,19 @@ type sequences struct {
 	ids []int
 }
 
-// place returns the index of the next sequence, or nil after the last.
-func (q *sequences) place() []int64 {
+// position returns the index of the next sequence, or nil after the last.
+func (q *sequences) position() []int64 {
 	if len(q.ids) == 0 {
 		return nil
 	}
 	return q.s.at(q.s.n - len(q.ids))[:q.s.rank-1]
 }
 
-// next consumes and returns the sequence at place. It is empty if the next sequence is at another
+// next consumes and returns the sequence at position. It is empty if the next sequence is at another
 // index.
-func (q *sequences) next(place []int64) []int {
+func (q *sequences) next(position []int64) []int {
 	n := 0
-	for n < len(q.ids) && slices.Equal(q.s.at(q.s.n - len(q.ids) + n)[:q.s.rank-1], place) {
+	for n < len(q.ids) && slices.Equal(q.s.at(q.s.n - len(q.ids) + n)[:q.s.rank-1], position) {
 		n++
 	}
 	seq := q.ids[:n]
@@ -188,12 +188,12 @@ func (q *sequences) next(place []int64) []int {
 
 func putDistances(out []float32, dims tensor.Shape, hyp, truth sequences, normalize bool) error {
 	for len(hyp.ids) > 0 || len(truth.ids) > 0 {
-		place := hyp.place()
-		if p := truth.place(); place == nil || p != nil && slices.Compare(p, place) < 0 {
-			place = p
+		position := hyp.position()
+		if p := truth.position(); position == nil || p != nil && slices.Compare(p, position) < 0 {
+			position = p
 		}
 		at, inside := int64(0), true
-		for d, x := range place {
+		for d, x := range position {
 			at = at*dims[d] + x
 			inside = inside && x >= 0 && x < dims[d]
 		}
@@ -201,7 +201,7 @@ func putDistances(out []float32, dims tensor.Shape, hyp, truth sequences, normal
 			return status.Internalf("Got an inner product %d which would require writing to outside of the buffer for the output tensor (max elements %d)",
 				at, len(out))
 		}
-		h, t := hyp.next(place), truth.next(place)
+		h, t := hyp.next(position), truth.next(position)
 		distance := float32(editDistance(t, h))
 		switch {
 		case normalize && len(t) > 0:

@@ -133,17 +133,17 @@ func (r *reduction) same(a, b int64) bool {
 }
 
 // combine combines the elements of the sparse tensor into out. Element order[i] belongs to
-// out[place[i]]. The first element of each place is assigned.
-func (r *reduction) combine(out *tensor.Tensor, order, place []int64) error {
+// out[position[i]]. The first element of each position is assigned.
+func (r *reduction) combine(out *tensor.Tensor, order, position []int64) error {
 	values, err := tensor.Alloc(out.DType(), tensor.Shape{int64(len(order))})
 	if err != nil {
 		return err
 	}
 	defer values.Release()
 	gather(&values, r.s.values, order)
-	first, rest := slices.Clone(place), slices.Clone(place)
-	for i := range place {
-		if i > 0 && place[i] == place[i-1] {
+	first, rest := slices.Clone(position), slices.Clone(position)
+	for i := range position {
+		if i > 0 && position[i] == position[i-1] {
 			first[i] = -1
 		} else {
 			rest[i] = -1
@@ -160,25 +160,25 @@ func putReduced(ctx *kernel.Context, r *reduction) error {
 		return err
 	}
 	order := r.s.sorted(r.kept)
-	place := make([]int64, len(order))
+	position := make([]int64, len(order))
 	for i, e := range order {
 		for _, d := range r.kept {
 			x := r.s.at(int(e))[d]
 			if x < 0 || x >= r.s.shape[d] {
 				return status.Internalf("Obtained a write index of %d which is outside of bounds of [0, %d)", x, r.s.shape[d])
 			}
-			place[i] = place[i]*r.s.shape[d] + x
+			position[i] = position[i]*r.s.shape[d] + x
 		}
 	}
 	if len(order) > 0 && out.NumElements() == 0 {
 		return status.Internalf("Obtained a write index of 0 which is outside of bounds of [0, 0)")
 	}
-	return r.combine(out, order, place)
+	return r.combine(out, order, position)
 }
 
 func putReducedSparse(ctx *kernel.Context, r *reduction) error {
 	order := r.s.sorted(r.kept)
-	place := make([]int64, len(order))
+	position := make([]int64, len(order))
 	var ix []int64
 	groups := 0
 	for i, e := range order {
@@ -186,7 +186,7 @@ func putReducedSparse(ctx *kernel.Context, r *reduction) error {
 			ix = r.appendIndex(ix, int(e))
 			groups++
 		}
-		place[i] = int64(groups - 1)
+		position[i] = int64(groups - 1)
 	}
 	if err := putMatrix(ctx, 0, ix, groups, len(r.dims)); err != nil {
 		return err
@@ -198,7 +198,7 @@ func putReducedSparse(ctx *kernel.Context, r *reduction) error {
 	if err != nil {
 		return err
 	}
-	return r.combine(out, order, place)
+	return r.combine(out, order, position)
 }
 
 // appendIndex appends the index of the result that element e contributes to.

@@ -224,20 +224,20 @@ func putSets[T setElem](ctx *kernel.Context, a, b *sets[T], k keep) error {
 	}
 	var ix []int64
 	var vals []T
-	longest, place := 0, make([]int64, len(a.groups))
+	longest, position := 0, make([]int64, len(a.groups))
 	for _, g := range distinct(groups) {
 		set := combine(a.at[g], b.at[g], k)
 		longest = max(longest, len(set))
-		for d, rest := len(place)-1, g; d >= 0; d-- {
-			place[d] = rest % a.groups[d]
+		for d, rest := len(position)-1, g; d >= 0; d-- {
+			position[d] = rest % a.groups[d]
 			rest /= a.groups[d]
 		}
 		for i, v := range set {
-			ix = append(append(ix, place...), int64(i))
+			ix = append(append(ix, position...), int64(i))
 			vals = append(vals, v)
 		}
 	}
-	if err := putMatrix(ctx, 0, ix, len(vals), len(place)+1); err != nil {
+	if err := putMatrix(ctx, 0, ix, len(vals), len(position)+1); err != nil {
 		return err
 	}
 	out, err := ctx.Allocate(1, tensor.Shape{int64(len(vals))})

@@ -42,13 +42,13 @@ func toDense(ctx *kernel.Context, validate bool) error {
 	if err != nil {
 		return err
 	}
-	places := *indices
+	positions := *indices
 	if indices.Rank() == 0 {
-		if places, err = indices.WithShape(tensor.Shape{1}); err != nil {
+		if positions, err = indices.WithShape(tensor.Shape{1}); err != nil {
 			return err
 		}
 	}
-	list, bad, err := gatherscatter.ReadVectors(&places, shape, false)
+	list, bad, err := gatherscatter.ReadVectors(&positions, shape, false)
 	defer list.Release()
 	if err != nil {
 		return err

@@ -220,7 +220,7 @@ func Quotient[T Number](z, x, y []T) {
 	}
 }
 
-// Least sets z to y where it is less than x and to x elsewhere.
+// Least sets each element of z to y if y is less than x, and otherwise to x.
 func Least[T Real](z, x, y []T) {
 	x, y = x[:len(z)], y[:len(z)]
 	for i := range z {
@@ -232,7 +232,7 @@ func Least[T Real](z, x, y []T) {
 	}
 }
 
-// Greatest sets z to y where it is greater than x and to x elsewhere.
+// Greatest sets each element of z to y if y is greater than x, and otherwise to x.
 func Greatest[T Real](z, x, y []T) {
 	x, y = x[:len(z)], y[:len(z)]
 	for i := range z {

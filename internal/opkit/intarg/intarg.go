@@ -85,7 +85,7 @@ func Set(t *tensor.Tensor, vals []int64) {
 	case tensor.Uint64:
 		narrow(tensor.Values[uint64](t), vals)
 	default:
-		panic(fmt.Sprintf("intarg: %v is no integer type", t.DType()))
+		panic(fmt.Sprintf("intarg: %v is not an integer type", t.DType()))
 	}
 }
 

@@ -55,12 +55,15 @@ func TestShape(t *testing.T) {
 }
 
 func TestPosition(t *testing.T) {
-	for i, want := range []string{"[0,0]", "[0,1]", "[0,2]", "[1,0]"} {
-		if got := intarg.Position(tensor.Shape{2, 3}, i); got != want {
-			t.Errorf("position of %d is %q, want %q", i, got, want)
+	for _, c := range []struct {
+		shape tensor.Shape
+		i     int
+		want  string
+	}{
+		{tensor.Shape{}, 0, ""}, {tensor.Shape{4}, 3, "[3]"}, {tensor.Shape{2, 3}, 4, "[1,1]"}, {tensor.Shape{2, 1, 3}, 5, "[1,0,2]"},
+	} {
+		if got := intarg.Position(c.shape, c.i); got != c.want {
+			t.Errorf("position %d in %v is %q, want %q", c.i, c.shape, got, c.want)
 		}
-	}
-	if got := intarg.Position(nil, 0); got != "" {
-		t.Errorf("position in a scalar is %q", got)
 	}
 }

@@ -26,17 +26,17 @@ func Reduce(c *opdef.ShapeContext, keep bool) (Shape, error) {
 		}
 		return Of(dims...), nil
 	}
-	const gone = -2
+	const removed = -2
 	for _, a := range axes {
 		if a < int64(-rank) || a >= int64(rank) {
 			return Shape{}, status.InvalidArgumentf("Invalid reduction dimension %d for input with %d dimensions.", a, rank)
 		}
-		dims[(a+int64(rank))%int64(rank)] = gone
+		dims[(a+int64(rank))%int64(rank)] = removed
 	}
 	out := dims[:0]
 	for _, d := range dims {
 		switch {
-		case d != gone:
+		case d != removed:
 			out = append(out, d)
 		case keep:
 			out = append(out, 1)
