@@ -290,7 +290,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Run cancels steps that go on after the grace period, and says so.
+// Run cancels steps that go on after the grace period, and returns an error.
 func TestRunCancelsSteps(t *testing.T) {
 	s, err := New(cluster.ServerDef{Cluster: cluster.Spec{"ps": cluster.Dense("127.0.0.1:0")}, Job: "ps"}, WithGracePeriod(0))
 	if err != nil {

@@ -63,8 +63,8 @@ late
 	})
 }
 
-// clusterThatFailsTogether has an operation FailLate that fails after a second, whether the step
-// was cancelled meanwhile or not.
+// clusterThatFailsTogether has an operation FailLate that fails after a second, even if the step
+// was cancelled in between.
 func clusterThatFailsTogether(t *testing.T) *testcluster.Cluster {
 	return testcluster.New(t, testcluster.Options{
 		Jobs: map[string]int{"ps": 1, "worker": 2},

@@ -61,7 +61,7 @@ func findDevices(ctx context.Context, workers Workers, tasks []cluster.Task, log
 	return slices.Concat(found...), nil
 }
 
-// find asks one task until it answers.
+// find requests the devices of one task until it answers.
 func (f *finder) find(ctx context.Context, task cluster.Task) (devices, error) {
 	worker, err := f.workers.Worker(task)
 	if err != nil {

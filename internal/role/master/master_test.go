@@ -43,7 +43,7 @@ func run(t testing.TB, s *testcluster.Session, feeds testcluster.Feeds, fetches 
 	return got
 }
 
-// expect checks the code of an error and what its text contains.
+// expect checks the code and parts of the text of an error.
 func expect(t testing.TB, err error, code status.Code, texts ...string) {
 	t.Helper()
 	if status.CodeOf(err) != code {

@@ -81,7 +81,7 @@ func useSession(t *testing.T, c *testcluster.Cluster, rng *rand.Rand, steps int)
 type footprint struct {
 	goroutines int
 	heap       uint64
-	buffers    int64 // of tensors; counted with -tags invariants alone
+	buffers    int64 // buffers of tensors; counted only with -tags invariants
 }
 
 // Allowed growth over many sessions.

@@ -75,8 +75,8 @@ func silence(w Worker) string {
 	return "never heard of"
 }
 
-// probe asks tasks for their status at the same time, and returns those that do not answer, with
-// the reason. The own task is always alive.
+// probe asks tasks for their status concurrently, and returns those that do not answer, with the
+// reason. The own task is always alive.
 func (s *session) probe(ctx context.Context, tasks []unfinished, timeout time.Duration) map[cluster.Task]string {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -156,7 +156,7 @@ func TestRequestsThatCannotBeRun(t *testing.T) {
 			t.Errorf("%+v: got %v, %v; want %v in the body", tt.req, resp, err, tt.code)
 		}
 	}
-	run(t, s, nil, "b:0") // the session lives on
+	run(t, s, nil, "b:0") // the session still works
 }
 
 func TestRepeatedRequestIsAborted(t *testing.T) {

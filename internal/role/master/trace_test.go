@@ -36,7 +36,8 @@ func TestFullTrace(t *testing.T) {
 	}
 }
 
-// checkTransfers checks that each task has recorded what it received, the master's own first.
+// checkTransfers checks that each task has recorded its transfers, and that those of the master's
+// own task come first.
 func checkTransfers(t *testing.T, stats []*pb.DeviceStepStats) {
 	t.Helper()
 	var to, labels []string

@@ -129,7 +129,7 @@ func (s *session) logStep(now time.Time, st stalled, silent map[cluster.Task]str
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.running[st.step]; !ok || st.step.id != st.id {
-		return // it has ended meanwhile
+		return // it has ended since
 	}
 	n := &st.step.notice
 	long := st.running >= longStep && n.logged.IsZero()

@@ -80,7 +80,7 @@ type Config struct {
 	Task    cluster.Task
 	Devices []*kernel.Device // with full names on Task; at least one
 	Kernels *kernel.Registry
-	Peers   Peers // the other tasks of the task's own cluster; nil if it is alone
+	Peers   Peers // the other tasks of the task's own cluster; nil for a task without peers
 	// Connect returns the tasks of a cluster that a session brings, in which this task has the
 	// given name. If it is nil, sessions may not bring one.
 	Connect func(spec cluster.Spec, self cluster.Task) (Peers, error)

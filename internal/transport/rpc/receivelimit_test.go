@@ -46,7 +46,7 @@ func TestReceivesAreBounded(t *testing.T) {
 func TestReceivesDoNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &ReceiveLimiter{window: 10, maxWait: time.Second}
-		large := l.acquire(100) // alone
+		large := l.acquire(100) // larger than the window
 		start := time.Now()
 		small := l.acquire(1)
 		if waited := time.Since(start); waited != time.Second {

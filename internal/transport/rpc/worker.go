@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/role/message"
 )
 
-// WorkerService is the name of the service through which masters and other tasks use a task.
+// WorkerService is the name of the service that masters and other tasks call on a task.
 const WorkerService = "tensorflow.WorkerService"
 
 // Full names of the methods of WorkerService.
@@ -31,29 +31,29 @@ const (
 	MethodCompleteInstance    = "/" + WorkerService + "/CompleteInstance"
 )
 
-// Worker serves WorkerService. A request and its tensors are the caller's, to whom the tensors of a
-// response pass. Errors are coded; those of RunGraph are in the body of the response where the
-// request asks for that.
+// Worker serves WorkerService. The caller owns a request and its tensors, and the tensors of a
+// response. Errors have codes; RunGraph returns them in the body of the response if the request
+// asks for that.
 type Worker interface {
 	// GetStatus lists the task's devices.
 	GetStatus(context.Context, *pb.GetStatusRequest) (*pb.GetStatusResponse, error)
-	// CreateWorkerSession makes a master's session known.
+	// CreateWorkerSession creates a master's session on the task.
 	CreateWorkerSession(context.Context, *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error)
 	// DeleteWorkerSession ends the task's part of a session.
 	DeleteWorkerSession(context.Context, *pb.DeleteWorkerSessionRequest) (*pb.DeleteWorkerSessionResponse, error)
-	// RegisterGraph takes the task's part of a graph.
+	// RegisterGraph registers the task's partition of a graph.
 	RegisterGraph(context.Context, *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error)
 	// DeregisterGraph drops a registered graph.
 	DeregisterGraph(context.Context, *pb.DeregisterGraphRequest) (*pb.DeregisterGraphResponse, error)
-	// RunGraph runs the task's part of a step.
+	// RunGraph runs the task's partition of a step.
 	RunGraph(context.Context, *message.RunGraphRequest) (*message.RunGraphResponse, error)
-	// CleanupGraph drops what is left of a step.
+	// CleanupGraph drops the state of a step.
 	CleanupGraph(context.Context, *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error)
 	// CleanupAll drops resource containers.
 	CleanupAll(context.Context, *pb.CleanupAllRequest) (*pb.CleanupAllResponse, error)
 	// RecvTensor waits for a tensor that the task produces, and returns it.
 	RecvTensor(context.Context, *message.RecvTensorRequest) (*message.RecvTensorResponse, error)
-	// MarkRecvFinished says that a tensor or buffer has arrived.
+	// MarkRecvFinished acknowledges a tensor or buffer.
 	MarkRecvFinished(context.Context, *pb.MarkRecvFinishedRequest) (*pb.MarkRecvFinishedResponse, error)
 	// Logging controls and returns the record of transfers.
 	Logging(context.Context, *pb.LoggingRequest) (*pb.LoggingResponse, error)

@@ -30,7 +30,7 @@ func (c *WorkerClient) GetStatus(ctx context.Context, req *pb.GetStatusRequest) 
 	return invoke[pb.GetStatusResponse](ctx, &c.caller, MethodGetStatus, req)
 }
 
-// CreateWorkerSession makes a master's session known.
+// CreateWorkerSession creates a master's session on the task.
 func (c *WorkerClient) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error) {
 	return invoke[pb.CreateWorkerSessionResponse](ctx, &c.caller, MethodCreateWorkerSession, req)
 }
@@ -40,7 +40,7 @@ func (c *WorkerClient) DeleteWorkerSession(ctx context.Context, req *pb.DeleteWo
 	return invoke[pb.DeleteWorkerSessionResponse](ctx, &c.caller, MethodDeleteWorkerSession, req)
 }
 
-// RegisterGraph takes the task's part of a graph.
+// RegisterGraph registers the task's partition of a graph.
 func (c *WorkerClient) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error) {
 	return invoke[pb.RegisterGraphResponse](ctx, &c.caller, MethodRegisterGraph, req)
 }
@@ -50,7 +50,7 @@ func (c *WorkerClient) DeregisterGraph(ctx context.Context, req *pb.DeregisterGr
 	return invoke[pb.DeregisterGraphResponse](ctx, &c.caller, MethodDeregisterGraph, req)
 }
 
-// RunGraph runs the task's part of a step.
+// RunGraph runs the task's partition of a step.
 func (c *WorkerClient) RunGraph(ctx context.Context, req *message.RunGraphRequest) (*message.RunGraphResponse, error) {
 	return invoke[message.RunGraphResponse](ctx, &c.caller, MethodRunGraph, req)
 }
@@ -69,7 +69,7 @@ func (c *WorkerClient) StartCleanup(ctx context.Context, req *pb.CleanupGraphReq
 	start(ctx, &c.caller, MethodCleanupGraph, req, done)
 }
 
-// CleanupGraph drops what is left of a step.
+// CleanupGraph drops the state of a step.
 func (c *WorkerClient) CleanupGraph(ctx context.Context, req *pb.CleanupGraphRequest) (*pb.CleanupGraphResponse, error) {
 	return invoke[pb.CleanupGraphResponse](ctx, &c.caller, MethodCleanupGraph, req)
 }
