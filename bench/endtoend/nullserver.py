@@ -58,4 +58,4 @@ def lower_bound(group, rounds=3):
             return {PREFIX + row: value for row, value in group.measure(null_side).items()}
 
     rows = [Row(PREFIX + row.name, row.unit) for row in group.rows]
-    return Group("null server, " + group.name, rows, measure, rounds, group.limit)
+    return Group("nullserver " + group.name, rows, measure, rounds, group.limit)

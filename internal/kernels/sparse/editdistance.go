@@ -174,8 +174,8 @@ func (q *sequences) position() []int64 {
 	return q.s.at(q.s.n - len(q.ids))[:q.s.rank-1]
 }
 
-// next consumes and returns the sequence at position. It is empty if the next sequence is at another
-// index.
+// next consumes and returns the sequence at position. It is empty if the next sequence is at
+// another index.
 func (q *sequences) next(position []int64) []int {
 	n := 0
 	for n < len(q.ids) && slices.Equal(q.s.at(q.s.n - len(q.ids) + n)[:q.s.rank-1], position) {
