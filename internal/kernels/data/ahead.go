@@ -1,9 +1,9 @@
 package data
 
-import (
-	"errors"
-	"sync"
-)
+import "errors"
+
+// errSkipped is the result of a call whose element is not part of the dataset.
+var errSkipped = errors.New("element skipped")
 
 // result is an element on its way.
 type result struct {
@@ -29,6 +29,26 @@ func (p *result) wait(r *run) (element, error) {
 	}
 }
 
+// isReady reports whether the element or the error is known.
+func (p *result) isReady() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// nextGuarded returns the next element of an iterator, for a goroutine of this package: a panic
+// becomes an error.
+func nextGuarded(it iterator, r *run) (e element, err error) {
+	err = guarded(func() (err error) {
+		e, err = it.next(r)
+		return err
+	})
+	return e, err
+}
+
 // ready returns a result that is there already.
 func ready(e element, err error) *result {
 	p := newResult()
@@ -36,60 +56,44 @@ func ready(e element, err error) *result {
 	return p
 }
 
-// queue holds results in the order in which they are given, for the archive as well.
-type queue struct {
-	mu  sync.Mutex
-	all []*result // guarded by mu
-}
-
-func (q *queue) push(p *result) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.all = append(q.all, p)
-}
-
-func (q *queue) len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.all)
-}
-
-// pop waits for the first result and removes it, unless the request ends before.
-func (q *queue) pop(r *run) (element, error) {
-	q.mu.Lock()
-	p := q.all[0]
-	q.mu.Unlock()
-	e, err := p.wait(r)
-	select {
-	case <-p.ended:
-	default:
-		return nil, err
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.all[0] = nil
-	q.all = q.all[1:]
-	return e, err
-}
-
-// state waits for all results and carries their elements. An error is not saved: what failed is
-// asked for again.
-func (q *queue) state(a *archive) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// archiveResults waits for all results and carries their elements. A result that is an error or a
+// skipped element is not saved.
+func archiveResults(a *archive, all *[]*result) {
 	var values []element
-	for _, p := range q.all {
+	for _, p := range *all {
 		if e, err := p.wait(a.run); err == nil {
 			values = append(values, e)
-		} else if !errors.Is(err, errEnd) {
+		} else if !errors.Is(err, errEnd) && !errors.Is(err, errSkipped) {
 			a.fail(err)
 		}
 	}
 	a.elements(&values)
 	if a.loading {
-		q.all = nil
+		*all = nil
 		for _, e := range values {
-			q.all = append(q.all, ready(e, nil))
+			*all = append(*all, ready(e, nil))
 		}
+	}
+}
+
+// signal wakes one waiting goroutine. A notification that precedes the wait is not lost.
+type signal chan struct{}
+
+func newSignal() signal { return make(signal, 1) }
+
+func (s signal) notify() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
+// wait waits for a notification; it fails if the request ends first.
+func (s signal) wait(r *run) error {
+	select {
+	case <-s:
+		return nil
+	case <-r.ctx.Context().Done():
+		return r.cancelled()
 	}
 }

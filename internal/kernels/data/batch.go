@@ -32,8 +32,12 @@ func newBatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	return d, d.parse(n, ctx)
 }
 
-// newParallelBatch makes one batch after the other, however many may be under way at once.
+// newParallelBatch makes one batch after the other in every mode: the elements of a batch come from
+// the input in order, so no batch can be ready before the one in front of it.
 func newParallelBatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	if _, err := n.determinism(); err != nil {
+		return nil, err
+	}
 	if _, err := scalar[int64](n, ctx, "num_parallel_calls"); err != nil {
 		return nil, err
 	}

@@ -127,6 +127,9 @@ type run struct {
 	ctx  *kernel.Context // of the node that asks, for the calls of functions
 	life context.Context // of the iterator, for what works ahead
 	ends *ending         // of the iterator
+
+	// the options of the dataset that is iterated over have deterministic = false
+	unordered bool
 }
 
 // newRun returns a request of a node. An error in a function does not end the step by itself: a
@@ -139,7 +142,7 @@ func newRun(ctx *kernel.Context, life context.Context, ends *ending) *run { //no
 
 // ahead returns a request that is not bound to the step of r and lives as long as the iterator.
 func (r *run) ahead() *run {
-	return &run{ctx: withStep(r.ctx, r.ctx.Step.Detach(r.life)), life: r.life, ends: r.ends}
+	return &run{ctx: withStep(r.ctx, r.ctx.Step.Detach(r.life)), life: r.life, ends: r.ends, unordered: r.unordered}
 }
 
 func withStep(ctx *kernel.Context, step *kernel.Step) *kernel.Context {

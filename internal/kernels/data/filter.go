@@ -8,7 +8,7 @@ func init() {
 	registerStage("FilterDataset", "Makes a dataset of the elements for which a function holds.", in, attrs, newFilter)
 	registerStage("ParallelFilterDataset", "Makes a dataset of the elements for which a function holds.",
 		append(in[:1:1], "num_parallel_calls: int64"),
-		described("predicate: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0"), newFilter)
+		described("predicate: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0"), newParallelFilter)
 	registerStage("TakeWhileDataset", "Makes a dataset of the elements before the first for which a function does not hold.", in, attrs,
 		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			f, err := n.function(ctx, "predicate", "other_arguments")
@@ -53,6 +53,43 @@ func (it *filterIterator) next(r *run) (element, error) {
 			return nil, err
 		}
 	}
+}
+
+// parallelFilterDataset calls the predicate for several elements at once.
+type parallelFilterDataset struct {
+	filterDataset
+	calls int // limit of calls at once
+	order determinism
+}
+
+func newParallelFilter(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	f, err := n.function(ctx, "predicate", "other_arguments")
+	if err != nil {
+		return nil, err
+	}
+	order, err := n.determinism()
+	if err != nil {
+		return nil, err
+	}
+	calls, err := parallelism[int64](n, ctx)
+	return &parallelFilterDataset{filterDataset{s, f}, calls, order}, err
+}
+
+func (d *parallelFilterDataset) iterate(r *run) (iterator, error) {
+	return d.parallelMap(r, d.apply, d.calls, d.order)
+}
+
+// apply returns the element if the predicate holds for it, and errSkipped otherwise.
+func (d *parallelFilterDataset) apply(r *run, e element) (element, error) {
+	holds, err := d.f.holds(r, e)
+	if err == nil && holds {
+		return e, nil
+	}
+	e.release()
+	if err == nil {
+		err = errSkipped
+	}
+	return nil, err
 }
 
 type takeWhileDataset struct {

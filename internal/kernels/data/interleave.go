@@ -17,14 +17,14 @@ func init() {
 	ahead := described("f: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0")
 	sloppy := append(typed("f: func", "Targuments: list(type) >= 0"), "sloppy: bool = false", metadata)
 	registerStage("InterleaveDataset", doc, in("cycle_length: int64", "block_length: int64"), plain, newInterleave)
-	registerStage("ParallelInterleaveDatasetV2", doc, in("cycle_length: int64", "block_length: int64", "num_parallel_calls: int64"), sloppy, newInterleave)
-	registerStage("ParallelInterleaveDatasetV3", doc, in("cycle_length: int64", "block_length: int64", "num_parallel_calls: int64"), ahead, newInterleave)
+	registerStage("ParallelInterleaveDatasetV2", doc, in("cycle_length: int64", "block_length: int64", "num_parallel_calls: int64"), sloppy, newParallelInterleave)
+	registerStage("ParallelInterleaveDatasetV3", doc, in("cycle_length: int64", "block_length: int64", "num_parallel_calls: int64"), ahead, newParallelInterleave)
 	registerStage("ParallelInterleaveDatasetV4", doc, in("cycle_length: int64", "block_length: int64", "buffer_output_elements: int64",
-		"prefetch_input_elements: int64", "num_parallel_calls: int64"), ahead, newInterleave)
+		"prefetch_input_elements: int64", "num_parallel_calls: int64"), ahead, newParallelInterleave)
 	registerStage("ParallelInterleaveDataset", doc, in("cycle_length: int64", "block_length: int64", "sloppy: bool", "buffer_output_elements: int64",
-		"prefetch_input_elements: int64"), plain, newInterleave)
+		"prefetch_input_elements: int64"), plain, newParallelInterleave)
 	registerStage("LegacyParallelInterleaveDatasetV2", doc, in("cycle_length: int64", "block_length: int64", "buffer_output_elements: int64",
-		"prefetch_input_elements: int64"), ahead, newInterleave)
+		"prefetch_input_elements: int64"), ahead, newParallelInterleave)
 }
 
 // interleaveDataset takes elements from several datasets in turn.
@@ -32,7 +32,7 @@ type interleaveDataset struct {
 	stage
 	f            *captured
 	cycle, block int64
-	parallel     bool // by the name of the operation; the elements are the same
+	parallel     *parallelInterleave // nil if the datasets are read one at a time
 	// how many elements there are, once somebody has asked for them to be counted
 	counted atomic.Pointer[int64]
 }
@@ -46,6 +46,10 @@ func newFlatMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 const defaultCycle = 10
 
 func newInterleave(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	return n.interleave(ctx, s)
+}
+
+func (n *node) interleave(ctx *kernel.Context, s stage) (*interleaveDataset, error) {
 	f, err := n.function(ctx, "f", "other_arguments")
 	if err != nil {
 		return nil, err
@@ -63,14 +67,14 @@ func newInterleave(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if v[1] <= 0 {
 		return nil, status.InvalidArgumentf("block_length must be greater than zero.")
 	}
-	return &interleaveDataset{stage: s, f: f, cycle: v[0], block: v[1], parallel: n.Op.Name != "InterleaveDataset"}, nil
+	return &interleaveDataset{stage: s, f: f, cycle: v[0], block: v[1]}, nil
 }
 
 func (d *interleaveDataset) cardinality() int64 {
 	if n := d.counted.Load(); n != nil {
 		return *n
 	}
-	if d.parallel {
+	if d.parallel != nil {
 		return d.endlessOrUnknown()
 	}
 	return unknown
@@ -78,6 +82,9 @@ func (d *interleaveDataset) cardinality() int64 {
 
 func (d *interleaveDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
+	if d.parallel != nil && d.parallel.order.unordered(r) {
+		return &unorderedInterleave{source: src, d: d, changed: newSignal()}, err
+	}
 	return &interleaveIterator{source: src, d: d}, err
 }
 

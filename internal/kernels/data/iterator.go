@@ -20,6 +20,8 @@ type Iterator struct {
 	life context.Context // of at
 	ends *ending         // of at
 
+	unordered bool // the options of data have deterministic = false
+
 	mu     sync.Mutex
 	closed bool               // guarded by mu
 	stop   context.CancelFunc // guarded by mu; ends the life of at
@@ -59,7 +61,14 @@ func (it *Iterator) renew(ctx *kernel.Context) *run {
 		stop()
 	}
 	it.life = life
-	return newRun(ctx, life, it.ends)
+	return it.request(ctx)
+}
+
+// request returns a request of a node to the iterator.
+func (it *Iterator) request(ctx *kernel.Context) *run {
+	r := newRun(ctx, it.life, it.ends)
+	r.unordered = it.unordered
+	return r
 }
 
 // use calls f on a goroutine of its own when it is the turn of the request, and passes its error
@@ -99,8 +108,9 @@ func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
 			return err
 		}
 	}
-	if asksForParallelMaps(options(d)) {
-		parallel, err := parallelized(newRun(ctx, it.life, it.ends), t)
+	options := options(d)
+	if asksForParallelMaps(options) {
+		parallel, err := parallelized(it.request(ctx), t)
 		if err != nil {
 			return err
 		}
@@ -113,6 +123,7 @@ func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
 	if err := checkAsserted(t, []string{"Root"}); err != nil {
 		return err
 	}
+	it.unordered = allowsAnyOrder(options)
 	r := it.renew(ctx)
 	at, err := d.iterate(r)
 	if err != nil {
@@ -128,7 +139,7 @@ func (it *Iterator) next(ctx *kernel.Context, want *spec) (element, error) {
 		return nil, status.FailedPreconditionf("GetNext() failed because the iterator has not been initialized. " +
 			"Ensure that you have run the initializer operation for this iterator before getting the next element.")
 	}
-	e, err := it.at.next(newRun(ctx, it.life, it.ends))
+	e, err := it.at.next(it.request(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +162,7 @@ func (it *Iterator) save(ctx *kernel.Context, stateless bool) (tensor.VariantVal
 			return tensor.VariantValue{}, err
 		}
 	}
-	a := &archive{run: newRun(ctx, it.life, it.ends)}
+	a := &archive{run: it.request(ctx)}
 	it.at.state(a)
 	return a.saved(), a.err
 }

@@ -135,10 +135,11 @@ func (m *MultiDeviceIterator) begin(ctx *kernel.Context, d dataset, most int64) 
 	life, cancel := context.WithCancel(context.Background())
 	at := &deals{
 		life: life, cancel: cancel, ends: &ending{}, most: most,
-		shards: make([]shardQueue, m.devices), changed: make(chan struct{}, 1), ended: make(chan struct{}),
+		unordered: allowsAnyOrder(options(d)),
+		shards:    make([]shardQueue, m.devices), changed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	var err error
-	if at.from, err = d.iterate(newRun(ctx, life, at.ends)); err != nil {
+	if at.from, err = d.iterate(at.request(ctx)); err != nil {
 		cancel()
 		at.ends.run()
 		return 0, err
@@ -192,7 +193,7 @@ func (n *node) nextFromShard(ctx *kernel.Context, m *MultiDeviceIterator, shard 
 	case shard < 0 || shard >= len(at.shards):
 		return status.InvalidArgumentf("shard_num must be between 0 and %d, is %d", len(at.shards)-1, shard)
 	}
-	e, err := at.next(newRun(ctx, at.life, at.ends), shard)
+	e, err := at.next(at.request(ctx), shard)
 	if err != nil {
 		return endOfSequence(err)
 	}
@@ -217,6 +218,8 @@ type deals struct {
 	from   iterator
 	most   int64 // elements that are kept for a shard
 
+	unordered bool // the options of the dataset have deterministic = false
+
 	changed chan struct{} // holds a token when there may be room again
 	ended   chan struct{} // closed when the goroutine has ended
 
@@ -231,6 +234,13 @@ type deals struct {
 type shardQueue struct {
 	elements []*result
 	requests []*result
+}
+
+// request returns a request of a node to the iteration.
+func (d *deals) request(ctx *kernel.Context) *run {
+	r := newRun(ctx, d.life, d.ends)
+	r.unordered = d.unordered
+	return r
 }
 
 // stop ends the iteration: requests that wait fail.
@@ -312,11 +322,7 @@ func (d *deals) deal(r *run) {
 	defer close(d.ended)
 	defer d.finish()
 	for shard := 0; d.room(shard); shard = (shard + 1) % len(d.shards) {
-		var e element
-		err := guarded(func() (err error) {
-			e, err = d.from.next(r)
-			return err
-		})
+		e, err := nextGuarded(d.from, r)
 		d.give(shard, e, err)
 		if errors.Is(err, errEnd) {
 			return

@@ -3,6 +3,8 @@ package data
 import (
 	"errors"
 	"runtime"
+	"slices"
+	"sync"
 
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -23,10 +25,11 @@ func init() {
 // autotune asks for a number that the runtime chooses.
 const autotune = -1
 
-// parallelMapDataset gives its elements in order, whatever call ends first.
+// parallelMapDataset calls the function of a map for several elements at once.
 type parallelMapDataset struct {
 	mapDataset
-	calls int // at once
+	calls int // limit of calls at once
+	order determinism
 }
 
 func newParallelMap[T int32 | int64](n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -34,8 +37,12 @@ func newParallelMap[T int32 | int64](n *node, ctx *kernel.Context, s stage) (dat
 	if err != nil {
 		return nil, err
 	}
+	order, err := n.determinism()
+	if err != nil {
+		return nil, err
+	}
 	calls, err := parallelism[T](n, ctx)
-	return &parallelMapDataset{mapDataset{s, f, n.Attrs.Bool("preserve_cardinality")}, calls}, err
+	return &parallelMapDataset{mapDataset{s, f, n.Attrs.Bool("preserve_cardinality")}, calls, order}, err
 }
 
 // parallelism returns how many calls of a function may be under way at once.
@@ -62,53 +69,123 @@ func parallelism[T int32 | int64](n *node, ctx *kernel.Context) (int, error) {
 const mostCalls = 1 << 12
 
 func (d *parallelMapDataset) iterate(r *run) (iterator, error) {
-	src, err := d.begin(r)
-	return &parallelMapIterator{source: src, apply: d.apply, calls: d.calls}, err
+	return d.parallelMap(r, d.apply, d.calls, d.order)
 }
 
+// parallelMap begins to iterate over the results of apply, which takes an element. Results that are
+// errSkipped are left out.
+func (s *stage) parallelMap(r *run, apply func(*run, element) (element, error), calls int, order determinism) (iterator, error) {
+	src, err := s.begin(r)
+	return &parallelMapIterator{
+		source: src, apply: apply, calls: calls, unordered: order.unordered(r), changed: newSignal(),
+	}, err
+}
+
+// parallelMapIterator reads its input on a goroutine that ends when calls results are pending, at
+// the end or an error of the input, and when the iterator ends. Each call of apply has a goroutine
+// of its own.
 type parallelMapIterator struct {
 	source
-	apply func(*run, element) (element, error)
-	calls int // at once
-	over  bool
-	queue queue // of calls under way
+	apply     func(*run, element) (element, error)
+	calls     int    // limit of results that are not taken
+	unordered bool   // results are taken as soon as they are ready
+	changed   signal // after each change of what follows, and when a result is ready
+
+	mu      sync.Mutex
+	results []*result // in the order of the input; guarded by mu
+	reading bool      // the reader goroutine runs; guarded by mu
+	over    bool      // the input has ended; guarded by mu
 }
 
 func (it *parallelMapIterator) next(r *run) (element, error) {
-	for !it.over && it.queue.len() < it.calls {
-		it.start(r)
+	for {
+		it.mu.Lock()
+		p := it.take()
+		end := p == nil && it.over && len(it.results) == 0
+		if !it.over && !it.reading && len(it.results) < it.calls {
+			it.reading = true
+			go it.read(r.ahead())
+		}
+		it.mu.Unlock()
+		switch {
+		case p != nil:
+			return p.value, p.err
+		case end:
+			return nil, errEnd
+		}
+		if err := it.changed.wait(r); err != nil {
+			return nil, err
+		}
 	}
-	if it.queue.len() == 0 {
-		return nil, errEnd
-	}
-	return it.queue.pop(r)
 }
 
-// start calls the function for one more element.
-func (it *parallelMapIterator) start(r *run) {
-	e, err := it.input.next(r)
-	if errors.Is(err, errEnd) {
-		it.over = true
-		return
+// take removes the result to return next; nil if it is not ready. mu is held. An end, which a
+// function may report, is taken only after all results before it, even if unordered.
+func (it *parallelMapIterator) take() *result {
+	for i := 0; i < len(it.results); i++ {
+		p := it.results[i]
+		switch {
+		case !p.isReady():
+		case errors.Is(p.err, errSkipped):
+			it.results = slices.Delete(it.results, i, i+1)
+			i--
+			continue
+		case i == 0 || !errors.Is(p.err, errEnd):
+			it.results = slices.Delete(it.results, i, i+1)
+			return p
+		}
+		if !it.unordered {
+			return nil
+		}
 	}
-	if err != nil {
-		it.queue.push(ready(nil, err))
-		return
-	}
-	p, ahead := newResult(), r.ahead()
-	it.queue.push(p)
-	go func() {
-		var out element
-		err := guarded(func() (err error) {
-			out, err = it.apply(ahead, e)
-			return err
-		})
-		p.set(out, err)
-	}()
+	return nil
 }
 
+// read reads the input and starts a call for each element.
+func (it *parallelMapIterator) read(r *run) {
+	for more := true; more; {
+		e, err := nextGuarded(it.input, r)
+		it.mu.Lock()
+		switch {
+		case errors.Is(err, errEnd):
+			it.over = true
+		case err != nil:
+			it.results = append(it.results, ready(nil, err))
+		default:
+			p := newResult()
+			it.results = append(it.results, p)
+			go it.call(r.ahead(), e, p)
+		}
+		more = err == nil && len(it.results) < it.calls && r.life.Err() == nil
+		it.reading = more
+		it.mu.Unlock()
+		it.changed.notify()
+	}
+}
+
+func (it *parallelMapIterator) call(r *run, e element, p *result) {
+	var out element
+	err := guarded(func() (err error) {
+		out, err = it.apply(r, e)
+		return err
+	})
+	p.set(out, err)
+	it.changed.notify()
+}
+
+// state waits until the reader goroutine has ended and all results are ready.
 func (it *parallelMapIterator) state(a *archive) {
+	it.mu.Lock()
+	for it.reading {
+		it.mu.Unlock()
+		if err := it.changed.wait(a.run); err != nil {
+			a.fail(err)
+			return
+		}
+		it.mu.Lock()
+	}
+	defer it.mu.Unlock()
 	a.bool(&it.over)
-	it.queue.state(a)
+	archiveResults(a, &it.results)
 	it.source.state(a)
 }

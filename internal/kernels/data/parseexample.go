@@ -34,6 +34,7 @@ type parseExampleDataset struct {
 	sparse   int     // keys
 	ragged   int
 	parallel int // vectors of examples at once
+	order    determinism
 }
 
 func newParseExample(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -69,13 +70,15 @@ func newParseExample(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		d.keys = append(d.keys, tensor.Vector(list...))
 	}
 	d.keys = append(d.keys, defaults...)
+	if d.order, err = n.determinism(); err != nil {
+		return nil, err
+	}
 	d.parallel, err = parallelism[int64](n, ctx)
 	return d, err
 }
 
 func (d *parseExampleDataset) iterate(r *run) (iterator, error) {
-	src, err := d.begin(r)
-	return &parallelMapIterator{source: src, apply: d.features, calls: d.parallel}, err
+	return d.parallelMap(r, d.features, d.parallel, d.order)
 }
 
 // features returns the features of a vector of examples.

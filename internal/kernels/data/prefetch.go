@@ -88,11 +88,7 @@ func (it *prefetchIterator) fill(r *run) {
 func (it *prefetchIterator) work(r *run, filled chan struct{}) {
 	defer close(filled)
 	for {
-		var e element
-		err := guarded(func() (err error) {
-			e, err = it.input.next(r)
-			return err
-		})
+		e, err := nextGuarded(it.input, r)
 		it.mu.Lock()
 		it.buffer = append(it.buffer, ready(e, err))
 		close(it.more)
@@ -117,8 +113,6 @@ func (it *prefetchIterator) state(a *archive) {
 	}
 	it.mu.Lock()
 	defer it.mu.Unlock()
-	q := queue{all: it.buffer}
-	q.state(a)
-	it.buffer = q.all
+	archiveResults(a, &it.buffer)
 	it.source.state(a)
 }

@@ -64,6 +64,7 @@ func reduce(n *node, ctx *kernel.Context, r *run) error {
 	if err != nil {
 		return err
 	}
+	r.unordered = allowsAnyOrder(options(d))
 	err = each(r, d, func(e element) error {
 		count := len(state)
 		var err error

@@ -1,0 +1,52 @@
+package data
+
+import (
+	"github.com/weft-ml/weft/kernel"
+	"github.com/weft-ml/weft/status"
+)
+
+// parallelInterleave holds the parameters of the parallel forms of interleave. They matter only
+// where the order is free: elements in order are read one after the other.
+type parallelInterleave struct {
+	order  determinism
+	calls  int // limit of datasets that are read at once
+	buffer int // limit of elements per dataset that are not taken
+}
+
+func newParallelInterleave(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+	d, err := n.interleave(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	p := &parallelInterleave{calls: int(min(d.cycle, mostCalls)), buffer: defaultAhead}
+	if n.takes("sloppy") {
+		p.order, err = n.sloppyInput(ctx)
+	} else {
+		p.order, err = n.determinism()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n.takes("num_parallel_calls") {
+		v, err := scalar[int64](n, ctx, "num_parallel_calls")
+		switch {
+		case err != nil:
+			return nil, err
+		case v <= 0 && v != autotune:
+			return nil, status.InvalidArgumentf("num_parallel_calls must be greater than zero.")
+		case v != autotune:
+			p.calls = int(min(v, int64(p.calls)))
+		}
+	}
+	if n.takes("buffer_output_elements") {
+		v, err := scalar[int64](n, ctx, "buffer_output_elements")
+		if err != nil {
+			return nil, err
+		}
+		if v > 0 {
+			p.buffer = int(min(v, mostCalls))
+		}
+	}
+	d.parallel = p
+	return d, nil
+}
