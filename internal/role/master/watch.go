@@ -140,7 +140,7 @@ func (s *session) logStep(now time.Time, st stalled, silent map[cluster.Task]str
 		return
 	}
 	n.silent, n.logged = text, now
-	log := s.master.Log.With("session", s.handle, "step", st.id, "for", st.running, "tasks", s.describe(st.waits, silent, probeTimeout))
+	log := s.master.Log.With("session", s.handle, "step", st.id, "for", st.running.Round(time.Second), "tasks", s.describe(st.waits, silent, probeTimeout))
 	switch {
 	case st.failed:
 		log.Error("a step still runs long after it has failed")
