@@ -197,3 +197,19 @@ func out(n *graph.Node, i int) Output {
 	}
 	return n.Out(i)
 }
+
+// firstOf returns the first of outputs, or the zero Output if there is none.
+func firstOf(outs []Output) Output {
+	if len(outs) == 0 {
+		return Output{}
+	}
+	return outs[0]
+}
+
+// withOptions returns attrs after applying the optional attributes of a builder to them.
+func withOptions[T ~func(opdef.Attrs)](attrs opdef.Attrs, optional []T) opdef.Attrs {
+	for _, set := range optional {
+		set(attrs)
+	}
+	return attrs
+}

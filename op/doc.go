@@ -64,8 +64,13 @@
 // [VariableV2] gives it; variables of the type resource are passed by their handle. An operation
 // without results returns its node, to run it or to let others wait for it.
 //
-// The builders in builders_gen.go are generated from the registry of kernels (go generate ./op) and
-// link none of them. What has no builder is added with [Scope.Add].
+// Two sets of types have names. numbertype is float32, float64, int32, uint8, int16, int8,
+// complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, float16,
+// uint32 and uint64. realnumbertype is numbertype without the complex and quantized types.
+//
+// The builders in the files *_gen.go, one for each family of kernels, are generated from the
+// registry of kernels (go generate ./op) and link none of them. Operations without a builder are
+// added with [Scope.Add].
 package op
 
 //go:generate go run ../cmd/internal/opgen

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -128,11 +129,51 @@ func leastOf(a opdef.Attr) string {
 }
 
 func typeNames(types []tensor.DType) string {
+	for _, set := range namedSets {
+		if rest, ok := withoutAll(types, set.types); ok {
+			if len(rest) == 0 {
+				return set.name
+			}
+			return set.name + ", " + typeNames(rest)
+		}
+	}
 	names := make([]string, len(types))
 	for i, t := range types {
 		names[i] = t.Name()
 	}
 	return strings.Join(names, ", ")
+}
+
+// namedSets are the sets of types that the documentation names instead of listing them, the largest
+// first. The package comment of op lists their types.
+var namedSets = []struct {
+	name  string
+	types []tensor.DType
+}{
+	{"numbertype", typeSet("numbertype")},
+	{"realnumbertype", typeSet("realnumbertype")},
+}
+
+// typeSet returns the types of a set that has a name in definitions of operations.
+func typeSet(name string) []tensor.DType {
+	types, err := opdef.ParseTypes(name)
+	if err != nil {
+		panic(err) // opdef does not have the name
+	}
+	return types
+}
+
+// withoutAll returns types without those of set. It reports false unless types contains all of set.
+func withoutAll(types, set []tensor.DType) (rest []tensor.DType, ok bool) {
+	found := 0
+	for _, t := range types {
+		if slices.Contains(set, t) {
+			found++
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	return rest, found == len(set)
 }
 
 // writeRows writes a table as a code block with aligned columns.

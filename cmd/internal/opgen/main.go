@@ -44,18 +44,27 @@ func run(check bool) error {
 		op, _ := kernel.Default.LookupOp(name)
 		entries = append(entries, entry{def, op})
 	}
-	builders, err := format.Source(writeBuilders(entries))
+	families, err := readFamilies(root)
 	if err != nil {
-		return fmt.Errorf("builders: %w", err)
+		return err
+	}
+	builders, err := writeBuilders(entries, families)
+	if err != nil {
+		return err
 	}
 	defs, err := format.Source(writeDefs(entries))
 	if err != nil {
 		return fmt.Errorf("definitions: %w", err)
 	}
 	files := map[string][]byte{
-		"op/builders_gen.go":    builders,
 		"op/defs_gen.go":        defs,
 		"docs/reference/ops.md": writeDocs(entries),
+	}
+	for family, src := range builders {
+		files["op/"+family+"_gen.go"] = src
+	}
+	if err := removeOthers(root, files, check); err != nil {
+		return err
 	}
 	for name, want := range files {
 		path := filepath.Join(root, name)
@@ -70,6 +79,27 @@ func run(check bool) error {
 			return err
 		}
 		if err := os.WriteFile(path, want, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeOthers removes the generated files of package op that are not among files.
+func removeOthers(root string, files map[string][]byte, check bool) error {
+	found, err := filepath.Glob(filepath.Join(root, "op/*_gen.go"))
+	if err != nil {
+		return err
+	}
+	for _, path := range found {
+		name := "op/" + filepath.Base(path)
+		if _, ok := files[name]; ok {
+			continue
+		}
+		if check {
+			return fmt.Errorf("%s is out of date: run go run ./cmd/internal/opgen", name)
+		}
+		if err := os.Remove(path); err != nil {
 			return err
 		}
 	}
