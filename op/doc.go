@@ -74,3 +74,4 @@
 package op
 
 //go:generate go run ../cmd/internal/opgen
+//go:generate go run ../cmd/internal/apilist
