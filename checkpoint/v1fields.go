@@ -63,7 +63,7 @@ func typedFields(t *tensor.Tensor) *pb.TensorProto {
 	case tensor.Bool:
 		return &pb.TensorProto{BoolVal: tensor.Values[bool](t)}
 	case tensor.Float16:
-		return &pb.TensorProto{HalfVal: widen[tensor.Half](t)}
+		return &pb.TensorProto{HalfVal: widen[tensor.Float16Elem](t)}
 	case tensor.Complex64:
 		p := &pb.TensorProto{}
 		for _, v := range tensor.Values[complex64](t) {
@@ -104,11 +104,11 @@ func ints(t *tensor.Tensor) []int32 {
 	case tensor.Uint8:
 		return widen[uint8](t)
 	case tensor.QInt8:
-		return widen[tensor.QI8](t)
+		return widen[tensor.QInt8Elem](t)
 	case tensor.QUint8:
-		return widen[tensor.QU8](t)
+		return widen[tensor.QUint8Elem](t)
 	case tensor.QInt32:
-		return widen[tensor.QI32](t)
+		return widen[tensor.QInt32Elem](t)
 	default:
 		return nil
 	}

@@ -7,32 +7,31 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Value is what an edge of a graph carries: a tensor, or a reference to a variable.
+// Value is the value of an edge of a graph: a tensor, or a reference to a variable.
 type Value struct {
 	Tensor tensor.Tensor
 	Ref    *Variable // not nil on reference edges, whose Tensor is not initialized
 }
 
-// Release ends the reference that the value holds and clears it.
+// Release releases the tensor and clears the value.
 func (v *Value) Release() {
 	v.Tensor.Release()
 	v.Ref = nil
 }
 
-// Context is one execution of a node. The executor fills it; it belongs to the kernel until Compute
-// returns, or until done is called for an [Async] kernel.
+// Context is one execution of a node. The executor fills it. It belongs to the kernel until Compute
+// returns, or until an [Async] kernel calls done.
 type Context struct {
 	Step   *Step
 	Device *Device
 	Node   string
 	At     FrameIter
-	Depth  int // how many function calls the node is nested in
-	// what collects the statistics of the run, for functions that the node calls; nil if nobody
-	// asked
+	Depth  int // nesting depth of function calls
+	// collector of the run's statistics, for functions that the node calls; nil for none
 	Stats any
 
-	// Dead is set for kernels that run on dead inputs (they forward deadness across devices), and
-	// may be set by a kernel to make its outputs dead.
+	// Dead is set for kernels that run on dead inputs: they forward deadness across devices. A
+	// kernel may set it to make its outputs dead.
 	Dead bool
 
 	inputs   []Value
@@ -40,13 +39,13 @@ type Context struct {
 	outTypes []tensor.DType
 }
 
-// Bind gives the context the values of a node, for the executor: inputs that the context owns,
-// empty places for the outputs, and the declared types of the outputs.
+// Bind sets the values of a node. It is for the executor. The context owns the inputs; the outputs
+// are empty, and outTypes are their declared types.
 func (c *Context) Bind(inputs, outputs []Value, outTypes []tensor.DType) {
 	c.inputs, c.outputs, c.outTypes = inputs, outputs, outTypes
 }
 
-// Context returns the step's context, which ends when the step is over or cancelled.
+// Context returns the step's context, which ends when the step ends or is cancelled.
 func (c *Context) Context() context.Context { return c.Step.Context }
 
 // NumInputs returns the number of inputs.
@@ -64,14 +63,14 @@ func (c *Context) InputRef(i int) *Variable { return c.inputs[i].Ref }
 // OutputType returns the declared type of output i, without its reference mark.
 func (c *Context) OutputType(i int) tensor.DType { return c.outTypes[i].Base() }
 
-// Allocate makes output i, of its declared type and the given shape, and returns it to be filled:
-// its elements are not cleared.
+// Allocate allocates output i with its declared type and the given shape, and returns it. The
+// elements are not cleared.
 func (c *Context) Allocate(i int, shape tensor.Shape) (*tensor.Tensor, error) {
 	t, err := tensor.Alloc(c.OutputType(i), shape)
 	return c.allocated(i, t, err)
 }
 
-// AllocateLike is Allocate with the shape of an existing tensor, which the output shares.
+// AllocateLike is Allocate with the shape of an existing tensor. The two share the shape.
 func (c *Context) AllocateLike(i int, like *tensor.Tensor) (*tensor.Tensor, error) {
 	t, err := tensor.AllocShared(c.OutputType(i), like.Shape())
 	return c.allocated(i, t, err)
@@ -94,10 +93,10 @@ func (c *Context) AllocateZeros(i int, shape tensor.Shape) (*tensor.Tensor, erro
 	return t, err
 }
 
-// Forward makes output i of the shape of input in, in place where it can: if the element types have
-// one size and nobody else holds the input's elements, the output takes them over, values and all;
-// otherwise new elements are allocated, not cleared. Take the values of the input before the call:
-// the input is empty afterwards if it was taken over.
+// Forward sets output i to a tensor with the shape of input in. If the sizes of the element types
+// are equal and the caller is the only holder of the input, the output takes over its memory with
+// its values, and the input is empty afterwards. Otherwise the output is newly allocated and not
+// cleared. Read the values of the input before the call.
 func (c *Context) Forward(in, i int) (*tensor.Tensor, error) {
 	src := &c.inputs[in].Tensor
 	dtype := c.OutputType(i)
@@ -112,8 +111,8 @@ func (c *Context) Forward(in, i int) (*tensor.Tensor, error) {
 	return c.AllocateLike(i, src)
 }
 
-// ForwardAny is Forward from the first of the inputs that can be taken over and has the given
-// shape; the output has that shape in any case.
+// ForwardAny is Forward with the first of the inputs that can be taken over and has the given
+// shape. The output always has that shape.
 func (c *Context) ForwardAny(i int, shape tensor.Shape, ins ...int) (*tensor.Tensor, error) {
 	for _, in := range ins {
 		if src := &c.inputs[in].Tensor; src.Exclusive() && src.DType() == c.OutputType(i) && src.Shape().Equal(shape) {
@@ -123,10 +122,11 @@ func (c *Context) ForwardAny(i int, shape tensor.Shape, ins ...int) (*tensor.Ten
 	return c.Allocate(i, shape)
 }
 
-// SetOutput makes t output i and takes its reference.
+// SetOutput sets output i to t and takes over its reference.
 func (c *Context) SetOutput(i int, t tensor.Tensor) { c.outputs[i].Tensor = t }
 
-// PassInput makes input in, with another shape if one is given, output i without copying elements.
+// PassInput sets output i to input in without copying elements. If a shape is given, the output has
+// that shape.
 func (c *Context) PassInput(in, i int, shape ...int64) error {
 	t := c.inputs[in].Tensor.Retain()
 	if shape != nil {
@@ -140,12 +140,12 @@ func (c *Context) PassInput(in, i int, shape ...int64) error {
 	return nil
 }
 
-// TakeInput returns input i with its reference: the input is empty afterwards.
+// TakeInput returns input i with its reference. The input is empty afterwards.
 func (c *Context) TakeInput(i int) tensor.Tensor {
 	t := c.inputs[i].Tensor
 	c.inputs[i].Tensor = tensor.Tensor{}
 	return t
 }
 
-// SetOutputRef makes a reference to v output i.
+// SetOutputRef sets output i to a reference to v.
 func (c *Context) SetOutputRef(i int, v *Variable) { c.outputs[i] = Value{Ref: v} }

@@ -33,8 +33,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Kernel computes one node. Errors are coded (package status); the executor adds the node's name. A
-// panic becomes an Internal error of the step.
+// Kernel computes one node. Its errors have codes (package status), and the executor adds the name
+// of the node. A panic becomes an Internal error of the step.
 type Kernel interface {
 	Compute(ctx *Context) error
 }
@@ -45,9 +45,9 @@ type Func func(*Context) error
 // Compute calls f.
 func (f Func) Compute(ctx *Context) error { return f(ctx) }
 
-// Async is a kernel that may wait: for another task, a queue, a callback. The executor calls
-// ComputeAsync, which must return soon, in place of Compute; done is called exactly once, on any
-// goroutine, and ctx is valid until then. A wait ends when the step's context does.
+// Async is a kernel that may wait for another task, a queue or a callback. The executor calls
+// ComputeAsync instead of Compute. ComputeAsync must return soon. It calls done exactly once, on
+// any goroutine, and ctx is valid until then. A wait must end with the step's context.
 type Async interface {
 	Kernel
 	ComputeAsync(ctx *Context, done func(error))
@@ -59,44 +59,45 @@ type AsyncFunc func(ctx *Context, done func(error))
 // ComputeAsync calls f.
 func (f AsyncFunc) ComputeAsync(ctx *Context, done func(error)) { f(ctx, done) }
 
-// Compute calls f and waits.
+// Compute calls f and waits for done.
 func (f AsyncFunc) Compute(ctx *Context) error {
 	ended := make(chan error, 1)
 	f(ctx, func(err error) { ended <- err })
 	return <-ended
 }
 
-// Closer is a kernel that holds something to be given back when its graph is dropped.
+// Closer is a kernel with resources to release when its graph is dropped.
 type Closer interface {
 	Close()
 }
 
-// New makes the kernel of a node. It checks attributes, so that Compute need not.
+// New constructs the kernel of a node. It checks the attributes, so Compute need not.
 type New func(*Construction) (Kernel, error)
 
-// Stateless returns the constructor of a kernel that is a function alone.
+// Stateless returns the constructor of a kernel without state.
 func Stateless(f Func) New {
 	return func(*Construction) (Kernel, error) { return f, nil }
 }
 
-// Construction is what a kernel can know when it is made.
+// Construction is the information for constructing a kernel.
 type Construction struct {
 	Node      string // name of the node
 	Op        *opdef.Op
-	Attrs     opdef.Attrs // every attribute of Op present and checked
+	Attrs     opdef.Attrs // all attributes of Op, checked
 	Inputs    []tensor.DType
 	Outputs   []tensor.DType
 	Device    *Device
 	Functions Functions // the graph's function library; nil if it has none
 
-	GraphVersion int // the version of TensorFlow's graphs that the graph was made for
+	GraphVersion int // producer version of the graph
 
-	// InputNode names the node that an input comes from, for messages; nil outside of a graph.
+	// InputNode returns the name of the node that an input comes from, for messages. It is nil
+	// outside of a graph.
 	InputNode func(i int) string
 }
 
-// InputName returns what messages call an input: the node that it comes from, or else the
-// operation's own word for it.
+// InputName returns the name of an input for messages: that of the node that it comes from, or else
+// that of the argument.
 func (c *Construction) InputName(i int) string {
 	if c.InputNode != nil {
 		return c.InputNode(i)
@@ -104,25 +105,25 @@ func (c *Construction) InputName(i int) string {
 	return c.Op.Inputs[min(i, len(c.Op.Inputs)-1)].Name
 }
 
-// InputRange returns the positions lo to hi of the inputs that the named argument stands for.
+// InputRange returns the positions lo to hi of the inputs of the named argument.
 func (c *Construction) InputRange(arg string) (lo, hi int, err error) {
 	return opdef.ArgRange(c.Op.Inputs, c.Attrs, arg)
 }
 
-// Device is what kernels run on.
+// Device is a device that kernels run on.
 type Device struct {
 	Name        string // canonical, as in "/job:worker/replica:0/task:0/device:CPU:0"
 	Type        string // "CPU"
-	Incarnation uint64 // random, new in every life of the task
+	Incarnation uint64 // random number, different after each start of the task
 	MemoryLimit int64  // bytes
 	Resources   *Resources
 }
 
-// Step is one run of a graph. Its kernels share it.
+// Step is one run of a graph. All its kernels share it.
 type Step struct {
 	ID      int64
 	Context context.Context // done when the step is over or cancelled; its cause is the reason
-	// ends the rest of the step because of an error: its context and its rendezvous; may be nil
+	// cancels the rest of the step because of an error: its context and its rendezvous; may be nil
 	Cancel     func(error)
 	Rendezvous Rendezvous
 	Resources  *Resources // dropped at the end of the step: stacks, tensor arrays
@@ -147,53 +148,55 @@ func (s *Step) Detach(ctx context.Context) *Step {
 	return d
 }
 
-// FrameIter is the place of a node's execution within loops: the frame instance and the iteration
-// in it. It is 0, 0 outside of loops.
+// FrameIter is the position of a node's execution within loops: the frame instance and its
+// iteration. It is 0, 0 outside of loops.
 type FrameIter struct {
 	Frame uint64
 	Iter  int64
 }
 
-// Rendezvous pairs the producers and the consumers of the tensors that cross devices in one step.
+// Rendezvous pairs producers and consumers of the tensors that cross devices in one step.
 type Rendezvous interface {
-	// Send stores a tensor, whose reference it takes, or hands it to a waiting consumer. It does
-	// not wait.
+	// Send stores a tensor or passes it to a waiting consumer. It takes over the reference and does
+	// not block.
 	Send(key *Key, at FrameIter, t tensor.Tensor, dead bool) error
-	// Recv calls done once, at once or later and on any goroutine, with the tensor, whose reference
-	// done owns, or an error: that of the step if it ends before the tensor comes.
+	// Recv calls done once, immediately or later, on any goroutine. done receives the tensor and
+	// owns its reference, or it receives an error: that of the step if the step ends before the
+	// tensor arrives.
 	Recv(key *Key, at FrameIter, done func(t tensor.Tensor, dead bool, err error))
 }
 
-// Functions instantiates functions of the graph that a kernel belongs to.
+// Functions instantiates functions of the graph of a kernel.
 type Functions interface {
-	// Instantiate prepares a function for calls that run on the device of the kernel. It may be
-	// called for functions that call themselves: bodies are prepared at their first call.
+	// Instantiate prepares a function for calls on the device of the kernel. Recursive functions
+	// are possible: bodies are prepared at their first call.
 	Instantiate(fn opdef.Func) (Function, error)
-	// InstantiateAcross is Instantiate for calls whose nodes run on the devices that they ask for,
-	// on other tasks too, and where the resources among the arguments are.
+	// InstantiateAcross is Instantiate for calls whose nodes run on the devices that they request,
+	// on any task, and on the devices of the resources among the arguments.
 	InstantiateAcross(fn opdef.Func) (Function, error)
-	// InstantiateOn is Instantiate for calls that run on the named device, which may be another
-	// task's. What the name leaves out is as on the task of the kernel.
+	// InstantiateOn is Instantiate for calls on the named device, on any task. Missing parts of the
+	// name are those of the kernel's task.
 	InstantiateOn(device string, fn opdef.Func) (Function, error)
 }
 
-// Graphs is implemented by [Functions] of graphs that can be written down in part, for operations
-// whose values are graphs.
+// Graphs is implemented by [Functions] whose graphs can be serialized in part, for operations whose
+// values are graphs.
 type Graphs interface {
-	// Library returns the named functions and those that they use: a serialized FunctionDefLibrary.
+	// Library returns the named functions and the functions that they use, as a serialized
+	// FunctionDefLibrary.
 	Library(names []string) ([]byte, error)
-	// Load returns the function, without arguments, that a serialized GraphDef is: its results are
-	// the inputs of the graph's _Retval nodes. The functions of that graph come before those of the
-	// graph that the kernel belongs to.
+	// Load returns a serialized GraphDef as a function without arguments. Its results are the
+	// inputs of the graph's _Retval nodes. The functions of that graph take precedence over those
+	// of the kernel's graph.
 	Load(graphDef []byte) (Function, error)
 }
 
 // Function is an instantiated function.
 type Function interface {
-	// Op is its signature.
+	// Op returns its signature.
 	Op() *opdef.Op
-	// Call runs the body as part of the caller's step. It takes over the references of args, and
-	// args itself until done, which is called exactly once, on this goroutine or another. done owns
-	// the references of rets, but not rets.
+	// Call runs the body as part of the caller's step. It takes over the references of args, and it
+	// uses args until it calls done. It calls done exactly once, on this goroutine or another. done
+	// owns the references of rets, but not the slice.
 	Call(ctx *Context, args []tensor.Tensor, done func(rets []tensor.Tensor, err error))
 }

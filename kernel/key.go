@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Key names a tensor that crosses devices, the same in every step. It is made once per Send or Recv
-// node and never modified.
+// Key identifies a tensor that crosses devices. It is the same in every step, is created once per
+// Send or Recv node, and is immutable.
 type Key struct {
 	SendDevice      string
 	SendIncarnation uint64
@@ -29,7 +29,7 @@ func NewKey(sendDevice string, sendIncarnation uint64, recvDevice, name string) 
 	return k
 }
 
-// At returns the text of the key in one execution of its node, as it goes over the wire: send
+// At returns the text of the key for one execution of its node, in the form of the wire: send
 // device, incarnation in 16 hexadecimal digits, receive device, name and "frame:iteration",
 // separated by semicolons.
 func (k *Key) At(at FrameIter) string {
@@ -39,12 +39,11 @@ func (k *Key) At(at FrameIter) string {
 	return k.prefix + strconv.FormatUint(at.Frame, 10) + ":" + strconv.FormatInt(at.Iter, 10)
 }
 
-// Prefix returns the text of the key up to the frame, which is the same in all executions of its
+// Prefix returns the text of the key before the frame, which is the same in all executions of its
 // node.
 func (k *Key) Prefix() string { return k.prefix }
 
-// ParseKey reads the text of a key and returns its parts; it does not look at the frame, as
-// TensorFlow does not.
+// ParseKey parses the text of a key. Like TensorFlow, it ignores the frame.
 func ParseKey(text string) (*Key, error) {
 	parts := strings.Split(text, ";")
 	if len(parts) != 5 || parts[3] == "" || parts[4] == "" {

@@ -11,47 +11,47 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// CPU is the type of the devices that every kernel here runs on.
+// CPU is the device type of all kernels.
 const CPU = "CPU"
 
-// Op is an operation with its kernels, as it is registered. An operation that runs inside the
-// executor or the master alone has none.
+// Op is a registered operation with its kernels. Operations that only the executor or the master
+// runs have none.
 type Op struct {
 	Def     opdef.Def
 	Kernels []Impl
 }
 
-// Impl is a kernel for one type of device and some types of elements.
+// Impl is a kernel for one device type and some element types.
 type Impl struct {
 	Device   string       // type of device; CPU if empty
-	Types    []Constraint // all must hold
-	Priority int          // of several that fit, the highest is taken
-	Label    string       // taken by nodes with this value of the attribute _kernel alone
+	Types    []Constraint // all of them must hold
+	Priority int          // the matching kernel with the highest priority is used
+	Label    string       // for nodes with this value of the attribute _kernel only
 	New      New
-	rows     *rows // of ByType, which are told apart when the operation is first looked up
+	rows     *rows // kernels of ByType, expanded when the operation is first looked up
 }
 
-// rows are the kernels in a table, chosen by an attribute.
+// rows holds the kernels of a table, selected by an attribute.
 type rows struct {
 	attr  string
 	table Table
 }
 
-// Constraint lists the values that an attribute of kind type, or all elements of one of kind
-// list(type), must have.
+// Constraint lists the allowed values of an attribute of kind type, or of all elements of one of
+// kind list(type).
 type Constraint struct {
 	Attr  string
 	Types []tensor.DType
 }
 
-// OfType returns the constraint of an attribute to some types.
+// OfType returns a constraint of an attribute to some types.
 func OfType(attr string, types ...tensor.DType) Constraint { return Constraint{attr, types} }
 
-// Table gives the constructor of a kernel for each element type.
+// Table maps element types to constructors of kernels.
 type Table map[tensor.DType]New
 
-// ByType returns the kernels in a table, chosen by the attribute of the given name. The table must
-// not change any more.
+// ByType returns the kernels in a table, selected by the named attribute. The table must not be
+// changed afterwards.
 func ByType(attr string, table Table) []Impl { return []Impl{{rows: &rows{attr, table}}} }
 
 // ForTypes returns one kernel for several element types of an attribute.
@@ -59,10 +59,10 @@ func ForTypes(attr string, n New, types ...tensor.DType) []Impl {
 	return []Impl{{Types: []Constraint{{attr, types}}, New: n}}
 }
 
-// Any returns one kernel whatever the attributes.
+// Any returns one kernel for all attributes.
 func Any(n New) []Impl { return []Impl{{New: n}} }
 
-// Matches reports whether the kernel fits attributes.
+// Matches reports whether the kernel supports the attributes.
 func (i *Impl) Matches(attrs opdef.Attrs) bool {
 	if label, _ := attrs["_kernel"].(string); label != i.Label {
 		return false
@@ -84,16 +84,16 @@ func (i *Impl) Matches(attrs opdef.Attrs) bool {
 	return true
 }
 
-// Registry holds operations by name. Registration ends with the first look-up.
+// Registry holds operations by name. Operations can be registered until the first look-up.
 type Registry struct {
 	mu     sync.Mutex // guards frozen and the writing of ops
 	frozen bool
 	ops    map[string]*registered // read-only once frozen
 }
 
-// registered is an operation whose definition is parsed, and whose kernels are listed, when they
-// are first needed. That keeps start-up short: there are more than a thousand, with thousands of
-// kernels.
+// registered is an operation. Its definition is parsed, and its kernels are listed, when they are
+// first needed. That keeps the start short: there are more than a thousand operations with
+// thousands of kernels.
 type registered struct {
 	Op
 	parse  sync.Once
@@ -102,7 +102,8 @@ type registered struct {
 	listed []Impl
 }
 
-// kernels returns all kernels in order of registration, those of a table in order of their types.
+// kernels returns all kernels in order of registration. Those of a table are in order of their
+// types.
 func (r *registered) kernels() []Impl {
 	r.list.Do(func() {
 		for i := range r.Op.Kernels {
@@ -140,8 +141,8 @@ func RegisterFunc(def opdef.Def, f Func) { RegisterNew(def, Stateless(f)) }
 // registry.
 func RegisterNew(def opdef.Def, n New) { Register(Op{Def: def, Kernels: Any(n)}) }
 
-// Register adds an operation. It panics on mistakes in source code: a name given twice, no
-// documentation, no shape rule, or registration after the first look-up.
+// Register adds an operation. It panics on errors in source code: a duplicate name, missing
+// documentation, a missing shape function, or a call after the first look-up.
 func (r *Registry) Register(op Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +197,7 @@ func (r *Registry) Kernels(op string) []Impl {
 	return nil
 }
 
-// Find returns the kernel of an operation for a type of device and attributes, or nil if there is
+// Find returns the kernel of an operation for a device type and attributes, or nil if there is
 // none.
 func (r *Registry) Find(op, deviceType string, attrs opdef.Attrs) *Impl {
 	var best *Impl
@@ -210,7 +211,7 @@ func (r *Registry) Find(op, deviceType string, attrs opdef.Attrs) *Impl {
 	return best
 }
 
-// Def returns the definition of an operation as it was written, for the generator of builders.
+// Def returns the definition of an operation as written, for the generator of builders.
 func (r *Registry) Def(op string) (opdef.Def, bool) {
 	if reg := r.lookup(op); reg != nil {
 		return reg.Def, true

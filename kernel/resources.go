@@ -6,9 +6,10 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Resource is something that outlives a step and is found by name: a variable, a queue, a table.
+// Resource is state that outlives a step and is found by name: a variable, a queue, a table.
 type Resource interface {
-	// TypeName distinguishes kinds of resources: two of different kinds may have one name.
+	// TypeName identifies the kind of the resource. Resources of different kinds may have the same
+	// name.
 	TypeName() string
 }
 
@@ -18,24 +19,24 @@ type Resources struct {
 	defaultContainer string
 
 	mu sync.RWMutex
-	// guarded by mu; made when there is something to hold
+	// guarded by mu; nil while empty
 	containers map[string]map[resourceKey]Resource
 }
 
 type resourceKey struct{ typeName, name string }
 
-// NewResources returns an empty set. defaultContainer is what the empty container name stands for:
-// TensorFlow takes the name of the task's job.
+// NewResources returns an empty set. The empty container name stands for defaultContainer; in
+// TensorFlow that is the name of the task's job.
 func NewResources(defaultContainer string) *Resources {
 	return &Resources{defaultContainer: defaultContainer}
 }
 
-// SessionTensorType is the type of the tensors that a session keeps between steps, and of the
-// handles to them.
+// SessionTensorType is the resource type of the tensors that a session keeps between steps, and of
+// their handles.
 const SessionTensorType = "TensorHandle"
 
-// SessionContainer returns the container of what lives as long as the session with the given
-// handle.
+// SessionContainer returns the container of resources that live as long as the session with the
+// given handle.
 func SessionContainer(session string) string { return "_session " + session }
 
 // DefaultContainer returns the container that the empty name stands for.
@@ -78,8 +79,8 @@ func (r *Resources) Lookup(container, typeName, name string) (Resource, error) {
 	return nil, status.NotFoundf("Resource %s/%s/%s does not exist.", container, name, typeName)
 }
 
-// LookupOrCreateResource returns the resource of type T with the given name, made by create if
-// there is none yet. create runs under a lock and must not use the resources.
+// LookupOrCreateResource returns the resource of type T with the given name. It creates the
+// resource with create if there is none. create runs under a lock and must not use the resources.
 func LookupOrCreateResource[T Resource](r *Resources, container, name string, create func() (T, error)) (T, error) {
 	if t, err := LookupResource[T](r, container, name); status.CodeOf(err) != status.NotFound {
 		return t, err
@@ -100,7 +101,7 @@ func LookupOrCreateResource[T Resource](r *Resources, container, name string, cr
 	return t, nil
 }
 
-// CreateResource adds a resource; one of its type and name must not exist.
+// CreateResource adds a resource. It is an error if one of the same type and name exists.
 func CreateResource(r *Resources, container, name string, res Resource) error {
 	container = r.container(container)
 	key := resourceKey{res.TypeName(), name}
@@ -169,8 +170,7 @@ func (r *Resources) ClearAll() {
 	}
 }
 
-// closeResource tells a resource that holds waiters or files that it is no longer reachable by
-// name.
+// closeResource notifies a resource with waiters or files that it is no longer reachable by name.
 func closeResource(res Resource) {
 	if c, ok := res.(Closer); ok {
 		c.Close()

@@ -9,11 +9,11 @@ import (
 )
 
 // Variable is the storage of a variable, behind a reference edge or a resource handle. Readers
-// share its elements; a writer works in place when nobody else holds them and on a copy otherwise,
-// so that a value once read never changes.
+// share its elements. A writer works in place if it is the only holder, and on a copy otherwise, so
+// a value that was read never changes.
 type Variable struct {
-	id uint64 // order in which several variables are locked
-	// what the graph says of the shape; not changed after NewVariableOf
+	id uint64 // order for locking several variables
+	// declared shape; constant after NewVariableOf
 	declared tensor.PartialShape
 
 	mu sync.RWMutex
@@ -25,21 +25,22 @@ var lastVariable atomic.Uint64
 // NewVariable returns a variable without a value.
 func NewVariable() *Variable { return &Variable{id: lastVariable.Add(1)} }
 
-// NewVariableOf returns a variable without a value whose shape is declared, as reference variables
-// have it.
+// NewVariableOf returns a variable without a value and with a declared shape, as reference
+// variables have.
 func NewVariableOf(declared tensor.PartialShape) *Variable {
 	v := NewVariable()
 	v.declared = declared
 	return v
 }
 
-// Declared returns what was known of the shape when the variable was made; nothing for most.
+// Declared returns the declared shape; of unknown rank for most variables.
 func (v *Variable) Declared() tensor.PartialShape { return v.declared }
 
-// TypeName names the resource in handles and errors as TensorFlow does.
+// TypeName returns the type name in handles and errors, which is TensorFlow's.
 func (*Variable) TypeName() string { return "N10tensorflow3VarE" }
 
-// Load returns the value with a reference of its own; it is not initialized if the variable is not.
+// Load returns the value with a reference of its own. The result is not initialized if the variable
+// has no value.
 func (v *Variable) Load() tensor.Tensor {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -53,7 +54,7 @@ func (v *Variable) Initialized() bool {
 	return v.t.Initialized()
 }
 
-// Store makes t the value and takes its reference.
+// Store sets the value to t and takes over its reference.
 func (v *Variable) Store(t tensor.Tensor) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -61,16 +62,17 @@ func (v *Variable) Store(t tensor.Tensor) {
 	v.t = t
 }
 
-// Update calls f with the value, under the variable's lock. f may replace it or, after [Writable],
-// write to it.
+// Update calls f with the value under the variable's lock. f may replace the value or, after
+// [Writable], write to it.
 func (v *Variable) Update(f func(t *tensor.Tensor) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return f(&v.t)
 }
 
-// Writable returns the value *t of a variable inside Update or LockAll with elements that may be
-// written: its own if nobody else holds them, otherwise a copy, for which there may be no memory.
+// Writable returns the value *t of a variable, inside Update or LockAll, with elements that may be
+// written: its own elements if there is no other holder, otherwise a copy. The error is that of the
+// allocation.
 func Writable(t *tensor.Tensor) (*tensor.Tensor, error) {
 	if t.Initialized() && !t.Exclusive() {
 		own, err := t.Clone()
@@ -83,9 +85,9 @@ func Writable(t *tensor.Tensor) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// LockAll locks variables, in an order that cannot deadlock and each once however often it is
-// given, and returns pointers to their values in the order of the arguments and the function that
-// unlocks them.
+// LockAll locks variables in an order that cannot deadlock. A variable that is given several times
+// is locked once. It returns pointers to their values, in the order of the arguments, and the
+// function that unlocks them.
 func LockAll(vars ...*Variable) (values []*tensor.Tensor, unlock func()) {
 	order := slices.Clone(vars)
 	slices.SortFunc(order, func(a, b *Variable) int {

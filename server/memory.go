@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 	"sync"
 
-	"github.com/weft-ml/weft/tensor"
+	"github.com/weft-ml/weft/internal/sys/tensormem"
 )
 
 // reclaimer returns memory to the machine that the process holds and does not use: garbage, and the
@@ -35,7 +35,7 @@ func (r *reclaimer) releaseFrom(least uint64) bool {
 	if allocated()-r.released < least {
 		return false
 	}
-	tensor.DropSpare()
+	tensormem.DropFree()
 	runtime.GC() // pools keep what they have until the second collection
 	debug.FreeOSMemory()
 	r.released = allocated()

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-ml/weft"
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/graph"
+	"github.com/weft-ml/weft/internal/sys/tensormem"
 	"github.com/weft-ml/weft/op"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -159,5 +160,5 @@ func settle(t *testing.T, servers map[cluster.Task]*Server) footprint {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
-	return footprint{runtime.NumGoroutine(), m.HeapAlloc, tensor.Held()}
+	return footprint{runtime.NumGoroutine(), m.HeapAlloc, tensormem.Held()}
 }

@@ -111,12 +111,12 @@ func scale(t *tensor.Tensor, lo, hi, channels int, bad []byte) ([]byte, error) {
 			return v*float64(s) + float64(o)
 		})
 	case tensor.Float16:
-		half := tensor.Values[tensor.Half](t)[lo:hi]
+		half := tensor.Values[tensor.Float16Elem](t)[lo:hi]
 		vals := make([]float32, len(half))
 		for i, v := range half {
 			vals[i] = v.Float32()
 		}
-		round := func(v float32) float32 { return tensor.HalfOf(v).Float32() }
+		round := func(v float32) float32 { return tensor.Float16Of(v).Float32() }
 		return scaleValues(vals, channels, bad, func(v, s, o float32) float32 { return round(round(v*round(s)) + o) })
 	default:
 		return nil, status.InvalidArgumentf("an image cannot be of type %v", t.DType())

@@ -5,38 +5,40 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/weft-ml/weft/internal/sys/tensormem"
 )
 
-// Alignment is the alignment in bytes of every buffer that this package allocates: a cache line,
-// and the widest vector.
+// Alignment is the alignment of allocated buffers in bytes: that of a cache line and of the widest
+// vector.
 const Alignment = 64
 
 // Buffer is the storage behind one or more tensors. Pooled buffers are counted: when the last
-// reference is released the memory goes back to the pool and is handed out again. Buffers made from
-// memory of the caller's are left to the garbage collector and ignore the count. Element memory
-// holds no pointers, so the collector never scans it.
+// reference is released, the memory returns to the pool and is reused. Buffers over memory of the
+// caller are left to the garbage collector and are not counted. Element memory holds no pointers,
+// so the collector does not scan it.
 //
-// A reference that is leaked costs a garbage collection, never a wrong answer. A reference that is
-// released twice does: build with -tags invariants to have freed memory poisoned and double
-// releases caught.
+// A leaked reference costs a garbage collection, never a wrong result. A reference that is released
+// twice can cause wrong results: build with -tags invariants to poison freed memory and to panic on
+// double releases.
 type Buffer struct {
 	refs  atomic.Int32
-	class int8   // index into pools, or one of the marks below
+	class int8   // index into pools, or one of the constants below
 	mem   []byte // element memory, aligned
 	// []string, []*Handle or []VariantValue, for element types that are not plain memory
 	vals any
-	free func() // called at the last release, for classForeign
+	free func() // called at the last release; only for classForeign
 
-	reclaim atomic.Pointer[func()] // see Tensor.KeptFor
+	reclaim atomic.Pointer[func()] // see Tensor.SetReclaimer
 }
 
 const (
-	classUncounted int8 = -1 // the garbage collector's
+	classUncounted int8 = -1 // left to the garbage collector
 	classForeign   int8 = -2 // counted, with a free function
 )
 
-// NewForeign returns a counted buffer over memory that someone else owns; free is called once,
-// after the last reference is released. Where a reference leaks, free is never called.
+// NewForeign returns a counted buffer over memory of another owner. free is called once, after the
+// last reference is released. If a reference leaks, free is never called.
 func NewForeign(mem []byte, free func()) *Buffer {
 	countHeld(1)
 	b := &Buffer{class: classForeign, mem: mem, free: free}
@@ -68,14 +70,14 @@ func (b *Buffer) release() {
 		b.free()
 		return
 	}
-	if len(b.mem) >= minShelved {
-		shelves[b.class].put(b)
+	if len(b.mem) >= minListed {
+		freeLists[b.class].put(b)
 		return
 	}
 	pools[b.class].Put(b)
 }
 
-// exclusive reports whether the caller, who holds a reference, holds the only one.
+// exclusive reports whether the caller's reference is the only one.
 func (b *Buffer) exclusive() bool {
 	if b == nil || b.class == classUncounted {
 		return false
@@ -91,8 +93,8 @@ func (b *Buffer) exclusive() bool {
 	return b.refs.Load() == 1
 }
 
-// Size classes are 64 << k and 96 << k bytes, so that at most a third of a buffer is unused. From
-// minAsked on buffers have no more than was asked for.
+// Size classes are 64 << k and 96 << k bytes, so at most a third of a buffer is unused. From
+// minChecked on, a buffer has exactly the requested size.
 const (
 	minClassBits = 6
 	numClasses   = 2 * (40 - minClassBits)
@@ -119,7 +121,7 @@ func classSize(class int) int {
 }
 
 // newBuffer returns a pooled buffer of at least size bytes with one reference, or false if there is
-// no memory for it. Its memory is not cleared.
+// not enough memory. The memory is not cleared.
 func newBuffer(size int) (*Buffer, bool) {
 	b, ok := pooledBuffer(size)
 	if ok {
@@ -132,11 +134,11 @@ func newBuffer(size int) (*Buffer, bool) {
 func pooledBuffer(size int) (*Buffer, bool) {
 	class := classOf(size)
 	length := classSize(class)
-	if length >= minShelved {
-		if b := shelves[class].take(size); b != nil {
+	if length >= minListed {
+		if b := freeLists[class].take(size); b != nil {
 			return b, true
 		}
-		if length >= minAsked {
+		if length >= minChecked {
 			return largeBuffer(class, size)
 		}
 	} else if b, ok := pools[class].Get().(*Buffer); ok {
@@ -145,10 +147,10 @@ func pooledBuffer(size int) (*Buffer, bool) {
 	return &Buffer{class: int8(class), mem: alignedBytes(length)}, true
 }
 
-// largeBuffer returns a new buffer of no more than size bytes.
+// largeBuffer returns a new buffer of exactly size bytes.
 func largeBuffer(class, size int) (*Buffer, bool) {
 	b := &Buffer{class: int8(class)}
-	return b, ifThereIsRoom(size, func() { b.mem = alignedBytes(size) })
+	return b, allocIfAvailable(size, func() { b.mem = alignedBytes(size) })
 }
 
 // alignedBytes returns size zero bytes that start at a multiple of Alignment.
@@ -157,4 +159,8 @@ func alignedBytes(size int) []byte {
 	adviseHuge(mem)
 	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) & (Alignment - 1))
 	return mem[off : off+size : off+size]
+}
+
+func init() {
+	tensormem.SetLimit, tensormem.DropFree, tensormem.Held = setLimit, dropFree, heldBuffers
 }

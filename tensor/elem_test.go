@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// halfValue computes the value of a Half from its definition.
-func halfValue(h Half) float64 {
+// halfValue computes the value of a Float16Elem from its definition.
+func halfValue(h Float16Elem) float64 {
 	sign, exp, frac := 1.0, int(h>>10)&0x1f, float64(h&0x3ff)
 	if h&0x8000 != 0 {
 		sign = -1
@@ -23,25 +23,25 @@ func halfValue(h Half) float64 {
 	return sign * math.Ldexp(1024+frac, exp-25)
 }
 
-// TestHalfWidens checks all values.
-func TestHalfWidens(t *testing.T) {
+// TestFloat16Widens checks all values.
+func TestFloat16Widens(t *testing.T) {
 	for i := range 1 << 16 {
-		h := Half(i)
+		h := Float16Elem(i)
 		got, want := float64(h.Float32()), halfValue(h)
 		if got != want && !(math.IsNaN(got) && math.IsNaN(want)) || math.Signbit(got) != (h&0x8000 != 0) {
 			t.Fatalf("%#04x is %v, want %v", i, got, want)
 		}
-		if back := HalfOf(h.Float32()); back != h && !math.IsNaN(want) {
+		if back := Float16Of(h.Float32()); back != h && !math.IsNaN(want) {
 			t.Fatalf("%#04x comes back as %#04x", i, back)
 		}
 	}
 }
 
-// TestHalfRounds checks that every number between two neighbours goes to the nearer, and the one in
-// the middle to the even.
-func TestHalfRounds(t *testing.T) {
+// TestFloat16Rounds checks that every number between two neighbours goes to the nearer, and the one
+// in the middle to the even.
+func TestFloat16Rounds(t *testing.T) {
 	for i := range 0x7c00 {
-		lo, hi := Half(i), Half(i+1)
+		lo, hi := Float16Elem(i), Float16Elem(i+1)
 		below := float64(lo.Float32())
 		above := halfValue(hi)
 		if hi == 0x7c00 {
@@ -54,41 +54,41 @@ func TestHalfRounds(t *testing.T) {
 		}
 		for _, test := range []struct {
 			f    float32
-			want Half
+			want Float16Elem
 		}{{math.Nextafter32(middle, 0), lo}, {middle, even}, {math.Nextafter32(middle, math.MaxFloat32), hi}} {
-			if got := HalfOf(test.f); got != test.want {
+			if got := Float16Of(test.f); got != test.want {
 				t.Fatalf("%v becomes %#04x, want %#04x", test.f, got, test.want)
 			}
-			if got := HalfOf(-test.f); got != test.want|0x8000 {
+			if got := Float16Of(-test.f); got != test.want|0x8000 {
 				t.Fatalf("%v becomes %#04x, want %#04x", -test.f, got, test.want|0x8000)
 			}
 		}
 	}
-	if h := HalfOf(float32(math.NaN())); !math.IsNaN(float64(h.Float32())) {
+	if h := Float16Of(float32(math.NaN())); !math.IsNaN(float64(h.Float32())) {
 		t.Errorf("NaN becomes %#04x", h)
 	}
-	if h := HalfOf(float32(math.Inf(-1))); h != 0xfc00 {
+	if h := Float16Of(float32(math.Inf(-1))); h != 0xfc00 {
 		t.Errorf("-inf becomes %#04x", h)
 	}
-	if h := HalfOf(math.MaxFloat32); h != 0x7c00 {
+	if h := Float16Of(math.MaxFloat32); h != 0x7c00 {
 		t.Errorf("the largest float becomes %#04x", h)
 	}
 }
 
 func TestBFloat(t *testing.T) {
 	for i := range 1 << 16 {
-		b := BFloat(i)
+		b := BFloat16Elem(i)
 		f := b.Float32()
 		if math.Float32bits(f) != uint32(i)<<16 {
 			t.Fatalf("%#04x widens to %x", i, math.Float32bits(f))
 		}
 		if f != f {
-			if back := BFloatOf(f).Float32(); back == back {
+			if back := BFloat16Of(f).Float32(); back == back {
 				t.Fatalf("NaN %#04x comes back as %v", i, back)
 			}
 			continue
 		}
-		if back := BFloatOf(f); back != b {
+		if back := BFloat16Of(f); back != b {
 			t.Fatalf("%#04x comes back as %#04x", i, back)
 		}
 		if b&0x7fff >= 0x7f80 {
@@ -96,8 +96,8 @@ func TestBFloat(t *testing.T) {
 		}
 		// The numbers between b and its neighbour further from zero differ in the lower half of the
 		// bits.
-		for low, want := range map[uint32]BFloat{0x7fff: b, 0x8000: b + b&1, 0x8001: b + 1, 1: b} {
-			if got := BFloatOf(math.Float32frombits(uint32(i)<<16 | low)); got != want {
+		for low, want := range map[uint32]BFloat16Elem{0x7fff: b, 0x8000: b + b&1, 0x8001: b + 1, 1: b} {
+			if got := BFloat16Of(math.Float32frombits(uint32(i)<<16 | low)); got != want {
 				t.Fatalf("%#04x with %#04x becomes %#04x, want %#04x", i, low, got, want)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// String describes t by type and shape and shows its first values, as TensorFlow does in errors.
+// String returns the type, the shape and the first values of t, as in TensorFlow's errors.
 func (t *Tensor) String() string {
 	if !t.Initialized() {
 		return "Tensor<uninitialized>"
@@ -14,9 +14,8 @@ func (t *Tensor) String() string {
 	return fmt.Sprintf("Tensor<type: %v shape: %v values: %s>", t.dtype, t.shape, t.Summary(3))
 }
 
-// Summary prints the first elements of t, at most n or all if n is negative, as TensorFlow's
-// operations Print and Assert do: rows in brackets, except for the outermost, and "..." for what is
-// left out.
+// Summary returns the first n elements of t, or all if n is negative, in the format of TensorFlow's
+// Print and Assert: rows in brackets, except the outermost, and "..." for omitted elements.
 func (t *Tensor) Summary(n int) string {
 	total := t.NumElements()
 	if n < 0 || n > total {
@@ -72,7 +71,7 @@ func (s *summarizer) row(d int) {
 	}
 }
 
-// elementText returns what prints element i.
+// elementText returns a function that formats element i.
 func (t *Tensor) elementText() func(i int) string {
 	switch t.dtype {
 	case Float32:
@@ -80,9 +79,9 @@ func (t *Tensor) elementText() func(i int) string {
 	case Float64:
 		return eachText(t, func(v float64) string { return FormatFloat(v, 64) })
 	case Float16:
-		return eachText(t, func(v Half) string { return FormatFloat(float64(v.Float32()), 32) })
+		return eachText(t, func(v Float16Elem) string { return FormatFloat(float64(v.Float32()), 32) })
 	case BFloat16:
-		return eachText(t, func(v BFloat) string { return FormatFloat(float64(v.Float32()), 32) })
+		return eachText(t, func(v BFloat16Elem) string { return FormatFloat(float64(v.Float32()), 32) })
 	case String:
 		return eachText(t, func(v string) string { return Escape(v, true) })
 	case Bool:
@@ -113,19 +112,19 @@ func (t *Tensor) narrowText() func(i int) string {
 	case Uint8:
 		return eachText(t, intText[uint8])
 	case QInt32:
-		return eachText(t, intText[QI32])
+		return eachText(t, intText[QInt32Elem])
 	case QInt16:
-		return eachText(t, intText[QI16])
+		return eachText(t, intText[QInt16Elem])
 	case QInt8:
-		return eachText(t, intText[QI8])
+		return eachText(t, intText[QInt8Elem])
 	case QUint16:
-		return eachText(t, intText[QU16])
+		return eachText(t, intText[QUint16Elem])
 	case QUint8:
-		return eachText(t, intText[QU8])
+		return eachText(t, intText[QUint8Elem])
 	case Int4:
-		return eachText(t, intText[Nibble])
+		return eachText(t, intText[Int4Elem])
 	case Uint4:
-		return eachText(t, intText[UNibble])
+		return eachText(t, intText[Uint4Elem])
 	default:
 		return func(int) string { return "?" }
 	}
@@ -140,7 +139,7 @@ func intText[T ~int8 | ~int16 | ~int32 | ~uint8 | ~uint16 | ~uint32](v T) string
 	return strconv.FormatInt(int64(v), 10)
 }
 
-// String prints the handle as TensorFlow does.
+// String returns the handle in TensorFlow's format.
 func (h *Handle) String() string {
 	if h == nil {
 		h = &Handle{}
@@ -153,8 +152,8 @@ func (h *Handle) String() string {
 		h.Name, h.Device, h.Container, h.TypeName, elems.String())
 }
 
-// FormatFloat prints a number of 32 or 64 bits as TensorFlow does: with 6 digits, or 15 for 64
-// bits, where these tell it from its neighbours, and otherwise with 9 or 17.
+// FormatFloat formats a number of 32 or 64 bits as TensorFlow does: with 6 digits (15 for 64 bits)
+// if these distinguish it from its neighbours, and otherwise with 9 (17).
 func FormatFloat(v float64, bits int) string {
 	short, long := 6, 9
 	if bits == 64 {
@@ -175,8 +174,8 @@ func FormatFloat(v float64, bits int) string {
 	}
 }
 
-// Escape prints text as a C string without its quotes. Bytes that are not ASCII are left as they
-// are if keepUTF8 is set, and otherwise written in octal.
+// Escape returns text as a C string literal without quotes. With keepUTF8, bytes outside of ASCII
+// stay as they are; otherwise they are octal escapes.
 func Escape(s string, keepUTF8 bool) string {
 	var b strings.Builder
 	for i := range len(s) {

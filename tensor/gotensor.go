@@ -6,14 +6,14 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// goTypes are the conversions from and to Go values of each element type.
+// goTypes holds the conversions to and from Go values by element type.
 var goTypes = map[DType]goType{
 	Float32: goTypeOf[float32](), Float64: goTypeOf[float64](), Int8: goTypeOf[int8](), Int16: goTypeOf[int16](),
 	Int32: goTypeOf[int32](), Int64: goTypeOf[int64](), Uint8: goTypeOf[uint8](), Uint16: goTypeOf[uint16](),
 	Uint32: goTypeOf[uint32](), Uint64: goTypeOf[uint64](), Bool: goTypeOf[bool](), String: goTypeOf[string](),
-	Complex64: goTypeOf[complex64](), Complex128: goTypeOf[complex128](), Float16: goTypeOf[Half](), BFloat16: goTypeOf[BFloat](),
-	QInt8: goTypeOf[QI8](), QUint8: goTypeOf[QU8](), QInt16: goTypeOf[QI16](), QUint16: goTypeOf[QU16](), QInt32: goTypeOf[QI32](),
-	Float8E5M2: goTypeOf[F8E5M2](), Float8E4M3: goTypeOf[F8E4M3](), Int4: goTypeOf[Nibble](), Uint4: goTypeOf[UNibble](),
+	Complex64: goTypeOf[complex64](), Complex128: goTypeOf[complex128](), Float16: goTypeOf[Float16Elem](), BFloat16: goTypeOf[BFloat16Elem](),
+	QInt8: goTypeOf[QInt8Elem](), QUint8: goTypeOf[QUint8Elem](), QInt16: goTypeOf[QInt16Elem](), QUint16: goTypeOf[QUint16Elem](), QInt32: goTypeOf[QInt32Elem](),
+	Float8E5M2: goTypeOf[Float8E5M2Elem](), Float8E4M3: goTypeOf[Float8E4M3Elem](), Int4: goTypeOf[Int4Elem](), Uint4: goTypeOf[Uint4Elem](),
 	Resource: goTypeOf[*Handle](), Variant: goTypeOf[VariantValue](),
 }
 
@@ -25,10 +25,10 @@ type goType struct {
 
 func goTypeOf[T Elem]() goType { return goType{reflect.TypeFor[T](), collect[T], nest[T]} }
 
-// New returns a tensor with the values of v: a Go scalar, or slices or arrays of one nested to any
-// depth, all of the same length at each depth. int is taken as int32 where every value fits, as
-// TensorFlow's clients do, and as int64 otherwise. The values are copied, except that a flat slice
-// of an element type is shared.
+// New returns a tensor with the values of v: a Go scalar, or nested slices or arrays of equal
+// length at each depth. int becomes int32 if every value fits, as in TensorFlow's clients, and
+// int64 otherwise. The values are copied, except that a flat slice of an element type is shared.
+// The error has the code InvalidArgument for other values.
 func New(v any) (Tensor, error) {
 	switch v := v.(type) {
 	case Tensor:
@@ -50,8 +50,7 @@ func New(v any) (Tensor, error) {
 	return Tensor{}, status.InvalidArgumentf("cannot make a tensor of %T", v)
 }
 
-// goTypeFor returns the element type that a Go type stands for: its own, or that of the type it is
-// defined by.
+// goTypeFor returns the element type for a Go type or for the type that defines it.
 func goTypeFor(elem reflect.Type) (goType, bool) {
 	var found goType
 	for _, g := range goTypes {
@@ -65,7 +64,8 @@ func goTypeFor(elem reflect.Type) (goType, bool) {
 	return found, found.elem != nil
 }
 
-// shapeOf follows the first element of each depth; collect finds ragged values.
+// shapeOf returns the shape by following the first element of each depth. Ragged values are
+// detected later, by collect.
 func shapeOf(r reflect.Value) (Shape, reflect.Type, error) {
 	if !r.IsValid() {
 		return nil, nil, status.InvalidArgumentf("cannot make a tensor of nil")
@@ -124,8 +124,8 @@ func newInt(r reflect.Value, shape Shape) (Tensor, error) {
 	return collect[int64](r, shape)
 }
 
-// rows visits the slices or arrays of the innermost depth in order; a scalar is visited as a slice
-// of one.
+// rows calls visit with the slices or arrays of the innermost depth, in order. A scalar is visited
+// as a slice of one element.
 func rows(r reflect.Value, shape Shape, visit func(reflect.Value)) error {
 	if len(shape) == 0 {
 		one := reflect.MakeSlice(reflect.SliceOf(r.Type()), 1, 1)
@@ -149,7 +149,7 @@ func rows(r reflect.Value, shape Shape, visit func(reflect.Value)) error {
 }
 
 // Go returns the values of t as Go values: a scalar, or slices nested to the depth of its rank; nil
-// for a tensor that is not initialized. The values are copied.
+// for an uninitialized tensor. The values are copied.
 func (t *Tensor) Go() any {
 	if g, ok := goTypes[t.dtype]; ok {
 		return g.nest(t)

@@ -17,9 +17,9 @@ func TestNew(t *testing.T) {
 		{true, Bool, Shape{}, nil}, {int8(-1), Int8, Shape{}, nil}, {int16(-1), Int16, Shape{}, nil}, {int64(1 << 40), Int64, Shape{}, nil},
 		{uint8(1), Uint8, Shape{}, nil}, {uint16(1), Uint16, Shape{}, nil}, {uint32(1), Uint32, Shape{}, nil}, {uint64(1), Uint64, Shape{}, nil},
 		{float32(1), Float32, Shape{}, nil}, {1.5, Float64, Shape{}, nil}, {complex64(1i), Complex64, Shape{}, nil}, {1i, Complex128, Shape{}, nil},
-		{"text", String, Shape{}, nil}, {HalfOf(1), Float16, Shape{}, nil}, {BFloatOf(1), BFloat16, Shape{}, nil}, {QU8(3), QUint8, Shape{}, nil},
+		{"text", String, Shape{}, nil}, {Float16Of(1), Float16, Shape{}, nil}, {BFloat16Of(1), BFloat16, Shape{}, nil}, {QUint8Elem(3), QUint8, Shape{}, nil},
 		{[]float32{1, 2}, Float32, Shape{2}, nil}, {[][]float32{{1, 2}, {3, 4}}, Float32, Shape{2, 2}, nil},
-		{[][]string{{"a"}, {"b"}}, String, Shape{2, 1}, nil}, {[]Half{1, 2}, Float16, Shape{2}, nil},
+		{[][]string{{"a"}, {"b"}}, String, Shape{2, 1}, nil}, {[]Float16Elem{1, 2}, Float16, Shape{2}, nil},
 		{[2][3]float64{{1, 2, 3}, {4, 5, 6}}, Float64, Shape{2, 3}, [][]float64{{1, 2, 3}, {4, 5, 6}}},
 		{[]celsius{20}, Float32, Shape{1}, []float32{20}}, {[][]celsius{{20}}, Float32, Shape{1, 1}, [][]float32{{20}}},
 		{7, Int32, Shape{}, int32(7)}, {1 << 40, Int64, Shape{}, int64(1 << 40)}, {[]int{1, -1 << 31}, Int32, Shape{2}, []int32{1, -1 << 31}},
@@ -113,7 +113,7 @@ func TestSummary(t *testing.T) {
 		{from([]string{"a b", "c\"d\n\x01", "é"}), "type: string shape: [3] values: a b c\\\"d\\n\\001 é"},
 		{from([]int8{1, 2, 3, 4, 5}), "type: int8 shape: [5] values: 1 2 3..."}, {from([]uint8{200}), "type: uint8 shape: [1] values: 200"},
 		{from([]uint64{1 << 63}), "type: uint64 shape: [1] values: 9223372036854775808"}, {from(complex64(1 + 2i)), "type: complex64 shape: [] values: ?"},
-		{from(HalfOf(1.5)), "type: half shape: [] values: 1.5"}, {from(BFloatOf(1.5)), "type: bfloat16 shape: [] values: 1.5"},
+		{from(Float16Of(1.5)), "type: half shape: [] values: 1.5"}, {from(BFloat16Of(1.5)), "type: bfloat16 shape: [] values: 1.5"},
 		{&handle, `type: resource shape: [] values: <ResourceHandle(name="n", device="d", container="c", type="", dtype and shapes : "[  ]")>`},
 	} {
 		if got, want := test.t.String(), "Tensor<"+test.want+">"; got != want {

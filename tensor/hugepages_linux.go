@@ -8,20 +8,20 @@ import (
 
 const (
 	hugePage = 2 << 20
-	// minHuge is the size in bytes from which buffers ask for huge pages.
+	// minHuge is the smallest buffer, in bytes, for which huge pages are requested.
 	minHuge = 256 << 10
-	// ownHuge is the size from which they have enough of them to leave their ends to pages of the
-	// usual size.
+	// ownHuge is the smallest buffer, in bytes, that spans enough huge pages to leave its ends on
+	// small pages.
 	ownHuge = 4 << 20
 )
 
 // adviseHuge asks the kernel to back mem with huge pages. The first touch of a large buffer then
-// costs a fault every 2 MiB instead of every 4 KiB, and whoever copies from one process to another
-// has as many fewer pages to look up. That the kernel may not care is of no interest.
+// costs a page fault per 2 MiB instead of per 4 KiB, and copying from another process looks up
+// fewer pages. Failure is harmless and is ignored.
 //
-// A buffer that is smaller than a huge page shares one with its neighbours, which have touched some
-// of its memory already: there, the kernel has to put the huge page together. It must not do so by
-// itself later, when most of the page may have been given back.
+// A buffer smaller than a huge page shares one with its neighbours, which have touched some of its
+// memory already. There the kernel must assemble the huge page now, and not by itself later, when
+// most of the page may have been returned.
 func adviseHuge(mem []byte) {
 	if len(mem) < minHuge {
 		return
@@ -33,7 +33,7 @@ func adviseHuge(mem []byte) {
 		return
 	}
 	for at := start; at < end; at = (at + hugePage) &^ (hugePage - 1) {
-		mem[at-start] = 0 // what has no page at all stays as it is
+		mem[at-start] = 0 // a page without memory stays as it is
 	}
 	madvise(start&^(hugePage-1), (end+hugePage-1)&^(hugePage-1), unix.MADV_COLLAPSE)
 }

@@ -2,5 +2,5 @@
 
 package tensor
 
-// adviseHuge would ask for huge pages.
+// adviseHuge does nothing: huge pages are requested on Linux only.
 func adviseHuge([]byte) {}

@@ -2,7 +2,7 @@ package tensor
 
 import "github.com/weft-ml/weft/status"
 
-// FromFloat returns a scalar of a numeric type with the value of v, converted as Go converts.
+// FromFloat returns a scalar of a numeric type with the value of v, converted by Go's rules.
 func FromFloat(dtype DType, v float64) (Tensor, error) {
 	switch dtype {
 	case Float32:
@@ -10,9 +10,9 @@ func FromFloat(dtype DType, v float64) (Tensor, error) {
 	case Float64:
 		return Scalar(v), nil
 	case Float16:
-		return Scalar(HalfOf(float32(v))), nil
+		return Scalar(Float16Of(float32(v))), nil
 	case BFloat16:
-		return Scalar(BFloatOf(float32(v))), nil
+		return Scalar(BFloat16Of(float32(v))), nil
 	case Int8:
 		return Scalar(int8(v)), nil
 	case Int16:

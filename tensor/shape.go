@@ -12,11 +12,12 @@ import (
 // MaxRank is the largest number of dimensions that a shape may have.
 const MaxRank = 254
 
-// Shape is the size of a tensor in each dimension, outermost first; an empty Shape is a scalar's. A
-// Shape that a tensor holds is shared and must not be modified.
+// Shape is the size of a tensor in each dimension, outermost first. The shape of a scalar is empty.
+// The Shape of a tensor is shared and must not be modified.
 type Shape []int64
 
-// NumElements returns the product of the dimensions, which for a validated shape fits.
+// NumElements returns the product of the dimensions. It does not overflow for a shape that passed
+// [Shape.Check].
 func (s Shape) NumElements() int64 {
 	n := int64(1)
 	for _, d := range s {
@@ -25,8 +26,8 @@ func (s Shape) NumElements() int64 {
 	return n
 }
 
-// Check validates dimensions that come from outside: none negative, not more than [MaxRank], and
-// the number of elements representable.
+// Check returns an InvalidArgument error if a dimension is negative, if there are more than
+// [MaxRank] dimensions, or if the number of elements overflows.
 func (s Shape) Check() error {
 	if len(s) > MaxRank {
 		return status.InvalidArgumentf("Shape has %d dimensions; at most %d are allowed", len(s), MaxRank)
@@ -50,7 +51,7 @@ func (s Shape) Check() error {
 // Equal reports whether s and t have the same rank and dimensions.
 func (s Shape) Equal(t Shape) bool { return slices.Equal(s, t) }
 
-// String prints the shape as TensorFlow does, "[2,3]".
+// String returns the shape in TensorFlow's format, "[2,3]".
 func (s Shape) String() string {
 	b := append(make([]byte, 0, 4*len(s)+2), '[')
 	for i, d := range s {
@@ -65,17 +66,17 @@ func (s Shape) String() string {
 // Partial returns s as a fully known PartialShape.
 func (s Shape) Partial() PartialShape { return PartialShape{known: true, dims: s} }
 
-// UnknownDim stands for a dimension of unknown size.
+// UnknownDim is the size of an unknown dimension.
 const UnknownDim int64 = -1
 
-// PartialShape is what is known of a shape before a graph runs: nothing, the rank, or some
+// PartialShape is the part of a shape that is known before a graph runs: nothing, the rank, or some
 // dimensions. The zero value has unknown rank. It is immutable.
 type PartialShape struct {
 	known bool
 	dims  []int64
 }
 
-// MakePartial returns a shape of known rank; UnknownDim, or any negative number, is an unknown
+// MakePartial returns a shape of known rank. UnknownDim, or any negative number, is an unknown
 // dimension.
 func MakePartial(dims ...int64) PartialShape {
 	for i, d := range dims {
@@ -90,7 +91,7 @@ func MakePartial(dims ...int64) PartialShape {
 	return PartialShape{known: true, dims: dims}
 }
 
-// UnknownDims returns a shape of the given rank with no dimension known.
+// UnknownDims returns a shape of the given rank with all dimensions unknown.
 func UnknownDims(rank int) PartialShape {
 	dims := make([]int64, rank)
 	for i := range dims {
@@ -110,8 +111,8 @@ func (p PartialShape) Rank() int {
 	return len(p.dims)
 }
 
-// Dim returns dimension i, counted from the end if negative: UnknownDim if the dimension or the
-// rank is unknown.
+// Dim returns dimension i, counted from the end if i is negative. It returns UnknownDim if the
+// dimension or the rank is unknown.
 func (p PartialShape) Dim(i int) int64 {
 	if i < 0 {
 		i += len(p.dims)
@@ -133,7 +134,7 @@ func (p PartialShape) Full() (Shape, bool) {
 	return Shape(slices.Clone(p.dims)), true
 }
 
-// Compatible reports whether some shape satisfies both p and q.
+// Compatible reports whether p and q can describe the same shape.
 func (p PartialShape) Compatible(q PartialShape) bool {
 	if !p.known || !q.known {
 		return true
@@ -149,10 +150,10 @@ func (p PartialShape) Compatible(q PartialShape) bool {
 	return true
 }
 
-// CompatibleWith reports whether the shape s satisfies p.
+// CompatibleWith reports whether p can describe the shape s.
 func (p PartialShape) CompatibleWith(s Shape) bool { return p.Compatible(s.Partial()) }
 
-// Merge returns what is known from p and q together, and false if they contradict each other.
+// Merge returns the combined knowledge of p and q, and false if they contradict each other.
 func (p PartialShape) Merge(q PartialShape) (PartialShape, bool) {
 	switch {
 	case !p.Compatible(q):
@@ -171,12 +172,12 @@ func (p PartialShape) Merge(q PartialShape) (PartialShape, bool) {
 	return PartialShape{known: true, dims: dims}, true
 }
 
-// Equal reports whether p and q know the same.
+// Equal reports whether p and q are identical, unknown dimensions included.
 func (p PartialShape) Equal(q PartialShape) bool {
 	return p.known == q.known && slices.Equal(p.dims, q.dims)
 }
 
-// String prints the shape as TensorFlow does: "[2,?]", or "<unknown>" for an unknown rank.
+// String returns the shape in TensorFlow's format: "[2,?]", or "<unknown>" for an unknown rank.
 func (p PartialShape) String() string {
 	if !p.known {
 		return "<unknown>"

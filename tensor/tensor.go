@@ -1,11 +1,14 @@
-// Package tensor holds element types, shapes, tensors, and the counted, pooled buffers behind them.
+// Package tensor provides element types, shapes and tensors, with the counted, pooled buffers
+// behind them.
 //
-// A [Tensor] is a small header: copying it copies no elements. Whoever holds a Tensor either
-// borrows it, for as long as its owner says, or owns a reference to its buffer, made by an
-// allocation or by [Tensor.Retain] and ended by [Tensor.Release]. Headers and shapes are ordinary
-// Go memory and stay valid for ever; only element memory is recycled. Elements are shared between
-// all holders, so they are written only by their first owner, before the tensor is passed on, or by
-// an owner for whom [Tensor.Exclusive] is true.
+// A [Tensor] is a small header: copying it copies no elements. A holder of a Tensor borrows it, for
+// as long as its owner says, or owns a reference to its buffer. Allocation and [Tensor.Retain]
+// create a reference; [Tensor.Release] ends it. Programs that never call Release are correct: the
+// garbage collector frees their buffers. Headers and shapes stay valid forever; only element memory
+// is recycled.
+//
+// All holders share the elements. Elements may be written only by their first owner, before the
+// tensor is passed on, or by an owner for whom [Tensor.Exclusive] is true.
 //
 // Element memory is little-endian and row-major, as on TensorFlow's wire. Strings, resource handles
 // and variants are Go values.
@@ -21,7 +24,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Tensor is a multidimensional array. The zero Tensor is not initialized: it has no type and no
+// Tensor is a multidimensional array. The zero Tensor is uninitialized: it has no type and no
 // elements.
 type Tensor struct {
 	dtype DType
@@ -30,17 +33,17 @@ type Tensor struct {
 	mem   []byte // the elements, within buf.mem; nil where they are Go values in buf.vals
 }
 
-// limit bounds the bytes of one tensor.
+// limit is the maximum size of a tensor in bytes.
 var limit atomic.Int64
 
 func init() { limit.Store(1 << 38) }
 
-// SetLimit sets the most bytes that one tensor may have; allocation beyond it is ResourceExhausted,
-// as it is beyond the memory that is left where that is known.
-func SetLimit(bytes int64) { limit.Store(bytes) }
+// setLimit sets the maximum size of a tensor in bytes. Larger allocations are ResourceExhausted
+// errors, as are those beyond the available memory.
+func setLimit(bytes int64) { limit.Store(bytes) }
 
-// byteSize validates a shape and returns the bytes of a tensor of it, counting Go values as one
-// word each.
+// byteSize validates a shape and returns the size of a tensor in bytes. A Go value counts as one
+// word.
 func byteSize(dtype DType, shape Shape) (int, error) {
 	if !dtype.Valid() {
 		return 0, status.InvalidArgumentf("cannot make a tensor of type %v", dtype)
@@ -55,8 +58,8 @@ func byteSize(dtype DType, shape Shape) (int, error) {
 	return int(n * width), nil
 }
 
-// exhausted returns the error for a tensor for which there is no memory, in TensorFlow's words:
-// clients look for them.
+// exhausted returns the error for a tensor for which there is not enough memory, in TensorFlow's
+// words, which clients match.
 func exhausted(dtype DType, shape Shape) error {
 	return status.ResourceExhaustedf("OOM when allocating tensor with shape%v and type %v", shape, dtype)
 }
@@ -69,7 +72,8 @@ func boolToInt(b bool) int {
 }
 
 // Alloc returns a tensor with one reference. Its elements are not cleared, except that strings are
-// empty and handles and variants nil. The shape is copied.
+// empty and handles and variants are nil. The shape is copied. The error has the code
+// InvalidArgument for an invalid shape and ResourceExhausted for lack of memory.
 func Alloc(dtype DType, shape Shape) (Tensor, error) {
 	size, err := byteSize(dtype, shape)
 	if err != nil {
@@ -78,7 +82,7 @@ func Alloc(dtype DType, shape Shape) (Tensor, error) {
 	return allocate(dtype, slices.Clone(shape), size)
 }
 
-// AllocShared is Alloc without the copy of the shape, which must never be modified again.
+// AllocShared is Alloc without a copy of the shape, which must not be modified afterwards.
 func AllocShared(dtype DType, shape Shape) (Tensor, error) {
 	size, err := byteSize(dtype, shape)
 	if err != nil {
@@ -87,7 +91,7 @@ func AllocShared(dtype DType, shape Shape) (Tensor, error) {
 	return allocate(dtype, shape, size)
 }
 
-// allocate returns a tensor of so many bytes, as byteSize counts them.
+// allocate returns a tensor of size bytes, counted as byteSize does.
 func allocate(dtype DType, shape Shape, size int) (Tensor, error) {
 	t, ok := Tensor{dtype: dtype, shape: shape}, false
 	switch dtype {
@@ -111,7 +115,7 @@ func allocate(dtype DType, shape Shape, size int) (Tensor, error) {
 // newValues returns a buffer of n Go values, or false if there is no memory for it.
 func newValues[T any](n int) (*Buffer, bool) {
 	b := &Buffer{class: classUncounted}
-	return b, ifThereIsRoom(n*int(unsafe.Sizeof(*new(T))), func() { b.vals = make([]T, n) })
+	return b, allocIfAvailable(n*int(unsafe.Sizeof(*new(T))), func() { b.vals = make([]T, n) })
 }
 
 // Zeros returns a tensor with one reference whose elements are zero, false, or empty.
@@ -124,7 +128,7 @@ func Zeros(dtype DType, shape Shape) (Tensor, error) {
 }
 
 // FromSlice returns a tensor whose elements are vals, which must not be modified while the tensor
-// is used. The number of values must be that of the shape.
+// is used. The number of values must match the shape.
 func FromSlice[T Elem](shape Shape, vals []T) (Tensor, error) {
 	dtype := DTypeOf[T]()
 	if _, err := byteSize(dtype, shape); err != nil {
@@ -147,9 +151,9 @@ func fromSlice[T Elem](dtype DType, shape Shape, vals []T) Tensor {
 	return t
 }
 
-// FromBytes returns a tensor over element memory in wire order, sharing it: mem must hold exactly
-// the elements of the shape, and buf, which may be nil for memory left to the garbage collector,
-// gives up one reference to the tensor. Memory that is not aligned for its type is copied.
+// FromBytes returns a tensor that shares element memory in wire order. mem must hold exactly the
+// elements of the shape. buf passes one reference to the tensor; it may be nil for memory that is
+// left to the garbage collector. Memory that is not aligned for its type is copied.
 func FromBytes(dtype DType, shape Shape, mem []byte, buf *Buffer) (Tensor, error) {
 	size, err := byteSize(dtype, shape)
 	if err != nil {
@@ -172,16 +176,16 @@ func FromBytes(dtype DType, shape Shape, mem []byte, buf *Buffer) (Tensor, error
 	return Tensor{dtype: dtype, shape: slices.Clone(shape), buf: buf, mem: mem}, nil
 }
 
-// Scalar returns a tensor of no dimensions.
+// Scalar returns a scalar tensor.
 func Scalar[T Elem](v T) Tensor { return fromSlice(DTypeOf[T](), Shape{}, []T{v}) }
 
-// Vector returns a tensor of one dimension that shares vals.
+// Vector returns a tensor of rank 1 that shares vals.
 func Vector[T Elem](vals ...T) Tensor {
 	return fromSlice(DTypeOf[T](), Shape{int64(len(vals))}, vals)
 }
 
-// Values returns the elements of t, which are of Go type T; they are shared, not copied. It panics
-// if T is not the element type of t: kernels are chosen by type before they run.
+// Values returns the elements of t, which have Go type T. They are shared, not copied. It panics if
+// T is not the element type of t, because kernels are selected by type before they run.
 func Values[T Elem](t *Tensor) []T {
 	if want := DTypeOf[T](); want != t.dtype {
 		panic(fmt.Sprintf("tensor: elements of a %v tensor taken as %v", t.dtype, want))
@@ -193,7 +197,7 @@ func Values[T Elem](t *Tensor) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.mem))), len(t.mem)/int(unsafe.Sizeof(z)))
 }
 
-// Value returns the only element of a tensor that has one.
+// Value returns the only element of a tensor with one element.
 func Value[T Elem](t *Tensor) T { return Values[T](t)[0] }
 
 // Initialized reports whether t has a type and elements.
@@ -211,7 +215,7 @@ func (t *Tensor) Rank() int { return len(t.shape) }
 // Dim returns the size of dimension i.
 func (t *Tensor) Dim(i int) int { return int(t.shape[i]) }
 
-// NumElements returns the number of elements; 0 for a tensor that is not initialized.
+// NumElements returns the number of elements; 0 for an uninitialized tensor.
 func (t *Tensor) NumElements() int {
 	if t.dtype == Invalid {
 		return 0
@@ -219,10 +223,10 @@ func (t *Tensor) NumElements() int {
 	return int(t.shape.NumElements())
 }
 
-// Bytes returns the element memory, shared; nil for strings, resources and variants.
+// Bytes returns the shared element memory; nil for strings, resources and variants.
 func (t *Tensor) Bytes() []byte { return t.mem }
 
-// ByteSize returns the memory of the elements in bytes, with the text of strings counted.
+// ByteSize returns the size of the elements in bytes, including the text of strings.
 func (t *Tensor) ByteSize() int64 {
 	if t.dtype != String {
 		return int64(max(len(t.mem), 8*t.NumElements()*boolToInt(t.mem == nil)))
@@ -240,20 +244,20 @@ func (t *Tensor) Retain() Tensor {
 	return *t
 }
 
-// Release ends the reference that t holds and clears t.
+// Release ends the reference of t and clears t.
 func (t *Tensor) Release() {
 	t.buf.release()
 	*t = Tensor{}
 }
 
-// Exclusive reports whether the holder of t, who owns a reference, may write to its elements
-// because nobody else can see them.
+// Exclusive reports whether the holder of t, which must own a reference, is the only holder of its
+// elements and may write to them.
 func (t *Tensor) Exclusive() bool { return t.buf.exclusive() }
 
-// KeptFor says that a reference to the memory of t may be held longer than it is needed. Whoever
-// would have the memory to himself calls reclaim before, which releases what is no longer needed;
-// the last one that was named.
-func (t *Tensor) KeptFor(reclaim *func()) {
+// SetReclaimer registers a function that releases references to the memory of t that are held
+// longer than needed. It is called before Exclusive looks for other holders. A later call replaces
+// it.
+func (t *Tensor) SetReclaimer(reclaim *func()) {
 	if t.buf != nil {
 		t.buf.reclaim.Store(reclaim)
 	}
@@ -262,8 +266,8 @@ func (t *Tensor) KeptFor(reclaim *func()) {
 // SharesBuffer reports whether t and u have elements in the same buffer.
 func (t *Tensor) SharesBuffer(u *Tensor) bool { return t.buf != nil && t.buf == u.buf }
 
-// WithShape returns t with other dimensions of the same number of elements; the reference stays
-// with t.
+// WithShape returns t with another shape of the same number of elements. The reference stays with
+// t.
 func (t *Tensor) WithShape(shape Shape) (Tensor, error) {
 	if err := shape.Check(); err != nil {
 		return Tensor{}, err
@@ -276,8 +280,8 @@ func (t *Tensor) WithShape(shape Shape) (Tensor, error) {
 	return out, nil
 }
 
-// WithDType returns t with its element memory read as another type of the same size; the reference
-// stays with t.
+// WithDType returns t with its element memory interpreted as another type of the same size. The
+// reference stays with t.
 func (t *Tensor) WithDType(dtype DType) (Tensor, error) {
 	if dtype.Size() == 0 || dtype.Size() != t.dtype.Size() {
 		return Tensor{}, status.InvalidArgumentf("cannot read %v elements as %v", t.dtype, dtype)
@@ -287,8 +291,8 @@ func (t *Tensor) WithDType(dtype DType) (Tensor, error) {
 	return out, nil
 }
 
-// WithElements returns t with its element memory read as elements of another type in another shape,
-// of the same number of bytes; the reference stays with t.
+// WithElements returns t with its element memory interpreted as another type and shape of the same
+// number of bytes. The reference stays with t.
 func (t *Tensor) WithElements(dtype DType, shape Shape) (Tensor, error) {
 	size, err := byteSize(dtype, shape)
 	if err != nil {
@@ -300,8 +304,8 @@ func (t *Tensor) WithElements(dtype DType, shape Shape) (Tensor, error) {
 	return Tensor{dtype: dtype, shape: slices.Clone(shape), buf: t.buf, mem: t.mem}, nil
 }
 
-// Rows returns rows lo to hi of the outermost dimension, sharing elements; the reference stays with
-// t. It panics unless 0 <= lo <= hi <= Dim(0).
+// Rows returns rows lo to hi of the outermost dimension, which share their elements with t. The
+// reference stays with t. It panics unless 0 <= lo <= hi <= Dim(0).
 func (t *Tensor) Rows(lo, hi int) Tensor {
 	shape := slices.Clone(t.shape)
 	row := 1
@@ -328,7 +332,7 @@ func (t *Tensor) Rows(lo, hi int) Tensor {
 	return out
 }
 
-// Clone returns a copy of t, which is initialized, with elements of its own and one reference.
+// Clone returns a copy of t, which must be initialized, with its own elements and one reference.
 func (t *Tensor) Clone() (Tensor, error) {
 	out, err := AllocShared(t.dtype, t.shape)
 	if err != nil {

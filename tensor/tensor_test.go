@@ -59,8 +59,8 @@ func TestAllocationErrors(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	old := limit.Load()
-	defer SetLimit(old)
-	SetLimit(100)
+	defer setLimit(old)
+	setLimit(100)
 	if _, err := Alloc(Float32, Shape{25}); err != nil {
 		t.Error(err)
 	}
@@ -276,18 +276,18 @@ func TestVariants(t *testing.T) {
 
 // TestHeldBuffersAreCounted needs -tags invariants to see anything.
 func TestHeldBuffersAreCounted(t *testing.T) {
-	before := Held()
+	before := heldBuffers()
 	x, err := Alloc(Float32, Shape{100})
 	if err != nil {
 		t.Fatal(err)
 	}
 	y := x.Retain()
-	if got := Held() - before; invariants.Enabled && got != 1 {
+	if got := heldBuffers() - before; invariants.Enabled && got != 1 {
 		t.Errorf("a tensor and a second reference to it hold %d buffers", got)
 	}
 	x.Release()
 	y.Release()
-	if got := Held() - before; got != 0 {
+	if got := heldBuffers() - before; got != 0 {
 		t.Errorf("%d buffers are held after the last release", got)
 	}
 }
@@ -304,7 +304,7 @@ func TestKeptFor(t *testing.T) {
 		asked++
 		kept.Release()
 	}
-	x.KeptFor(&reclaim)
+	x.SetReclaimer(&reclaim)
 	if !x.Exclusive() || asked != 1 || !x.Exclusive() || asked != 1 {
 		t.Errorf("who keeps the buffer was asked %d times", asked)
 	}
@@ -314,8 +314,8 @@ func TestKeptFor(t *testing.T) {
 		t.Error("the next tensor asks, too")
 	}
 	none, plain := Tensor{}, Vector[float32](1)
-	none.KeptFor(&reclaim)
-	plain.KeptFor(&reclaim)
+	none.SetReclaimer(&reclaim)
+	plain.SetReclaimer(&reclaim)
 	if none.Exclusive() || plain.Exclusive() {
 		t.Error("memory that is nobody's is somebody's")
 	}

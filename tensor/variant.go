@@ -6,15 +6,15 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// EncodedVariant is a variant as it travels between processes. One of a type that nobody has
-// registered stays in this form.
+// EncodedVariant is the serialized form of a variant. A variant of an unregistered type stays in
+// this form.
 type EncodedVariant struct {
 	TypeName string // TensorFlow's name of the type, such as "tensorflow::TensorList"
 	Metadata []byte // in the format of the type
 	Tensors  []Tensor
 }
 
-// VariantEncoder is implemented by the values of variants that can travel.
+// VariantEncoder is implemented by variant values that can be serialized.
 type VariantEncoder interface {
 	EncodeVariant() (EncodedVariant, error)
 }
@@ -22,8 +22,7 @@ type VariantEncoder interface {
 // EncodeVariant returns v itself.
 func (v EncodedVariant) EncodeVariant() (EncodedVariant, error) { return v, nil }
 
-// Encode returns the form in which the element travels, with an empty type for one that holds
-// nothing.
+// Encode returns the serialized form of the element, with an empty type for an empty element.
 func (v VariantValue) Encode() (EncodedVariant, error) {
 	if v.Value == nil {
 		return EncodedVariant{}, nil
@@ -37,13 +36,13 @@ func (v VariantValue) Encode() (EncodedVariant, error) {
 // decoders holds the functions of RegisterVariant by the names of their types.
 var decoders sync.Map
 
-// RegisterVariant says how variants of a type that come from another process are decoded. The
-// function takes over the references of the tensors.
+// RegisterVariant registers the decoder of a variant type. The function takes over the references
+// of the tensors.
 func RegisterVariant(typeName string, decode func(EncodedVariant) (any, error)) {
 	decoders.Store(typeName, decode)
 }
 
-// Decode returns the value of the variant if its type is registered, and otherwise v itself.
+// Decode returns the value of the variant if its type is registered, and v itself otherwise.
 func (v EncodedVariant) Decode() (any, error) {
 	decode, ok := decoders.Load(v.TypeName)
 	if !ok {

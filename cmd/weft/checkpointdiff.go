@@ -149,9 +149,9 @@ func distance(a, b reflect.Value) (count int, largest float64) {
 // number converts an element to a number; 0 if it is not one.
 func number(v reflect.Value) float64 {
 	switch x := v.Interface().(type) {
-	case tensor.Half:
+	case tensor.Float16Elem:
 		return float64(x.Float32())
-	case tensor.BFloat:
+	case tensor.BFloat16Elem:
 		return float64(x.Float32())
 	}
 	switch {

@@ -94,9 +94,9 @@ func jsonValue(v any) any {
 		return jsonFloat(float64(v), 32)
 	case float64:
 		return jsonFloat(v, 64)
-	case tensor.Half:
+	case tensor.Float16Elem:
 		return jsonFloat(float64(v.Float32()), 32)
-	case tensor.BFloat:
+	case tensor.BFloat16Elem:
 		return jsonFloat(float64(v.Float32()), 32)
 	case complex64:
 		return []any{jsonFloat(float64(real(v)), 32), jsonFloat(float64(imag(v)), 32)}

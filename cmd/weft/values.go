@@ -68,9 +68,15 @@ func fromFlat(dtype tensor.DType, shape tensor.Shape, flat []any) (tensor.Tensor
 	case tensor.Float64:
 		return convert(shape, flat, toFloat[float64])
 	case tensor.Float16:
-		return convert(shape, flat, func(v any) (tensor.Half, error) { f, err := toFloat[float32](v); return tensor.HalfOf(f), err })
+		return convert(shape, flat, func(v any) (tensor.Float16Elem, error) {
+			f, err := toFloat[float32](v)
+			return tensor.Float16Of(f), err
+		})
 	case tensor.BFloat16:
-		return convert(shape, flat, func(v any) (tensor.BFloat, error) { f, err := toFloat[float32](v); return tensor.BFloatOf(f), err })
+		return convert(shape, flat, func(v any) (tensor.BFloat16Elem, error) {
+			f, err := toFloat[float32](v)
+			return tensor.BFloat16Of(f), err
+		})
 	case tensor.Int8:
 		return convert(shape, flat, toInt[int8])
 	case tensor.Int16:

@@ -81,7 +81,7 @@ func describeSigns(a anomalies) string {
 
 func checkNumerics(describe func(anomalies) string) kernel.Table {
 	return kernel.Table{
-		tensor.Float16: newCheckNumerics(describe, tensor.Half.Float32), tensor.BFloat16: newCheckNumerics(describe, tensor.BFloat.Float32),
+		tensor.Float16: newCheckNumerics(describe, tensor.Float16Elem.Float32), tensor.BFloat16: newCheckNumerics(describe, tensor.BFloat16Elem.Float32),
 		tensor.Float32: newCheckNumerics(describe, same[float32]), tensor.Float64: newCheckNumerics(describe, same[float64]),
 	}
 }

@@ -153,9 +153,9 @@ func one(dtype tensor.DType) (tensor.Tensor, error) {
 	case tensor.Bool:
 		return tensor.Scalar(true), nil
 	case tensor.Float16:
-		return tensor.Scalar(tensor.HalfOf(1)), nil
+		return tensor.Scalar(tensor.Float16Of(1)), nil
 	case tensor.BFloat16:
-		return tensor.Scalar(tensor.BFloatOf(1)), nil
+		return tensor.Scalar(tensor.BFloat16Of(1)), nil
 	case tensor.Float32:
 		return tensor.Scalar[float32](1), nil
 	case tensor.Float64:

@@ -55,9 +55,9 @@ func identityTable(dtype tensor.DType) numbering {
 	case tensor.Uint64:
 		return newWords(intWord[uint64])
 	case tensor.Float16:
-		return newWords(func(v tensor.Half) (uint64, bool) { return floatWord(v.Float32()) })
+		return newWords(func(v tensor.Float16Elem) (uint64, bool) { return floatWord(v.Float32()) })
 	case tensor.BFloat16:
-		return newWords(func(v tensor.BFloat) (uint64, bool) { return floatWord(v.Float32()) })
+		return newWords(func(v tensor.BFloat16Elem) (uint64, bool) { return floatWord(v.Float32()) })
 	case tensor.Float32:
 		return newWords(floatWord[float32])
 	case tensor.Float64:

@@ -32,8 +32,8 @@ func init() {
 			Attrs: []string{"N: int >= 2", "T: type"}, Shape: quantizedConcatShape,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.QUint8: kernel.Stateless(quantizedConcat[tensor.QU8](quantize.Uint8)),
-			tensor.QInt32: kernel.Stateless(quantizedConcat[tensor.QI32](quantize.Int32)),
+			tensor.QUint8: kernel.Stateless(quantizedConcat[tensor.QUint8Elem](quantize.Uint8)),
+			tensor.QInt32: kernel.Stateless(quantizedConcat[tensor.QInt32Elem](quantize.Int32)),
 		}),
 	})
 }
@@ -59,7 +59,7 @@ func quantizedConcatShape(c *opdef.ShapeContext) error {
 	return quantize.Shape(func(c *opdef.ShapeContext) error { return concatShape(c, 1, 1+n, 0) }, 1+n)(c)
 }
 
-func quantizedConcat[T tensor.QU8 | tensor.QI32](of quantize.IntType) kernel.Func {
+func quantizedConcat[T tensor.QUint8Elem | tensor.QInt32Elem](of quantize.IntType) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		n := (ctx.NumInputs() - 1) / 3
 		at := ctx.Input(0)

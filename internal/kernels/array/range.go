@@ -189,12 +189,12 @@ func roundedProgression(out *tensor.Tensor, start, delta float64) error {
 	at := func(i int) float32 { return float32(start + round(round(float64(i))*delta)) }
 	switch out.DType() {
 	case tensor.Float16:
-		for i := range tensor.Values[tensor.Half](out) {
-			tensor.Values[tensor.Half](out)[i] = tensor.HalfOf(at(i))
+		for i := range tensor.Values[tensor.Float16Elem](out) {
+			tensor.Values[tensor.Float16Elem](out)[i] = tensor.Float16Of(at(i))
 		}
 	case tensor.BFloat16:
-		for i := range tensor.Values[tensor.BFloat](out) {
-			tensor.Values[tensor.BFloat](out)[i] = tensor.BFloatOf(at(i))
+		for i := range tensor.Values[tensor.BFloat16Elem](out) {
+			tensor.Values[tensor.BFloat16Elem](out)[i] = tensor.BFloat16Of(at(i))
 		}
 	default:
 		return status.InvalidArgumentf("Range of type %v is not supported", out.DType())
@@ -206,9 +206,9 @@ func roundedProgression(out *tensor.Tensor, start, delta float64) error {
 func rounding(dtype tensor.DType) func(float64) float64 {
 	switch dtype {
 	case tensor.Float16:
-		return func(x float64) float64 { return float64(tensor.HalfOf(float32(x)).Float32()) }
+		return func(x float64) float64 { return float64(tensor.Float16Of(float32(x)).Float32()) }
 	case tensor.BFloat16:
-		return func(x float64) float64 { return float64(tensor.BFloatOf(float32(x)).Float32()) }
+		return func(x float64) float64 { return float64(tensor.BFloat16Of(float32(x)).Float32()) }
 	case tensor.Float32:
 		return func(x float64) float64 { return float64(float32(x)) }
 	default:
@@ -219,9 +219,9 @@ func rounding(dtype tensor.DType) func(float64) float64 {
 func floatScalar(t *tensor.Tensor) float64 {
 	switch t.DType() {
 	case tensor.Float16:
-		return float64(tensor.Value[tensor.Half](t).Float32())
+		return float64(tensor.Value[tensor.Float16Elem](t).Float32())
 	case tensor.BFloat16:
-		return float64(tensor.Value[tensor.BFloat](t).Float32())
+		return float64(tensor.Value[tensor.BFloat16Elem](t).Float32())
 	case tensor.Float32:
 		return float64(tensor.Value[float32](t))
 	case tensor.Float64:

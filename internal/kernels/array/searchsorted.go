@@ -49,7 +49,7 @@ func searches(upper bool) kernel.Table {
 		tensor.Int64: search(upper, same[int64]), tensor.Uint8: search(upper, same[uint8]), tensor.Uint16: search(upper, same[uint16]),
 		tensor.Uint32: search(upper, same[uint32]), tensor.Uint64: search(upper, same[uint64]),
 		tensor.Float32: search(upper, same[float32]), tensor.Float64: search(upper, same[float64]),
-		tensor.Float16: search(upper, tensor.Half.Float32), tensor.BFloat16: search(upper, tensor.BFloat.Float32),
+		tensor.Float16: search(upper, tensor.Float16Elem.Float32), tensor.BFloat16: search(upper, tensor.BFloat16Elem.Float32),
 	}
 }
 

@@ -30,8 +30,8 @@ func init() {
 			tensor.Uint16: where[uint16](0), tensor.Uint32: where[uint32](0), tensor.Uint64: where[uint64](0),
 			tensor.Float32: where[float32](0), tensor.Float64: where[float64](0),
 			tensor.Complex64: where[complex64](0), tensor.Complex128: where[complex128](0),
-			tensor.Float16:  where[tensor.Half](1 << 15),
-			tensor.BFloat16: where[tensor.BFloat](1 << 15),
+			tensor.Float16:  where[tensor.Float16Elem](1 << 15),
+			tensor.BFloat16: where[tensor.BFloat16Elem](1 << 15),
 		}),
 	})
 }

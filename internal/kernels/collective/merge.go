@@ -46,9 +46,9 @@ func divide(acc *tensor.Tensor, n int) {
 	case tensor.Int64:
 		divideBy(acc, int64(n))
 	case tensor.Float16:
-		divideShort(acc, n, tensor.HalfOf)
+		divideShort(acc, n, tensor.Float16Of)
 	case tensor.BFloat16:
-		divideShort(acc, n, tensor.BFloatOf)
+		divideShort(acc, n, tensor.BFloat16Of)
 	}
 }
 

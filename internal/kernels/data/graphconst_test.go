@@ -33,7 +33,7 @@ func TestFoldedConstants(t *testing.T) {
 		{tensor.Vector("a", "b"), nil},
 		{tensor.Scalar[int8](3), &pb.TensorProto{IntVal: []int32{3}}},
 		{tensor.Vector[uint8](7, 7), &pb.TensorProto{IntVal: []int32{7}}},
-		{tensor.Scalar(tensor.HalfOf(1.5)), &pb.TensorProto{HalfVal: []int32{15872}}},
+		{tensor.Scalar(tensor.Float16Of(1.5)), &pb.TensorProto{HalfVal: []int32{15872}}},
 		{tensor.Scalar[complex64](0), &pb.TensorProto{ScomplexVal: []float32{0, 0}}},
 		{tensor.Scalar[complex64](1 + 2i), &pb.TensorProto{ScomplexVal: []float32{1, 2}}},
 	} {

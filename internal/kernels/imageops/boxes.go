@@ -11,7 +11,7 @@ func init() {
 	attrs := []string{"T: {float32, float16} = float32"}
 	table := kernel.Table{
 		tensor.Float32: kernel.Stateless(drawBoxes(func(v float32) float32 { return v })),
-		tensor.Float16: kernel.Stateless(drawBoxes(tensor.HalfOf)),
+		tensor.Float16: kernel.Stateless(drawBoxes(tensor.Float16Of)),
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{

@@ -25,8 +25,8 @@ func init() {
 		Kernels: kernel.ByType("T", kernel.Table{
 			tensor.Uint8: newNearestGrad(addTo[uint8]), tensor.Int8: newNearestGrad(addTo[int8]),
 			tensor.Int32: newNearestGrad(addTo[int32]), tensor.Float32: newNearestGrad(addTo[float32]),
-			tensor.Float64: newNearestGrad(addTo[float64]), tensor.Float16: newNearestGrad(elementwise.Arithmetic[tensor.Half](elementwise.Add)),
-			tensor.BFloat16: newNearestGrad(elementwise.Arithmetic[tensor.BFloat](elementwise.Add)),
+			tensor.Float64: newNearestGrad(addTo[float64]), tensor.Float16: newNearestGrad(elementwise.Arithmetic[tensor.Float16Elem](elementwise.Add)),
+			tensor.BFloat16: newNearestGrad(elementwise.Arithmetic[tensor.BFloat16Elem](elementwise.Add)),
 		}),
 	})
 }

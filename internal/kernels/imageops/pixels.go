@@ -21,9 +21,9 @@ func pixels(t *tensor.Tensor) []float32 {
 	case tensor.Float64:
 		return via(simd.FromDouble, tensor.Values[float64](t))
 	case tensor.Float16:
-		return widened(tensor.Values[tensor.Half](t))
+		return widened(tensor.Values[tensor.Float16Elem](t))
 	case tensor.BFloat16:
-		return widened(tensor.Values[tensor.BFloat](t))
+		return widened(tensor.Values[tensor.BFloat16Elem](t))
 	case tensor.Uint8:
 		return via(simd.FromUint8, tensor.Values[uint8](t))
 	case tensor.Uint16:
@@ -76,9 +76,9 @@ func scratch(t *tensor.Tensor) []float32 {
 func store(t *tensor.Tensor, vals []float32) {
 	switch t.DType() {
 	case tensor.Float16:
-		elementwise.Narrow(tensor.Values[tensor.Half](t), vals)
+		elementwise.Narrow(tensor.Values[tensor.Float16Elem](t), vals)
 	case tensor.BFloat16:
-		elementwise.Narrow(tensor.Values[tensor.BFloat](t), vals)
+		elementwise.Narrow(tensor.Values[tensor.BFloat16Elem](t), vals)
 	case tensor.Float64:
 		for i, v := range vals {
 			tensor.Values[float64](t)[i] = float64(v)

@@ -23,8 +23,8 @@ func init() {
 				tensor.Uint8: newProjective(fromNumber[uint8]()), tensor.Int32: newProjective(fromNumber[int32]()),
 				tensor.Int64: newProjective(fromNumber[int64]()), tensor.Float32: newProjective(fromNumber[float32]()),
 				tensor.Float64:  newProjective(fromNumber[float64]()),
-				tensor.Float16:  newProjective(conversion[tensor.Half]{tensor.Half.Float32, tensor.HalfOf}),
-				tensor.BFloat16: newProjective(conversion[tensor.BFloat]{tensor.BFloat.Float32, tensor.BFloatOf}),
+				tensor.Float16:  newProjective(conversion[tensor.Float16Elem]{tensor.Float16Elem.Float32, tensor.Float16Of}),
+				tensor.BFloat16: newProjective(conversion[tensor.BFloat16Elem]{tensor.BFloat16Elem.Float32, tensor.BFloat16Of}),
 			}),
 		})
 	}

@@ -22,8 +22,8 @@ func init() {
 			Shape: quantize.Shape(resizeShape, 2),
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.QUint8:  newQuantizedResize(interpolated[tensor.QU8](7)),
-			tensor.QInt32:  newQuantizedResize(interpolated[tensor.QI32](30)),
+			tensor.QUint8:  newQuantizedResize(interpolated[tensor.QUint8Elem](7)),
+			tensor.QInt32:  newQuantizedResize(interpolated[tensor.QInt32Elem](30)),
 			tensor.Float32: newQuantizedResize(interpolatedFloats),
 		}),
 	})
@@ -65,7 +65,7 @@ func interpolatedFloats(r *resizing, in, out *tensor.Tensor) {
 
 // interpolated returns a function that interpolates integers in fixed-point arithmetic. Weights
 // have the given number of bits.
-func interpolated[T tensor.QU8 | tensor.QI32](bits int) func(r *resizing, in, out *tensor.Tensor) {
+func interpolated[T tensor.QUint8Elem | tensor.QInt32Elem](bits int) func(r *resizing, in, out *tensor.Tensor) {
 	one := 1 << bits
 	mix := func(a, b T, share int) int {
 		left, right := int(float32(a)), int(float32(b)) // rounded as in TensorFlow

@@ -128,5 +128,5 @@ func maxOf(a, b float32) float32 {
 	return a
 }
 
-func asHalf(v float32) float32  { return tensor.HalfOf(v).Float32() }
+func asHalf(v float32) float32  { return tensor.Float16Of(v).Float32() }
 func asFloat(v float32) float32 { return v }

@@ -164,8 +164,8 @@ func (e element[T, S]) write(dst []T, i int, src []S) {
 }
 
 var (
-	f16  = element[tensor.Half, float64]{func(v tensor.Half) float64 { return float64(v.Float32()) }, func(x float64) tensor.Half { return tensor.HalfOf(float32(x)) }}
-	bf16 = element[tensor.BFloat, float64]{func(v tensor.BFloat) float64 { return float64(v.Float32()) }, func(x float64) tensor.BFloat { return tensor.BFloatOf(float32(x)) }}
+	f16  = element[tensor.Float16Elem, float64]{func(v tensor.Float16Elem) float64 { return float64(v.Float32()) }, func(x float64) tensor.Float16Elem { return tensor.Float16Of(float32(x)) }}
+	bf16 = element[tensor.BFloat16Elem, float64]{func(v tensor.BFloat16Elem) float64 { return float64(v.Float32()) }, func(x float64) tensor.BFloat16Elem { return tensor.BFloat16Of(float32(x)) }}
 	f32  = element[float32, float64]{func(v float32) float64 { return float64(v) }, func(x float64) float32 { return float32(x) }}
 	f64  = element[float64, float64]{func(v float64) float64 { return v }, func(x float64) float64 { return x }}
 	c64  = element[complex64, complex128]{func(v complex64) complex128 { return complex128(v) }, func(x complex128) complex64 { return complex64(x) }}

@@ -162,9 +162,9 @@ func eachNumber(t *tensor.Tensor, f func(v float64)) {
 	case tensor.Float64:
 		each(t, f)
 	case tensor.Float16:
-		each(t, func(v tensor.Half) { f(float64(v.Float32())) })
+		each(t, func(v tensor.Float16Elem) { f(float64(v.Float32())) })
 	case tensor.BFloat16:
-		each(t, func(v tensor.BFloat) { f(float64(v.Float32())) })
+		each(t, func(v tensor.BFloat16Elem) { f(float64(v.Float32())) })
 	case tensor.Uint64:
 		each(t, func(v uint64) { f(float64(v)) })
 	case tensor.Bool:

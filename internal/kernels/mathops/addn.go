@@ -53,7 +53,7 @@ func addNShape(c *opdef.ShapeContext) error {
 func addNs() kernel.Table {
 	return kernel.Table{
 		tensor.Float32: kernel.Stateless(addN[float32]), tensor.Float64: kernel.Stateless(addN[float64]),
-		tensor.Float16: kernel.Stateless(addN[tensor.Half]), tensor.BFloat16: kernel.Stateless(addN[tensor.BFloat]),
+		tensor.Float16: kernel.Stateless(addN[tensor.Float16Elem]), tensor.BFloat16: kernel.Stateless(addN[tensor.BFloat16Elem]),
 		tensor.Int8: kernel.Stateless(addN[int8]), tensor.Int16: kernel.Stateless(addN[int16]),
 		tensor.Int32: kernel.Stateless(addN[int32]), tensor.Int64: kernel.Stateless(addN[int64]),
 		tensor.Uint8: kernel.Stateless(addN[uint8]), tensor.Uint16: kernel.Stateless(addN[uint16]),

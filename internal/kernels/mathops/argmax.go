@@ -82,8 +82,8 @@ func positions(largest bool) kernel.Table {
 		}
 		return 0
 	})
-	shortPosition(t, largest, tensor.HalfOf(-65504), tensor.HalfOf(65504), tensor.Half.Float32)
-	shortPosition(t, largest, tensor.BFloat(0xff7f), tensor.BFloat(0x7f7f), tensor.BFloat.Float32)
+	shortPosition(t, largest, tensor.Float16Of(-65504), tensor.Float16Of(65504), tensor.Float16Elem.Float32)
+	shortPosition(t, largest, tensor.BFloat16Elem(0xff7f), tensor.BFloat16Elem(0x7f7f), tensor.BFloat16Elem.Float32)
 	return t
 }
 

@@ -26,7 +26,7 @@ func init() {
 			Kernels: byT(kernel.Table{
 				tensor.Float32:    newFloatBatchMatMul[float32],
 				tensor.Float64:    newFloatBatchMatMul[float64],
-				tensor.Float16:    newBatchMatMul(halfProduct[tensor.Half]),
+				tensor.Float16:    newBatchMatMul(halfProduct[tensor.Float16Elem]),
 				tensor.BFloat16:   newBatchMatMul(bfloatProduct),
 				tensor.Int16:      newBatchMatMul(anyProduct[int16]),
 				tensor.Int32:      newBatchMatMul(anyProduct[int32]),

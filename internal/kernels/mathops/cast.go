@@ -32,7 +32,7 @@ func newCast(c *kernel.Construction) (kernel.Kernel, error) {
 	}
 	conv := conversion(src, dst)
 	if c.Attrs.Bool("Truncate") && src == tensor.Float32 && dst == tensor.BFloat16 {
-		conv = each(func(v float32) tensor.BFloat { return tensor.BFloat(math.Float32bits(v) >> 16) })
+		conv = each(func(v float32) tensor.BFloat16Elem { return tensor.BFloat16Elem(math.Float32bits(v) >> 16) })
 	}
 	if conv == nil {
 		return nil, status.Unimplementedf("Cast %v to %v is not supported", src, dst)
@@ -121,36 +121,36 @@ func conversion(src, dst tensor.DType) convert {
 		return fromFloat[float64](dst)
 	case tensor.Float16:
 		if dst == tensor.Float32 {
-			return loop(elementwise.Widen[tensor.Half])
+			return loop(elementwise.Widen[tensor.Float16Elem])
 		}
-		return fromElems(dst, tensor.Half.Float32)
+		return fromElems(dst, tensor.Float16Elem.Float32)
 	case tensor.BFloat16:
 		if dst == tensor.Float32 {
-			return loop(elementwise.Widen[tensor.BFloat])
+			return loop(elementwise.Widen[tensor.BFloat16Elem])
 		}
-		return fromElems(dst, tensor.BFloat.Float32)
+		return fromElems(dst, tensor.BFloat16Elem.Float32)
 	case tensor.Complex64:
 		return fromComplex(dst, func(v complex64) complex128 { return complex128(v) })
 	case tensor.Complex128:
 		return fromComplex(dst, func(v complex128) complex128 { return v })
 	case tensor.QInt8:
-		return fromElems(dst, func(v tensor.QI8) int8 { return int8(v) })
+		return fromElems(dst, func(v tensor.QInt8Elem) int8 { return int8(v) })
 	case tensor.QUint8:
-		return fromElems(dst, func(v tensor.QU8) uint8 { return uint8(v) })
+		return fromElems(dst, func(v tensor.QUint8Elem) uint8 { return uint8(v) })
 	case tensor.QInt16:
-		return fromElems(dst, func(v tensor.QI16) int16 { return int16(v) })
+		return fromElems(dst, func(v tensor.QInt16Elem) int16 { return int16(v) })
 	case tensor.QUint16:
-		return fromElems(dst, func(v tensor.QU16) uint16 { return uint16(v) })
+		return fromElems(dst, func(v tensor.QUint16Elem) uint16 { return uint16(v) })
 	case tensor.QInt32:
-		return fromElems(dst, func(v tensor.QI32) int32 { return int32(v) })
+		return fromElems(dst, func(v tensor.QInt32Elem) int32 { return int32(v) })
 	case tensor.Float8E5M2:
-		return fromElems(dst, func(v tensor.F8E5M2) float32 { return e5m2.values[v] })
+		return fromElems(dst, func(v tensor.Float8E5M2Elem) float32 { return e5m2.values[v] })
 	case tensor.Float8E4M3:
-		return fromElems(dst, func(v tensor.F8E4M3) float32 { return e4m3.values[v] })
+		return fromElems(dst, func(v tensor.Float8E4M3Elem) float32 { return e4m3.values[v] })
 	case tensor.Int4:
-		return fromElems(dst, func(v tensor.Nibble) int8 { return int8(v) })
+		return fromElems(dst, func(v tensor.Int4Elem) int8 { return int8(v) })
 	case tensor.Uint4:
-		return fromElems(dst, func(v tensor.UNibble) uint8 { return uint8(v) })
+		return fromElems(dst, func(v tensor.Uint4Elem) uint8 { return uint8(v) })
 	default:
 		return nil
 	}
@@ -226,9 +226,9 @@ func fromReal[S realElem](dst tensor.DType) convert {
 	case tensor.Float64:
 		return loop(plain[S, float64])
 	case tensor.Float16:
-		return toShort[S, tensor.Half]()
+		return toShort[S, tensor.Float16Elem]()
 	case tensor.BFloat16:
-		return toShort[S, tensor.BFloat]()
+		return toShort[S, tensor.BFloat16Elem]()
 	}
 	return fromElems(dst, func(v S) S { return v })
 }
@@ -291,27 +291,29 @@ func fromElems[S tensor.Elem, N elementwise.Real](dst tensor.DType, number func(
 	case tensor.Float64:
 		return each(func(v S) float64 { return float64(number(v)) })
 	case tensor.Float16:
-		return each(func(v S) tensor.Half { return tensor.HalfOf(float32(number(v))) })
+		return each(func(v S) tensor.Float16Elem { return tensor.Float16Of(float32(number(v))) })
 	case tensor.BFloat16:
-		return each(func(v S) tensor.BFloat { return tensor.BFloatOf(float32(number(v))) })
+		return each(func(v S) tensor.BFloat16Elem { return tensor.BFloat16Of(float32(number(v))) })
 	case tensor.Complex64:
 		return each(func(v S) complex64 { return complex(float32(number(v)), 0) })
 	case tensor.Complex128:
 		return each(func(v S) complex128 { return complex(float64(number(v)), 0) })
 	case tensor.QInt8:
-		return each(func(v S) tensor.QI8 { return tensor.QI8(toInt(number(v), math.MinInt32, math.MaxInt32)) })
+		return each(func(v S) tensor.QInt8Elem { return tensor.QInt8Elem(toInt(number(v), math.MinInt32, math.MaxInt32)) })
 	case tensor.QUint8:
-		return each(func(v S) tensor.QU8 { return tensor.QU8(toInt(number(v), math.MinInt32, math.MaxInt32)) })
+		return each(func(v S) tensor.QUint8Elem { return tensor.QUint8Elem(toInt(number(v), math.MinInt32, math.MaxInt32)) })
 	case tensor.QInt16:
-		return each(func(v S) tensor.QI16 { return tensor.QI16(toInt(number(v), math.MinInt32, math.MaxInt32)) })
+		return each(func(v S) tensor.QInt16Elem { return tensor.QInt16Elem(toInt(number(v), math.MinInt32, math.MaxInt32)) })
 	case tensor.QUint16:
-		return each(func(v S) tensor.QU16 { return tensor.QU16(toInt(number(v), math.MinInt32, math.MaxInt32)) })
+		return each(func(v S) tensor.QUint16Elem {
+			return tensor.QUint16Elem(toInt(number(v), math.MinInt32, math.MaxInt32))
+		})
 	case tensor.Float8E5M2:
-		return each(func(v S) tensor.F8E5M2 { return tensor.F8E5M2(e5m2.of(float64(number(v)))) })
+		return each(func(v S) tensor.Float8E5M2Elem { return tensor.Float8E5M2Elem(e5m2.of(float64(number(v)))) })
 	case tensor.Float8E4M3:
-		return each(func(v S) tensor.F8E4M3 { return tensor.F8E4M3(e4m3.of(float64(number(v)))) })
+		return each(func(v S) tensor.Float8E4M3Elem { return tensor.Float8E4M3Elem(e4m3.of(float64(number(v)))) })
 	case tensor.QInt32:
-		return each(func(v S) tensor.QI32 { return tensor.QI32(toInt(number(v), math.MinInt32, math.MaxInt32)) })
+		return each(func(v S) tensor.QInt32Elem { return tensor.QInt32Elem(toInt(number(v), math.MinInt32, math.MaxInt32)) })
 	default:
 		return nil
 	}

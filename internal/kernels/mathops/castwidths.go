@@ -30,9 +30,9 @@ func throughInts(src, dst tensor.DType) convert {
 	case tensor.Uint16:
 		return fromInts(dst, simd.WidenUint16)
 	case tensor.Float16:
-		return shortInts(dst, intsOfShorts[tensor.Half])
+		return shortInts(dst, intsOfShorts[tensor.Float16Elem])
 	case tensor.BFloat16:
-		return shortInts(dst, intsOfShorts[tensor.BFloat])
+		return shortInts(dst, intsOfShorts[tensor.BFloat16Elem])
 	case tensor.Float32:
 		switch dst {
 		case tensor.Int8:

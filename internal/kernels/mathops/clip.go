@@ -28,11 +28,11 @@ func init() {
 			tensor.Int8: clip(clampEach(clamp[int8])), tensor.Int16: clip(clampEach(clamp[int16])),
 			tensor.Int32: clip(clampEach(clamp[int32])), tensor.Int64: clip(clampEach(clamp[int64])),
 			tensor.Uint8: clip(clampEach(clamp[uint8])), tensor.Uint16: clip(clampEach(clamp[uint16])),
-			tensor.Float16: clip(clampEach(func(v, lo, hi tensor.Half) tensor.Half {
-				return tensor.HalfOf(clamp(v.Float32(), lo.Float32(), hi.Float32()))
+			tensor.Float16: clip(clampEach(func(v, lo, hi tensor.Float16Elem) tensor.Float16Elem {
+				return tensor.Float16Of(clamp(v.Float32(), lo.Float32(), hi.Float32()))
 			})),
-			tensor.BFloat16: clip(clampEach(func(v, lo, hi tensor.BFloat) tensor.BFloat {
-				return tensor.BFloatOf(clamp(v.Float32(), lo.Float32(), hi.Float32()))
+			tensor.BFloat16: clip(clampEach(func(v, lo, hi tensor.BFloat16Elem) tensor.BFloat16Elem {
+				return tensor.BFloat16Of(clamp(v.Float32(), lo.Float32(), hi.Float32()))
 			})),
 			tensor.Complex64:  clip(clampEach(clampComplex[complex64])),
 			tensor.Complex128: clip(clampEach(clampComplex[complex128])),

@@ -47,8 +47,8 @@ func comparisons(p simd.Predicate) kernel.Table {
 	compare[uint16](t, p)
 	compare[uint32](t, p)
 	compare[uint64](t, p)
-	row(t, elementwise.Loops[tensor.Half, bool]{Each: elementwise.Via32BinaryTo[tensor.Half](vectorCompare[float32](p).Each), Cost: medium})
-	row(t, elementwise.Loops[tensor.BFloat, bool]{Each: elementwise.Via32BinaryTo[tensor.BFloat](vectorCompare[float32](p).Each), Cost: medium})
+	row(t, elementwise.Loops[tensor.Float16Elem, bool]{Each: elementwise.Via32BinaryTo[tensor.Float16Elem](vectorCompare[float32](p).Each), Cost: medium})
+	row(t, elementwise.Loops[tensor.BFloat16Elem, bool]{Each: elementwise.Via32BinaryTo[tensor.BFloat16Elem](vectorCompare[float32](p).Each), Cost: medium})
 	return t
 }
 

@@ -19,8 +19,8 @@ func cumulative(name, doc string, op elementwise.Op, start float64) {
 	t := kernel.Table{}
 	scan[float32](t, op, start)
 	scan[float64](t, op, start)
-	scan[tensor.Half](t, op, start)
-	scan[tensor.BFloat](t, op, start)
+	scan[tensor.Float16Elem](t, op, start)
+	scan[tensor.BFloat16Elem](t, op, start)
 	scan[int8](t, op, start)
 	scan[int16](t, op, start)
 	scan[int32](t, op, start)

@@ -23,8 +23,8 @@ func init() {
 		},
 		Kernels: byT(kernel.Table{
 			tensor.Float32: newEinsum(product[float32], 1), tensor.Float64: newEinsum(product[float64], 1),
-			tensor.Float16:  newEinsum(halfProduct[tensor.Half], tensor.HalfOf(1)),
-			tensor.BFloat16: newEinsum(bfloatProduct, tensor.BFloatOf(1)),
+			tensor.Float16:  newEinsum(halfProduct[tensor.Float16Elem], tensor.Float16Of(1)),
+			tensor.BFloat16: newEinsum(bfloatProduct, tensor.BFloat16Of(1)),
 			tensor.Int32:    newEinsum(anyProduct[int32], 1), tensor.Int64: newEinsum(anyProduct[int64], 1),
 			tensor.Complex64: newEinsum(anyProduct[complex64], 1), tensor.Complex128: newEinsum(anyProduct[complex128], 1),
 		}),

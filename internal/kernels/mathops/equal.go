@@ -67,14 +67,14 @@ func equalities(negate bool) kernel.Table {
 	equal[complex128](t, negate)
 	equal[bool](t, negate)
 	equal[string](t, negate)
-	equal[tensor.QI8](t, negate)
-	equal[tensor.QU8](t, negate)
-	equal[tensor.QI16](t, negate)
-	equal[tensor.QU16](t, negate)
-	equal[tensor.QI32](t, negate)
+	equal[tensor.QInt8Elem](t, negate)
+	equal[tensor.QUint8Elem](t, negate)
+	equal[tensor.QInt16Elem](t, negate)
+	equal[tensor.QUint16Elem](t, negate)
+	equal[tensor.QInt32Elem](t, negate)
 	shorts := vectorCompare[float32](p).Each
-	equalRow(t, negate, elementwise.Loops[tensor.Half, bool]{Each: elementwise.Via32BinaryTo[tensor.Half](shorts), Cost: medium})
-	equalRow(t, negate, elementwise.Loops[tensor.BFloat, bool]{Each: elementwise.Via32BinaryTo[tensor.BFloat](shorts), Cost: medium})
+	equalRow(t, negate, elementwise.Loops[tensor.Float16Elem, bool]{Each: elementwise.Via32BinaryTo[tensor.Float16Elem](shorts), Cost: medium})
+	equalRow(t, negate, elementwise.Loops[tensor.BFloat16Elem, bool]{Each: elementwise.Via32BinaryTo[tensor.BFloat16Elem](shorts), Cost: medium})
 	return t
 }
 

@@ -42,17 +42,17 @@ func timesFunction(f func(float64) float64, c func(complex128) complex128) kerne
 		}
 		return x * round(float32(f(float64(y))))
 	}
-	half := elementwise.Map2(func(x, y tensor.Half) tensor.Half {
-		return tensor.HalfOf(short(x.Float32(), y.Float32(), func(v float32) float32 { return tensor.HalfOf(v).Float32() }))
+	half := elementwise.Map2(func(x, y tensor.Float16Elem) tensor.Float16Elem {
+		return tensor.Float16Of(short(x.Float32(), y.Float32(), func(v float32) float32 { return tensor.Float16Of(v).Float32() }))
 	})
-	bfloat := elementwise.Map2(func(x, y tensor.BFloat) tensor.BFloat {
-		return tensor.BFloatOf(short(x.Float32(), y.Float32(), func(v float32) float32 { return tensor.BFloatOf(v).Float32() }))
+	bfloat := elementwise.Map2(func(x, y tensor.BFloat16Elem) tensor.BFloat16Elem {
+		return tensor.BFloat16Of(short(x.Float32(), y.Float32(), func(v float32) float32 { return tensor.BFloat16Of(v).Float32() }))
 	})
 	return elementwise.Union(
 		zeroFirst(func(x, y float64) float64 { return x * f(y) }, func(x, y complex128) complex128 { return x * c(y) }),
 		kernel.Table{
-			tensor.Float16:  elementwise.Loops[tensor.Half, tensor.Half]{Each: half, Cost: costly}.Kernel(),
-			tensor.BFloat16: elementwise.Loops[tensor.BFloat, tensor.BFloat]{Each: bfloat, Cost: costly}.Kernel(),
+			tensor.Float16:  elementwise.Loops[tensor.Float16Elem, tensor.Float16Elem]{Each: half, Cost: costly}.Kernel(),
+			tensor.BFloat16: elementwise.Loops[tensor.BFloat16Elem, tensor.BFloat16Elem]{Each: bfloat, Cost: costly}.Kernel(),
 		})
 }
 

@@ -30,8 +30,8 @@ func init() {
 		},
 		Kernels: byT(kernel.Table{
 			tensor.Float32:  newFusedMatMul(product[float32], simd.Add[float32], func(f func(z, x []float32)) func(z, x []float32) { return f }),
-			tensor.Float16:  newFusedMatMul(halfProduct[tensor.Half], elementwise.Via32Binary[tensor.Half](simd.Add[float32]), elementwise.Via32[tensor.Half]),
-			tensor.BFloat16: newFusedMatMul(bfloatProduct, elementwise.Via32Binary[tensor.BFloat](simd.Add[float32]), elementwise.Via32[tensor.BFloat]),
+			tensor.Float16:  newFusedMatMul(halfProduct[tensor.Float16Elem], elementwise.Via32Binary[tensor.Float16Elem](simd.Add[float32]), elementwise.Via32[tensor.Float16Elem]),
+			tensor.BFloat16: newFusedMatMul(bfloatProduct, elementwise.Via32Binary[tensor.BFloat16Elem](simd.Add[float32]), elementwise.Via32[tensor.BFloat16Elem]),
 		}),
 	})
 }

@@ -29,8 +29,8 @@ func init() {
 		Kernels: byT(kernel.Table{
 			tensor.Float32:  newScan(loop, nil, float32(math.Inf(-1))),
 			tensor.Float64:  newScan(elementwise.Map2(logAddExp), nil, math.Inf(-1)),
-			tensor.Float16:  newScan(elementwise.Via32Binary[tensor.Half](loop), nil, tensor.HalfOf(float32(math.Inf(-1)))),
-			tensor.BFloat16: newScan(elementwise.Via32Binary[tensor.BFloat](loop), nil, tensor.BFloatOf(float32(math.Inf(-1)))),
+			tensor.Float16:  newScan(elementwise.Via32Binary[tensor.Float16Elem](loop), nil, tensor.Float16Of(float32(math.Inf(-1)))),
+			tensor.BFloat16: newScan(elementwise.Via32Binary[tensor.BFloat16Elem](loop), nil, tensor.BFloat16Of(float32(math.Inf(-1)))),
 		}),
 	})
 }

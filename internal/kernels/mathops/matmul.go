@@ -28,7 +28,7 @@ func init() {
 		Kernels: byT(kernel.Table{
 			tensor.Float32:    newMatMul(product[float32]),
 			tensor.Float64:    newMatMul(product[float64]),
-			tensor.Float16:    newMatMul(halfProduct[tensor.Half]),
+			tensor.Float16:    newMatMul(halfProduct[tensor.Float16Elem]),
 			tensor.BFloat16:   newMatMul(bfloatProduct),
 			tensor.Int32:      newMatMul(anyProduct[int32]),
 			tensor.Int64:      newMatMul(anyProduct[int64]),
@@ -77,8 +77,8 @@ func halfProduct[H elementwise.Short](c, a, b gemm.Matrix[H]) {
 	gemm.Half(c, a, b, elementwise.Widen[H], elementwise.Narrow[H])
 }
 
-func bfloatProduct(c, a, b gemm.Matrix[tensor.BFloat]) {
-	gemm.BFloat16(c, a, b, elementwise.Widen[tensor.BFloat], elementwise.Narrow[tensor.BFloat])
+func bfloatProduct(c, a, b gemm.Matrix[tensor.BFloat16Elem]) {
+	gemm.BFloat16(c, a, b, elementwise.Widen[tensor.BFloat16Elem], elementwise.Narrow[tensor.BFloat16Elem])
 }
 
 // matrix returns a matrix with the given elements, transposed if requested.

@@ -28,8 +28,8 @@ func init() {
 		}, func(x complex128) complex128 { return complex(math.Sqrt(real(x)), imag(x)) },
 			reduction[complex128]{row: total[complex128], columns: accumulateInto[complex128]}),
 	}
-	shortNorm[tensor.Half](t, 65519) // half values are squared in half precision
-	shortNorm[tensor.BFloat](t, math.MaxFloat32)
+	shortNorm[tensor.Float16Elem](t, 65519) // half values are squared in half precision
+	shortNorm[tensor.BFloat16Elem](t, math.MaxFloat32)
 	intNorm[int8](t)
 	intNorm[int16](t)
 	intNorm[int32](t)

@@ -37,8 +37,8 @@ func init() {
 		Kernels: byT(kernel.Table{tensor.Float32: approximately[float32], tensor.Float64: approximately[float64]}),
 	})
 	table := kernel.Table{
-		tensor.Float16:  kernel.Stateless(crossShort[tensor.Half]),
-		tensor.BFloat16: kernel.Stateless(crossShort[tensor.BFloat]),
+		tensor.Float16:  kernel.Stateless(crossShort[tensor.Float16Elem]),
+		tensor.BFloat16: kernel.Stateless(crossShort[tensor.BFloat16Elem]),
 	}
 	crossOf[float32](table)
 	crossOf[float64](table)

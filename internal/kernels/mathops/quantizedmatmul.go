@@ -71,7 +71,7 @@ func newQuantizedMatMul(c *kernel.Construction) (kernel.Kernel, error) {
 
 // fromZero returns the integers minus the integer that represents 0.
 func fromZero(t *tensor.Tensor, r quantize.Range) []int32 {
-	zero, q := int32(quantize.Uint8.Unclamped(0, r)), tensor.Values[tensor.QU8](t)
+	zero, q := int32(quantize.Uint8.Unclamped(0, r)), tensor.Values[tensor.QUint8Elem](t)
 	out := make([]int32, len(q))
 	for i, v := range q {
 		out[i] = int32(v) - zero

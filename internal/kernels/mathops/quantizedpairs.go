@@ -43,7 +43,7 @@ func init() {
 
 // quantizedPairs is an elementwise operation on two quantized tensors, with its error texts.
 type quantizedPairs struct {
-	compute func(x, y quantizedOperand) (element func(x, y tensor.QU8) int32, r quantize.Range)
+	compute func(x, y quantizedOperand) (element func(x, y tensor.QUint8Elem) int32, r quantize.Range)
 	rank    string
 	empty   [2]string // errors for empty ranges
 	none    string    // error for tensors without elements
@@ -51,7 +51,7 @@ type quantizedPairs struct {
 
 // quantizedOperand is a quantized tensor: its integers and their range.
 type quantizedOperand struct {
-	q []tensor.QU8
+	q []tensor.QUint8Elem
 	r quantize.Range
 }
 
@@ -72,8 +72,8 @@ func (o quantizedPairs) run(ctx *kernel.Context) error {
 	if err != nil {
 		return status.InvalidArgumentf("Incompatible shapes: %v vs. %v", a.Shape(), b.Shape())
 	}
-	x := quantizedOperand{tensor.Values[tensor.QU8](a), quantize.Range{Min: limits[0], Max: limits[1]}}
-	y := quantizedOperand{tensor.Values[tensor.QU8](b), quantize.Range{Min: limits[2], Max: limits[3]}}
+	x := quantizedOperand{tensor.Values[tensor.QUint8Elem](a), quantize.Range{Min: limits[0], Max: limits[1]}}
+	y := quantizedOperand{tensor.Values[tensor.QUint8Elem](b), quantize.Range{Min: limits[2], Max: limits[3]}}
 	for i, p := range []quantizedOperand{x, y} {
 		if !(p.r.Max > p.r.Min) {
 			return status.InvalidArgumentf("%s", o.empty[i])
@@ -91,10 +91,10 @@ func (o quantizedPairs) run(ctx *kernel.Context) error {
 		return status.Unimplementedf("Broadcast between %v and %v is not supported yet.", a.Shape(), b.Shape())
 	}
 	f, r := o.compute(x, y)
-	z := tensor.Values[tensor.QI32](out)
+	z := tensor.Values[tensor.QInt32Elem](out)
 	parallel.For(len(z), 10_000, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			z[i] = tensor.QI32(f(x.q[i%len(x.q)], y.q[i%len(y.q)]))
+			z[i] = tensor.QInt32Elem(f(x.q[i%len(x.q)], y.q[i%len(y.q)]))
 		}
 	})
 	quantize.SetRange(ctx, 1, r)
@@ -115,7 +115,7 @@ func endsLike(a, b tensor.Shape) bool {
 // addQuantized adds in a range that is large enough for the sums. As in TensorFlow, the operands
 // are mapped linearly with the distance between the images of 0 and 1 as the step. A single integer
 // is converted by itself.
-func addQuantized(x, y quantizedOperand) (func(x, y tensor.QU8) int32, quantize.Range) {
+func addQuantized(x, y quantizedOperand) (func(x, y tensor.QUint8Elem) int32, quantize.Range) {
 	lo, hi := min(x.r.Min, y.r.Min), max(x.r.Max, y.r.Max)
 	top := max(lo, -lo, hi, -hi) * (1 << 14)
 	sum := quantize.Range{Min: -top, Max: top}
@@ -132,11 +132,11 @@ func addQuantized(x, y quantizedOperand) (func(x, y tensor.QU8) int32, quantize.
 		return to
 	}
 	ofX, ofY := table(x, len(x.q) == 1), table(y, len(y.q) == 1 && len(x.q) != 1)
-	return func(x, y tensor.QU8) int32 { return ofX[x] + ofY[y] }, sum
+	return func(x, y tensor.QUint8Elem) int32 { return ofX[x] + ofY[y] }, sum
 }
 
-func mulQuantized(x, y quantizedOperand) (func(x, y tensor.QU8) int32, quantize.Range) {
+func mulQuantized(x, y quantizedOperand) (func(x, y tensor.QUint8Elem) int32, quantize.Range) {
 	zeroX, zeroY := int32(quantize.Uint8.Unclamped(0, x.r)), int32(quantize.Uint8.Unclamped(0, y.r))
-	return func(x, y tensor.QU8) int32 { return (int32(x) - zeroX) * (int32(y) - zeroY) },
+	return func(x, y tensor.QUint8Elem) int32 { return (int32(x) - zeroX) * (int32(y) - zeroY) },
 		quantize.Product(quantize.Uint8, x.r, quantize.Uint8, y.r)
 }

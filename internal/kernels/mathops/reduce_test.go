@@ -87,10 +87,10 @@ func TestColumnsOfShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		sums, most := make([]float32, cols), slices.Repeat([]float32{-100}, cols)
-		x := tensor.Values[tensor.BFloat](&in)
+		x := tensor.Values[tensor.BFloat16Elem](&in)
 		for i := range x {
 			v := float32(rng.IntN(200) - 50)
-			x[i] = tensor.BFloatOf(v)
+			x[i] = tensor.BFloat16Of(v)
 			sums[i%cols] += v
 			most[i%cols] = max(most[i%cols], v)
 		}
@@ -101,8 +101,8 @@ func TestColumnsOfShort(t *testing.T) {
 				want []float32
 			}{{"Sum", sums}, {"Max", most}} {
 				out := kerneltest.Run(t, c.op, opdef.Attrs{"T": tensor.BFloat16, "Tidx": tensor.Int32}, in, tensor.Vector[int32](0))
-				for j, got := range tensor.Values[tensor.BFloat](&out[0]) {
-					if want := tensor.BFloatOf(c.want[j]); got != want {
+				for j, got := range tensor.Values[tensor.BFloat16Elem](&out[0]) {
+					if want := tensor.BFloat16Of(c.want[j]); got != want {
 						t.Fatalf("%s of column %d of %v is %v, want %v", c.op, j, size, got, want)
 					}
 				}

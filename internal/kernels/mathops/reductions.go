@@ -132,8 +132,8 @@ func numberReductions(f32 reduction[float32], f64 reduction[float64], others fun
 	t := kernel.Table{}
 	add(t, f32)
 	add(t, f64)
-	t[tensor.Float16] = viaFloat32[tensor.Half](f32)
-	t[tensor.BFloat16] = viaFloat32[tensor.BFloat](f32)
+	t[tensor.Float16] = viaFloat32[tensor.Float16Elem](f32)
+	t[tensor.BFloat16] = viaFloat32[tensor.BFloat16Elem](f32)
 	if others != nil {
 		others(t)
 		return t
@@ -190,8 +190,8 @@ func products() kernel.Table {
 	product32 := floatProducts[float32]()
 	add(t, product32)
 	add(t, floatProducts[float64]())
-	t[tensor.Float16] = viaFloat32[tensor.Half](product32)
-	t[tensor.BFloat16] = viaFloat32[tensor.BFloat](product32)
+	t[tensor.Float16] = viaFloat32[tensor.Float16Elem](product32)
+	t[tensor.BFloat16] = viaFloat32[tensor.BFloat16Elem](product32)
 	multiplied[int8](t)
 	multiplied[int16](t)
 	multiplied[int32](t)
@@ -234,8 +234,8 @@ func extremeReductions(largest bool) kernel.Table {
 	}
 	add(t, f32)
 	add(t, f64)
-	t[tensor.Float16] = viaFloat32[tensor.Half](f32)
-	t[tensor.BFloat16] = viaFloat32[tensor.BFloat](f32)
+	t[tensor.Float16] = viaFloat32[tensor.Float16Elem](f32)
+	t[tensor.BFloat16] = viaFloat32[tensor.BFloat16Elem](f32)
 	extreme[int8](t, largest, math.MinInt8, math.MaxInt8)
 	extreme[int16](t, largest, math.MinInt16, math.MaxInt16)
 	extreme[int32](t, largest, math.MinInt32, math.MaxInt32)

@@ -98,8 +98,8 @@ func sparseSegmentShape(c *opdef.ShapeContext, n int64) error {
 
 func sparseSegmentTable(scale segmentScale) kernel.Table {
 	t := kernel.Table{
-		tensor.Float16:  kernel.Stateless(shortSegments[tensor.Half](scale)),
-		tensor.BFloat16: kernel.Stateless(shortSegments[tensor.BFloat](scale)),
+		tensor.Float16:  kernel.Stateless(shortSegments[tensor.Float16Elem](scale)),
+		tensor.BFloat16: kernel.Stateless(shortSegments[tensor.BFloat16Elem](scale)),
 	}
 	segmentsOf[float32](t, scale)
 	segmentsOf[float64](t, scale)

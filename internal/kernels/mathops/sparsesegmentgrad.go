@@ -61,8 +61,8 @@ func segmentGradTable(scale segmentScale, prepare prepareGrad) kernel.Table {
 	return kernel.Table{
 		tensor.Float32:  kernel.Stateless(addSegments[float32](scale, prepare)),
 		tensor.Float64:  kernel.Stateless(addSegments[float64](scale, prepare)),
-		tensor.Float16:  kernel.Stateless(addShortSegments[tensor.Half](scale, prepare)),
-		tensor.BFloat16: kernel.Stateless(addShortSegments[tensor.BFloat](scale, prepare)),
+		tensor.Float16:  kernel.Stateless(addShortSegments[tensor.Float16Elem](scale, prepare)),
+		tensor.BFloat16: kernel.Stateless(addShortSegments[tensor.BFloat16Elem](scale, prepare)),
 	}
 }
 

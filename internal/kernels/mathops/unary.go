@@ -135,8 +135,8 @@ func predicate(name, doc string, loop32 func(z []bool, x []float32), loop64 func
 			Shape: opdef.SameShape,
 		},
 		Kernels: byT(kernel.Table{
-			tensor.Float16:  elementwise.Unary(medium, elementwise.Via32To[tensor.Half](loop32)),
-			tensor.BFloat16: elementwise.Unary(medium, elementwise.Via32To[tensor.BFloat](loop32)),
+			tensor.Float16:  elementwise.Unary(medium, elementwise.Via32To[tensor.Float16Elem](loop32)),
+			tensor.BFloat16: elementwise.Unary(medium, elementwise.Via32To[tensor.BFloat16Elem](loop32)),
 			tensor.Float32:  elementwise.Unary(cheap, loop32),
 			tensor.Float64:  elementwise.Unary(cheap, loop64),
 		}),

@@ -115,8 +115,8 @@ func segmentTable(op elementwise.Op, start func(tensor.DType) float64) kernel.Ta
 	t := kernel.Table{}
 	segments[float32](t, op, start)
 	segments[float64](t, op, start)
-	segments[tensor.Half](t, op, start)
-	segments[tensor.BFloat](t, op, start)
+	segments[tensor.Float16Elem](t, op, start)
+	segments[tensor.BFloat16Elem](t, op, start)
 	segments[int8](t, op, start)
 	segments[int16](t, op, start)
 	segments[int32](t, op, start)

@@ -27,8 +27,8 @@ func init() {
 			Shape: approxTopKShape,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float16:  approxTopK(func(a, b tensor.Half) bool { return a.Float32() < b.Float32() }, 0x7c00, 0xfc00),
-			tensor.BFloat16: approxTopK(func(a, b tensor.BFloat) bool { return a.Float32() < b.Float32() }, 0x7f80, 0xff80),
+			tensor.Float16:  approxTopK(func(a, b tensor.Float16Elem) bool { return a.Float32() < b.Float32() }, 0x7c00, 0xfc00),
+			tensor.BFloat16: approxTopK(func(a, b tensor.BFloat16Elem) bool { return a.Float32() < b.Float32() }, 0x7f80, 0xff80),
 			tensor.Float32:  approxTopK(less[float32], float32(math.Inf(1)), float32(math.Inf(-1))),
 		}),
 	})

@@ -30,8 +30,8 @@ func init() {
 				Attrs: attrs, Shape: poolShape(v.name, v.spatial, false),
 			},
 			Kernels: kernel.ByType("T", kernel.Table{
-				tensor.Float16:  newAvgPool(v.spatial, viaWidePool[tensor.Half](avgPool[float32])),
-				tensor.BFloat16: newAvgPool(v.spatial, viaWidePool[tensor.BFloat](avgPool[float32])),
+				tensor.Float16:  newAvgPool(v.spatial, viaWidePool[tensor.Float16Elem](avgPool[float32])),
+				tensor.BFloat16: newAvgPool(v.spatial, viaWidePool[tensor.BFloat16Elem](avgPool[float32])),
 				tensor.Float32:  newAvgPool(v.spatial, avgPool[float32]),
 				tensor.Float64:  newAvgPool(v.spatial, avgPool[float64]),
 			}),
@@ -43,8 +43,8 @@ func init() {
 				Attrs: attrs, Shape: sizesShape(v.spatial + 2),
 			},
 			Kernels: kernel.ByType("T", kernel.Table{
-				tensor.Float16:  newAvgPoolGrad(v.spatial, viaWidePool[tensor.Half](avgPoolGrad[float32])),
-				tensor.BFloat16: newAvgPoolGrad(v.spatial, viaWidePool[tensor.BFloat](avgPoolGrad[float32])),
+				tensor.Float16:  newAvgPoolGrad(v.spatial, viaWidePool[tensor.Float16Elem](avgPoolGrad[float32])),
+				tensor.BFloat16: newAvgPoolGrad(v.spatial, viaWidePool[tensor.BFloat16Elem](avgPoolGrad[float32])),
 				tensor.Float32:  newAvgPoolGrad(v.spatial, avgPoolGrad[float32]),
 				tensor.Float64:  newAvgPoolGrad(v.spatial, avgPoolGrad[float64]),
 			}),

@@ -14,7 +14,7 @@ func init() {
 	table := kernel.Table{
 		tensor.Float32: biasAdd(biasLoops[float32]{simd.AddRow[float32], simd.AddScalar[float32]}),
 		tensor.Float64: biasAdd(biasLoops[float64]{simd.AddRow[float64], simd.AddScalar[float64]}),
-		tensor.Float16: biasAdd(anyBias[tensor.Half]()), tensor.BFloat16: biasAdd(anyBias[tensor.BFloat]()),
+		tensor.Float16: biasAdd(anyBias[tensor.Float16Elem]()), tensor.BFloat16: biasAdd(anyBias[tensor.BFloat16Elem]()),
 		tensor.Int8: biasAdd(anyBias[int8]()), tensor.Int16: biasAdd(anyBias[int16]()),
 		tensor.Int32: biasAdd(anyBias[int32]()), tensor.Int64: biasAdd(anyBias[int64]()),
 		tensor.Uint8: biasAdd(anyBias[uint8]()), tensor.Uint16: biasAdd(anyBias[uint16]()),

@@ -21,7 +21,7 @@ func init() {
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
 			tensor.Float32: biasAddGrad(floatSums[float32]()), tensor.Float64: biasAddGrad(floatSums[float64]()),
-			tensor.Float16: biasAddGrad(shortSums(tensor.HalfOf)), tensor.BFloat16: biasAddGrad(shortSums(tensor.BFloatOf)),
+			tensor.Float16: biasAddGrad(shortSums(tensor.Float16Of)), tensor.BFloat16: biasAddGrad(shortSums(tensor.BFloat16Of)),
 			tensor.Int8: biasAddGrad(plainSums[int8]()), tensor.Int16: biasAddGrad(plainSums[int16]()),
 			tensor.Int32: biasAddGrad(plainSums[int32]()), tensor.Int64: biasAddGrad(plainSums[int64]()),
 			tensor.Uint8: biasAddGrad(plainSums[uint8]()), tensor.Uint16: biasAddGrad(plainSums[uint16]()),

@@ -96,9 +96,9 @@ func sumsOf[T simd.Float](l channelLayout, prepare func(tmp []T, lo, hi, channel
 func wide(t *tensor.Tensor) []float32 {
 	switch t.DType() {
 	case tensor.Float16:
-		return widened(tensor.Values[tensor.Half](t))
+		return widened(tensor.Values[tensor.Float16Elem](t))
 	case tensor.BFloat16:
-		return widened(tensor.Values[tensor.BFloat](t))
+		return widened(tensor.Values[tensor.BFloat16Elem](t))
 	default:
 		return tensor.Values[float32](t)
 	}
@@ -116,10 +116,10 @@ func wideOutput(t *tensor.Tensor) (vals []float32, done func()) {
 	switch t.DType() {
 	case tensor.Float16:
 		vals = make([]float32, t.NumElements())
-		return vals, func() { elementwise.Narrow(tensor.Values[tensor.Half](t), vals) }
+		return vals, func() { elementwise.Narrow(tensor.Values[tensor.Float16Elem](t), vals) }
 	case tensor.BFloat16:
 		vals = make([]float32, t.NumElements())
-		return vals, func() { elementwise.Narrow(tensor.Values[tensor.BFloat](t), vals) }
+		return vals, func() { elementwise.Narrow(tensor.Values[tensor.BFloat16Elem](t), vals) }
 	default:
 		return tensor.Values[float32](t), func() {}
 	}

@@ -22,8 +22,8 @@ func init() {
 			Shape: convShapeFn,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float16:  newConv(shortEngine[tensor.Half](), shortVolume[tensor.Half]().forward),
-			tensor.BFloat16: newConv(bfloatEngine(), shortVolume[tensor.BFloat]().forward),
+			tensor.Float16:  newConv(shortEngine[tensor.Float16Elem](), shortVolume[tensor.Float16Elem]().forward),
+			tensor.BFloat16: newConv(bfloatEngine(), shortVolume[tensor.BFloat16Elem]().forward),
 			tensor.Float32:  newConv(floatEngine[float32](), volumeForward[float32]),
 			tensor.Float64:  newConv(floatEngine[float64](), volumeForward[float64]),
 			tensor.Int32:    newConv(plainEngine[int32](), volumePlain[int32]),

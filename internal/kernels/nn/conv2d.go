@@ -23,7 +23,7 @@ func init() {
 			Attrs: append([]string{"T: " + convTypes}, convAttrs...), Shape: conv2DShape,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float16: conv2D(shortEngine[tensor.Half]()), tensor.BFloat16: conv2D(bfloatEngine()),
+			tensor.Float16: conv2D(shortEngine[tensor.Float16Elem]()), tensor.BFloat16: conv2D(bfloatEngine()),
 			tensor.Float32: conv2D(floatEngine[float32]()), tensor.Float64: conv2D(floatEngine[float64]()),
 			tensor.Int32: conv2D(plainEngine[int32]()),
 		}),

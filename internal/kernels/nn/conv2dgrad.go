@@ -144,7 +144,7 @@ type inputSize func(ctx *kernel.Context, w *window) (tensor.Shape, error)
 
 func inputGradTable(size inputSize) kernel.Table {
 	return kernel.Table{
-		tensor.Float16: conv2DInputGrad(shortEngine[tensor.Half](), size), tensor.BFloat16: conv2DInputGrad(bfloatEngine(), size),
+		tensor.Float16: conv2DInputGrad(shortEngine[tensor.Float16Elem](), size), tensor.BFloat16: conv2DInputGrad(bfloatEngine(), size),
 		tensor.Float32: conv2DInputGrad(floatEngine[float32](), size), tensor.Float64: conv2DInputGrad(floatEngine[float64](), size),
 		tensor.Int32: conv2DInputGrad(plainEngine[int32](), size),
 	}
@@ -183,7 +183,7 @@ func conv2DInputGrad[T tensor.Elem](e convEngine[T], size inputSize) kernel.New 
 
 func filterGradTable(size func(*kernel.Context) (tensor.Shape, error)) kernel.Table {
 	return kernel.Table{
-		tensor.Float16: conv2DFilterGrad(shortEngine[tensor.Half](), size), tensor.BFloat16: conv2DFilterGrad(bfloatEngine(), size),
+		tensor.Float16: conv2DFilterGrad(shortEngine[tensor.Float16Elem](), size), tensor.BFloat16: conv2DFilterGrad(bfloatEngine(), size),
 		tensor.Float32: conv2DFilterGrad(floatEngine[float32](), size), tensor.Float64: conv2DFilterGrad(floatEngine[float64](), size),
 	}
 }

@@ -48,8 +48,8 @@ func init() {
 }
 
 var volumeKernels = map[tensor.DType]func(volumeRun) kernel.New{
-	tensor.Float16:  func(r volumeRun) kernel.New { return newVolume(r, shortVolume[tensor.Half]()) },
-	tensor.BFloat16: func(r volumeRun) kernel.New { return newVolume(r, shortVolume[tensor.BFloat]()) },
+	tensor.Float16:  func(r volumeRun) kernel.New { return newVolume(r, shortVolume[tensor.Float16Elem]()) },
+	tensor.BFloat16: func(r volumeRun) kernel.New { return newVolume(r, shortVolume[tensor.BFloat16Elem]()) },
 	tensor.Float32:  func(r volumeRun) kernel.New { return newVolume(r, floatVolume[float32]()) },
 	tensor.Float64:  func(r volumeRun) kernel.New { return newVolume(r, floatVolume[float64]()) },
 }

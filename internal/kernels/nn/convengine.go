@@ -37,16 +37,16 @@ func shortEngine[H elementwise.Short]() convEngine[H] {
 
 // bfloatEngine returns an engine that uses the bfloat16 instructions of the processor, or float32
 // if it has none.
-func bfloatEngine() convEngine[tensor.BFloat] {
-	e := shortEngine[tensor.BFloat]()
-	e.forward = bfloatOr(conv.ForwardBFloat16[tensor.BFloat], e.forward)
-	e.inputGrad = bfloatOr(conv.InputGradBFloat16[tensor.BFloat], e.inputGrad)
-	e.filterGrad = bfloatOr(conv.FilterGradBFloat16[tensor.BFloat], e.filterGrad)
+func bfloatEngine() convEngine[tensor.BFloat16Elem] {
+	e := shortEngine[tensor.BFloat16Elem]()
+	e.forward = bfloatOr(conv.ForwardBFloat16[tensor.BFloat16Elem], e.forward)
+	e.inputGrad = bfloatOr(conv.InputGradBFloat16[tensor.BFloat16Elem], e.inputGrad)
+	e.filterGrad = bfloatOr(conv.FilterGradBFloat16[tensor.BFloat16Elem], e.filterGrad)
 	return e
 }
 
 type (
-	bfloats   = []tensor.BFloat
+	bfloats   = []tensor.BFloat16Elem
 	bfloatFn  = func(s *conv.Shape, out, a, b bfloats)
 	bfloatTry = func(s *conv.Shape, out []float32, a, b bfloats) bool
 )

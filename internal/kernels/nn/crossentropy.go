@@ -21,8 +21,8 @@ func init() {
 			Attrs: []string{"T: " + floatTypes}, Shape: crossEntropyShape,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float16:  crossEntropy(crossEntropyVia32(tensor.HalfOf)),
-			tensor.BFloat16: crossEntropy(crossEntropyVia32(tensor.BFloatOf)),
+			tensor.Float16:  crossEntropy(crossEntropyVia32(tensor.Float16Of)),
+			tensor.BFloat16: crossEntropy(crossEntropyVia32(tensor.BFloat16Of)),
 			tensor.Float32:  crossEntropy(crossEntropyRows[float32]),
 			tensor.Float64:  crossEntropy(crossEntropyRows[float64]),
 		}),

@@ -35,8 +35,8 @@ func init() {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{Name: op.name, Doc: op.doc, In: op.in, Out: []string{"output: T"}, Attrs: attrs, Shape: op.shape},
 			Kernels: kernel.ByType("T", kernel.Table{
-				tensor.Float16:  newDepthwiseKernel(op.run, shortDepthwise[tensor.Half]()),
-				tensor.BFloat16: newDepthwiseKernel(op.run, shortDepthwise[tensor.BFloat]()),
+				tensor.Float16:  newDepthwiseKernel(op.run, shortDepthwise[tensor.Float16Elem]()),
+				tensor.BFloat16: newDepthwiseKernel(op.run, shortDepthwise[tensor.BFloat16Elem]()),
 				tensor.Float32:  newDepthwiseKernel(op.run, depthwiseEngine[float32]()),
 				tensor.Float64:  newDepthwiseKernel(op.run, depthwiseEngine[float64]()),
 			}),

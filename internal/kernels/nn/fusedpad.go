@@ -14,8 +14,8 @@ import (
 func init() {
 	attrs := []string{"mode: {'REFLECT', 'SYMMETRIC'}", "strides: list(int)", samePadding}
 	padded := kernel.Table{
-		tensor.Float16:  newPaddedConv(shortEngine[tensor.Half](), func(v tensor.Half) float64 { return float64(v.Float32()) }, halfOf),
-		tensor.BFloat16: newPaddedConv(shortEngine[tensor.BFloat](), func(v tensor.BFloat) float64 { return float64(v.Float32()) }, bfloatOf),
+		tensor.Float16:  newPaddedConv(shortEngine[tensor.Float16Elem](), func(v tensor.Float16Elem) float64 { return float64(v.Float32()) }, halfOf),
+		tensor.BFloat16: newPaddedConv(shortEngine[tensor.BFloat16Elem](), func(v tensor.BFloat16Elem) float64 { return float64(v.Float32()) }, bfloatOf),
 		tensor.Float32:  newPaddedConv(floatEngine[float32](), func(v float32) float64 { return float64(v) }, func(v float64) float32 { return float32(v) }),
 		tensor.Float64:  newPaddedConv(floatEngine[float64](), func(v float64) float64 { return v }, func(v float64) float64 { return v }),
 	}
@@ -39,8 +39,8 @@ func init() {
 	})
 }
 
-func halfOf(v float64) tensor.Half     { return tensor.HalfOf(float32(v)) }
-func bfloatOf(v float64) tensor.BFloat { return tensor.BFloatOf(float32(v)) }
+func halfOf(v float64) tensor.Float16Elem    { return tensor.Float16Of(float32(v)) }
+func bfloatOf(v float64) tensor.BFloat16Elem { return tensor.BFloat16Of(float32(v)) }
 
 func paddedConvShape(resizes bool) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {

@@ -20,7 +20,7 @@ func init() {
 			Shape: func(c *opdef.ShapeContext) error { return globalNormShape(c, c.In[0], 5) },
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float16: globalNorm(viaFloat32[tensor.Half]), tensor.Float32: globalNorm(itself[float32]), tensor.Float64: globalNorm(itself[float64]),
+			tensor.Float16: globalNorm(viaFloat32[tensor.Float16Elem]), tensor.Float32: globalNorm(itself[float32]), tensor.Float64: globalNorm(itself[float64]),
 		}),
 	})
 	kernel.Register(kernel.Op{
@@ -40,7 +40,7 @@ func init() {
 			},
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float16: globalNormGrad(viaFloat32[tensor.Half]), tensor.Float32: globalNormGrad(itself[float32]),
+			tensor.Float16: globalNormGrad(viaFloat32[tensor.Float16Elem]), tensor.Float32: globalNormGrad(itself[float32]),
 			tensor.Float64: globalNormGrad(itself[float64]),
 		}),
 	})

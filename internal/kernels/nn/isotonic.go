@@ -8,8 +8,8 @@ import (
 )
 
 func init() {
-	half := &isotonic[float32]{round: func(v float32) float32 { return tensor.HalfOf(v).Float32() }}
-	bfloat := &isotonic[float32]{round: func(v float32) float32 { return tensor.BFloatOf(v).Float32() }}
+	half := &isotonic[float32]{round: func(v float32) float32 { return tensor.Float16Of(v).Float32() }}
+	bfloat := &isotonic[float32]{round: func(v float32) float32 { return tensor.BFloat16Of(v).Float32() }}
 	single, double := &isotonic[float32]{}, &isotonic[float64]{}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -20,8 +20,8 @@ func init() {
 			Shape: opdef.SameShape,
 		},
 		Kernels: []kernel.Impl{
-			isotonicImpl(half, tensor.Half.Float32, tensor.HalfOf),
-			isotonicImpl(bfloat, tensor.BFloat.Float32, tensor.BFloatOf),
+			isotonicImpl(half, tensor.Float16Elem.Float32, tensor.Float16Of),
+			isotonicImpl(bfloat, tensor.BFloat16Elem.Float32, tensor.BFloat16Of),
 			isotonicImpl(single, func(v float32) float32 { return v }, func(v float32) float32 { return v }),
 			isotonicImpl(double, func(v float64) float64 { return v }, func(v float64) float64 { return v }),
 			isotonicImpl(single, func(v int16) float32 { return float32(v) }, func(v float32) float32 { return v }),

@@ -17,8 +17,8 @@ func init() {
 			Attrs: []string{"T: {float16, bfloat16, float32, float64}"}, Shape: opdef.ScalarShape,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float16:  l2Loss(squares32[tensor.Half], func(v float64) tensor.Half { return tensor.HalfOf(float32(v)) }),
-			tensor.BFloat16: l2Loss(squares32[tensor.BFloat], func(v float64) tensor.BFloat { return tensor.BFloatOf(float32(v)) }),
+			tensor.Float16:  l2Loss(squares32[tensor.Float16Elem], func(v float64) tensor.Float16Elem { return tensor.Float16Of(float32(v)) }),
+			tensor.BFloat16: l2Loss(squares32[tensor.BFloat16Elem], func(v float64) tensor.BFloat16Elem { return tensor.BFloat16Of(float32(v)) }),
 			tensor.Float32:  l2Loss(squares[float32], func(v float64) float32 { return float32(v) }),
 			tensor.Float64:  l2Loss(squares[float64], func(v float64) float64 { return v }),
 		}),

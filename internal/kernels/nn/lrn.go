@@ -114,7 +114,7 @@ func newLRNGrad[T tensor.Elem](compute func(l *lrn, z, g, x, y []T, channels int
 	}
 }
 
-func viaWideLRN(l *lrn, z, x []tensor.Half, n int) {
+func viaWideLRN(l *lrn, z, x []tensor.Float16Elem, n int) {
 	wide := make([]float32, 2*len(x))
 	from, to := wide[:len(x)], wide[len(x):]
 	elementwise.Widen(from, x)
@@ -126,7 +126,7 @@ func viaWideLRN(l *lrn, z, x []tensor.Half, n int) {
 	elementwise.Narrow(z, to)
 }
 
-func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Half, n int) {
+func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Float16Elem, n int) {
 	k := len(z)
 	wide := make([]float32, 4*k)
 	elementwise.Widen(wide[k:2*k], g)
@@ -245,7 +245,7 @@ func allFinite(x []float32) bool {
 func (l *lrn) ordinary() bool { return l.bias > 0 && l.alpha >= 0 }
 
 // throughHalf rounds x to the nearest float16.
-func throughHalf(x float32) float32 { return tensor.HalfOf(x).Float32() }
+func throughHalf(x float32) float32 { return tensor.Float16Of(x).Float32() }
 
 // plain is like forward, with a rounding after every operation.
 func (l *lrn) plain(z, x []float32, n int, round func(float32) float32) {

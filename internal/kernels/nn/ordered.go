@@ -41,8 +41,8 @@ func (m orderedTable) table(pick func(*orderedKernels) kernel.New, types ...tens
 
 // ordered has an entry for each real type.
 var ordered = orderedTable{
-	tensor.Float16:  orderedKernelsOf(shortOrder(tensor.HalfOf, -65504)),
-	tensor.BFloat16: orderedKernelsOf(shortOrder(tensor.BFloatOf, -0x1.fep127)),
+	tensor.Float16:  orderedKernelsOf(shortOrder(tensor.Float16Of, -65504)),
+	tensor.BFloat16: orderedKernelsOf(shortOrder(tensor.BFloat16Of, -0x1.fep127)),
 	tensor.Float32:  orderedKernelsOf(floatOrder[float32](-math.MaxFloat32)),
 	tensor.Float64:  orderedKernelsOf(floatOrder[float64](-math.MaxFloat64)),
 	tensor.Int8:     orderedKernelsOf(intOrder[int8](math.MinInt8)),

@@ -95,7 +95,7 @@ func quantizedConv(ctx *kernel.Context, w *window) error {
 
 // fromZero returns the quantized values of t minus the quantized value of 0.
 func fromZero(t *tensor.Tensor, r quantize.Range) []int32 {
-	zero, q := int32(quantize.Uint8.Unclamped(0, r)), tensor.Values[tensor.QU8](t)
+	zero, q := int32(quantize.Uint8.Unclamped(0, r)), tensor.Values[tensor.QUint8Elem](t)
 	out := make([]int32, len(q))
 	for i, v := range q {
 		out[i] = int32(v) - zero

@@ -91,9 +91,9 @@ func newQuantizedInstanceNorm(c *kernel.Construction) (kernel.Kernel, error) {
 		if to.Max-to.Min < separation {
 			to.Max = to.Min + separation
 		}
-		z, encode := tensor.Values[tensor.QU8](out), quantize.Uint8.Encoder(to)
+		z, encode := tensor.Values[tensor.QUint8Elem](out), quantize.Uint8.Encoder(to)
 		for i, v := range normed {
-			z[i] = tensor.QU8(encode(v))
+			z[i] = tensor.QUint8Elem(encode(v))
 		}
 		quantize.SetRange(ctx, 1, to)
 		return nil
@@ -103,7 +103,7 @@ func newQuantizedInstanceNorm(c *kernel.Construction) (kernel.Kernel, error) {
 func floatText(v float32) string { return tensor.FormatFloat(float64(v), 32) }
 
 func normalizeInstances(in *tensor.Tensor, scale, epsilon float32) []float32 {
-	q, pixels, channels := tensor.Values[tensor.QU8](in), in.Dim(1)*in.Dim(2), in.Dim(3)
+	q, pixels, channels := tensor.Values[tensor.QUint8Elem](in), in.Dim(1)*in.Dim(2), in.Dim(3)
 	out := make([]float32, len(q))
 	for n := range in.Dim(0) {
 		for c := range channels {
@@ -145,7 +145,7 @@ func newQuantizedBatchNorm(c *kernel.Construction) (kernel.Kernel, error) {
 		factor, offset := make([]int32, depth), make([]int32, depth)
 		for c := range depth {
 			value := func(i int) float32 {
-				return quantize.Uint8.Value(int64(tensor.Values[tensor.QU8](ctx.Input(3 * i))[c]), ranges[i])
+				return quantize.Uint8.Value(int64(tensor.Values[tensor.QUint8Elem](ctx.Input(3 * i))[c]), ranges[i])
 			}
 			f := 1 / float32(math.Sqrt(float64(value(2)+epsilon)))
 			if scales {
@@ -157,9 +157,9 @@ func newQuantizedBatchNorm(c *kernel.Construction) (kernel.Kernel, error) {
 		for q := range wide {
 			wide[q] = encode(quantize.Uint8.Value(int64(q), ranges[0]))
 		}
-		z, one := tensor.Values[tensor.QI32](out), encode(1)
-		for i, q := range tensor.Values[tensor.QU8](in) {
-			z[i] = tensor.QI32(wide[q]*factor[i%depth]/one + offset[i%depth])
+		z, one := tensor.Values[tensor.QInt32Elem](out), encode(1)
+		for i, q := range tensor.Values[tensor.QUint8Elem](in) {
+			z[i] = tensor.QInt32Elem(wide[q]*factor[i%depth]/one + offset[i%depth])
 		}
 		quantize.SetRange(ctx, 1, to)
 		return nil

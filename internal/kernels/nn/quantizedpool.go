@@ -21,7 +21,7 @@ func init() {
 			In: in, Out: out, Attrs: attrs, Shape: quantize.Shape(poolShape("AvgPool", 2, false), 1),
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.QUint8: ranged(newAvgPool(2, intAvgPool[tensor.QU8])), tensor.QInt8: ranged(newAvgPool(2, intAvgPool[tensor.QI8])),
+			tensor.QUint8: ranged(newAvgPool(2, intAvgPool[tensor.QUint8Elem])), tensor.QInt8: ranged(newAvgPool(2, intAvgPool[tensor.QInt8Elem])),
 		}),
 	})
 	kernel.Register(kernel.Op{
@@ -30,7 +30,7 @@ func init() {
 			In: in, Out: out, Attrs: attrs, Shape: quantize.Shape(poolShape("MaxPool", 2, true), 1),
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.QUint8: ranged(newPool(2, intMaxPool[tensor.QU8])), tensor.QInt8: ranged(newPool(2, intMaxPool[tensor.QI8])),
+			tensor.QUint8: ranged(newPool(2, intMaxPool[tensor.QUint8Elem])), tensor.QInt8: ranged(newPool(2, intMaxPool[tensor.QInt8Elem])),
 		}),
 	})
 }
@@ -88,7 +88,7 @@ func eachWindow[T any](g *grid, x []T, f func(at int, window []T)) {
 	})
 }
 
-func intAvgPool[T tensor.QU8 | tensor.QI8](_ *pooling, g *grid, z, x []T) {
+func intAvgPool[T tensor.QUint8Elem | tensor.QInt8Elem](_ *pooling, g *grid, z, x []T) {
 	eachWindow(g, x, func(at int, window []T) {
 		sum := int32(0)
 		for _, v := range window {
@@ -98,7 +98,7 @@ func intAvgPool[T tensor.QU8 | tensor.QI8](_ *pooling, g *grid, z, x []T) {
 	})
 }
 
-func intMaxPool[T tensor.QU8 | tensor.QI8](_ *pooling, g *grid, z, x []T) {
+func intMaxPool[T tensor.QUint8Elem | tensor.QInt8Elem](_ *pooling, g *grid, z, x []T) {
 	eachWindow(g, x, func(at int, window []T) {
 		if len(window) > 0 {
 			z[at] = window[0]

@@ -27,8 +27,8 @@ func init() {
 				Shape: quantize.Shape(func(c *opdef.ShapeContext) error { c.Out[0] = c.In[0]; return nil }, 1),
 			},
 			Kernels: []kernel.Impl{
-				{Types: same(tensor.QUint8), New: kernel.Stateless(quantizedRelu[tensor.QU8](quantize.Uint8, six))},
-				{Types: same(tensor.QInt32), New: kernel.Stateless(quantizedRelu[tensor.QI32](quantize.Int32, six))},
+				{Types: same(tensor.QUint8), New: kernel.Stateless(quantizedRelu[tensor.QUint8Elem](quantize.Uint8, six))},
+				{Types: same(tensor.QInt32), New: kernel.Stateless(quantizedRelu[tensor.QInt32Elem](quantize.Int32, six))},
 			},
 		})
 	}
@@ -43,13 +43,13 @@ func init() {
 			Attrs: []string{"T1: " + quantize.Types, "T2: " + quantize.Types, "out_type: " + quantize.Types}, Shape: quantize.Shape(biasAddShape, 2),
 		},
 		Kernels: []kernel.Impl{
-			{Types: bias(tensor.QUint8), New: kernel.Stateless(quantizedBiasAdd[tensor.QU8](quantize.Uint8))},
-			{Types: bias(tensor.QInt8), New: kernel.Stateless(quantizedBiasAdd[tensor.QI8](quantize.Int8))},
+			{Types: bias(tensor.QUint8), New: kernel.Stateless(quantizedBiasAdd[tensor.QUint8Elem](quantize.Uint8))},
+			{Types: bias(tensor.QInt8), New: kernel.Stateless(quantizedBiasAdd[tensor.QInt8Elem](quantize.Int8))},
 		},
 	})
 }
 
-func quantizedRelu[T tensor.QU8 | tensor.QI32](ints quantize.IntType, six bool) kernel.Func {
+func quantizedRelu[T tensor.QUint8Elem | tensor.QInt32Elem](ints quantize.IntType, six bool) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		r, err := quantize.InputRange(ctx, 1, "`min_input`", "`max_input`")
 		if err != nil {
@@ -75,7 +75,7 @@ func quantizedRelu[T tensor.QU8 | tensor.QI32](ints quantize.IntType, six bool) 
 }
 
 // quantizedBiasAdd adds with an output range that is large enough to hold all sums.
-func quantizedBiasAdd[T tensor.QU8 | tensor.QI8](ints quantize.IntType) kernel.Func {
+func quantizedBiasAdd[T tensor.QUint8Elem | tensor.QInt8Elem](ints quantize.IntType) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		rin, err := quantize.InputRange(ctx, 2, "`min_input`", "`max_input`")
 		if err != nil {
@@ -111,10 +111,10 @@ func quantizedBiasAdd[T tensor.QU8 | tensor.QI8](ints quantize.IntType) kernel.F
 			return table
 		}
 		ofIn, ofBias := widen(rin), widen(rbias)
-		x, b, z := tensor.Values[T](in), tensor.Values[T](bias), tensor.Values[tensor.QI32](out)
+		x, b, z := tensor.Values[T](in), tensor.Values[T](bias), tensor.Values[tensor.QInt32Elem](out)
 		parallel.For(len(z), 20_000, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				z[i] = tensor.QI32(ofIn[uint8(x[i])] + ofBias[uint8(b[i%len(b)])] + zero)
+				z[i] = tensor.QInt32Elem(ofIn[uint8(x[i])] + ofBias[uint8(b[i%len(b)])] + zero)
 			}
 		})
 		quantize.SetRange(ctx, 1, total)

@@ -32,8 +32,8 @@ func init() {
 				Attrs: []string{"T: " + floatTypes}, Shape: vectorOrMore,
 			},
 			Kernels: kernel.ByType("T", kernel.Table{
-				tensor.Float16:  softmax(rowsVia32[tensor.Half](op.rows32)),
-				tensor.BFloat16: softmax(rowsVia32[tensor.BFloat](op.rows32)),
+				tensor.Float16:  softmax(rowsVia32[tensor.Float16Elem](op.rows32)),
+				tensor.BFloat16: softmax(rowsVia32[tensor.BFloat16Elem](op.rows32)),
 				tensor.Float32:  softmax(withScratch(op.rows32)),
 				tensor.Float64:  softmax(withScratch(op.rows64)),
 			}),

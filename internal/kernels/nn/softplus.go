@@ -12,8 +12,8 @@ import (
 func init() {
 	registerActivation("Softplus", "Computes log(exp(features) + 1).", floatTypes, "features", nil,
 		kernel.Table{
-			tensor.Float16:  elementwise.Unary(10, elementwise.Via32[tensor.Half](softplus[float32](0x1p-13))),
-			tensor.BFloat16: elementwise.Unary(10, elementwise.Via32[tensor.BFloat](softplus[float32](0x1p-7))),
+			tensor.Float16:  elementwise.Unary(10, elementwise.Via32[tensor.Float16Elem](softplus[float32](0x1p-13))),
+			tensor.BFloat16: elementwise.Unary(10, elementwise.Via32[tensor.BFloat16Elem](softplus[float32](0x1p-7))),
 			tensor.Float32:  elementwise.Unary(2, softplus[float32](0x1p-23)),
 			tensor.Float64:  elementwise.Unary(5, softplus[float64](0x1p-52)),
 		},

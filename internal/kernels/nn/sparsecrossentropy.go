@@ -23,8 +23,8 @@ func init() {
 			Attrs: []string{"T: " + floatTypes, "Tlabels: {int32, int64} = int64"}, Shape: sparseCrossEntropyShape,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float16:  sparseCrossEntropy(sparseEntropyVia32(tensor.HalfOf)),
-			tensor.BFloat16: sparseCrossEntropy(sparseEntropyVia32(tensor.BFloatOf)),
+			tensor.Float16:  sparseCrossEntropy(sparseEntropyVia32(tensor.Float16Of)),
+			tensor.BFloat16: sparseCrossEntropy(sparseEntropyVia32(tensor.BFloat16Of)),
 			tensor.Float32:  sparseCrossEntropy(sparseEntropyRows[float32]),
 			tensor.Float64:  sparseCrossEntropy(sparseEntropyRows[float64]),
 		}),

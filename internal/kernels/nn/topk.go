@@ -16,8 +16,8 @@ import (
 func init() {
 	const doc = "Returns the k largest values of each row, in descending order, and their indices. Equal values are ordered by index."
 	table := kernel.Table{
-		tensor.Float16:  topK(func(a, b tensor.Half) bool { return a.Float32() < b.Float32() }),
-		tensor.BFloat16: topK(func(a, b tensor.BFloat) bool { return a.Float32() < b.Float32() }),
+		tensor.Float16:  topK(func(a, b tensor.Float16Elem) bool { return a.Float32() < b.Float32() }),
+		tensor.BFloat16: topK(func(a, b tensor.BFloat16Elem) bool { return a.Float32() < b.Float32() }),
 		tensor.Float32:  topK(less[float32]), tensor.Float64: topK(less[float64]),
 		tensor.Int8: topK(less[int8]), tensor.Int16: topK(less[int16]),
 		tensor.Int32: topK(less[int32]), tensor.Int64: topK(less[int64]),

@@ -20,8 +20,8 @@ func init() {
 			Attrs: []string{"T: " + quantize.Types + " = qint32", "out_type: " + quantize.Types + " = quint8"}, Shape: requantizeChannelsShape,
 		},
 		Kernels: []kernel.Impl{
-			{Types: []kernel.Constraint{kernel.OfType("T", tensor.QInt32), kernel.OfType("out_type", tensor.QInt8)}, New: kernel.Stateless(requantizeChannels[tensor.QI8](quantize.Int8))},
-			{Types: []kernel.Constraint{kernel.OfType("T", tensor.QInt32), kernel.OfType("out_type", tensor.QUint8)}, New: kernel.Stateless(requantizeChannels[tensor.QU8](quantize.Uint8))},
+			{Types: []kernel.Constraint{kernel.OfType("T", tensor.QInt32), kernel.OfType("out_type", tensor.QInt8)}, New: kernel.Stateless(requantizeChannels[tensor.QInt8Elem](quantize.Int8))},
+			{Types: []kernel.Constraint{kernel.OfType("T", tensor.QInt32), kernel.OfType("out_type", tensor.QUint8)}, New: kernel.Stateless(requantizeChannels[tensor.QUint8Elem](quantize.Uint8))},
 		},
 	})
 	kernel.Register(kernel.Op{
@@ -54,7 +54,7 @@ func reach(ctx *kernel.Context) []float32 {
 	return out
 }
 
-func requantizeChannels[T tensor.QI8 | tensor.QU8](ints quantize.IntType) kernel.Func {
+func requantizeChannels[T tensor.QInt8Elem | tensor.QUint8Elem](ints quantize.IntType) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		in, depth := ctx.Input(0), ctx.Input(1).NumElements()
 		switch n := ctx.Input(2).NumElements(); {
@@ -81,7 +81,7 @@ func requantizeChannels[T tensor.QI8 | tensor.QU8](ints quantize.IntType) kernel
 		for i, r := range scales {
 			scales[i] = float32(ints.Last) * (r / max(abs(to.Min), abs(to.Max)) / (1 << 31))
 		}
-		q, z := tensor.Values[tensor.QI32](in), tensor.Values[T](out)
+		q, z := tensor.Values[tensor.QInt32Elem](in), tensor.Values[T](out)
 		for i, v := range q {
 			exact := math.RoundToEven(float64(float32(v) * scales[i%depth]))
 			z[i] = T(int64(min(max(exact, float64(ints.First)), float64(ints.Last))))
@@ -109,7 +109,7 @@ func newChannelsRange(c *kernel.Construction) (kernel.Kernel, error) {
 			return status.InvalidArgumentf("input must have same number of channels as length of input_min: %d vs %d", in.Dim(3), depth)
 		}
 		largest, negative := make([]float32, depth), false
-		for i, v := range tensor.Values[tensor.QI32](in) {
+		for i, v := range tensor.Values[tensor.QInt32Elem](in) {
 			negative = negative || v < 0
 			largest[i%depth] = max(largest[i%depth], float32(math.Abs(float64(v))))
 		}

@@ -24,15 +24,15 @@ func init() {
 			Shape: quantizeShape,
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.QInt8: newQuantize[tensor.QI8](math.MinInt8, math.MaxInt8), tensor.QUint8: newQuantize[tensor.QU8](0, math.MaxUint8),
-			tensor.QInt16: newQuantize[tensor.QI16](math.MinInt16, math.MaxInt16), tensor.QUint16: newQuantize[tensor.QU16](0, math.MaxUint16),
-			tensor.QInt32: newQuantize[tensor.QI32](math.MinInt32, math.MaxInt32),
+			tensor.QInt8: newQuantize[tensor.QInt8Elem](math.MinInt8, math.MaxInt8), tensor.QUint8: newQuantize[tensor.QUint8Elem](0, math.MaxUint8),
+			tensor.QInt16: newQuantize[tensor.QInt16Elem](math.MinInt16, math.MaxInt16), tensor.QUint16: newQuantize[tensor.QUint16Elem](0, math.MaxUint16),
+			tensor.QInt32: newQuantize[tensor.QInt32Elem](math.MinInt32, math.MaxInt32),
 		}),
 	})
 	types := map[tensor.DType]kernel.New{
-		tensor.QInt8: newDequantize[tensor.QI8](math.MinInt8, math.MaxInt8), tensor.QUint8: newDequantize[tensor.QU8](0, math.MaxUint8),
-		tensor.QInt16: newDequantize[tensor.QI16](math.MinInt16, math.MaxInt16), tensor.QUint16: newDequantize[tensor.QU16](0, math.MaxUint16),
-		tensor.QInt32: newDequantize[tensor.QI32](math.MinInt32, math.MaxInt32),
+		tensor.QInt8: newDequantize[tensor.QInt8Elem](math.MinInt8, math.MaxInt8), tensor.QUint8: newDequantize[tensor.QUint8Elem](0, math.MaxUint8),
+		tensor.QInt16: newDequantize[tensor.QInt16Elem](math.MinInt16, math.MaxInt16), tensor.QUint16: newDequantize[tensor.QUint16Elem](0, math.MaxUint16),
+		tensor.QInt32: newDequantize[tensor.QInt32Elem](math.MinInt32, math.MaxInt32),
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
@@ -93,7 +93,7 @@ func dequantizeShape(c *opdef.ShapeContext) error {
 }
 
 type integer interface {
-	tensor.QI8 | tensor.QU8 | tensor.QI16 | tensor.QU16 | tensor.QI32
+	tensor.QInt8Elem | tensor.QUint8Elem | tensor.QInt16Elem | tensor.QUint16Elem | tensor.QInt32Elem
 }
 
 // Modes of mapping a range to integers.
@@ -318,8 +318,8 @@ func newDequantize[T integer](first, last float32) kernel.New {
 			for i := range slices {
 				decode := q.decoder(tensor.Values[float32](ctx.Input(1))[i], tensor.Values[float32](ctx.Input(2))[i])
 				if short {
-					z := tensor.Values[tensor.BFloat](out)
-					eachOf(len(x), slices, inner, i, func(at int) { z[at] = tensor.BFloatOf(decode(float32(x[at]))) })
+					z := tensor.Values[tensor.BFloat16Elem](out)
+					eachOf(len(x), slices, inner, i, func(at int) { z[at] = tensor.BFloat16Of(decode(float32(x[at]))) })
 				} else {
 					z := tensor.Values[float32](out)
 					eachOf(len(x), slices, inner, i, func(at int) { z[at] = decode(float32(x[at])) })

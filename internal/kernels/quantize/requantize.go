@@ -59,8 +59,8 @@ func usedRangeShape(c *opdef.ShapeContext) error {
 }
 
 // used returns the range of the values of q, extended to include 0. r is the range of their type.
-func used(q []tensor.QI32, r quantize.Range) quantize.Range {
-	lo, hi := tensor.QI32(math.MaxInt32), tensor.QI32(math.MinInt32)
+func used(q []tensor.QInt32Elem, r quantize.Range) quantize.Range {
+	lo, hi := tensor.QInt32Elem(math.MaxInt32), tensor.QInt32Elem(math.MinInt32)
 	for _, v := range q {
 		lo, hi = min(lo, v), max(hi, v)
 	}
@@ -68,20 +68,20 @@ func used(q []tensor.QI32, r quantize.Range) quantize.Range {
 }
 
 // narrow converts integers of range from to integers of range to.
-func narrow(out *tensor.Tensor, q []tensor.QI32, from, to quantize.Range) {
-	z, f := tensor.Values[tensor.QU8](out), quantize.Narrow(from, to)
+func narrow(out *tensor.Tensor, q []tensor.QInt32Elem, from, to quantize.Range) {
+	z, f := tensor.Values[tensor.QUint8Elem](out), quantize.Narrow(from, to)
 	parallel.For(len(z), 10_000, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			z[i] = tensor.QU8(f(int32(q[i])))
+			z[i] = tensor.QUint8Elem(f(int32(q[i])))
 		}
 	})
 }
 
-func narrowSigned(out *tensor.Tensor, q []tensor.QI32, from, to quantize.Range) {
-	z, decode, encode := tensor.Values[tensor.QI8](out), quantize.Int32.Decoder(from), quantize.Int8.Encoder(to)
+func narrowSigned(out *tensor.Tensor, q []tensor.QInt32Elem, from, to quantize.Range) {
+	z, decode, encode := tensor.Values[tensor.QInt8Elem](out), quantize.Int32.Decoder(from), quantize.Int8.Encoder(to)
 	parallel.For(len(z), 5_000, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			z[i] = tensor.QI8(encode(decode(int64(q[i]))))
+			z[i] = tensor.QInt8Elem(encode(decode(int64(q[i]))))
 		}
 	})
 }
@@ -96,14 +96,14 @@ func shrinkRange(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	q := tensor.Values[tensor.QI32](in)
+	q := tensor.Values[tensor.QInt32Elem](in)
 	to := used(q, from)
 	narrow(out, q, from, to)
 	quantize.SetRange(ctx, 1, to)
 	return nil
 }
 
-func requantize(narrow func(*tensor.Tensor, []tensor.QI32, quantize.Range, quantize.Range)) kernel.Func {
+func requantize(narrow func(*tensor.Tensor, []tensor.QInt32Elem, quantize.Range, quantize.Range)) kernel.Func {
 	return func(ctx *kernel.Context) error {
 		from, err := quantize.InputRange(ctx, 1, "`input_min`", "`input_max`")
 		if err != nil {
@@ -123,7 +123,7 @@ func requantize(narrow func(*tensor.Tensor, []tensor.QI32, quantize.Range, quant
 		if err != nil {
 			return err
 		}
-		narrow(out, tensor.Values[tensor.QI32](ctx.Input(0)), from, to)
+		narrow(out, tensor.Values[tensor.QInt32Elem](ctx.Input(0)), from, to)
 		quantize.SetRange(ctx, 1, to)
 		return nil
 	}
@@ -139,6 +139,6 @@ func requantizationRange(ctx *kernel.Context) error {
 		}
 	}
 	r := quantize.Range{Min: tensor.Values[float32](ctx.Input(1))[0], Max: tensor.Values[float32](ctx.Input(2))[0]}
-	quantize.SetRange(ctx, 0, used(tensor.Values[tensor.QI32](ctx.Input(0)), r))
+	quantize.SetRange(ctx, 0, used(tensor.Values[tensor.QInt32Elem](ctx.Input(0)), r))
 	return nil
 }

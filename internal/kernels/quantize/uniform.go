@@ -23,8 +23,8 @@ func init() {
 			Attrs: append([]string{"Tin: {float32}", "Tout: {qint8, quint8, qint32}"}, attrs...), Shape: opdef.SameShape,
 		},
 		Kernels: kernel.ByType("Tout", kernel.Table{
-			tensor.QInt8: newUniformQuantize[tensor.QI8], tensor.QUint8: newUniformQuantize[tensor.QU8],
-			tensor.QInt32: newUniformQuantize[tensor.QI32],
+			tensor.QInt8: newUniformQuantize[tensor.QInt8Elem], tensor.QUint8: newUniformQuantize[tensor.QUint8Elem],
+			tensor.QInt32: newUniformQuantize[tensor.QInt32Elem],
 		}),
 	})
 	kernel.Register(kernel.Op{
@@ -34,8 +34,8 @@ func init() {
 			Attrs: append([]string{"Tin: {qint8, quint8, qint32}", "Tout: {float32}"}, attrs...), Shape: opdef.SameShape,
 		},
 		Kernels: kernel.ByType("Tin", kernel.Table{
-			tensor.QInt8: newUniformDequantize[tensor.QI8], tensor.QUint8: newUniformDequantize[tensor.QU8],
-			tensor.QInt32: newUniformDequantize[tensor.QI32],
+			tensor.QInt8: newUniformDequantize[tensor.QInt8Elem], tensor.QUint8: newUniformDequantize[tensor.QUint8Elem],
+			tensor.QInt32: newUniformDequantize[tensor.QInt32Elem],
 		}),
 	})
 	kernel.Register(kernel.Op{
@@ -53,8 +53,8 @@ func init() {
 			Shape: opdef.SameShape,
 		},
 		Kernels: []kernel.Impl{
-			{Types: narrowing(tensor.QInt8), New: newUniformRequantize[tensor.QI8]},
-			{Types: narrowing(tensor.QInt32), New: newUniformRequantize[tensor.QI32]},
+			{Types: narrowing(tensor.QInt8), New: newUniformRequantize[tensor.QInt8Elem]},
+			{Types: narrowing(tensor.QInt32), New: newUniformRequantize[tensor.QInt32Elem]},
 		},
 	})
 	kernel.Register(kernel.Op{
@@ -139,7 +139,7 @@ func affine(v, inverse float32, zero, lo, hi int32) int32 {
 	return clampInt(toInt32(float32(math.Floor(float64(float32(v*inverse)+0.5))))+zero, lo, hi)
 }
 
-func newUniformQuantize[T tensor.QI8 | tensor.QU8 | tensor.QI32](c *kernel.Construction) (kernel.Kernel, error) {
+func newUniformQuantize[T tensor.QInt8Elem | tensor.QUint8Elem | tensor.QInt32Elem](c *kernel.Construction) (kernel.Kernel, error) {
 	axis := c.Attrs.Int("quantization_axis")
 	lo, hi := int32(c.Attrs.Int("quantization_min_val")), int32(c.Attrs.Int("quantization_max_val"))
 	if axis < -1 {
@@ -166,7 +166,7 @@ func newUniformQuantize[T tensor.QI8 | tensor.QU8 | tensor.QI32](c *kernel.Const
 	}), nil
 }
 
-func newUniformDequantize[T tensor.QI8 | tensor.QU8 | tensor.QI32](c *kernel.Construction) (kernel.Kernel, error) {
+func newUniformDequantize[T tensor.QInt8Elem | tensor.QUint8Elem | tensor.QInt32Elem](c *kernel.Construction) (kernel.Kernel, error) {
 	axis := c.Attrs.Int("quantization_axis")
 	return kernel.Func(func(ctx *kernel.Context) error {
 		parts, err := channelsOf(ctx.Input(0).Shape(), ctx.Input(1).Shape(), ctx.Input(2).Shape(), axis)
@@ -237,7 +237,7 @@ func newMultipliers(n int, from func(channel int) float64, to []float32) ([]mult
 	return out, nil
 }
 
-func newUniformRequantize[T tensor.QI8 | tensor.QI32](c *kernel.Construction) (kernel.Kernel, error) {
+func newUniformRequantize[T tensor.QInt8Elem | tensor.QInt32Elem](c *kernel.Construction) (kernel.Kernel, error) {
 	from, to := c.Attrs.Int("input_quantization_axis"), c.Attrs.Int("output_quantization_axis")
 	lo, hi := int32(c.Attrs.Int("output_quantization_min_val")), int32(c.Attrs.Int("output_quantization_max_val"))
 	switch {
@@ -273,11 +273,11 @@ func newUniformRequantize[T tensor.QI8 | tensor.QI32](c *kernel.Construction) (k
 		if err != nil {
 			return err
 		}
-		x, z := tensor.Values[T](in), tensor.Values[tensor.QI8](out)
+		x, z := tensor.Values[T](in), tensor.Values[tensor.QInt8Elem](out)
 		parts.each(func(channel, first, end int) {
 			m, zero, newZero := multipliers[channel], at(zeros, channel), at(newZeros, channel)
 			for i, v := range x[first:end] {
-				z[first+i] = tensor.QI8(clampInt(m.times(int32(v)-zero)+newZero, lo, hi))
+				z[first+i] = tensor.QInt8Elem(clampInt(m.times(int32(v)-zero)+newZero, lo, hi))
 			}
 		})
 		return nil
@@ -302,8 +302,8 @@ func newUniformClip(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		x, z := tensor.Values[tensor.QI32](in), tensor.Values[tensor.QI32](out)
-		least, most := tensor.Values[tensor.QI32](ctx.Input(1)), tensor.Values[tensor.QI32](ctx.Input(2))
+		x, z := tensor.Values[tensor.QInt32Elem](in), tensor.Values[tensor.QInt32Elem](out)
+		least, most := tensor.Values[tensor.QInt32Elem](ctx.Input(1)), tensor.Values[tensor.QInt32Elem](ctx.Input(2))
 		parts.each(func(channel, first, end int) {
 			for i, v := range x[first:end] {
 				z[first+i] = min(max(v, least[channel]), most[channel])

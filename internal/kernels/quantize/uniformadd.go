@@ -72,11 +72,11 @@ func (k *uniformAdd) Compute(ctx *kernel.Context) error {
 			return err
 		}
 	}
-	z, left, right := tensor.Values[tensor.QI32](out), terms[0].at, terms[1].at
+	z, left, right := tensor.Values[tensor.QInt32Elem](out), terms[0].at, terms[1].at
 	parallel.For(len(z), 2000, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			zero := at(zeros, i/parts[2].inner%parts[2].n)
-			z[i] = tensor.QI32(clampInt(left(i)+right(i)+zero, k.lo, k.hi))
+			z[i] = tensor.QInt32Elem(clampInt(left(i)+right(i)+zero, k.lo, k.hi))
 		}
 	})
 	return nil
@@ -115,7 +115,7 @@ type term struct{ at func(i int) int32 } // operand of element i, in the output 
 
 func (k *uniformAdd) term(ctx *kernel.Context, side int, shape tensor.Shape, parts [3]channels, scales []float32) (term, error) {
 	in := ctx.Input(side)
-	x, own := tensor.Values[tensor.QI32](in), tensor.Values[float32](ctx.Input(2+2*side))
+	x, own := tensor.Values[tensor.QInt32Elem](in), tensor.Values[float32](ctx.Input(2+2*side))
 	zeros, mine, sum := tensor.Values[int32](ctx.Input(3+2*side)), parts[side], parts[2]
 	// Index by the channel of the sum if it has several. The operand's own channel is 0 if it is
 	// broadcast.

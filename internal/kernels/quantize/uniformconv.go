@@ -105,9 +105,9 @@ func newUniformConv(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		zero, zeros, z := tensor.Value[int32](ctx.Input(3)), tensor.Values[int32](ctx.Input(5)), tensor.Values[tensor.QI32](out)
+		zero, zeros, z := tensor.Value[int32](ctx.Input(3)), tensor.Values[int32](ctx.Input(5)), tensor.Values[tensor.QInt32Elem](out)
 		s := sweep{convolution: conv, lhs: lhs.Shape(), rhs: rhs.Shape(), out: shape}
-		s.run(tensor.Values[tensor.QI8](lhs), tensor.Values[tensor.QI8](rhs), func(int) int32 { return zero }, zeros,
+		s.run(tensor.Values[tensor.QInt8Elem](lhs), tensor.Values[tensor.QInt8Elem](rhs), func(int) int32 { return zero }, zeros,
 			func(to, _, feature int, sum int32) { z[to] = result.of(sum, feature) })
 		return nil
 	}), nil
@@ -135,7 +135,7 @@ func newUniformConvHybrid(c *kernel.Construction) (kernel.Kernel, error) {
 		whole, scales, zeros := conv.dynamicBatch(tensor.Values[float32](lhs), lhs.Shape())
 		kernelScales, kernelZeros, z := tensor.Values[float32](ctx.Input(2)), tensor.Values[int32](ctx.Input(3)), tensor.Values[float32](out)
 		s := sweep{convolution: conv, lhs: lhs.Shape(), rhs: rhs.Shape(), out: shape}
-		s.run(whole, tensor.Values[tensor.QI8](rhs), func(batch int) int32 { return zeros[batch] }, kernelZeros,
+		s.run(whole, tensor.Values[tensor.QInt8Elem](rhs), func(batch int) int32 { return zeros[batch] }, kernelZeros,
 			func(to, batch, feature int, sum int32) {
 				z[to] = float32(float32(sum)*scales[batch]) * at(kernelScales, feature)
 			})
@@ -144,11 +144,11 @@ func newUniformConvHybrid(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 // dynamicBatch quantizes each image of a batch by its own range.
-func (c *convolution) dynamicBatch(x []float32, shape tensor.Shape) (q []tensor.QI8, scales []float32, zeros []int32) {
+func (c *convolution) dynamicBatch(x []float32, shape tensor.Shape) (q []tensor.QInt8Elem, scales []float32, zeros []int32) {
 	axis := c.in[0]
 	parts := channels{int(shape[:axis].NumElements()), int(shape[axis]), int(shape[axis+1:].NumElements())}
-	q, scales, zeros = make([]tensor.QI8, len(x)), make([]float32, parts.n), make([]int32, parts.n)
-	image, whole := make([]float32, parts.outer*parts.inner), make([]tensor.QI8, parts.outer*parts.inner)
+	q, scales, zeros = make([]tensor.QInt8Elem, len(x)), make([]float32, parts.n), make([]int32, parts.n)
+	image, whole := make([]float32, parts.outer*parts.inner), make([]tensor.QInt8Elem, parts.outer*parts.inner)
 	for i := range parts.n {
 		for o := range parts.outer {
 			copy(image[o*parts.inner:], x[(o*parts.n+i)*parts.inner:][:parts.inner])
@@ -178,7 +178,7 @@ func ordered(shape tensor.Shape, dims []int64) (sizes, steps []int) {
 
 // run calls store with every output: its index, its image in the input, its feature, and the sum of
 // the products of values minus their zero points.
-func (s *sweep) run(x, y []tensor.QI8, zero func(batch int) int32, zeros []int32, store func(to, batch, feature int, sum int32)) {
+func (s *sweep) run(x, y []tensor.QInt8Elem, zero func(batch int) int32, zeros []int32, store func(to, batch, feature int, sum int32)) {
 	_, in := ordered(s.lhs, s.in)
 	windowSizes, window := ordered(s.rhs, s.kernel)
 	outSizes, out := ordered(s.out, s.convolution.out)
@@ -201,7 +201,7 @@ func (s *sweep) run(x, y []tensor.QI8, zero func(batch int) int32, zeros []int32
 					batch := f/perBatch*outSizes[0] + b
 					z, kz := zero(batch), at(zeros, f)
 					// padding is the zero point, wrapped to int8
-					outside := int32(tensor.QI8(z)) - z
+					outside := int32(tensor.QInt8Elem(z)) - z
 					var sum int32
 					for i := range inputs {
 						start := batch*in[0] + (f/perGroup*inputs+i)*in[1]

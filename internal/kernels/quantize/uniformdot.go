@@ -165,8 +165,8 @@ func newOutcome(ctx *kernel.Context, n int, lo, hi int32) (outcome, error) {
 	return outcome{multipliers, tensor.Values[int32](ctx.Input(7)), lo, hi}, err
 }
 
-func (o *outcome) of(sum int32, channel int) tensor.QI32 {
-	return tensor.QI32(clampInt(at(o.multipliers, channel).times(sum)+at(o.zeros, channel), o.lo, o.hi))
+func (o *outcome) of(sum int32, channel int) tensor.QInt32Elem {
+	return tensor.QInt32Elem(clampInt(at(o.multipliers, channel).times(sum)+at(o.zeros, channel), o.lo, o.hi))
 }
 
 func newUniformDot(c *kernel.Construction) (kernel.Kernel, error) {
@@ -210,8 +210,8 @@ func newUniformDot(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		zero, zeros := tensor.Value[int32](ctx.Input(3)), tensor.Values[int32](ctx.Input(5))
-		z, width := tensor.Values[tensor.QI32](out), rhs.Dim(1)
-		dot(tensor.Values[tensor.QI8](lhs), tensor.Values[tensor.QI8](rhs), lhs.Dim(0), width, func(int) int32 { return zero }, zeros,
+		z, width := tensor.Values[tensor.QInt32Elem](out), rhs.Dim(1)
+		dot(tensor.Values[tensor.QInt8Elem](lhs), tensor.Values[tensor.QInt8Elem](rhs), lhs.Dim(0), width, func(int) int32 { return zero }, zeros,
 			func(row, column int, sum int32) { z[row*width+column] = result.of(sum, column) })
 		return nil
 	}), nil
@@ -219,7 +219,7 @@ func newUniformDot(c *kernel.Construction) (kernel.Kernel, error) {
 
 // dot multiplies matrices after subtracting the zero point of each row of x and of each column of
 // y.
-func dot(x, y []tensor.QI8, rows, columns int, zero func(row int) int32, zeros []int32, store func(row, column int, sum int32)) {
+func dot(x, y []tensor.QInt8Elem, rows, columns int, zero func(row int) int32, zeros []int32, store func(row, column int, sum int32)) {
 	depth := len(y) / max(columns, 1)
 	parallel.For(rows, max(1, 10_000/max(1, depth*columns)), func(lo, hi int) {
 		sums := make([]int32, columns)
@@ -239,7 +239,7 @@ func dot(x, y []tensor.QI8, rows, columns int, zero func(row int) int32, zeros [
 }
 
 // dynamic quantizes numbers to the whole range of int8, based on their minimum and maximum.
-func dynamic(z []tensor.QI8, x []float32) (scale float32, zero int32) {
+func dynamic(z []tensor.QInt8Elem, x []float32) (scale float32, zero int32) {
 	const first, last = math.MinInt8, math.MaxInt8
 	var least, most float32
 	for _, v := range x {
@@ -263,7 +263,7 @@ func dynamic(z []tensor.QI8, x []float32) (scale float32, zero int32) {
 	}
 	zero = int32(math.Round(min(max(exact, first), last)))
 	for i, v := range x {
-		z[i] = tensor.QI8(affine(v, inverse, zero, first, last))
+		z[i] = tensor.QInt8Elem(affine(v, inverse, zero, first, last))
 	}
 	return scale, zero
 }
@@ -290,12 +290,12 @@ func newUniformDotHybrid(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		rows, depth, width := lhs.Dim(0), lhs.Dim(1), rhs.Dim(1)
 		x, z := tensor.Values[float32](lhs), tensor.Values[float32](out)
-		whole, rowScales, rowZeros := make([]tensor.QI8, len(x)), make([]float32, rows), make([]int32, rows)
+		whole, rowScales, rowZeros := make([]tensor.QInt8Elem, len(x)), make([]float32, rows), make([]int32, rows)
 		for i := range rows {
 			rowScales[i], rowZeros[i] = dynamic(whole[i*depth:(i+1)*depth], x[i*depth:(i+1)*depth])
 		}
 		scales, zeros := tensor.Values[float32](ctx.Input(2)), tensor.Values[int32](ctx.Input(3))
-		dot(whole, tensor.Values[tensor.QI8](rhs), rows, width, func(row int) int32 { return rowZeros[row] }, zeros,
+		dot(whole, tensor.Values[tensor.QInt8Elem](rhs), rows, width, func(row int) int32 { return rowZeros[row] }, zeros,
 			func(row, column int, sum int32) {
 				z[row*width+column] = float32(float32(sum)*rowScales[row]) * at(scales, column)
 			})

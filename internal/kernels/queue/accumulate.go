@@ -50,10 +50,10 @@ func registerAccumulators() {
 		"reduction_type: {'MEAN', 'SUM'} = 'MEAN'",
 	}
 	dense := kernel.ByType("dtype", kernel.Table{
-		tensor.Float16: newDense[tensor.Half], tensor.Float32: newDense[float32], tensor.Float64: newDense[float64],
+		tensor.Float16: newDense[tensor.Float16Elem], tensor.Float32: newDense[float32], tensor.Float64: newDense[float64],
 	})
 	sparse := kernel.ByType("dtype", kernel.Table{
-		tensor.Float16: newSparse[tensor.Half], tensor.Float32: newSparse[float32], tensor.Float64: newSparse[float64],
+		tensor.Float16: newSparse[tensor.Float16Elem], tensor.Float32: newSparse[float32], tensor.Float64: newSparse[float64],
 	})
 	for _, op := range []struct {
 		name, doc, handle string

@@ -111,7 +111,7 @@ func broadcastNumbers(t *tensor.Tensor, shape tensor.Shape) ([]float64, error) {
 func rounding(dtype tensor.DType) func(float64) float64 {
 	switch dtype {
 	case tensor.Float16:
-		return func(v float64) float64 { return float64(tensor.HalfOf(float32(v)).Float32()) }
+		return func(v float64) float64 { return float64(tensor.Float16Of(float32(v)).Float32()) }
 	case tensor.Float32:
 		return func(v float64) float64 { return float64(float32(v)) }
 	default:

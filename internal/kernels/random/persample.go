@@ -121,9 +121,9 @@ func numbers(t *tensor.Tensor) []float64 {
 	out := make([]float64, t.NumElements())
 	switch t.DType() {
 	case tensor.Float16:
-		convert(out, tensor.Values[tensor.Half](t), func(v tensor.Half) float64 { return float64(v.Float32()) })
+		convert(out, tensor.Values[tensor.Float16Elem](t), func(v tensor.Float16Elem) float64 { return float64(v.Float32()) })
 	case tensor.BFloat16:
-		convert(out, tensor.Values[tensor.BFloat](t), func(v tensor.BFloat) float64 { return float64(v.Float32()) })
+		convert(out, tensor.Values[tensor.BFloat16Elem](t), func(v tensor.BFloat16Elem) float64 { return float64(v.Float32()) })
 	case tensor.Float32:
 		convert(out, tensor.Values[float32](t), func(v float32) float64 { return float64(v) })
 	case tensor.Float64:

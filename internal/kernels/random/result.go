@@ -15,8 +15,8 @@ type result[T tensor.Elem] struct {
 
 // Element types of samples.
 var (
-	asHalf    = result[tensor.Half]{func(v float64) tensor.Half { return tensor.HalfOf(float32(v)) }, 65504, 0x7c00}
-	asBFloat  = result[tensor.BFloat]{func(v float64) tensor.BFloat { return tensor.BFloatOf(float32(v)) }, 0x1.fep127, 0x7f80}
+	asHalf    = result[tensor.Float16Elem]{func(v float64) tensor.Float16Elem { return tensor.Float16Of(float32(v)) }, 65504, 0x7c00}
+	asBFloat  = result[tensor.BFloat16Elem]{func(v float64) tensor.BFloat16Elem { return tensor.BFloat16Of(float32(v)) }, 0x1.fep127, 0x7f80}
 	asFloat32 = result[float32]{func(v float64) float32 { return float32(v) }, math.MaxFloat32, float32(math.Inf(1))}
 	asFloat64 = result[float64]{func(v float64) float64 { return v }, math.MaxFloat64, math.Inf(1)}
 	asInt32   = result[int32]{func(v float64) int32 { return int32(toInt(v, math.MinInt32)) }, math.MaxInt32, 0}

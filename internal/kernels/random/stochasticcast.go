@@ -21,8 +21,8 @@ func init() {
 			Attrs: []string{"Tin: {float16, bfloat16, float32, float64}", "Tout: {int8, int16, int32}"}, Shape: stochasticShape,
 		},
 		Kernels: []kernel.Impl{
-			stochastic[tensor.Half, int8](halves), stochastic[tensor.Half, int16](halves), stochastic[tensor.Half, int32](halves),
-			stochastic[tensor.BFloat, int8](bfloats), stochastic[tensor.BFloat, int16](bfloats), stochastic[tensor.BFloat, int32](bfloats),
+			stochastic[tensor.Float16Elem, int8](halves), stochastic[tensor.Float16Elem, int16](halves), stochastic[tensor.Float16Elem, int32](halves),
+			stochastic[tensor.BFloat16Elem, int8](bfloats), stochastic[tensor.BFloat16Elem, int16](bfloats), stochastic[tensor.BFloat16Elem, int32](bfloats),
 			stochastic[float32, int8](singles), stochastic[float32, int16](singles), stochastic[float32, int32](singles),
 			stochastic[float64, int8](doubles), stochastic[float64, int16](doubles), stochastic[float64, int32](doubles),
 		},
@@ -53,14 +53,14 @@ type rounder[T tensor.Elem] struct {
 const group = 8
 
 var (
-	halves = rounder[tensor.Half]{
-		value: func(v tensor.Half) float64 { return float64(v.Float32()) },
-		round: func(v float64) float64 { return float64(tensor.HalfOf(float32(v)).Float32()) },
+	halves = rounder[tensor.Float16Elem]{
+		value: func(v tensor.Float16Elem) float64 { return float64(v.Float32()) },
+		round: func(v float64) float64 { return float64(tensor.Float16Of(float32(v)).Float32()) },
 		unit:  func(w *[4]uint32) [4]float64 { return [4]float64{float64(philox.UnitHalf(w[0]).Float32())} },
 	}
-	bfloats = rounder[tensor.BFloat]{
-		value: func(v tensor.BFloat) float64 { return float64(v.Float32()) },
-		round: func(v float64) float64 { return float64(tensor.BFloatOf(float32(v)).Float32()) },
+	bfloats = rounder[tensor.BFloat16Elem]{
+		value: func(v tensor.BFloat16Elem) float64 { return float64(v.Float32()) },
+		round: func(v float64) float64 { return float64(tensor.BFloat16Of(float32(v)).Float32()) },
 		unit:  func(w *[4]uint32) [4]float64 { return [4]float64{float64(philox.UnitBFloat(w[0]).Float32())} },
 	}
 	singles = rounder[float32]{

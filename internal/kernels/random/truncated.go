@@ -76,9 +76,9 @@ type steps[T tensor.Elem] struct {
 }
 
 var (
-	halfSteps = &steps[tensor.Half]{
+	halfSteps = &steps[tensor.Float16Elem]{
 		rounding(tensor.Float16), func(v float64) float64 { return rounding(tensor.Float16)(float64(philox.Log32(float32(v)))) },
-		philox.UniformHalf, philox.NormalHalf, asHalf, func(v tensor.Half) float64 { return float64(v.Float32()) },
+		philox.UniformHalf, philox.NormalHalf, asHalf, func(v tensor.Float16Elem) float64 { return float64(v.Float32()) },
 	}
 	float32Steps = &steps[float32]{
 		rounding(tensor.Float32), func(v float64) float64 { return float64(philox.Log32(float32(v))) },

@@ -26,7 +26,7 @@ func (e *elements) in(i int) []float32 {
 		return tensor.Values[float32](t)
 	}
 	wide := make([]float32, t.NumElements())
-	elementwise.Widen(wide, tensor.Values[tensor.Half](t))
+	elementwise.Widen(wide, tensor.Values[tensor.Float16Elem](t))
 	return wide
 }
 
@@ -40,7 +40,7 @@ func (e *elements) out(i int, shape tensor.Shape) ([]float32, error) {
 		return tensor.Values[float32](t), nil
 	}
 	wide := make([]float32, t.NumElements())
-	e.narrow = append(e.narrow, func() { elementwise.Narrow(tensor.Values[tensor.Half](t), wide) })
+	e.narrow = append(e.narrow, func() { elementwise.Narrow(tensor.Values[tensor.Float16Elem](t), wide) })
 	return wide, nil
 }
 

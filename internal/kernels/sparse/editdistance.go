@@ -25,7 +25,7 @@ func init() {
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
 			tensor.Float32: newEditDistance(identify[float32]), tensor.Float64: newEditDistance(identify[float64]),
-			tensor.Float16: newEditDistance(identifyShort[tensor.Half]), tensor.BFloat16: newEditDistance(identifyShort[tensor.BFloat]),
+			tensor.Float16: newEditDistance(identifyShort[tensor.Float16Elem]), tensor.BFloat16: newEditDistance(identifyShort[tensor.BFloat16Elem]),
 			tensor.Int8: newEditDistance(identify[int8]), tensor.Int16: newEditDistance(identify[int16]),
 			tensor.Int32: newEditDistance(identify[int32]), tensor.Int64: newEditDistance(identify[int64]),
 			tensor.Uint8: newEditDistance(identify[uint8]), tensor.Uint16: newEditDistance(identify[uint16]),

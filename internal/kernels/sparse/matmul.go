@@ -27,8 +27,8 @@ func init() {
 			tensor.Int32:      newMatMul(accumulate[int32], nil, nil, same[int32]),
 			tensor.Complex64:  newMatMul(accumulate[complex64], nil, nil, func(v complex64) complex64 { return complex(real(v), -imag(v)) }),
 			tensor.Complex128: newMatMul(accumulate[complex128], nil, nil, func(v complex128) complex128 { return complex(real(v), -imag(v)) }),
-			tensor.Float16:    newShortMatMul[tensor.Half](),
-			tensor.BFloat16:   newShortMatMul[tensor.BFloat](),
+			tensor.Float16:    newShortMatMul[tensor.Float16Elem](),
+			tensor.BFloat16:   newShortMatMul[tensor.BFloat16Elem](),
 		}),
 	})
 }

@@ -44,7 +44,7 @@ func softmax[T float32 | float64](v []T) {
 	}
 }
 
-func softmaxHalf(v []tensor.Half) {
+func softmaxHalf(v []tensor.Float16Elem) {
 	w := make([]float32, len(v))
 	elementwise.Widen(w, v)
 	softmax(w)

@@ -148,9 +148,9 @@ func (s *step) table() kernel.Table {
 		case tensor.Float64:
 			t[dtype] = newStep(s, s.f64)
 		case tensor.Float16:
-			t[dtype] = newConvertedStep(s, s.f32, elementwise.Widen[tensor.Half], elementwise.Narrow[tensor.Half])
+			t[dtype] = newConvertedStep(s, s.f32, elementwise.Widen[tensor.Float16Elem], elementwise.Narrow[tensor.Float16Elem])
 		case tensor.BFloat16:
-			t[dtype] = newConvertedStep(s, s.f32, elementwise.Widen[tensor.BFloat], elementwise.Narrow[tensor.BFloat])
+			t[dtype] = newConvertedStep(s, s.f32, elementwise.Widen[tensor.BFloat16Elem], elementwise.Narrow[tensor.BFloat16Elem])
 		}
 	}
 	if s.c128 != nil {
@@ -323,9 +323,9 @@ func scalar[F number](t *tensor.Tensor) F {
 func anyValue(t *tensor.Tensor) complex128 {
 	switch t.DType() {
 	case tensor.Float16:
-		return complex(float64(tensor.Value[tensor.Half](t).Float32()), 0)
+		return complex(float64(tensor.Value[tensor.Float16Elem](t).Float32()), 0)
 	case tensor.BFloat16:
-		return complex(float64(tensor.Value[tensor.BFloat](t).Float32()), 0)
+		return complex(float64(tensor.Value[tensor.BFloat16Elem](t).Float32()), 0)
 	case tensor.Float32:
 		return complex(float64(tensor.Value[float32](t)), 0)
 	case tensor.Float64:

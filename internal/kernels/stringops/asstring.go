@@ -89,8 +89,8 @@ var elementTexts = map[tensor.DType]func(dst []string, t *tensor.Tensor, f cForm
 	tensor.Int8: texts(signed[int8]), tensor.Int16: texts(signed[int16]), tensor.Int32: texts(signed[int32]), tensor.Int64: texts(signed[int64]),
 	tensor.Uint8: texts(unsigned[uint8]), tensor.Uint16: texts(unsigned[uint16]), tensor.Uint32: texts(unsigned[uint32]),
 	tensor.Uint64:   texts(unsigned[uint64]),
-	tensor.Float16:  texts(func(f cFormat, v tensor.Half) string { return f.float(float64(v.Float32())) }),
-	tensor.BFloat16: texts(func(f cFormat, v tensor.BFloat) string { return f.float(float64(v.Float32())) }),
+	tensor.Float16:  texts(func(f cFormat, v tensor.Float16Elem) string { return f.float(float64(v.Float32())) }),
+	tensor.BFloat16: texts(func(f cFormat, v tensor.BFloat16Elem) string { return f.float(float64(v.Float32())) }),
 	tensor.Float32:  texts(func(f cFormat, v float32) string { return f.float(float64(v)) }),
 	tensor.Float64:  texts(cFormat.float),
 	tensor.Complex64: texts(func(f cFormat, v complex64) string {

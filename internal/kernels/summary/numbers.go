@@ -13,9 +13,9 @@ func floats(t *tensor.Tensor) ([]float64, error) {
 	case tensor.Float32:
 		return each(t, func(v float32) float64 { return float64(v) }), nil
 	case tensor.Float16:
-		return each(t, func(v tensor.Half) float64 { return float64(v.Float32()) }), nil
+		return each(t, func(v tensor.Float16Elem) float64 { return float64(v.Float32()) }), nil
 	case tensor.BFloat16:
-		return each(t, func(v tensor.BFloat) float64 { return float64(v.Float32()) }), nil
+		return each(t, func(v tensor.BFloat16Elem) float64 { return float64(v.Float32()) }), nil
 	case tensor.Int8:
 		return each(t, number[int8]), nil
 	case tensor.Int16:

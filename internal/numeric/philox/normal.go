@@ -40,8 +40,8 @@ func normals64(x *[4]uint32) (out [4]float64) {
 
 // Standard normal distributions.
 var (
-	NormalHalf    = narrowed(NormalFloat32, tensor.HalfOf)
-	NormalBFloat  = narrowed(NormalFloat32, tensor.BFloatOf)
+	NormalHalf    = narrowed(NormalFloat32, tensor.Float16Of)
+	NormalBFloat  = narrowed(NormalFloat32, tensor.BFloat16Of)
 	NormalFloat32 = mapped(8, normals)
 	NormalFloat64 = outputs(2, 80, func(x *[4]uint32, out []float64) {
 		v := normals64(x)
@@ -54,8 +54,8 @@ const limit = 2
 
 // Standard normal distributions truncated to two standard deviations from the mean.
 var (
-	TruncatedHalf    = narrowed(TruncatedFloat32, tensor.HalfOf)
-	TruncatedBFloat  = narrowed(TruncatedFloat32, tensor.BFloatOf)
+	TruncatedHalf    = narrowed(TruncatedFloat32, tensor.Float16Of)
+	TruncatedBFloat  = narrowed(TruncatedFloat32, tensor.BFloat16Of)
 	TruncatedFloat32 = &Distribution[float32]{Group: 4, Stride: reserved, Cost: 25, Fill: fillTruncated}
 	TruncatedFloat64 = rejecting(2, 100, normals64, 2, func(v float64) bool { return -limit < v && v < limit })
 )

@@ -15,13 +15,13 @@ func Unit64(x0, x1 uint32) float64 {
 }
 
 // UnitHalf returns a number in [0, 1) from the lower 10 bits of x.
-func UnitHalf(x uint32) tensor.Half {
-	return tensor.HalfOf(tensor.Half(15<<10|x&(1<<10-1)).Float32() - 1)
+func UnitHalf(x uint32) tensor.Float16Elem {
+	return tensor.Float16Of(tensor.Float16Elem(15<<10|x&(1<<10-1)).Float32() - 1)
 }
 
 // UnitBFloat returns a number in [0, 1) from the lower 7 bits of x.
-func UnitBFloat(x uint32) tensor.BFloat {
-	return tensor.BFloatOf(tensor.BFloat(127<<7|x&(1<<7-1)).Float32() - 1)
+func UnitBFloat(x uint32) tensor.BFloat16Elem {
+	return tensor.BFloat16Of(tensor.BFloat16Elem(127<<7|x&(1<<7-1)).Float32() - 1)
 }
 
 func word64(x *[4]uint32, i int) uint64 { return uint64(x[2*i+1])<<32 | uint64(x[2*i]) }

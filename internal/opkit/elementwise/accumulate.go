@@ -26,9 +26,9 @@ func AccumulateRows(op Op, acc, x *tensor.Tensor, rows []int64, width int) {
 	case tensor.Float64:
 		accumulate(Arithmetic[float64](op), acc, x, rows, width)
 	case tensor.Float16:
-		accumulate(Arithmetic[tensor.Half](op), acc, x, rows, width)
+		accumulate(Arithmetic[tensor.Float16Elem](op), acc, x, rows, width)
 	case tensor.BFloat16:
-		accumulate(Arithmetic[tensor.BFloat](op), acc, x, rows, width)
+		accumulate(Arithmetic[tensor.BFloat16Elem](op), acc, x, rows, width)
 	case tensor.Int8:
 		accumulate(Arithmetic[int8](op), acc, x, rows, width)
 	case tensor.Int16:

@@ -36,11 +36,11 @@ func TestAccumulate(t *testing.T) {
 
 // TestAccumulateShort checks the extremes of a 16-bit type, which are computed in float32.
 func TestAccumulateShort(t *testing.T) {
-	half := tensor.HalfOf
+	half := tensor.Float16Of
 	acc := tensor.Vector(half(1), half(4), half(float32(math.NaN())))
 	x := tensor.Vector(half(3), half(2), half(5))
 	elementwise.Accumulate(elementwise.Maximum, &acc, &x)
-	got := tensor.Values[tensor.Half](&acc)
+	got := tensor.Values[tensor.Float16Elem](&acc)
 	if got[0] != half(3) || got[1] != half(4) || got[2].Float32() == got[2].Float32() {
 		t.Errorf("maximum %v", got)
 	}

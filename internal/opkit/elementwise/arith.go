@@ -58,10 +58,10 @@ func arithmetic[T tensor.Elem](op Op) any {
 		return float2[float32](op)
 	case float64:
 		return float2[float64](op)
-	case tensor.Half:
-		return short2[tensor.Half](op)
-	case tensor.BFloat:
-		return short2[tensor.BFloat](op)
+	case tensor.Float16Elem:
+		return short2[tensor.Float16Elem](op)
+	case tensor.BFloat16Elem:
+		return short2[tensor.BFloat16Elem](op)
 	case complex64:
 		return number2[complex64](op)
 	case complex128:

@@ -115,8 +115,8 @@ func Floats(cost float64, f func(float64) float64) kernel.Table {
 // types.
 func FloatLoops(cost float64, loop32 func(z, x []float32), loop64 func(z, x []float64)) kernel.Table {
 	return kernel.Table{
-		tensor.Float16:  Unary(cost+3, Via32[tensor.Half](loop32)),
-		tensor.BFloat16: Unary(cost+2, Via32[tensor.BFloat](loop32)),
+		tensor.Float16:  Unary(cost+3, Via32[tensor.Float16Elem](loop32)),
+		tensor.BFloat16: Unary(cost+2, Via32[tensor.BFloat16Elem](loop32)),
 		tensor.Float32:  Unary(cost, loop32),
 		tensor.Float64:  Unary(cost, loop64),
 	}
@@ -132,8 +132,8 @@ func Floats2(cost float64, f func(x, y float64) float64) kernel.Table {
 // all real floating-point types.
 func FloatLoops2(cost float64, loop32 func(z, x, y []float32), loop64 func(z, x, y []float64)) kernel.Table {
 	return kernel.Table{
-		tensor.Float16:  Loops[tensor.Half, tensor.Half]{Each: Via32Binary[tensor.Half](loop32), Cost: cost + 4}.Kernel(),
-		tensor.BFloat16: Loops[tensor.BFloat, tensor.BFloat]{Each: Via32Binary[tensor.BFloat](loop32), Cost: cost + 3}.Kernel(),
+		tensor.Float16:  Loops[tensor.Float16Elem, tensor.Float16Elem]{Each: Via32Binary[tensor.Float16Elem](loop32), Cost: cost + 4}.Kernel(),
+		tensor.BFloat16: Loops[tensor.BFloat16Elem, tensor.BFloat16Elem]{Each: Via32Binary[tensor.BFloat16Elem](loop32), Cost: cost + 3}.Kernel(),
 		tensor.Float32:  Loops[float32, float32]{Each: loop32, Cost: cost}.Kernel(),
 		tensor.Float64:  Loops[float64, float64]{Each: loop64, Cost: cost}.Kernel(),
 	}

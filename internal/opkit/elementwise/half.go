@@ -8,7 +8,9 @@ import (
 )
 
 // Short is the constraint of 16-bit floating-point types, whose arithmetic uses float32.
-type Short interface{ tensor.Half | tensor.BFloat }
+type Short interface {
+	tensor.Float16Elem | tensor.BFloat16Elem
+}
 
 // scratchLen is the number of elements that are widened at a time. Three such blocks fit in the L1
 // cache.
@@ -21,9 +23,9 @@ var scratchPool = sync.Pool{New: func() any { return new(scratch) }}
 // Widen sets dst to the values of src.
 func Widen[H Short](dst []float32, src []H) {
 	switch src := any(src).(type) {
-	case []tensor.Half:
+	case []tensor.Float16Elem:
 		simd.FromHalf(dst, src)
-	case []tensor.BFloat:
+	case []tensor.BFloat16Elem:
 		simd.FromBFloat(dst, src)
 	}
 }
@@ -31,10 +33,10 @@ func Widen[H Short](dst []float32, src []H) {
 // Narrow sets dst to the values of src, rounded to nearest even.
 func Narrow[H Short](dst []H, src []float32) {
 	switch dst := any(dst).(type) {
-	case []tensor.Half:
-		simd.ToHalf(dst, src, tensor.HalfOf)
-	case []tensor.BFloat:
-		simd.ToBFloat(dst, src, tensor.BFloatOf)
+	case []tensor.Float16Elem:
+		simd.ToHalf(dst, src, tensor.Float16Of)
+	case []tensor.BFloat16Elem:
+		simd.ToBFloat(dst, src, tensor.BFloat16Of)
 	}
 }
 

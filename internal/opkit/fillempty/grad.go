@@ -28,9 +28,11 @@ func Grad(name, of string) kernel.Op {
 			},
 		},
 		Kernels: kernel.ByType("T", kernel.Table{
-			tensor.Float16:  grad(func(a, b tensor.Half) tensor.Half { return tensor.HalfOf(a.Float32() + b.Float32()) }),
-			tensor.BFloat16: grad(func(a, b tensor.BFloat) tensor.BFloat { return tensor.BFloatOf(a.Float32() + b.Float32()) }),
-			tensor.Float32:  grad(sum[float32]), tensor.Float64: grad(sum[float64]),
+			tensor.Float16: grad(func(a, b tensor.Float16Elem) tensor.Float16Elem { return tensor.Float16Of(a.Float32() + b.Float32()) }),
+			tensor.BFloat16: grad(func(a, b tensor.BFloat16Elem) tensor.BFloat16Elem {
+				return tensor.BFloat16Of(a.Float32() + b.Float32())
+			}),
+			tensor.Float32: grad(sum[float32]), tensor.Float64: grad(sum[float64]),
 			tensor.Int8: grad(sum[int8]), tensor.Int16: grad(sum[int16]), tensor.Int32: grad(sum[int32]), tensor.Int64: grad(sum[int64]),
 			tensor.Uint8: grad(sum[uint8]), tensor.Uint16: grad(sum[uint16]), tensor.Uint32: grad(sum[uint32]), tensor.Uint64: grad(sum[uint64]),
 			tensor.Complex64: grad(sum[complex64]), tensor.Complex128: grad(sum[complex128]),

@@ -27,13 +27,13 @@ func (r *reader) fields(dtype tensor.DType, shape tensor.Shape, p *pb.TensorProt
 	case tensor.Complex128:
 		return fill(r, shape, pairs(p.DcomplexVal), func(v [2]float64) complex128 { return complex(v[0], v[1]) })
 	case tensor.Float16:
-		return fill(r, shape, p.HalfVal, number[tensor.Half, int32])
+		return fill(r, shape, p.HalfVal, number[tensor.Float16Elem, int32])
 	case tensor.BFloat16:
-		return fill(r, shape, p.HalfVal, number[tensor.BFloat, int32])
+		return fill(r, shape, p.HalfVal, number[tensor.BFloat16Elem, int32])
 	case tensor.Float8E5M2:
-		return fill(r, shape, p.Float8Val, number[tensor.F8E5M2, byte])
+		return fill(r, shape, p.Float8Val, number[tensor.Float8E5M2Elem, byte])
 	case tensor.Float8E4M3:
-		return fill(r, shape, p.Float8Val, number[tensor.F8E4M3, byte])
+		return fill(r, shape, p.Float8Val, number[tensor.Float8E4M3Elem, byte])
 	case tensor.Resource:
 		return r.handles(shape, p.ResourceHandleVal)
 	case tensor.Variant:
@@ -57,19 +57,19 @@ func (r *reader) narrow(dtype tensor.DType, shape tensor.Shape, vals []int32) (t
 	case tensor.Uint8:
 		return fill(r, shape, vals, number[uint8, int32])
 	case tensor.QInt32:
-		return fill(r, shape, vals, number[tensor.QI32, int32])
+		return fill(r, shape, vals, number[tensor.QInt32Elem, int32])
 	case tensor.QInt16:
-		return fill(r, shape, vals, number[tensor.QI16, int32])
+		return fill(r, shape, vals, number[tensor.QInt16Elem, int32])
 	case tensor.QInt8:
-		return fill(r, shape, vals, number[tensor.QI8, int32])
+		return fill(r, shape, vals, number[tensor.QInt8Elem, int32])
 	case tensor.QUint16:
-		return fill(r, shape, vals, number[tensor.QU16, int32])
+		return fill(r, shape, vals, number[tensor.QUint16Elem, int32])
 	case tensor.QUint8:
-		return fill(r, shape, vals, number[tensor.QU8, int32])
+		return fill(r, shape, vals, number[tensor.QUint8Elem, int32])
 	case tensor.Int4:
-		return fill(r, shape, vals, number[tensor.Nibble, int32])
+		return fill(r, shape, vals, number[tensor.Int4Elem, int32])
 	case tensor.Uint4:
-		return fill(r, shape, vals, number[tensor.UNibble, int32])
+		return fill(r, shape, vals, number[tensor.Uint4Elem, int32])
 	default:
 		_, err := elementType(pb.DataType(dtype))
 		return tensor.Tensor{}, err

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-ml/weft/internal/sys/tensormem"
 	"github.com/weft-ml/weft/internal/test/testcluster"
 	"github.com/weft-ml/weft/status"
-	"github.com/weft-ml/weft/tensor"
 )
 
 var soak = flag.Int("soak", 1, "how much longer the soak test is to run than usual: 100 makes 10,000 sessions and 100,000 steps")
@@ -112,5 +112,5 @@ func settle(t *testing.T, c *testcluster.Cluster) footprint {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
-	return footprint{runtime.NumGoroutine(), m.HeapAlloc, tensor.Held()}
+	return footprint{runtime.NumGoroutine(), m.HeapAlloc, tensormem.Held()}
 }

@@ -77,9 +77,9 @@ func elements(t *tensor.Tensor) []any {
 	case tensor.Float64:
 		return each(t, func(v float64) any { return v })
 	case tensor.Float16:
-		return each(t, func(v tensor.Half) any { return float64(v.Float32()) })
+		return each(t, func(v tensor.Float16Elem) any { return float64(v.Float32()) })
 	case tensor.BFloat16:
-		return each(t, func(v tensor.BFloat) any { return float64(v.Float32()) })
+		return each(t, func(v tensor.BFloat16Elem) any { return float64(v.Float32()) })
 	case tensor.Complex64:
 		return each(t, func(v complex64) any { return complex128(v) })
 	case tensor.Complex128:

@@ -203,14 +203,14 @@ func setElements(t *tensor.Tensor, vals []string) error {
 	case tensor.Float64:
 		return fill(t, vals, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
 	case tensor.Float16:
-		return fill(t, vals, func(s string) (tensor.Half, error) {
+		return fill(t, vals, func(s string) (tensor.Float16Elem, error) {
 			v, err := parseFloat32(s)
-			return tensor.HalfOf(v), err
+			return tensor.Float16Of(v), err
 		})
 	case tensor.BFloat16:
-		return fill(t, vals, func(s string) (tensor.BFloat, error) {
+		return fill(t, vals, func(s string) (tensor.BFloat16Elem, error) {
 			v, err := parseFloat32(s)
-			return tensor.BFloatOf(v), err
+			return tensor.BFloat16Of(v), err
 		})
 	case tensor.Complex64:
 		return fill(t, vals, func(s string) (complex64, error) {

@@ -6,14 +6,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-ml/weft/tensor"
+	"github.com/weft-ml/weft/internal/sys/tensormem"
 )
 
 // FuzzDecode decodes arbitrary bytes as any message, in buffers of any size. The result is an
 // error, or a message that is the same after it is encoded and decoded again.
 func FuzzDecode(f *testing.F) {
-	tensor.SetLimit(1 << 20) // otherwise tensors of one repeated value take most of the time
-	f.Cleanup(func() { tensor.SetLimit(1 << 38) })
+	tensormem.SetLimit(1 << 20) // otherwise tensors of one repeated value take most of the time
+	f.Cleanup(func() { tensormem.SetLimit(1 << 38) })
 	for i, p := range pairs() {
 		wire, err := proto.Marshal(p.proto)
 		if err != nil {

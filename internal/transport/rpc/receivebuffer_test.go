@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/sys/tensormem"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -116,8 +117,8 @@ func TestReceiveBufferEnds(t *testing.T) {
 
 // FuzzReceiveBuffer receives arbitrary bytes as any message. They must be unchanged.
 func FuzzReceiveBuffer(f *testing.F) {
-	tensor.SetLimit(1 << 20)
-	f.Cleanup(func() { tensor.SetLimit(1 << 38) })
+	tensormem.SetLimit(1 << 20)
+	f.Cleanup(func() { tensormem.SetLimit(1 << 38) })
 	data, err := encode(&message.RunCallableRequest{Feeds: []tensor.Tensor{vector(minPlaced / 4), vector(3)}})
 	if err != nil {
 		f.Fatal(err)

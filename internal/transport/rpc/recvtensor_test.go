@@ -94,7 +94,7 @@ func TestTensorEncodings(t *testing.T) {
 		{"field", &pb.TensorProto{Dtype: pb.DataType_DT_FLOAT, TensorShape: shape(2), FloatVal: []float32{3, 4}}, []float32{3, 4}},
 		{"last value repeats", &pb.TensorProto{Dtype: pb.DataType_DT_INT32, TensorShape: shape(3), IntVal: []int32{3, 4}}, []int32{3, 4, 4}},
 		{"no values", &pb.TensorProto{Dtype: pb.DataType_DT_INT64, TensorShape: shape(2)}, []int64{0, 0}},
-		{"half", &pb.TensorProto{Dtype: pb.DataType_DT_HALF, TensorShape: shape(1), HalfVal: []int32{0x3800}}, tensor.Vector[tensor.Half](0x3800)},
+		{"half", &pb.TensorProto{Dtype: pb.DataType_DT_HALF, TensorShape: shape(1), HalfVal: []int32{0x3800}}, tensor.Vector[tensor.Float16Elem](0x3800)},
 		{"strings", &pb.TensorProto{Dtype: pb.DataType_DT_STRING, TensorShape: shape(2), StringVal: [][]byte{[]byte("x")}}, []string{"x", "x"}},
 		{"no shape", &pb.TensorProto{Dtype: pb.DataType_DT_BOOL, BoolVal: []bool{true}}, true},
 		{"odd bool", &pb.TensorProto{Dtype: pb.DataType_DT_BOOL, TensorShape: shape(2), TensorContent: []byte{2, 0}}, []bool{true, false}},

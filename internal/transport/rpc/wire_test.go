@@ -49,7 +49,7 @@ func tensors() []tensor.Tensor {
 	noStrings, _ := tensor.FromSlice(tensor.Shape{0, 2}, []string{})
 	return []tensor.Tensor{
 		tensor.Scalar(int32(-7)), tensor.Vector[int64](1, -1, math.MinInt64), matrix, empty, tensor.Vector(true, false),
-		tensor.Scalar(complex(1, -2)), tensor.Vector(tensor.HalfOf(0.5)), tensor.Scalar(tensor.Nibble(-3)),
+		tensor.Scalar(complex(1, -2)), tensor.Vector(tensor.Float16Of(0.5)), tensor.Scalar(tensor.Int4Elem(-3)),
 		tensor.Vector("ab", "", string(make([]byte, 3000))), tensor.Scalar(""), noStrings,
 		tensor.Scalar(&tensor.Handle{Device: "/job:ps/replica:0/task:0/device:CPU:0", Container: "c", Name: "v", HashCode: 1 << 63}),
 	}

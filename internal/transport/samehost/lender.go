@@ -113,7 +113,7 @@ func (l *Lender) Lend(req *message.RecvTensorRequest, resp *message.RecvTensorRe
 	}
 	if slots != nil && size <= maxSlotSize {
 		r.slot = slots.assign(n)
-		n.tensor.KeptFor(&l.reclaim)
+		n.tensor.SetReclaimer(&l.reclaim)
 	}
 	resp.Tensor, resp.Transport = tensor.Tensor{}, r.encode()
 	return true

@@ -47,7 +47,7 @@ func TestDropSpare(t *testing.T) {
 	x := mustAlloc(t, Uint8, 3<<20)
 	buf := x.buf
 	x.Release()
-	DropSpare()
+	dropFree()
 	y := mustAlloc(t, Uint8, 3<<20)
 	defer y.Release()
 	if y.buf == buf {

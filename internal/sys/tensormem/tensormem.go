@@ -1,0 +1,15 @@
+// Package tensormem gives the runtime access to the memory management of package tensor, which is
+// not part of that package's public API. Package tensor sets the variables when it is initialized.
+// Nothing else may set them.
+package tensormem
+
+var (
+	// SetLimit sets the maximum size of a tensor in bytes. Larger allocations are ResourceExhausted
+	// errors, as are those beyond the available memory.
+	SetLimit func(bytes int64)
+	// DropFree drops the free large buffers, so that the garbage collector can return their memory.
+	DropFree func()
+	// Held returns the number of counted buffers with references, for leak tests; 0 without -tags
+	// invariants.
+	Held func() int64
+)
