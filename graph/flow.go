@@ -33,7 +33,7 @@ func (n *Node) IsLoopMerge() bool {
 // → Merge, and Switch → Exit.
 type LoopVar struct {
 	Enter, Merge, Switch, Next *Node
-	Exit                       *Node // nil if nobody uses the last value
+	Exit                       *Node // nil if the last value is not used
 }
 
 // LoopVar returns the variable that an Enter node begins, and false if what it lets in is the same
@@ -69,7 +69,7 @@ func (n *Node) LoopVar() (LoopVar, bool) {
 	return v, true
 }
 
-// EnteredBy returns the frame that an Enter node leads to, nil if nobody uses what it lets in.
+// EnteredBy returns the frame that an Enter node leads to, nil if its output is not used.
 func (f *Frames) EnteredBy(enter *Node) *Frame {
 	for _, e := range enter.OutEdges() {
 		if frame := f.RunsIn[e.Dst.ID]; frame != nil {

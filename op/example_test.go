@@ -87,7 +87,7 @@ func ExampleScope() {
 	// layer_1/w /job:ps/task:0
 }
 
-// All mistakes are told at the end, each with its line.
+// Finalize returns all build errors, each with its file and line.
 func ExampleScope_Finalize() {
 	s := op.NewScope()
 	x := op.Const(s, []float32{1, 2})

@@ -100,8 +100,8 @@ func (s *Scope) Absolute() *Scope {
 	return s.with(func(c *Scope) { c.prefix, c.name, c.exact = "", "", "" })
 }
 
-// Named returns a scope that gives its nodes the name, made unique, in the place of that of their
-// operations.
+// Named returns a scope whose nodes have the given name, made unique, instead of the name of their
+// operation.
 func (s *Scope) Named(name string) *Scope {
 	return s.with(func(c *Scope) { c.name, c.exact = name, "" })
 }

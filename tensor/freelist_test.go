@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A large buffer is used again by whoever is next, on whatever processor, and left to the collector
-// in the end.
-func TestShelf(t *testing.T) {
+// A released large buffer is reused by the next allocation, on any processor. The garbage collector
+// frees it if no allocation needs it.
+func TestFreeList(t *testing.T) {
 	for _, size := range []int64{1<<20 - 100, 1 << 20, 5<<20 + 1} {
 		x := mustAlloc(t, Uint8, size)
 		buf := x.buf
@@ -36,7 +36,7 @@ func TestShelf(t *testing.T) {
 				if time.Now().Before(end) {
 					continue
 				}
-				t.Errorf("a buffer of %d bytes is kept for ever", size)
+				t.Errorf("a buffer of %d bytes is kept forever", size)
 			}
 			break
 		}

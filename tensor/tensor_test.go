@@ -317,6 +317,6 @@ func TestKeptFor(t *testing.T) {
 	none.SetReclaimer(&reclaim)
 	plain.SetReclaimer(&reclaim)
 	if none.Exclusive() || plain.Exclusive() {
-		t.Error("memory that is nobody's is somebody's")
+		t.Error("a tensor without a shared buffer is exclusive")
 	}
 }
