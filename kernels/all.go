@@ -36,7 +36,6 @@ import (
 	_ "github.com/weft-ml/weft/internal/kernels/stringops"  // registers
 	_ "github.com/weft-ml/weft/internal/kernels/summary"    // registers
 	_ "github.com/weft-ml/weft/internal/kernels/table"      // registers
-
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )

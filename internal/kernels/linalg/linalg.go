@@ -199,7 +199,7 @@ func table(real family[float64], complex family[complex128], types ...tensor.DTy
 var (
 	single = []tensor.DType{tensor.Float32, tensor.Float64}
 	full   = append(single[:2:2], tensor.Complex64, tensor.Complex128)
-	// inverses and QR factors also support float16
+	// inverses and QR factors also support float16.
 	withHalf = append(full[:4:4], tensor.Float16)
 )
 

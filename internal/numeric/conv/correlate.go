@@ -81,7 +81,7 @@ func (c *correlation[T]) release() {
 }
 
 const (
-	// part of the image that one chunk of outputs reads; a part of the L2 cache
+	// part of the image that one chunk of outputs reads; a part of the L2 cache.
 	chunkBytes  = 256 << 10
 	smallImage  = 64 << 10  // size of images that share a filter
 	filterBytes = 512 << 10 // a filter that does not stay in the L2 cache

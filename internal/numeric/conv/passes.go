@@ -14,7 +14,7 @@ import (
 
 const (
 	passSteps = 2 * microkernel.MaxSteps // maximum steps of a pass
-	// steps of a pass over one column of the filter that do not pay off
+	// steps of a pass over one column of the filter that do not pay off.
 	shortPass = 96
 )
 

@@ -61,6 +61,7 @@ const MaxSteps = 8 << 10
 // Flags are the operations on a tile before it is stored, in this order.
 type Flags int
 
+// The operations on a tile.
 const (
 	Add  Flags = 1 << iota // add the old C
 	Bias                   // add the bias

@@ -59,7 +59,7 @@ func (s *session) await(ctx context.Context, p *plan) (*plan, error) {
 // unprepared returns the error of a request that has given up waiting for a plan.
 func (s *session) unprepared(ctx context.Context, p *plan) error {
 	err := status.FromContext(ctx, "preparing the step")
-	if err != errTimeout { //nolint:errorlint // the cause itself
+	if err != errTimeout {
 		return err
 	}
 	var tasks []unfinished

@@ -187,7 +187,7 @@ func summarize(g *graph.Graph) string {
 // timeoutOf returns the error of a request whose context has ended.
 func timeoutOf(ctx context.Context, what string) error {
 	err := status.FromContext(ctx, what)
-	if err == errTimeout { //nolint:errorlint // the cause itself
+	if err == errTimeout {
 		return errTimeout.Annotate(" It ended while %s.", what)
 	}
 	return err

@@ -96,7 +96,7 @@ func TestStallIsLogged(t *testing.T) {
 			if c.Intercept(nil); tt.frozen {
 				c.Intercept(testcluster.Freeze("ps", 0))
 			}
-			time.Sleep(tt.wait)
+			<-time.After(tt.wait)
 			got := logged()
 			if n := strings.Count(got, line); n != tt.want || n > 0 && !strings.Contains(got, "silent=/job:ps/replica:0/task:0") {
 				t.Errorf("stage %d: the stall was logged %d times, want %d, with the name of the task:\n%s", i, n, tt.want, got)

@@ -65,9 +65,9 @@ func receive(body grpch2.Body, msg any) error {
 }
 
 // decode decodes a received message and keeps its grant.
-func (b *receiveBuffer) decode(msg any) error {
-	defer b.release()
-	return decodePlaced(b.data, b.placed, msg)
+func (rb *receiveBuffer) decode(msg any) error {
+	defer rb.release()
+	return decodePlaced(rb.data, rb.placed, msg)
 }
 
 // decodePlaced decodes a message. It takes over the placed tensors whose memory is among the data.
