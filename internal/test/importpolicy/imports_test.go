@@ -95,26 +95,10 @@ func TestEveryPatternMatches(t *testing.T) {
 	patterns := slices.Concat(groups...)
 	for _, e := range exceptions {
 		patterns = append(patterns, e.pkg)
-		patterns = append(patterns, e.also...)
 	}
 	for _, p := range slices.Concat(patterns, pure) {
 		if !slices.ContainsFunc(sources, func(src source) bool { return match(p, src.pkg) }) {
 			t.Errorf("%s: there is no such package", p)
-		}
-	}
-}
-
-// TestExceptionsAreNeeded finds rows that allow imports which nothing uses.
-func TestExceptionsAreNeeded(t *testing.T) {
-	sources := parse(t)
-	for _, e := range exceptions {
-		for _, p := range e.also {
-			used := slices.ContainsFunc(sources, func(src source) bool {
-				return match(e.pkg, src.pkg) && src.imports(p)
-			})
-			if !used {
-				t.Errorf("%s does not import %s any more: drop the exception", e.pkg, p)
-			}
 		}
 	}
 }
@@ -141,17 +125,6 @@ func check(src source) []string {
 	}
 	slices.Sort(faults)
 	return faults
-}
-
-// imports reports whether the package imports one that the pattern names.
-func (s *source) imports(pattern string) bool {
-	for imported := range s.using {
-		own, ours := strings.CutPrefix(imported, module+"/")
-		if ours && match(pattern, own) {
-			return true
-		}
-	}
-	return false
 }
 
 // parse reads the import blocks of every package in the module, in the order of their paths.

@@ -33,15 +33,14 @@ var groups = [][]string{
 	{"cmd/*", "cmd/weft/internal/*", "cmd/internal/*", "internal/test/*", "examples/*", "bench/*", "interop/*"},
 }
 
-// An exception narrows or widens what the order of the groups allows.
+// An exception narrows what the order of the groups allows.
 type exception struct {
-	pkg  string   // the packages that it applies to, as a pattern
-	not  []string // packages that they must not import, although their group comes before
-	also []string // packages that they may import, although their group comes later
-	why  string
+	pkg string   // the packages that it applies to, as a pattern
+	not []string // packages that they must not import, although their group comes before
+	why string
 }
 
-// exceptions are applied in order; all rows that match a package count.
+// exceptions lists all exceptions. All rows that match a package count.
 var exceptions = []exception{
 	{
 		pkg: "internal/sys/*", not: []string{"status"},
@@ -167,17 +166,10 @@ func groupOf(pkg string) int {
 
 // allowed reports whether one package of this module may import another. Both must be in a group.
 func allowed(pkg, imported string) bool {
-	ok := groupOf(imported) <= groupOf(pkg)
-	for _, e := range exceptions {
-		if !match(e.pkg, pkg) {
-			continue
-		}
-		if matchAny(e.not, imported) {
-			return false
-		}
-		ok = ok || matchAny(e.also, imported)
-	}
-	return ok
+	forbidden := slices.ContainsFunc(exceptions, func(e exception) bool {
+		return match(e.pkg, pkg) && matchAny(e.not, imported)
+	})
+	return !forbidden && groupOf(imported) <= groupOf(pkg)
 }
 
 func matchAny(patterns []string, pkg string) bool {
