@@ -52,7 +52,7 @@ func newBackLoop(a *accumulation, l *loop) (*backLoop, error) {
 	}
 	b.s = a.s.Within(b)
 	count := b.countForward()
-	count, err := b.outer.Bring(count)
+	count, err := b.outer.Capture(count)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (b *backLoop) variable(begin op.Output) (merge, value, last op.Output) {
 // outside the loop is returned as it is.
 func (b *backLoop) Capture(o op.Output) (op.Output, error) {
 	if b.st.frame[o.Node] != b.l.frame {
-		o, err := b.outer.Bring(o)
+		o, err := b.outer.Capture(o)
 		if err != nil {
 			return op.Output{}, err
 		}
@@ -182,7 +182,7 @@ func (b *backLoop) recall(o op.Output) (op.Output, error) {
 	}
 	stack := op.StackV2(place.Named("f_acc"), op.Const(place, int32(-1)), elem)
 	push := op.StackPushV2(b.forward.WithControlDependencies(b.begun), b.enterForward(stack), o)
-	handle, err := b.s.Bring(stack)
+	handle, err := b.s.Capture(stack)
 	if err != nil || push.Node == nil {
 		return op.Output{}, err
 	}

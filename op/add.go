@@ -72,7 +72,7 @@ func (s *Scope) add(opName string, args []Arg, attrs opdef.Attrs) (*graph.Node, 
 	}
 	all := opdef.Attrs{}
 	maps.Copy(all, attrs)
-	args, err := s.bringAll(args)
+	args, err := s.captureAll(args)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func Cond(s *Scope, pred Output, then, otherwise func(s *Scope) []Output) []Outp
 		branch := inner.Within(&branch{outer: inner.WithoutDevices(), pred: id, side: i, pivot: pivots[i].Node})
 		branch.Adopt(pivots[i].Node)
 		for _, o := range build(branch) {
-			o, err := branch.Bring(o)
+			o, err := branch.Capture(o)
 			if err != nil {
 				s.failInput("Cond", err)
 				return nil
@@ -89,7 +89,7 @@ func (b *branch) Pivot() *graph.Node { return b.pivot }
 
 // Capture lets a value in that is dead unless the branch runs.
 func (b *branch) Capture(o Output) (Output, error) {
-	o, err := b.outer.Bring(o)
+	o, err := b.outer.Capture(o)
 	if err != nil {
 		return Output{}, err
 	}

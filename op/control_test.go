@@ -159,7 +159,7 @@ func TestFunctionEffects(t *testing.T) {
 	}
 }
 
-func TestControlFlowMistakes(t *testing.T) {
+func TestControlFlowBuildErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		build func(s *op.Scope, one, two op.Output)
@@ -205,7 +205,7 @@ func TestControlFlowMistakes(t *testing.T) {
 		tt.build(s, op.Const(s.Named("one"), int32(1)), op.Const(s.Named("two"), float32(2)))
 		err := s.Err()
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "control_test.go:") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: got %v, want one mistake of this file with %q", tt.name, err, tt.want)
+			t.Errorf("%s: got %v, want one build error of this file with %q", tt.name, err, tt.want)
 		}
 	}
 }

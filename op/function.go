@@ -40,7 +40,7 @@ func NewFunction(s *Scope, name string, args []tensor.DType, body func(s *Scope,
 	}
 	var results []Output
 	for _, o := range body(f.s, values) {
-		o, err := f.s.Bring(o)
+		o, err := f.s.Capture(o)
 		if err != nil {
 			s.failInput("function "+name, err)
 			return nil
@@ -112,7 +112,7 @@ func (f *function) Pivot() *graph.Node { return nil }
 
 // Capture makes a value from around an argument.
 func (f *function) Capture(o Output) (Output, error) {
-	o, err := f.outer.Bring(o)
+	o, err := f.outer.Capture(o)
 	if err != nil {
 		return Output{}, err
 	}

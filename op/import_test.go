@@ -67,7 +67,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-func TestImportMistakes(t *testing.T) {
+func TestImportBuildErrors(t *testing.T) {
 	def := small(t)
 	for name, tt := range map[string]struct {
 		imported func(s *op.Scope) map[string]*graph.Node

@@ -62,15 +62,16 @@ func (s *Scope) Adopt(nodes ...*graph.Node) {
 	}
 }
 
-// Bring returns a value of a region around as nodes of the scope see it.
-func (s *Scope) Bring(o Output) (Output, error) {
+// Capture returns the value o as nodes of the scope see it. It is o itself if o is in the region of
+// the scope; otherwise the region captures it with [Region.Capture]. The zero Output is an error.
+func (s *Scope) Capture(o Output) (Output, error) {
 	switch {
 	case o.Node == nil:
 		return o, errZeroOutput
 	case s.anywhere && s.b.has(o.Node):
 		return o, nil
 	}
-	return s.region.bring(o)
+	return s.region.capture(o)
 }
 
 func (b *builder) has(n *graph.Node) bool { return b.g.NodeByID(n.ID) == n }
@@ -87,11 +88,11 @@ func (r *region) owns(n *graph.Node) bool {
 	if !r.b.has(n) {
 		return false
 	}
-	home, ok := r.b.regions[n]
-	return home == r || !ok && r == r.b.root
+	owner, ok := r.b.regions[n]
+	return owner == r || !ok && r == r.b.root
 }
 
-func (r *region) bring(o Output) (Output, error) {
+func (r *region) capture(o Output) (Output, error) {
 	if r.owns(o.Node) {
 		return o, nil
 	}
@@ -110,13 +111,13 @@ func (r *region) bring(o Output) (Output, error) {
 	return c, nil
 }
 
-// bringAll brings all arguments of a node.
-func (s *Scope) bringAll(args []Arg) ([]Arg, error) {
+// captureAll captures all arguments of a node.
+func (s *Scope) captureAll(args []Arg) ([]Arg, error) {
 	out := make([]Arg, len(args))
 	for i, a := range args {
 		out[i] = a
 		if !a.many {
-			one, err := s.Bring(a.one)
+			one, err := s.Capture(a.one)
 			if err != nil {
 				return nil, err
 			}
@@ -126,7 +127,7 @@ func (s *Scope) bringAll(args []Arg) ([]Arg, error) {
 		out[i].list = make([]Output, len(a.list))
 		for k, o := range a.list {
 			var err error
-			if out[i].list[k], err = s.Bring(o); err != nil {
+			if out[i].list[k], err = s.Capture(o); err != nil {
 				return nil, err
 			}
 		}
@@ -153,7 +154,7 @@ func (s *Scope) connectControls(n *graph.Node) error {
 		if len(c.OutTypes) == 0 {
 			continue
 		}
-		o, err := s.region.bring(c.Out(0))
+		o, err := s.region.capture(c.Out(0))
 		if err != nil {
 			return err
 		}

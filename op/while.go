@@ -73,7 +73,7 @@ func (l *loop) Pivot() *graph.Node { return l.pivot }
 
 // Capture lets a value in that is the same in all iterations.
 func (l *loop) Capture(o Output) (Output, error) {
-	o, err := l.outer.Bring(o)
+	o, err := l.outer.Capture(o)
 	if err != nil {
 		return Output{}, err
 	}
@@ -130,7 +130,7 @@ func (l *loop) build(vars []Output, cond func(*Scope, []Output) Output, body fun
 		}
 	}
 	l.pivot = merges[0].Node
-	again, err := l.s.Bring(cond(l.s, merges))
+	again, err := l.s.Capture(cond(l.s, merges))
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (l *loop) close(merges, next []Output) error {
 		return status.InvalidArgumentf("the body gives %d values for %d variables", len(next), len(merges))
 	}
 	for i, o := range next {
-		o, err := l.s.Bring(o)
+		o, err := l.s.Capture(o)
 		if err != nil {
 			return err
 		}

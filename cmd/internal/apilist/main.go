@@ -1,5 +1,6 @@
-// Command apilist writes api.txt: the exported API of the public packages of the module, one line for
-// each identifier, sorted. A diff of api.txt shows in review what a change does to the API.
+// Command apilist writes api.txt: the exported API of the public packages of the module, sorted,
+// with one line for each identifier. A diff of api.txt shows in review what a change does to the
+// API.
 //
 //	go run ./cmd/internal/apilist          write api.txt
 //	go run ./cmd/internal/apilist -check   fail if api.txt is not current
