@@ -19,8 +19,10 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "Batch",
-		Doc: "Puts the rows of inputs of several steps together. One of the steps is given all of them, with an index that says which rows are " +
-			"whose; the others are given none. It waits until max_batch_size rows are there, at most batch_timeout_micros.",
+		Doc: "Batches the input rows of several steps. One step receives the batch and an " +
+			"index of which rows belong to which step. The others receive empty tensors. " +
+			"Blocks until max_batch_size rows are available, for at most " +
+			"batch_timeout_micros.",
 		In: []string{"in_tensors: T"}, Out: []string{"batched_tensors: T", "batch_index: int64", "id: int64"},
 		Attrs: []string{
 			"num_batch_threads: int", "max_batch_size: int", "max_enqueued_batches: int = 10", "batch_timeout_micros: int",

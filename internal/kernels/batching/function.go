@@ -12,8 +12,10 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "BatchFunction",
-		Doc: "Calls a function with the rows of inputs of several steps together, and gives each step its rows of the results. It waits until " +
-			"max_batch_size rows are there, at most batch_timeout_micros. Batches are filled up to one of allowed_batch_sizes.",
+		Doc: "Calls a function with the batched input rows of several steps and returns to " +
+			"each step its rows of the results. Blocks until max_batch_size rows are " +
+			"available, for at most batch_timeout_micros. Batches are padded to one of " +
+			"allowed_batch_sizes.",
 		In: []string{"in_tensors: Tin", "captured_tensors: Tcaptured"}, Out: []string{"out_tensors: Tout"},
 		Attrs: []string{
 			"f: func", "num_batch_threads: int", "max_batch_size: int", "batch_timeout_micros: int", "max_enqueued_batches: int = 10",

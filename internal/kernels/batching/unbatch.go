@@ -16,8 +16,8 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "Unbatch",
-		Doc: "Gives each step its rows of what was computed of a batch, which one of the steps has, with the index of Batch. It waits for " +
-			"that step at most timeout_micros.",
+		Doc: "Returns to each step its rows of a batched result, which one step supplies with " +
+			"the index of Batch. Blocks until that step arrives, for at most timeout_micros.",
 		In: []string{"batched_tensor: T", "batch_index: int64", "id: int64"}, Out: []string{"unbatched_tensor: T"},
 		Attrs: []string{"timeout_micros: int", "container: string = ''", "shared_name: string = ''", "T: type"},
 		Shape: func(c *opdef.ShapeContext) (err error) {

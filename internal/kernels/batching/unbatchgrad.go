@@ -15,8 +15,8 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "UnbatchGrad",
-		Doc: "Puts the derivatives with respect to the rows of several steps together, for the step that has the batch; the others are given " +
-			"none.",
+		Doc: "Batches the gradients of the rows of several steps for the step that holds the " +
+			"batch. The others receive empty tensors.",
 		In: []string{"original_input: T", "batch_index: int64", "grad: T", "id: int64"}, Out: []string{"batched_grad: T"},
 		Attrs: []string{"container: string = ''", "shared_name: string = ''", "T: type"},
 		Shape: func(c *opdef.ShapeContext) error {

@@ -9,7 +9,7 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "CollectiveAllToAllV2", Doc: "Sends row i to device i of a group and gathers what all devices have sent.",
+		Name: "CollectiveAllToAllV2", Doc: "Sends row i to device i of a group and returns the rows received from all devices.",
 		In: slices.Concat([]string{"input: T"}, second, []string{"ordering_token: Nordering_token * resource"}), Out: []string{"data: T"},
 		Attrs: slices.Concat([]string{sums}, hints, tokens), Shape: opdef.SameShape,
 	}, func(c *kernel.Construction) (*kernel.Collective, prepare, error) {
@@ -20,7 +20,8 @@ func init() {
 		}, nil
 	})
 	register(opdef.Def{
-		Name: "CollectiveAllToAllV3", Doc: "Sends row i to device i of a communicator's group and gathers what all devices have sent.",
+		Name: "CollectiveAllToAllV3", Doc: "Sends row i to device i of a communicator's group and returns the rows received " +
+			"from all devices.",
 		In: []string{"input: T", "communicator: resource", "group_assignment: int32"}, Out: []string{"data: T"},
 		Attrs: []string{sums, "timeout_seconds: float = 0"}, Shape: opdef.SameShape,
 	}, func(c *kernel.Construction) (*kernel.Collective, prepare, error) {

@@ -9,7 +9,8 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "CollectiveAssignGroupV2", Doc: "Gives the size and the key of the group that a device is in, by a matrix with a group in each row.",
+		Name: "CollectiveAssignGroupV2", Doc: "Returns the size and the key of a device's group. Each row of group_assignment " +
+			"lists the devices of one group.",
 		In:  []string{"group_assignment: int32", "device_index: int32", "base_key: int32"},
 		Out: []string{"group_size: int32", "group_key: int32"}, Shape: opdef.ScalarShape, Stateful: true, Distributed: true,
 	}, assignGroup)

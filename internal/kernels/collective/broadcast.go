@@ -12,21 +12,21 @@ import (
 func init() {
 	attrs := slices.Concat([]string{broadcasts}, first, []string{"shape: shape"}, hints)
 	register(opdef.Def{
-		Name: "CollectiveBcastSend", Doc: "Gives a tensor to all devices of a group.",
+		Name: "CollectiveBcastSend", Doc: "Broadcasts a tensor to all devices of a group.",
 		In: []string{"input: T"}, Out: []string{"data: T"}, Attrs: attrs, Shape: opdef.AttrShape,
 	}, func(c *kernel.Construction) (*kernel.Collective, prepare, error) {
 		op := broadcast(c, true)
 		return op, declaredShape(c), byAttrs(c, op)
 	})
 	register(opdef.Def{
-		Name: "CollectiveBcastRecv", Doc: "Takes the tensor that one device gives to all of its group.",
+		Name: "CollectiveBcastRecv", Doc: "Receives the tensor broadcast by one device of a group.",
 		Out: []string{"data: T"}, Attrs: attrs, Shape: opdef.AttrShape,
 	}, func(c *kernel.Construction) (*kernel.Collective, prepare, error) {
 		op := broadcast(c, false)
 		return op, declaredShape(c), byAttrs(c, op)
 	})
 	register(opdef.Def{
-		Name: "CollectiveBcastSendV2", Doc: "Gives a tensor to all devices of a group.",
+		Name: "CollectiveBcastSendV2", Doc: "Broadcasts a tensor to all devices of a group.",
 		In: slices.Concat([]string{"input: T"}, second), Out: []string{"data: T"},
 		Attrs: slices.Concat([]string{broadcasts}, hints), Shape: opdef.SameShape,
 	}, func(c *kernel.Construction) (*kernel.Collective, prepare, error) {
@@ -36,7 +36,7 @@ func init() {
 		}, nil
 	})
 	register(opdef.Def{
-		Name: "CollectiveBcastRecvV2", Doc: "Takes the tensor that one device gives to all of its group.",
+		Name: "CollectiveBcastRecvV2", Doc: "Receives the tensor broadcast by one device of a group.",
 		In: slices.Concat(second, []string{"shape: Tshape"}), Out: []string{"data: T"},
 		Attrs: slices.Concat([]string{broadcasts, "Tshape: {int32, int64} = DT_INT32"}, hints), Shape: opdef.ValueShape(3),
 	}, func(c *kernel.Construction) (*kernel.Collective, prepare, error) {

@@ -30,7 +30,7 @@ const container = "collective_op_group"
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "CollectiveInitializeCommunicator", Doc: "Joins a group at the given rank and gives a handle that stands for it.",
+		Name: "CollectiveInitializeCommunicator", Doc: "Joins a group at the given rank and returns a handle to its communicator.",
 		In: []string{"group_key: int32", "rank: int32", "group_size: int32"}, Out: []string{"communicator: resource"},
 		Attrs: hints, Shape: opdef.ScalarShape, Stateful: true, Distributed: true,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// mergeOf returns a function that sets acc to acc op x, and TensorFlow's name for it. The minimum or
-// maximum of a number and NaN is NaN.
+// mergeOf returns a function that sets acc to acc op x, and TensorFlow's name for it. The minimum
+// or maximum of a number and NaN is NaN.
 func mergeOf(op string) (func(acc, x *tensor.Tensor), string) {
 	merge, name := elementwise.Add, op
 	switch op {

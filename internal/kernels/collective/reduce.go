@@ -11,7 +11,7 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "CollectiveReduce", Doc: "Combines the tensors of all devices of a group, element by element.",
+		Name: "CollectiveReduce", Doc: "Reduces the tensors of all devices of a group elementwise.",
 		In: []string{"input: T"}, Out: []string{"data: T"},
 		Attrs: slices.Concat([]string{sums}, first, reducer, []string{"subdiv_offsets: list(int)", "wait_for: list(int) = []"}, hints),
 		Shape: opdef.SameShape,
@@ -22,7 +22,7 @@ func init() {
 		return op, sameShape, byAttrs(c, op)
 	})
 	register(opdef.Def{
-		Name: "CollectiveReduceV2", Doc: "Combines the tensors of all devices of a group, element by element.",
+		Name: "CollectiveReduceV2", Doc: "Reduces the tensors of all devices of a group elementwise.",
 		In: slices.Concat([]string{"input: T"}, second, []string{"ordering_token: Nordering_token * resource"}), Out: []string{"data: T"},
 		Attrs: slices.Concat([]string{sums}, reducer, hints, tokens, []string{"max_subdivs_per_device: int = -1"}),
 		Shape: opdef.SameShape,
@@ -35,7 +35,7 @@ func init() {
 		}, nil
 	})
 	register(opdef.Def{
-		Name: "CollectiveReduceV3", Doc: "Combines the tensors of all devices of a communicator's group, element by element.",
+		Name: "CollectiveReduceV3", Doc: "Reduces the tensors of all devices of a communicator's group elementwise.",
 		In: []string{"input: T", "communicator: resource", "group_assignment: int32"}, Out: []string{"data: T"},
 		Attrs: []string{sums, "reduction: {'Min', 'Max', 'Mul', 'Add'}", "timeout_seconds: float = 0"},
 		Shape: opdef.SameShape,
@@ -48,8 +48,8 @@ func init() {
 	})
 	register(opdef.Def{
 		Name: "CollectiveReduceScatterV2",
-		Doc: "Combines the tensors of all devices of a group, element by element, and gives each device the rows of the result " +
-			"that are at its rank.",
+		Doc: "Reduces the tensors of all devices of a group elementwise and scatters the rows " +
+			"of the result by rank.",
 		In: slices.Concat([]string{"input: T"}, second, []string{"ordering_token: Nordering_token * resource"}), Out: []string{"data: T"},
 		Attrs: slices.Concat([]string{sums}, reducer, hints, tokens, []string{"max_subdivs_per_device: int = -1"}),
 		Shape: func(c *opdef.ShapeContext) error {

@@ -6,12 +6,12 @@ import (
 )
 
 func init() {
-	registerForward("Enter", "Brings a value into iteration 0 of a new instance of the frame frame_name, or into all of its iterations if is_constant.",
+	registerForward("Enter", "Makes a value available in iteration 0 of a new instance of the frame frame_name, or in all iterations if is_constant.",
 		enterShape, "frame_name: string", "is_constant: bool = false", "parallel_iterations: int = 10")
-	registerForward("Exit", "Brings a value out of a frame into the frame around it.", opdef.SameShape)
-	registerForward("NextIteration", "Brings a value into the next iteration of its frame.", opdef.SameShape)
+	registerForward("Exit", "Makes a value available in the parent frame.", opdef.SameShape)
+	registerForward("NextIteration", "Makes a value available in the next iteration of its frame.", opdef.SameShape)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "LoopCond", Doc: "Forwards the condition of a loop. It marks the condition for those who rewrite graphs.",
+		Name: "LoopCond", Doc: "Forwards the condition of a loop and marks it for graph rewrites.",
 		In: []string{"input: bool"}, Out: []string{"output: bool"}, Shape: scalarSame,
 	}, first)
 }

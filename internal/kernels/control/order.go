@@ -8,7 +8,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "NoOp", Doc: "Does nothing. It orders others by its control edges.",
+		Name: "NoOp", Doc: "Does nothing. Its control edges order other operations.",
 	}, nothing)
 	kernel.RegisterFunc(opdef.Def{
 		Name: "ControlTrigger", Doc: "Does nothing, even if its control inputs are dead.",

@@ -14,22 +14,22 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Switch", Doc: "Forwards data to output_true if pred holds and to output_false otherwise. The other output is dead.",
+		Name: "Switch", Doc: "Forwards data to output_true if pred is true and to output_false otherwise. The other output is dead.",
 		In: []string{"data: T", "pred: bool"}, Out: []string{"output_false: T", "output_true: T"},
 		Attrs: []string{"T: type"}, Shape: switchShape,
 	}, switchTo)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "RefSwitch", Doc: "Forwards the reference data to output_true if pred holds and to output_false otherwise.",
+		Name: "RefSwitch", Doc: "Forwards the reference data to output_true if pred is true and to output_false otherwise.",
 		In: []string{"data: Ref(T)", "pred: bool"}, Out: []string{"output_false: Ref(T)", "output_true: Ref(T)"},
 		Attrs: []string{"T: type"}, Shape: switchShape, AllowsUninitialized: true,
 	}, switchTo)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "_SwitchN", Doc: "Forwards data to the output of the given index; to the last one if there is none.",
+		Name: "_SwitchN", Doc: "Forwards data to the output at output_index, or to the last one if the index is out of range.",
 		In: []string{"data: T", "output_index: int32"}, Out: []string{"outputs: num_outs * T"},
 		Attrs: []string{"num_outs: int >= 1", "T: type"}, Shape: switchShape,
 	}, switchToN)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "RefSelect", Doc: "Forwards the reference of the given index.",
+		Name: "RefSelect", Doc: "Forwards the reference at index.",
 		In: []string{"index: int32", "inputs: Ref(N * T)"}, Out: []string{"output: Ref(T)"},
 		Attrs: []string{"T: type", "N: int >= 1"}, Shape: selectShape,
 	}, selectRef)

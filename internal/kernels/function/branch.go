@@ -20,9 +20,9 @@ func init() {
 		}, newIf)
 	}
 	withShapes := ifAttrs("0", "output_shapes: list(shape) = []")
-	registerIf("If", "Calls then_branch if cond holds and else_branch otherwise.", withShapes, true)
-	registerIf("StatelessIf", "Calls then_branch if cond holds and else_branch otherwise. They have no effects.", withShapes, false)
-	registerIf("_If", "Calls then_branch if cond holds and else_branch otherwise. An older form of If.", ifAttrs("1"), true)
+	registerIf("If", "Calls then_branch if cond is true and else_branch otherwise.", withShapes, true)
+	registerIf("StatelessIf", "Calls then_branch if cond is true and else_branch otherwise. Both are stateless.", withShapes, false)
+	registerIf("_If", "Calls then_branch if cond is true and else_branch otherwise. The older form of If.", ifAttrs("1"), true)
 
 	registerCase := func(name, doc string, stateful bool) {
 		kernel.RegisterNew(opdef.Def{
@@ -33,8 +33,8 @@ func init() {
 			Shape: branchShape, Stateful: stateful,
 		}, newCase)
 	}
-	registerCase("Case", "Calls the branch of the given index, or the last one if there is none.", true)
-	registerCase("StatelessCase", "Calls the branch of the given index, or the last one if there is none. They have no effects.", false)
+	registerCase("Case", "Calls the branch at branch_index, or the last one if the index is out of range.", true)
+	registerCase("StatelessCase", "Calls the branch at branch_index, or the last one if the index is out of range. All are stateless.", false)
 }
 
 // branchShape is the rule of nodes whose attribute says what the shapes of their outputs are.

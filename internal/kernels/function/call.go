@@ -13,7 +13,7 @@ func init() {
 		"executor_type: string = ''",
 	}
 	kernel.RegisterNew(opdef.Def{
-		Name: "PartitionedCall", Doc: "Calls the function f, which has no effects.",
+		Name: "PartitionedCall", Doc: "Calls the stateless function f.",
 		In: []string{"args: Tin"}, Out: []string{"output: Tout"}, Attrs: attrs, Shape: opdef.UnknownShape,
 	}, newCall)
 	kernel.RegisterNew(opdef.Def{

@@ -9,7 +9,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "For", Doc: "Replaces its inputs by body(i, inputs) for i from start to limit, exclusive, by delta.",
+		Name: "For", Doc: "Computes inputs = body(i, inputs) for i from start up to limit, exclusive, in steps of delta.",
 		In: []string{"start: int32", "limit: int32", "delta: int32", "input: T"}, Out: []string{"output: T"},
 		Attrs: []string{"T: list(type) >= 0", "body: func"}, Shape: opdef.UnknownShape,
 	}, newFor)

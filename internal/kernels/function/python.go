@@ -20,9 +20,9 @@ func init() {
 			Shape: opdef.UnknownShape,
 		}, newPython)
 	}
-	register("PyFunc", "Calls a function of Python, which fails: servers have none.", types, true)
-	register("PyFuncStateless", "Calls a function of Python without effects, which fails: servers have none.", types, false)
-	register("EagerPyFunc", "Calls a function of Python on eager tensors, which fails: servers have none.",
+	register("PyFunc", "Calls a Python function. Always fails, because a server has none.", types, true)
+	register("PyFuncStateless", "Calls a stateless Python function. Always fails, because a server has none.", types, false)
+	register("EagerPyFunc", "Calls a Python function on eager tensors. Always fails, because a server has none.",
 		slices.Insert(slices.Clone(types), 1, "is_async: bool = false"), true)
 }
 

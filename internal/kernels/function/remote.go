@@ -11,7 +11,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "RemoteCall", Doc: "Calls the function f on the device of the given name, which may be on another task.",
+		Name: "RemoteCall", Doc: "Calls the function f on the given device, which may be on another task.",
 		In: []string{"target: string", "args: Tin"}, Out: []string{"output: Tout"},
 		Attrs: []string{"Tin: list(type) >= 1", "Tout: list(type) >= 1", "f: func"}, Shape: opdef.UnknownShape, Stateful: true,
 	}, newRemoteCall)

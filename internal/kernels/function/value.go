@@ -11,24 +11,27 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "FakeParam", Doc: "Stands for a value that only the other branch of a condition has. Unknown dimensions are 0.",
+		Name: "FakeParam", Doc: "Returns a placeholder for a value that only the other branch of a conditional " +
+			"has. Unknown dimensions become 0.",
 		Out: []string{"output: dtype"}, Attrs: []string{"dtype: type", "shape: shape"}, Shape: opdef.AttrShape,
 	}, newFakeParam)
 	kernel.RegisterNew(opdef.Def{
-		Name: "DeviceIndex", Doc: "The index of the type of the device that it runs on, or the number of types if it is not among them.",
+		Name: "DeviceIndex", Doc: "Returns the index of the type of its device in device_names, or the number of " +
+			"types if it is not listed.",
 		Out: []string{"index: int32"}, Attrs: []string{"device_names: list(string)"}, Shape: opdef.ScalarShape, Stateful: true,
 	}, newDeviceIndex)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ToBool", Doc: "What input stands for as a condition: a scalar that is not zero or empty, any other tensor with elements.",
+		Name: "ToBool", Doc: "Converts its input to a condition: true for a scalar that is not zero or empty, " +
+			"and for any other tensor with elements.",
 		In: []string{"input: T"}, Out: []string{"output: bool"}, Attrs: []string{"T: type"}, Shape: opdef.ScalarShape,
 	}, toBool)
 	kernel.RegisterNew(opdef.Def{
-		Name: "_ListToArray", Doc: "Passes on tensors given as a list as tensors of one type.",
+		Name: "_ListToArray", Doc: "Converts a list of tensors to tensors of one type.",
 		In: []string{"input: Tin"}, Out: []string{"output: N * T"},
 		Attrs: []string{"Tin: list(type) >= 1", "T: type", "N: int >= 1"}, Shape: opdef.UnknownShape,
 	}, newPassOn)
 	kernel.RegisterNew(opdef.Def{
-		Name: "_ArrayToList", Doc: "Passes on tensors of one type as a list.",
+		Name: "_ArrayToList", Doc: "Converts tensors of one type to a list.",
 		In: []string{"input: N * T"}, Out: []string{"output: out_types"},
 		Attrs: []string{"T: type", "N: int >= 1", "out_types: list(type) >= 1"}, Shape: opdef.UnknownShape,
 	}, newPassOn)

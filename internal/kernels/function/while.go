@@ -16,9 +16,9 @@ func init() {
 		}, newWhile)
 	}
 	shapes, parallel := "output_shapes: list(shape) = []", "parallel_iterations: int = 10"
-	register("While", "Replaces its inputs by body(inputs) while cond(inputs) holds.", true, shapes, parallel)
-	register("StatelessWhile", "Replaces its inputs by body(inputs) while cond(inputs) holds. They have no effects.", false, shapes, parallel)
-	register("_While", "Replaces its inputs by body(inputs) while cond(inputs) holds. An older form of While.", true)
+	register("While", "Computes inputs = body(inputs) while cond(inputs) is true.", true, shapes, parallel)
+	register("StatelessWhile", "Computes inputs = body(inputs) while cond(inputs) is true. Both functions are stateless.", false, shapes, parallel)
+	register("_While", "Computes inputs = body(inputs) while cond(inputs) is true. The older form of While.", true)
 }
 
 // whileShape is branchShape, except that without a word of the attribute the shapes of the inputs

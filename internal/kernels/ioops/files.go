@@ -13,18 +13,18 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ReadFile", Doc: "Gives the contents of a file.",
+		Name: "ReadFile", Doc: "Returns the contents of a file.",
 		In:    []string{"filename: string"},
 		Out:   []string{"contents: string"},
 		Shape: scalars,
 	}, readFile)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "WriteFile", Doc: "Writes a file, which appears whole; folders that do not exist are made.",
+		Name: "WriteFile", Doc: "Writes a string to a file atomically, and creates missing directories.",
 		In:       []string{"filename: string", "contents: string"},
 		Stateful: true, Shape: scalars,
 	}, writeFile)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "MatchingFiles", Doc: "Gives the names of the files that match a pattern or several, in order.",
+		Name: "MatchingFiles", Doc: "Returns the sorted names of the files that match one or more glob patterns.",
 		In:  []string{"pattern: string"},
 		Out: []string{"filenames: string"},
 		Shape: func(c *opdef.ShapeContext) error {

@@ -10,7 +10,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ImmutableConst", Doc: "Gives a tensor whose elements are the bytes of a file, as they are in memory.",
+		Name: "ImmutableConst", Doc: "Returns an immutable tensor whose elements are the bytes of a file, in memory order.",
 		Out: []string{"tensor: dtype"}, Attrs: []string{"dtype: type", "shape: shape", "memory_region_name: string"},
 		Shape: opdef.AttrShape,
 	}, newImmutable)

@@ -10,21 +10,21 @@ import (
 )
 
 func init() {
-	registerReader("TextLineReader", "Gives a reader of the lines of text files.", []string{"skip_header_lines: int = 0"}, nil, false,
+	registerReader("TextLineReader", "Returns a handle to a reader of the lines of text files.", []string{"skip_header_lines: int = 0"}, nil, false,
 		func(a opdef.Attrs) (format, error) {
 			skip := a.Int("skip_header_lines")
 			return format{open: openLines(skip)}, atLeastZero(a, "skip_header_lines")
 		})
-	registerReader("WholeFileReader", "Gives a reader that gives the contents of files.", nil, nil, false,
+	registerReader("WholeFileReader", "Returns a handle to a reader that produces whole files.", nil, nil, false,
 		func(opdef.Attrs) (format, error) { return format{openWhole, true}, nil })
-	registerReader("IdentityReader", "Gives a reader that gives the names that it takes from the queue.", nil, nil, false,
+	registerReader("IdentityReader", "Returns a handle to a reader that produces the file names it dequeues.", nil, nil, false,
 		func(opdef.Attrs) (format, error) { return format{openName, true}, nil })
-	registerReader("TFRecordReader", "Gives a reader of the records of files in TensorFlow's format.",
+	registerReader("TFRecordReader", "Returns a handle to a reader of TFRecord files.",
 		nil, []string{"compression_type: string = ''"}, false,
 		func(a opdef.Attrs) (format, error) {
 			return format{open: openFramed(a.String("compression_type"))}, nil
 		})
-	registerReader("FixedLengthRecordReader", "Gives a reader of files whose records have one size.",
+	registerReader("FixedLengthRecordReader", "Returns a handle to a reader of fixed-length records.",
 		[]string{"header_bytes: int = 0", "record_bytes: int", "footer_bytes: int = 0", "hop_bytes: int = 0"},
 		[]string{"encoding: string = ''"}, true, fixedFormat)
 }

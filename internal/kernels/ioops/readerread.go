@@ -11,11 +11,13 @@ import (
 
 func init() {
 	registerRead(opdef.Def{
-		Name: "ReaderRead", Doc: "Takes the next record from a reader, which goes to the next file of the queue at the end of one.",
+		Name: "ReaderRead", Doc: "Returns the next record of a reader. At the end of a file the reader dequeues " +
+			"the next file name.",
 		Out: []string{"key: string", "value: string"}, Shape: opdef.ScalarShape,
 	}, readOne)
 	registerRead(opdef.Def{
-		Name: "ReaderReadUpTo", Doc: "Takes up to num_records records from a reader; fewer, but not none, at the end of a file.",
+		Name: "ReaderReadUpTo", Doc: "Returns up to num_records records of a reader. At the end of a file it returns " +
+			"fewer, but at least one.",
 		In: []string{"num_records: int64"}, Out: []string{"keys: string", "values: string"}, Shape: readManyShape,
 	}, readMany)
 }

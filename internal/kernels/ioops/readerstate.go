@@ -28,13 +28,13 @@ func init() {
 		resource.RegisterForms("reader_handle", def, def.Name+"V2", scalars, n)
 	}
 	registerState(opdef.Def{
-		Name: "ReaderNumRecordsProduced", Doc: "Counts the records that a reader has given.", Out: []string{"records_produced: int64"},
+		Name: "ReaderNumRecordsProduced", Doc: "Returns the number of records that a reader has produced.", Out: []string{"records_produced: int64"},
 	}, counting(func(c *counts) int64 { return c.produced }))
 	registerState(opdef.Def{
-		Name: "ReaderNumWorkUnitsCompleted", Doc: "Counts the files that a reader has done with.", Out: []string{"units_completed: int64"},
+		Name: "ReaderNumWorkUnitsCompleted", Doc: "Returns the number of files that a reader has finished processing.", Out: []string{"units_completed: int64"},
 	}, counting(func(c *counts) int64 { return c.finished }))
 	registerState(opdef.Def{
-		Name: "ReaderSerializeState", Doc: "Gives a string from which the state of a reader can be restored; readers of whole files have one.",
+		Name: "ReaderSerializeState", Doc: "Returns a string that encodes the state of a reader. Only readers of whole files support it.",
 		Out: []string{"state: string"},
 	}, onReader(func(ctx *kernel.Context, r *Reader) error {
 		if !r.saveState {
@@ -44,10 +44,10 @@ func init() {
 		return nil
 	}))
 	registerState(opdef.Def{
-		Name: "ReaderRestoreState", Doc: "Gives a reader the state that ReaderSerializeState gave.", In: []string{"state: string"},
+		Name: "ReaderRestoreState", Doc: "Restores a reader to a state saved by ReaderSerializeState.", In: []string{"state: string"},
 	}, onReader(restore))
 	registerState(opdef.Def{
-		Name: "ReaderReset", Doc: "Puts a reader into the state in which it was made.",
+		Name: "ReaderReset", Doc: "Restores a reader to its initial state.",
 	}, onReader(func(_ *kernel.Context, r *Reader) error { r.reset(); return nil }))
 }
 

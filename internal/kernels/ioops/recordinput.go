@@ -18,8 +18,9 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "RecordInput",
-		Doc: "Gives batches of the records of the files that match patterns, in random order: each once before any comes again. " +
-			"file_parallelism is ignored.",
+		Doc: "Returns batches of records from the files that match patterns, in random order. " +
+			"Each record is returned once before any is repeated. file_parallelism is " +
+			"ignored.",
 		Out: []string{"records: string"},
 		Attrs: []string{
 			"file_pattern: string", "file_random_seed: int = 301", "file_shuffle_shift_ratio: float = 0", "file_buffer_size: int = 10000",

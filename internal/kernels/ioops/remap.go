@@ -12,8 +12,9 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "LoadAndRemapMatrix",
-		Doc: "Reads a matrix from a checkpoint with its rows and columns in another order: row i of the result is row " +
-			"row_remapping[i]. Where that is negative, elements are the next of initializing_values.",
+		Doc: "Loads a matrix from a checkpoint and permutes its rows and columns: row i of the " +
+			"result is row row_remapping[i]. Where the index is negative, elements are taken " +
+			"from initializing_values in order.",
 		In: []string{
 			"ckpt_path: string", "old_tensor_name: string", "row_remapping: int64", "col_remapping: int64", "initializing_values: float32",
 		},

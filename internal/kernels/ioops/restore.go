@@ -13,14 +13,14 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "RestoreV2", Doc: "Reads tensors, or slices of them, from a checkpoint in either format.",
+		Name: "RestoreV2", Doc: "Restores tensors, or slices of them, from a checkpoint in either format.",
 		In:       []string{"prefix: string", "tensor_names: string", "shape_and_slices: string"},
 		Out:      []string{"tensors: dtypes"},
 		Attrs:    []string{"dtypes: list(type) >= 1"},
 		Stateful: true, Shape: restoreShape,
 	}, restoreV2)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Restore", Doc: "Reads a tensor from a checkpoint in the old format V1.",
+		Name: "Restore", Doc: "Restores a tensor from a checkpoint in format V1.",
 		In:       []string{"file_pattern: string", "tensor_name: string"},
 		Out:      []string{"tensor: dt"},
 		Attrs:    []string{"dt: type", "preferred_shard: int = -1"},
@@ -28,7 +28,7 @@ func init() {
 		Shape:    func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0, 0) },
 	}, restoreV1)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "RestoreSlice", Doc: "Reads a slice of a tensor from a checkpoint in the old format V1.",
+		Name: "RestoreSlice", Doc: "Restores a slice of a tensor from a checkpoint in format V1.",
 		In:       []string{"file_pattern: string", "tensor_name: string", "shape_and_slice: string"},
 		Out:      []string{"tensor: dt"},
 		Attrs:    []string{"dt: type", "preferred_shard: int = -1"},

@@ -14,26 +14,27 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SaveV2", Doc: "Writes tensors, or slices of larger ones, to a checkpoint. Once it is done they are on disk.",
+		Name: "SaveV2", Doc: "Saves tensors, or slices of larger tensors, to a checkpoint. The files are on " +
+			"disk when the operation returns.",
 		In:       []string{"prefix: string", "tensor_names: string", "shape_and_slices: string", "tensors: dtypes"},
 		Attrs:    []string{"dtypes: list(type) >= 1"},
 		Stateful: true, Shape: savingShape(3),
 	}, saveV2)
 	kernel.RegisterNew(opdef.Def{
-		Name: "MergeV2Checkpoints", Doc: "Makes one checkpoint of several that were written by different tasks.",
+		Name: "MergeV2Checkpoints", Doc: "Merges checkpoints written by different tasks into one.",
 		In:       []string{"checkpoint_prefixes: string", "destination_prefix: string"},
 		Attrs:    []string{"delete_old_dirs: bool = true", "allow_missing_files: bool = false"},
 		Stateful: true,
 		Shape:    func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 1, 0) },
 	}, newMerge)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Save", Doc: "Writes tensors to a checkpoint in the old format V1.",
+		Name: "Save", Doc: "Saves tensors to a checkpoint in format V1.",
 		In:       []string{"filename: string", "tensor_names: string", "data: T"},
 		Attrs:    []string{"T: list(type) >= 1"},
 		Stateful: true, Shape: savingShape(2),
 	}, func(ctx *kernel.Context) error { return saveV1(ctx, 2) })
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SaveSlices", Doc: "Writes tensors, or slices of larger ones, to a checkpoint in the old format V1.",
+		Name: "SaveSlices", Doc: "Saves tensors, or slices of larger tensors, to a checkpoint in format V1.",
 		In:       []string{"filename: string", "tensor_names: string", "shapes_and_slices: string", "data: T"},
 		Attrs:    []string{"T: list(type) >= 1"},
 		Stateful: true, Shape: savingShape(3),

@@ -12,7 +12,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ShardedFilename", Doc: "Gives the name of one of several files that belong together.",
+		Name: "ShardedFilename", Doc: "Returns the file name of one shard of a set.",
 		In:    []string{"basename: string", "shard: int32", "num_shards: int32"},
 		Out:   []string{"filename: string"},
 		Shape: scalars,
@@ -33,7 +33,7 @@ func init() {
 		return nil
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ShardedFilespec", Doc: "Gives the pattern that matches the names of all files that belong together.",
+		Name: "ShardedFilespec", Doc: "Returns a glob pattern that matches the file names of all shards of a set.",
 		In:    []string{"basename: string", "num_shards: int32"},
 		Out:   []string{"filename: string"},
 		Shape: scalars,

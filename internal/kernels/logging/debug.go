@@ -22,7 +22,7 @@ func init() {
 		return append([]string{"T: type", "device_name: string = ''", "tensor_name: string = ''"}, more...)
 	}
 	const gated = "gated_grpc: bool = false"
-	identity := "Gives its input, as a debugger sees it."
+	identity := "Returns its input, as seen by a debugger."
 	for _, op := range []kernel.Op{
 		{Def: opdef.Def{
 			Name: "DebugIdentity", Doc: identity, AllowsUninitialized: true,
@@ -41,13 +41,15 @@ func init() {
 			Shape: opdef.SameShape,
 		}, Kernels: kernel.Any(debugger(pass))},
 		{Def: opdef.Def{
-			Name: "DebugNanCount", Doc: "Counts the elements that are not a number.", AllowsUninitialized: true,
+			Name: "DebugNanCount", Doc: "Returns the number of NaN elements.", AllowsUninitialized: true,
 			Out: []string{"output: int64"}, Attrs: watched(addresses, gated), Shape: opdef.ScalarShape,
 		}, Kernels: kernel.ForTypes("T", debugger(countNaN), typeset.Real...)},
 		{Def: opdef.Def{
 			Name: "DebugNumericSummary",
-			Doc: "Describes a tensor by numbers: whether it is initialized, how many elements it has, how many of them are NaN, -Inf, " +
-				"negative, zero, positive and +Inf; the least and the greatest finite element, their mean and variance; type, rank and sizes.",
+			Doc: "Summarizes a tensor: whether it is initialized; the number of elements; the " +
+				"numbers of NaN, -Inf, negative, zero, positive and +Inf elements; the " +
+				"minimum, maximum, mean and variance of the finite elements; dtype, rank and " +
+				"dimensions.",
 			AllowsUninitialized: true, Out: []string{"output: float64"},
 			Attrs: watched(addresses, "lower_bound: float = -inf", "upper_bound: float = inf", "mute_if_healthy: bool = false", gated),
 			Shape: opdef.UnknownShape,
@@ -55,8 +57,9 @@ func init() {
 			typeset.With(typeset.Integers, tensor.Bool, tensor.Float32, tensor.Float64)...)},
 		{Def: opdef.Def{
 			Name: "DebugNumericSummaryV2",
-			Doc:  "Describes a tensor by as many numbers as tensor_debug_mode says: from whether all elements are finite to counts of each kind.",
-			Out:  []string{"output: output_dtype"}, Shape: opdef.UnknownShape,
+			Doc: "Summarizes a tensor as selected by tensor_debug_mode, from whether all " +
+				"elements are finite to counts of each kind.",
+			Out: []string{"output: output_dtype"}, Shape: opdef.UnknownShape,
 			Attrs: []string{"output_dtype: {float32, float64} = float32", "T: type", "tensor_debug_mode: int = -1", "tensor_id: int = -1"},
 		}, Kernels: []kernel.Impl{
 			{Types: summarized(tensor.Float32), New: newDebugSummary[float32](24)},
@@ -68,7 +71,7 @@ func init() {
 	}
 	for _, name := range []string{"Copy", "CopyHost"} {
 		kernel.RegisterNew(opdef.Def{
-			Name: name, Doc: "Gives a copy of its input, for a debugger.", AllowsUninitialized: true,
+			Name: name, Doc: "Returns its input, for a debugger.", AllowsUninitialized: true,
 			In: []string{"input: T"}, Out: []string{"output: T"},
 			Attrs: []string{"T: type", "tensor_name: string = ''", "debug_ops_spec: list(string) = []"}, Shape: opdef.SameShape,
 		}, newCopy)

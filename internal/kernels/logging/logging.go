@@ -14,12 +14,12 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "Assert", Doc: "Fails with the values of data unless the condition is true.",
+		Name: "Assert", Doc: "Fails with the values of data if the condition is false.",
 		In: []string{"condition: bool", "data: T"}, Attrs: []string{"T: list(type) >= 1", "summarize: int = 3"},
 		Stateful: true,
 	}, newAssert)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "Timestamp", Doc: "Gives the time in seconds since 1970.",
+		Name: "Timestamp", Doc: "Returns the time in seconds since 1970-01-01 00:00 UTC.",
 		Out: []string{"ts: float64"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		ctx.SetOutput(0, tensor.Scalar(float64(time.Now().UnixMicro())/1e6))

@@ -17,7 +17,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "Print", Doc: "Passes its input on and prints the values of data to the standard error of its task.",
+		Name: "Print", Doc: "Returns its input, and prints the values of data to the task's standard error.",
 		In: []string{"input: T", "data: U"}, Out: []string{"output: T"},
 		Attrs: []string{
 			"T: type", "U: list(type) >= 0", "message: string = ''", "first_n: int = -1", "summarize: int = 3",
@@ -25,7 +25,8 @@ func init() {
 		Stateful: true, Shape: opdef.SameShape,
 	}, newPrint)
 	kernel.RegisterNew(opdef.Def{
-		Name: "PrintV2", Doc: "Prints a string where its task writes to, or appends it to a file given as \"file://PATH\".",
+		Name: "PrintV2", Doc: "Prints a string to an output stream of the task, or appends it to a file given " +
+			"as \"file://PATH\".",
 		In:       []string{"input: string"},
 		Attrs:    []string{"output_stream: string = 'stderr'", `end: string = '\n'`},
 		Stateful: true,

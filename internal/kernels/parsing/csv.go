@@ -13,7 +13,8 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "DecodeCSV", Doc: "Takes records of comma-separated values apart; a field that is empty has its default.",
+		Name: "DecodeCSV", Doc: "Converts CSV records to tensors, one for each column. An empty field has the " +
+			"column's default value.",
 		In:  []string{"records: string", "record_defaults: OUT_TYPE"},
 		Out: []string{"output: OUT_TYPE"},
 		Attrs: []string{

@@ -13,7 +13,7 @@ const elements = "list({float32, int64, string}) >= 0"
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ParseExample", Doc: "Reads features from a vector of serialized messages Example.",
+		Name: "ParseExample", Doc: "Parses features from a vector of serialized Example messages.",
 		In:  []string{"serialized: string", "names: string", "sparse_keys: Nsparse * string", "dense_keys: Ndense * string", "dense_defaults: Tdense"},
 		Out: []string{"sparse_indices: Nsparse * int64", "sparse_values: sparse_types", "sparse_shapes: Nsparse * int64", "dense_values: Tdense"},
 		Attrs: []string{"Nsparse: int >= 0", "Ndense: int >= 0", "sparse_types: " + elements, "Tdense: " + elements,
@@ -21,7 +21,7 @@ func init() {
 		Shape: exampleShape(1),
 	}, newExample(1))
 	kernel.RegisterNew(opdef.Def{
-		Name: "ParseExampleV2", Doc: "Reads features from serialized messages Example: a vector of them or one.",
+		Name: "ParseExampleV2", Doc: "Parses features from one serialized Example message or a vector of them.",
 		In: []string{"serialized: string", "names: string", "sparse_keys: string", "dense_keys: string", "ragged_keys: string", "dense_defaults: Tdense"},
 		Out: []string{"sparse_indices: num_sparse * int64", "sparse_values: sparse_types", "sparse_shapes: num_sparse * int64", "dense_values: Tdense",
 			"ragged_values: ragged_value_types", "ragged_row_splits: ragged_split_types"},
@@ -30,7 +30,7 @@ func init() {
 		Shape: exampleShape(2),
 	}, newExample(2))
 	kernel.RegisterNew(opdef.Def{
-		Name: "ParseSingleExample", Doc: "Reads features from one serialized message Example.",
+		Name: "ParseSingleExample", Doc: "Parses features from one serialized Example message.",
 		In:  []string{"serialized: string", "dense_defaults: Tdense"},
 		Out: []string{"sparse_indices: num_sparse * int64", "sparse_values: sparse_types", "sparse_shapes: num_sparse * int64", "dense_values: Tdense"},
 		Attrs: []string{"num_sparse: int >= 0", "sparse_keys: list(string) >= 0", "dense_keys: list(string) >= 0",

@@ -13,7 +13,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DecodeJSONExample", Doc: "Converts Examples from the JSON form of messages to their binary form.",
+		Name: "DecodeJSONExample", Doc: "Converts Example messages from JSON to binary form.",
 		In:    []string{"json_examples: string"},
 		Out:   []string{"binary_examples: string"},
 		Shape: opdef.SameShape,

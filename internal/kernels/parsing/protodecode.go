@@ -21,8 +21,8 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "DecodeProtoV2",
-		Doc: "Reads fields of serialized messages: how many values each message has of each field, and the values, filled up with the " +
-			"field's default value.",
+		Doc: "Extracts fields from serialized messages: the number of values of each field in " +
+			"each message, and the values, padded with the field's default value.",
 		In: []string{"bytes: string"}, Out: []string{"sizes: int32", "values: output_types"},
 		Attrs: []string{
 			"message_type: string", "field_names: list(string)", "output_types: list(type) >= 0",

@@ -16,7 +16,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "EncodeProto", Doc: "Writes serialized messages, each with as many values of each field as sizes says.",
+		Name: "EncodeProto", Doc: "Serializes messages. sizes is the number of values of each field in each message.",
 		In: []string{"sizes: int32", "values: Tinput_types"}, Out: []string{"bytes: string"},
 		Attrs: []string{
 			"field_names: list(string)", "message_type: string", "descriptor_source: string = 'local://'", "Tinput_types: list(type) >= 1",

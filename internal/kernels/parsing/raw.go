@@ -13,7 +13,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "DecodeRaw", Doc: "Reads strings of equal length as the memory of numbers, in a new last dimension.",
+		Name: "DecodeRaw", Doc: "Reinterprets the bytes of strings of equal length as numbers, along a new last dimension.",
 		In:  []string{"bytes: string"},
 		Out: []string{"output: out_type"},
 		Attrs: []string{
@@ -26,7 +26,8 @@ func init() {
 		},
 	}, newDecodeRaw)
 	kernel.RegisterNew(opdef.Def{
-		Name: "DecodePaddedRaw", Doc: "Reads strings, cut or filled with zeros to a length in bytes, as the memory of numbers, in a new last dimension.",
+		Name: "DecodePaddedRaw", Doc: "Reinterprets the bytes of strings, truncated or zero-padded to a fixed length, " +
+			"as numbers, along a new last dimension.",
 		In:  []string{"input_bytes: string", "fixed_length: int32"},
 		Out: []string{"output: out_type"},
 		Attrs: []string{

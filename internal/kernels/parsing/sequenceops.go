@@ -7,7 +7,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ParseSequenceExample", Doc: "Reads features and lists of them from a vector of serialized messages SequenceExample.",
+		Name: "ParseSequenceExample", Doc: "Parses features and feature lists from a vector of serialized SequenceExample messages.",
 		In: []string{
 			"serialized: string", "debug_name: string", "context_dense_defaults: Tcontext_dense",
 		},
@@ -30,7 +30,8 @@ func init() {
 		Shape: sequenceShape(1),
 	}, newSequence(1))
 	kernel.RegisterNew(opdef.Def{
-		Name: "ParseSequenceExampleV2", Doc: "Reads features and lists of them from serialized messages SequenceExample: a vector of them or one.",
+		Name: "ParseSequenceExampleV2", Doc: "Parses features and feature lists from one serialized SequenceExample message or " +
+			"a vector of them.",
 		In: []string{
 			"serialized: string", "debug_name: string", "context_sparse_keys: string", "context_dense_keys: string",
 			"context_ragged_keys: string", "feature_list_sparse_keys: string", "feature_list_dense_keys: string",
@@ -61,7 +62,7 @@ func init() {
 		Shape: sequenceShape(2),
 	}, newSequence(2))
 	kernel.RegisterNew(opdef.Def{
-		Name: "ParseSingleSequenceExample", Doc: "Reads features and lists of them from one serialized message SequenceExample.",
+		Name: "ParseSingleSequenceExample", Doc: "Parses features and feature lists from one serialized SequenceExample message.",
 		In: []string{
 			"serialized: string", "feature_list_dense_missing_assumed_empty: string",
 			"context_sparse_keys: Ncontext_sparse * string", "context_dense_keys: Ncontext_dense * string",

@@ -15,7 +15,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ParseTensor", Doc: "Reads a serialized message TensorProto.",
+		Name: "ParseTensor", Doc: "Parses a serialized TensorProto message to a tensor.",
 		In:    []string{"serialized: string"},
 		Out:   []string{"output: out_type"},
 		Attrs: []string{"out_type: type"},
@@ -25,7 +25,7 @@ func init() {
 		return kernel.Func(func(ctx *kernel.Context) error { return parseTensor(ctx, want) }), nil
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SerializeTensor", Doc: "Writes a tensor as a serialized message TensorProto.",
+		Name: "SerializeTensor", Doc: "Serializes a tensor to a TensorProto message.",
 		In:    []string{"tensor: T"},
 		Out:   []string{"serialized: string"},
 		Attrs: []string{"T: type"},

@@ -15,7 +15,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "DecodeWav", Doc: "Decodes a WAV file of 16-bit samples to numbers from -1 to 1, [samples, channels].",
+		Name: "DecodeWav", Doc: "Decodes a 16-bit PCM WAV file to a float tensor [samples, channels] in the range -1 to 1.",
 		In:    []string{"contents: string"},
 		Out:   []string{"audio: float32", "sample_rate: int32"},
 		Attrs: []string{"desired_channels: int = -1", "desired_samples: int = -1"},
@@ -31,7 +31,7 @@ func init() {
 		},
 	}, newDecodeWav)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "EncodeWav", Doc: "Encodes audio from -1 to 1, [samples, channels], as a WAV file of 16-bit samples.",
+		Name: "EncodeWav", Doc: "Encodes audio [samples, channels] in the range -1 to 1 as a 16-bit PCM WAV file.",
 		In:  []string{"audio: float32", "sample_rate: int32"},
 		Out: []string{"contents: string"},
 		Shape: func(c *opdef.ShapeContext) error {

@@ -23,19 +23,19 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "TestAttr", Doc: "Gives the number 1.",
+			Name: "TestAttr", Doc: "Returns 1.",
 			Out: []string{"out: T"}, Attrs: []string{"T: {float32, float64}"}, Stateful: true, Shape: opdef.UnknownShape,
 		},
 		Kernels: kernel.ForTypes("T", give(tensor.Scalar[float32](1)), tensor.Float32),
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "GraphDefVersion", Doc: "Gives the version of TensorFlow's graphs that its graph was made for.",
+		Name: "GraphDefVersion", Doc: "Returns the producer version of its graph.",
 		Out: []string{"version: int32"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
 		return give(tensor.Scalar(int32(c.GraphVersion)))(c)
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DevicePlacementOp", Doc: "Gives the name of the device that it runs on.",
+		Name: "DevicePlacementOp", Doc: "Returns the name of the device that it runs on.",
 		Out: []string{"device: string"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		ctx.SetOutput(0, tensor.Scalar(ctx.Device.Name))
@@ -63,14 +63,14 @@ func registerLabels() {
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "KernelLabel", Doc: "Gives the label of its kernel.",
+			Name: "KernelLabel", Doc: "Returns the label of its kernel.",
 			Out: []string{"result: string"}, Shape: opdef.ScalarShape,
 		},
 		Kernels: []kernel.Impl{labelled(""), labelled("overload_1"), labelled("overload_2")},
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "KernelLabelRequired", Doc: "Gives the label of its kernel, which must have one.",
+			Name: "KernelLabelRequired", Doc: "Returns the label of its kernel, which is required.",
 			In: []string{"input: int32"}, Out: []string{"result: string"},
 			Shape: func(c *opdef.ShapeContext) error {
 				if _, err := opdef.WithRank(c.In[0], 1); err != nil {
@@ -87,16 +87,16 @@ func registerLabels() {
 // registerTime adds the operations about the time that a step takes.
 func registerTime() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "GetDeadline", Doc: "Gives the time when a call of a function must have ended; fails in steps, which have none.",
+		Name: "GetDeadline", Doc: "Returns the deadline of a function call. Fails in a step, which has none.",
 		Out: []string{"deadline_from_epoch_micros: int64"}, Shape: opdef.UnknownShape,
 	}, func(*kernel.Context) error {
 		return status.InvalidArgumentf("Deadline has not ben set.")
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "SleepOp", Doc: "Waits.", In: []string{"sleep_seconds: int32"}, Stateful: true,
+		Name: "SleepOp", Doc: "Sleeps.", In: []string{"sleep_seconds: int32"}, Stateful: true,
 	}, asleep(func(*kernel.Context) error { return nil }))
 	kernel.RegisterNew(opdef.Def{
-		Name: "SleepIdentityOp", Doc: "Waits, then passes its input on.",
+		Name: "SleepIdentityOp", Doc: "Sleeps, then returns its input.",
 		In: []string{"sleep_seconds: int32", "input: T"}, Out: []string{"output: T"}, Attrs: []string{"T: type"},
 		Stateful: true,
 		Shape: func(c *opdef.ShapeContext) error {
@@ -140,7 +140,7 @@ func (*stub) TypeName() string { return "N10tensorflow12_GLOBAL__N_112StubResour
 
 func registerStub() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "StubResourceHandleOp", Doc: "Gives a handle to a resource that need not be there.",
+		Name: "StubResourceHandleOp", Doc: "Returns a handle to a resource that need not exist.",
 		Out: []string{"resource: resource"}, Attrs: []string{"container: string = ''", "shared_name: string = ''"},
 		Stateful: true, Shape: opdef.ScalarShape,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
@@ -154,14 +154,14 @@ func registerStub() {
 			return nil
 		}), nil
 	})
-	registerStubUser("ResourceCreateOp", "Makes the resource of a handle.", nil, func(ctx *kernel.Context) error {
+	registerStubUser("ResourceCreateOp", "Creates the resource behind a handle.", nil, func(ctx *kernel.Context) error {
 		h, err := resource.Handle(ctx, 0)
 		if err != nil {
 			return err
 		}
 		return kernel.CreateResource(ctx.Device.Resources, h.Container, h.Name, &stub{})
 	})
-	registerStubUser("ResourceInitializedOp", "Says whether the resource of a handle is there.", []string{"initialized: bool"},
+	registerStubUser("ResourceInitializedOp", "Returns true if the resource behind a handle exists.", []string{"initialized: bool"},
 		func(ctx *kernel.Context) error {
 			_, err := resource.Find[*stub](ctx, 0)
 			if err != nil && status.CodeOf(err) != status.NotFound {
@@ -170,7 +170,7 @@ func registerStub() {
 			ctx.SetOutput(0, tensor.Scalar(err == nil))
 			return nil
 		})
-	registerStubUser("ResourceUsingOp", "Fails unless the resource of a handle is there.", nil, func(ctx *kernel.Context) error {
+	registerStubUser("ResourceUsingOp", "Fails if the resource behind a handle does not exist.", nil, func(ctx *kernel.Context) error {
 		_, err := resource.Find[*stub](ctx, 0)
 		return err
 	})

@@ -11,24 +11,25 @@ import (
 func init() {
 	registerAccumulators()
 	registerForms(opdef.Def{
-		Name: "AccumulatorNumAccumulated", Doc: "Counts the gradients that an accumulator has added up since its sum was taken last.",
+		Name: "AccumulatorNumAccumulated", Doc: "Returns the number of gradients aggregated since the accumulator's aggregate was last taken.",
 		Out: []string{"num_accumulated: int32"}, Shape: opdef.ScalarShape,
 	}, "ResourceAccumulatorNumAccumulated", opdef.ScalarShape, kernel.Stateless(numAccumulated))
 	registerForms(opdef.Def{
-		Name: "AccumulatorSetGlobalStep", Doc: "Sets the step of training of an accumulator, which drops gradients of earlier steps.",
+		Name: "AccumulatorSetGlobalStep", Doc: "Updates the accumulator's global step. Gradients of earlier steps are dropped.",
 		In: []string{"new_global_step: int64"}, Shape: secondScalar,
 	}, "ResourceAccumulatorSetGlobalStep", secondScalar, kernel.Stateless(setGlobalStep))
 	dtype := []string{"dtype: numbertype"}
 	registerForms(opdef.Def{
-		Name: "AccumulatorApplyGradient", Doc: "Adds a gradient to an accumulator, unless it was computed in an earlier step.",
+		Name: "AccumulatorApplyGradient", Doc: "Applies a gradient to an accumulator. A gradient of an earlier step is dropped.",
 		In: []string{"local_step: int64", "gradient: dtype"}, Attrs: dtype, Shape: secondScalar,
 	}, "ResourceAccumulatorApplyGradient", secondScalar, newApply)
 	registerForms(opdef.Def{
-		Name: "AccumulatorTakeGradient", Doc: "Waits until an accumulator has a number of gradients, and gives their mean or sum.",
+		Name: "AccumulatorTakeGradient", Doc: "Returns the sum or mean of the accumulated gradients. Blocks until num_required " +
+			"gradients have been applied.",
 		In: []string{"num_required: int32"}, Out: []string{"average: dtype"}, Attrs: dtype, Shape: secondScalar,
 	}, "ResourceAccumulatorTakeGradient", secondScalar, newTake)
 	kernel.RegisterNew(opdef.Def{
-		Name: "SparseAccumulatorApplyGradient", Doc: "Adds rows of a gradient to an accumulator, unless it was computed in an earlier step.",
+		Name: "SparseAccumulatorApplyGradient", Doc: "Applies a sparse gradient to an accumulator. A gradient of an earlier step is dropped.",
 		In: []string{
 			"handle: Ref(string)", "local_step: int64", "gradient_indices: int64", "gradient_values: dtype",
 			"gradient_shape: int64",
@@ -36,7 +37,8 @@ func init() {
 		Attrs: []string{"dtype: numbertype", "has_known_shape: bool"}, Shape: secondScalar,
 	}, newApply)
 	kernel.RegisterNew(opdef.Def{
-		Name: "SparseAccumulatorTakeGradient", Doc: "Waits until an accumulator has a number of gradients, and gives the mean or sum of their rows.",
+		Name: "SparseAccumulatorTakeGradient", Doc: "Returns the sum or mean of the accumulated sparse gradients. Blocks until " +
+			"num_required gradients have been applied.",
 		In:    []string{"handle: Ref(string)", "num_required: int32"},
 		Out:   []string{"indices: int64", "values: dtype", "shape: int64"},
 		Attrs: dtype, Shape: secondScalar,
@@ -59,9 +61,9 @@ func registerAccumulators() {
 		name, doc, handle string
 		kernels           []kernel.Impl
 	}{
-		{"ConditionalAccumulator", "Gives an accumulator of gradients.", "Ref(string)", dense},
-		{"ResourceConditionalAccumulator", "Gives an accumulator of gradients.", "resource", dense},
-		{"SparseConditionalAccumulator", "Gives an accumulator of gradients of which each has some rows.", "Ref(string)", sparse},
+		{"ConditionalAccumulator", "Returns a handle to an accumulator of gradients.", "Ref(string)", dense},
+		{"ResourceConditionalAccumulator", "Returns a handle to an accumulator of gradients.", "resource", dense},
+		{"SparseConditionalAccumulator", "Returns a handle to an accumulator of sparse gradients.", "Ref(string)", sparse},
 	} {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{

@@ -13,7 +13,8 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "Barrier", Doc: "Gives a barrier, which puts together the components of elements that come one at a time, under a key.",
+		Name: "Barrier", Doc: "Returns a handle to a barrier, which assembles elements from components that are " +
+			"inserted separately under a key.",
 		Out: []string{"handle: Ref(string)"},
 		Attrs: []string{
 			"component_types: list(type) >= 1", "shapes: list(shape) >= 0 = []", "capacity: int = -1",
@@ -27,13 +28,14 @@ func init() {
 		new kernel.New
 	}{
 		{opdef.Def{
-			Name: "BarrierInsertMany", Doc: "Adds one component of the elements of some keys, the rows of values, to a barrier.",
+			Name: "BarrierInsertMany", Doc: "Inserts the rows of values as one component of the elements with the given keys.",
 			In: append(handle, "keys: string", "values: T"), Attrs: []string{"T: type", "component_index: int"}, Shape: insertShape,
 		}, newInsertMany},
 		{opdef.Def{
 			Name: "BarrierTakeMany",
-			Doc: "Takes complete elements from a barrier, those first whose keys came first, and waits until there are so many. " +
-				"allow_small_batch takes fewer from a barrier that is closed.",
+			Doc: "Takes num_elements complete elements from a barrier, in the order in which " +
+				"their keys were first inserted. Blocks until they are available. With " +
+				"allow_small_batch a closed barrier returns fewer.",
 			In:  append(handle, "num_elements: int32"),
 			Out: []string{"indices: int64", "keys: string", "values: component_types"},
 			Attrs: []string{
@@ -42,15 +44,16 @@ func init() {
 			Shape: opdef.UnknownShape,
 		}, newTakeMany},
 		{opdef.Def{
-			Name: "BarrierClose", Doc: "Lets no new keys into a barrier; cancel_pending_enqueues also drops elements that are not complete.",
+			Name: "BarrierClose", Doc: "Closes a barrier to new keys. With cancel_pending_enqueues incomplete " +
+				"elements are also dropped.",
 			In: handle, Attrs: []string{"cancel_pending_enqueues: bool = false"}, Shape: resource.ByNamesShape,
 		}, newBarrierClose},
 		{opdef.Def{
-			Name: "BarrierReadySize", Doc: "Counts the complete elements in a barrier.",
+			Name: "BarrierReadySize", Doc: "Returns the number of complete elements in a barrier.",
 			In: handle, Out: []string{"size: int32"}, Shape: resource.ByNamesShape,
 		}, askBarrier((*Barrier).readySize)},
 		{opdef.Def{
-			Name: "BarrierIncompleteSize", Doc: "Counts the elements in a barrier of which components are missing.",
+			Name: "BarrierIncompleteSize", Doc: "Returns the number of incomplete elements in a barrier.",
 			In: handle, Out: []string{"size: int32"}, Shape: resource.ByNamesShape,
 		}, askBarrier((*Barrier).incompleteSize)},
 	} {

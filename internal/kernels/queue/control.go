@@ -9,19 +9,20 @@ import (
 
 func init() {
 	registerForms(opdef.Def{
-		Name: "QueueClose", Doc: "Ends the adding of elements to a queue: at once, or after the operations that wait to add some.",
+		Name: "QueueClose", Doc: "Closes a queue. Pending enqueue operations complete first, unless " +
+			"cancel_pending_enqueues is set.",
 		Attrs: []string{"cancel_pending_enqueues: bool = false"}, Shape: resource.ByNamesShape,
 	}, "QueueCloseV2", nil, newClose)
 	registerForms(opdef.Def{
-		Name: "QueueIsClosed", Doc: "Tells whether a queue is closed.",
+		Name: "QueueIsClosed", Doc: "Returns true if the queue is closed.",
 		Out: []string{"is_closed: bool"}, Shape: opdef.ScalarShape,
 	}, "QueueIsClosedV2", opdef.ScalarShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(q.isClosed()) }))
 	registerForms(opdef.Def{
-		Name: "QueueSize", Doc: "Counts the elements in a queue.",
+		Name: "QueueSize", Doc: "Returns the number of elements in a queue.",
 		Out: []string{"size: int32"}, Shape: resource.ByNamesShape,
 	}, "QueueSizeV2", opdef.SameShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(int32(q.size())) }))
 	kernel.RegisterFunc(opdef.Def{
-		Name: "FakeQueue", Doc: "Gives a reference in the old form to the queue behind a handle.",
+		Name: "FakeQueue", Doc: "Returns a string reference to the queue behind a resource handle, for older operations.",
 		In: []string{"resource: resource"}, Out: []string{"handle: Ref(string)"}, Stateful: true, Shape: resource.NamesShape,
 	}, fakeQueue)
 }

@@ -12,18 +12,20 @@ import (
 func init() {
 	attrs := []string{"component_types: list(type) >= 1", "timeout_ms: int = -1"}
 	registerForms(opdef.Def{
-		Name: "QueueDequeue", Doc: "Takes one element from a queue. It waits while the queue is empty.",
+		Name: "QueueDequeue", Doc: "Dequeues one element. Blocks while the queue is empty.",
 		Out: []string{"components: component_types"}, Attrs: attrs, Shape: opdef.UnknownShape,
 	}, "QueueDequeueV2", dequeueShape, access(dequeue))
 	registerForms(opdef.Def{
 		Name: "QueueDequeueMany",
-		Doc:  "Takes n elements from a queue and puts them together along a new first dimension. It waits until there are so many.",
-		In:   []string{"n: int32"}, Out: []string{"components: component_types"}, Attrs: attrs, Shape: opdef.UnknownShape,
+		Doc: "Dequeues n elements and stacks them along a new first dimension. Blocks until n " +
+			"elements are available.",
+		In: []string{"n: int32"}, Out: []string{"components: component_types"}, Attrs: attrs, Shape: opdef.UnknownShape,
 	}, "QueueDequeueManyV2", dequeueManyShape, access(dequeueMany("DequeueManyOp", false)))
 	registerForms(opdef.Def{
 		Name: "QueueDequeueUpTo",
-		Doc:  "Takes n elements from a queue like QueueDequeueMany, or fewer, but at least one, after the queue has been closed.",
-		In:   []string{"n: int32"}, Out: []string{"components: component_types"}, Attrs: attrs, Shape: opdef.UnknownShape,
+		Doc: "Dequeues n elements like QueueDequeueMany. A closed queue returns the remaining " +
+			"elements, at least one.",
+		In: []string{"n: int32"}, Out: []string{"components: component_types"}, Attrs: attrs, Shape: opdef.UnknownShape,
 	}, "QueueDequeueUpToV2", dequeueUpToShape, access(dequeueMany("DequeueUpToOp", true)))
 }
 

@@ -15,11 +15,11 @@ import (
 func init() {
 	attrs := []string{"Tcomponents: list(type) >= 1", "timeout_ms: int = -1"}
 	registerForms(opdef.Def{
-		Name: "QueueEnqueue", Doc: "Adds one element to a queue, of which the inputs are the components. It waits while the queue is full.",
+		Name: "QueueEnqueue", Doc: "Enqueues one element, whose components are the inputs. Blocks while the queue is full.",
 		In: []string{"components: Tcomponents"}, Attrs: attrs, Shape: opdef.UnknownShape,
 	}, "QueueEnqueueV2", opdef.UnknownShape, access(enqueue))
 	registerForms(opdef.Def{
-		Name: "QueueEnqueueMany", Doc: "Adds the rows of the inputs to a queue, one element for each. It waits while the queue is full.",
+		Name: "QueueEnqueueMany", Doc: "Enqueues one element for each row of the inputs. Blocks while the queue is full.",
 		In: []string{"components: Tcomponents"}, Attrs: attrs, Shape: opdef.UnknownShape,
 	}, "QueueEnqueueManyV2", opdef.UnknownShape, access(enqueueMany))
 }

@@ -24,24 +24,26 @@ type kind struct {
 }
 
 var fifo = &kind{
-	name: "FIFOQueue", doc: "Gives a queue whose elements leave in the order in which they came.",
+	name: "FIFOQueue", doc: "Returns a handle to a first-in, first-out queue.",
 	attrs: []string{"component_types: list(type) >= 1", "shapes: list(shape) >= 0 = []", "capacity: int = -1"},
 	store: newRing,
 }
 
 var padding = &kind{
-	name: "PaddingFIFOQueue", doc: "Gives a queue whose elements leave in the order in which they came; in a batch they are padded to the size of the largest.",
+	name: "PaddingFIFOQueue", doc: "Returns a handle to a first-in, first-out queue that pads the elements of a batch " +
+		"to the largest one.",
 	attrs: fifo.attrs, store: newRing, padded: true,
 }
 
 var shuffle = &kind{
-	name: "RandomShuffleQueue", doc: "Gives a queue whose elements leave in random order, as long as it holds more than min_after_dequeue.",
+	name: "RandomShuffleQueue", doc: "Returns a handle to a queue that dequeues in random order and keeps " +
+		"min_after_dequeue elements until it is closed.",
 	attrs: append(slices.Clone(fifo.attrs), "min_after_dequeue: int = 0", "seed: int = 0", "seed2: int = 0"),
 	store: newBag,
 }
 
 var priority = &kind{
-	name: "PriorityQueue", doc: "Gives a queue whose elements leave in the order of their first component, the smallest first.",
+	name: "PriorityQueue", doc: "Returns a handle to a queue that dequeues elements in ascending order of their first component.",
 	attrs: []string{"component_types: list(type) >= 0 = []", "shapes: list(shape) >= 0", "capacity: int = -1"},
 	store: newPriorities, ranked: true, atOnce: true,
 }

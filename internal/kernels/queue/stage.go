@@ -31,19 +31,20 @@ func newArea(r room) *Area {
 
 func init() {
 	registerStaging(opdef.Def{
-		Name: "Stage", Doc: "Adds an element, of which the inputs are the components, to a staging area. It waits while there is no room.",
+		Name: "Stage", Doc: "Stages an element, whose components are the inputs. Blocks while the staging area is full.",
 		In: []string{"values: dtypes"}, Shape: opdef.UnknownShape,
 	}, staged(newArea, stage))
 	registerStaging(opdef.Def{
-		Name: "Unstage", Doc: "Takes an element from a staging area. It waits while there is none.",
+		Name: "Unstage", Doc: "Removes and returns the first element of a staging area. Blocks while it is empty.",
 		Out: []string{"values: dtypes"}, Shape: opdef.UnknownShape,
 	}, staged(newArea, unstage))
 	registerStaging(opdef.Def{
-		Name: "StagePeek", Doc: "Gives the element at a position in a staging area, which stays there. It waits while there is none.",
+		Name: "StagePeek", Doc: "Returns the element at an index of a staging area without removing it. Blocks " +
+			"until it is available.",
 		In: []string{"index: int32"}, Out: []string{"values: dtypes"}, Shape: opdef.UnknownShape,
 	}, staged(newArea, stagePeek))
 	registerStaging(opdef.Def{
-		Name: "StageSize", Doc: "Counts the elements in a staging area.",
+		Name: "StageSize", Doc: "Returns the number of elements in a staging area.",
 		Out: []string{"size: int32"}, Shape: opdef.ScalarShape,
 	}, staged(newArea, atOnce(func(ctx *kernel.Context, a *Area) error { return giveCount(ctx, a.size()) })))
 	registerStaging(opdef.Def{

@@ -32,27 +32,31 @@ type keyed interface {
 func registerStagingMap[T keyed](prefix string, create func(room) T) {
 	indices, values := "indices: int32", []string{"values: dtypes"}
 	registerStaging(opdef.Def{
-		Name: prefix + "Stage", Doc: "Adds components of the element of a key, by their numbers, to a staging map. It waits while there is no room.",
+		Name: prefix + "Stage", Doc: "Stages the components with the given indices of the element with a key. Blocks " +
+			"while the staging map is full.",
 		In: []string{"key: int64", indices, "values: fake_dtypes"}, Attrs: stagingAttrs("dtypes: list(type)", "fake_dtypes: list(type) >= 1"),
 	}, staged(create, mapStage[T]))
 	registerStaging(opdef.Def{
-		Name: prefix + "Unstage", Doc: "Takes components of the element of a key, by their numbers, from a staging map. It waits for the element.",
+		Name: prefix + "Unstage", Doc: "Removes and returns the components with the given indices of the element with a " +
+			"key. Blocks until it is available.",
 		In: []string{"key: int64", indices}, Out: values, Shape: opdef.UnknownShape,
 	}, staged(create, byKey[T](false)))
 	registerStaging(opdef.Def{
-		Name: prefix + "Peek", Doc: "Gives components of the element of a key in a staging map, where they stay. It waits for the element.",
+		Name: prefix + "Peek", Doc: "Returns the components with the given indices of the element with a key without " +
+			"removing them. Blocks until it is available.",
 		In: []string{"key: int64", indices}, Out: values, Shape: opdef.UnknownShape,
 	}, staged(create, byKey[T](true)))
 	registerStaging(opdef.Def{
-		Name: prefix + "UnstageNoKey", Doc: "Takes components of some element from a staging map, and gives its key. It waits while there is none.",
+		Name: prefix + "UnstageNoKey", Doc: "Removes and returns components of any element, with its key. Blocks while the " +
+			"staging map is empty.",
 		In: []string{indices}, Out: slices.Insert(values, 0, "key: int64"), Shape: opdef.UnknownShape,
 	}, staged(create, withoutKey[T]))
 	registerStaging(opdef.Def{
-		Name: prefix + "Size", Doc: "Counts the complete elements in a staging map.",
+		Name: prefix + "Size", Doc: "Returns the number of complete elements in a staging map.",
 		Out: []string{"size: int32"}, Shape: opdef.ScalarShape,
 	}, staged(create, atOnce(func(ctx *kernel.Context, m T) error { return giveCount(ctx, m.staging().size()) })))
 	registerStaging(opdef.Def{
-		Name: prefix + "IncompleteSize", Doc: "Counts the elements in a staging map of which components are missing.",
+		Name: prefix + "IncompleteSize", Doc: "Returns the number of incomplete elements in a staging map.",
 		Out: []string{"size: int32"}, Shape: opdef.ScalarShape,
 	}, staged(create, atOnce(func(ctx *kernel.Context, m T) error { return giveCount(ctx, m.staging().incompleteSize()) })))
 	registerStaging(opdef.Def{

@@ -12,7 +12,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "Assign", Doc: "Makes value the value of a variable and gives the reference.",
+		Name: "Assign", Doc: "Assigns value to a variable and returns the reference.",
 		In:                  []string{"ref: Ref(T)", "value: T"},
 		Out:                 []string{"output_ref: Ref(T)"},
 		Attrs:               []string{"T: type", "validate_shape: bool = true", "use_locking: bool = true"},
@@ -21,7 +21,7 @@ func init() {
 	}, newAssign)
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "AssignAdd", Doc: "Adds value to a variable and gives the reference.",
+			Name: "AssignAdd", Doc: "Adds value to a variable and returns the reference.",
 			In:    []string{"ref: Ref(T)", "value: T"},
 			Out:   []string{"output_ref: Ref(T)"},
 			Attrs: []string{"T: numbertype", "use_locking: bool = false"},
@@ -31,7 +31,7 @@ func init() {
 	})
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "AssignSub", Doc: "Subtracts value from a variable and gives the reference.",
+			Name: "AssignSub", Doc: "Subtracts value from a variable and returns the reference.",
 			In:    []string{"ref: Ref(T)", "value: T"},
 			Out:   []string{"output_ref: Ref(T)"},
 			Attrs: []string{"T: numbertype", "use_locking: bool = false"},
@@ -40,7 +40,7 @@ func init() {
 		Kernels: kernel.ForTypes("T", accumulate(elementwise.Sub), typeset.Numbers...),
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "AssignVariableOp", Doc: "Makes value the value of a variable.",
+		Name: "AssignVariableOp", Doc: "Assigns value to a variable.",
 		In:       []string{"resource: resource", "value: dtype"},
 		Attrs:    []string{"dtype: type", "validate_shape: bool = false"},
 		Stateful: true,
@@ -67,7 +67,7 @@ func init() {
 		Kernels: kernel.ForTypes("dtype", accumulate(elementwise.Sub), typeset.Numbers...),
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "StridedSliceAssign", Doc: "Assigns value to a strided slice of a variable and gives the reference.",
+		Name: "StridedSliceAssign", Doc: "Assigns value to a strided slice of a variable and returns the reference.",
 		In:    []string{"ref: Ref(T)", "begin: Index", "end: Index", "strides: Index", "value: T"},
 		Out:   []string{"output_ref: Ref(T)"},
 		Attrs: strided.SliceAttrs(),

@@ -11,14 +11,14 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "CountUpTo", Doc: "Adds one to a variable and gives its old value, until that reaches the limit.",
+		Name: "CountUpTo", Doc: "Increments a variable and returns its old value. Fails when the value reaches the limit.",
 		In:    []string{"ref: Ref(T)"},
 		Out:   []string{"output: T"},
 		Attrs: []string{"limit: int", "T: {int32, int64}"},
 		Shape: func(c *opdef.ShapeContext) error { return countShape(c, c.In[0]) },
 	}, newCount)
 	kernel.RegisterNew(opdef.Def{
-		Name: "ResourceCountUpTo", Doc: "Adds one to a variable and gives its old value, until that reaches the limit.",
+		Name: "ResourceCountUpTo", Doc: "Increments a variable and returns its old value. Fails when the value reaches the limit.",
 		In:       []string{"resource: resource"},
 		Out:      []string{"output: T"},
 		Attrs:    []string{"limit: int", "T: {int32, int64}"},

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ResourceGather", Doc: "Takes slices of the first dimension of a variable, after batch_dims dimensions that go with the indices.",
+		Name: "ResourceGather", Doc: "Gathers slices of a variable along the first dimension after batch_dims.",
 		In:  []string{"resource: resource", "indices: Tindices"},
 		Out: []string{"output: dtype"},
 		Attrs: []string{
@@ -27,7 +27,7 @@ func init() {
 		Shape:    gatherShape,
 	}, newGather)
 	kernel.RegisterNew(opdef.Def{
-		Name: "ResourceGatherNd", Doc: "Takes slices of a variable at the index vectors in the last dimension of indices.",
+		Name: "ResourceGatherNd", Doc: "Gathers slices of a variable at the index vectors in the last dimension of indices.",
 		In:       []string{"resource: resource", "indices: Tindices"},
 		Out:      []string{"output: dtype"},
 		Attrs:    []string{"dtype: type", "Tindices: {int32, int64}"},

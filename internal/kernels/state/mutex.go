@@ -17,21 +17,22 @@ func init() {
 		return nil
 	}
 	kernel.RegisterNew(opdef.Def{
-		Name: "MutexV2", Doc: "Gives a handle to a mutex that one step at a time can hold.",
+		Name: "MutexV2", Doc: "Returns a handle to a mutex.",
 		Out:      []string{"resource: resource"},
 		Attrs:    []string{"container: string = ''", "shared_name: string = ''"},
 		Stateful: true,
 		Shape:    scalar,
 	}, newMutex)
 	kernel.RegisterNew(opdef.Def{
-		Name: "MutexLock", Doc: "Waits until a mutex is free and gives the lock, which ends with ConsumeMutexLock or with the step.",
+		Name: "MutexLock", Doc: "Acquires a mutex and returns the lock, which is released by ConsumeMutexLock or " +
+			"at the end of the step.",
 		In:       []string{"mutex: resource"},
 		Out:      []string{"mutex_lock: variant"},
 		Stateful: true,
 		Shape:    scalar,
 	}, func(*kernel.Construction) (kernel.Kernel, error) { return lockKernel{}, nil })
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ConsumeMutexLock", Doc: "Ends a lock.",
+		Name: "ConsumeMutexLock", Doc: "Releases a mutex lock.",
 		In:       []string{"mutex_lock: variant"},
 		Stateful: true,
 	}, func(ctx *kernel.Context) error {

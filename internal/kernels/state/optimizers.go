@@ -12,77 +12,86 @@ import (
 func init() {
 	for _, r := range []*rule{
 		{
-			name: "GradientDescent", doc: "Moves a variable against its gradient: var -= alpha*delta.",
+			name: "GradientDescent", doc: "Updates var by gradient descent: var -= alpha*delta.",
 			forms: dense, vars: []string{"var"}, args: []string{"alpha", "delta"},
 			f32: plain(descend[float32]), f64: plain(descend[float64]), c128: plain(complexDescend), types: typeset.Floats,
 		},
 		{
-			name: "Momentum", doc: "Moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; " +
-				"var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.",
+			name: "Momentum", doc: "Updates var by the momentum scheme: accum = accum*momentum + grad; var -= " +
+				"lr*accum. With use_nesterov it uses Nesterov momentum.",
 			forms: dense | sparse, vars: []string{"var", "accum"}, args: []string{"lr", "grad", "momentum"},
 			attrs: []string{"use_nesterov: bool = false"}, f32: momentum[float32], f64: momentum[float64], c128: complexMomentum, types: typeset.Floats,
 		},
 		{
-			name: "KerasMomentum", doc: "Moves a variable by a velocity with the rate in it: accum = accum*momentum - lr*grad; var += accum.",
+			name: "KerasMomentum", doc: "Updates var by the momentum scheme with the learning rate in the accumulator: " +
+				"accum = accum*momentum - lr*grad; var += accum.",
 			forms: byHandle | byHandleSparse, vars: []string{"var", "accum"}, args: []string{"lr", "grad", "momentum"},
 			attrs: []string{"use_nesterov: bool = false"}, f32: kerasMomentum[float32], f64: kerasMomentum[float64], c128: kerasMomentum[complex128], types: typeset.Floats,
 		},
 		{
-			name: "Adagrad", doc: "Divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.",
+			name: "Adagrad", doc: "Updates var by the Adagrad scheme: accum += grad²; var -= lr*grad/√accum.",
 			forms: dense | sparse, vars: []string{"var", "accum"}, args: []string{"lr", "grad"},
 			attrs: []string{"update_slots: bool = true"}, f32: adagrad[float32], f64: adagrad[float64], c128: complexAdagrad, types: typeset.Floats,
 		},
 		{
-			name: "AdagradV2", doc: "Is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).",
+			name: "AdagradV2", doc: "Updates var by the Adagrad scheme with a stabilizing constant: var -= " +
+				"lr*grad/(√accum + epsilon).",
 			forms: dense | sparse, vars: []string{"var", "accum"}, args: []string{"lr", "epsilon", "grad"},
 			attrs: []string{"update_slots: bool = true"}, f32: adagradV2[float32], f64: adagradV2[float64], c128: complexAdagradV2, types: typeset.Floats,
 		},
 		{
-			name: "Adadelta", doc: "Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.",
+			name: "Adadelta", doc: "Updates var by the Adadelta scheme (Zeiler, 2012): scales the gradient by the " +
+				"ratio of the running means of squared updates and squared gradients.",
 			forms: dense | sparse, vars: []string{"var", "accum", "accum_update"}, args: []string{"lr", "rho", "epsilon", "grad"},
 			f32: plain(adadelta[float32]), f64: plain(adadelta[float64]), c128: plain(adadelta[complex128]), types: typeset.Floats,
 		},
 		{
-			name: "Adam", doc: "Adam (Kingma and Ba, 2014): m and v are running means of the gradient and of its square, and var moves by " +
-				"-lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).",
+			name: "Adam", doc: "Updates var by the Adam scheme (Kingma and Ba, 2014): m and v are running " +
+				"means of the gradient and of its square; var -= " +
+				"lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).",
 			forms: dense, vars: []string{"var", "m", "v"},
 			args:  []string{"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"},
 			attrs: []string{"use_nesterov: bool = false"}, f32: adam[float32], f64: adam[float64], c128: complexAdam, types: typeset.Floats,
 			errors: map[string]string{"lr": "lr is not a scalar : "},
 		},
 		{
-			name: "AdamWithAmsgrad", doc: "Is Adam with the largest v so far, vhat, in the divisor.",
+			name: "AdamWithAmsgrad", doc: "Updates var by the Adam scheme with vhat, the largest v of all steps, in the divisor.",
 			forms: byHandle, vars: []string{"var", "m", "v", "vhat"},
 			args: []string{"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"},
 			f32:  plain(amsgrad[float32]), f64: plain(amsgrad[float64]), types: typeset.Floats,
 			errors: map[string]string{"lr": "lr is not a scalar : "},
 		},
 		{
-			name: "AdaMax", doc: "AdaMax (Kingma and Ba, 2014): is Adam with the largest recent gradient v in place of the root of a mean.",
+			name: "AdaMax", doc: "Updates var by the AdaMax scheme (Kingma and Ba, 2014): Adam with a decayed " +
+				"maximum of the absolute gradient in the divisor.",
 			forms: dense, vars: []string{"var", "m", "v"}, args: []string{"beta1_power", "lr", "beta1", "beta2", "epsilon", "grad"},
 			f32: plain(adaMax[float32]), f64: plain(adaMax[float64]), types: typeset.Floats,
 			errors: map[string]string{"lr": "lr is not a scalar : "},
 		},
 		{
-			name: "RMSProp", doc: "Divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); " +
-				"mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.",
+			name: "RMSProp", doc: "Updates var by the RMSProp scheme: ms += (grad²-ms)*(1-rho); mom = " +
+				"momentum*mom + lr*grad/√(ms + epsilon); var -= mom.",
 			forms: dense | sparse, vars: []string{"var", "ms", "mom"}, args: []string{"lr", "rho", "momentum", "epsilon", "grad"},
 			f32: plain(rmsProp[float32]), f64: plain(rmsProp[float64]), c128: plain(complexRMSProp), types: typeset.Floats,
 			errors: map[string]string{"lr": "lr is not a scalar : "},
 		},
 		{
-			name: "CenteredRMSProp", doc: "Is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.",
+			name: "CenteredRMSProp", doc: "Updates var by the centered RMSProp scheme, which divides by an estimate of " +
+				"the variance of the gradient, ms - mg², instead of ms.",
 			forms: dense | sparse, vars: []string{"var", "mg", "ms", "mom"}, args: []string{"lr", "rho", "momentum", "epsilon", "grad"},
 			f32: plain(centeredRMSProp[float32]), f64: plain(centeredRMSProp[float64]), c128: plain(complexCenteredRMSProp), types: typeset.Floats,
 			errors: map[string]string{"lr": "lr is not a scalar : "},
 		},
 		{
-			name: "AddSign", doc: "Moves by lr*(alpha + sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.",
+			name: "AddSign", doc: "Updates var by the AddSign scheme: var -= lr*(alpha + sign_decay*s)*grad, " +
+				"where s is sign(grad)*sign(m) and m is the running mean of the gradient.",
 			forms: dense, vars: []string{"var", "m"}, args: []string{"lr", "alpha", "sign_decay", "beta", "grad"},
 			f32: plain(addSign[float32]), f64: plain(addSign[float64]), types: typeset.Floats,
 		},
 		{
-			name: "PowerSign", doc: "Moves by lr*exp(logbase*sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.",
+			name: "PowerSign", doc: "Updates var by the PowerSign scheme: var -= " +
+				"lr*exp(logbase*sign_decay*s)*grad, where s is sign(grad)*sign(m) and m is the " +
+				"running mean of the gradient.",
 			forms: dense, vars: []string{"var", "m"}, args: []string{"lr", "logbase", "sign_decay", "beta", "grad"},
 			f32: plain(powerSign[float32]), f64: plain(powerSign[float64]), types: typeset.Floats,
 		},

@@ -33,30 +33,32 @@ func init() {
 	ftrlRowsSigns := map[string]sign{"lr": notNegative, "l1": notNegative, "l2": notNegative, "l2_shrinkage": notNegative, "lr_power": notPositive}
 	for _, r := range []*rule{
 		{
-			name: "ProximalGradientDescent", doc: "Moves a variable against its gradient and then toward zero by the penalties l1 and l2.",
+			name: "ProximalGradientDescent", doc: "Updates var by proximal gradient descent with L1 and L2 regularization.",
 			forms: dense | sparse, vars: []string{"var"}, args: []string{"alpha", "l1", "l2", "delta"},
 			f32: plain(proximalDescend[float32]), f64: plain(proximalDescend[float64]), types: wide, errors: scalar,
 		},
 		{
-			name: "ProximalAdagrad", doc: "Is Adagrad followed by a step toward zero by the penalties l1 and l2.",
+			name: "ProximalAdagrad", doc: "Updates var by the Adagrad scheme followed by a proximal step with L1 and L2 regularization.",
 			forms: dense | sparse, vars: []string{"var", "accum"}, args: []string{"lr", "l1", "l2", "grad"},
 			f32: plain(proximalAdagrad[float32]), f64: plain(proximalAdagrad[float64]), types: wide,
 			errors: signed, signs: map[string]sign{"lr": positive, "l1": notNegative, "l2": notNegative},
 		},
 		{
-			name: "AdagradDA", doc: "Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.",
+			name: "AdagradDA", doc: "Updates var by the Adagrad dual averaging scheme (Xiao, 2009).",
 			forms: dense | sparse, vars: []string{"var", "gradient_accumulator", "gradient_squared_accumulator"},
 			args: []string{"grad", "lr", "l1", "l2", "global_step"},
 			f32:  plain(adagradDA[float32]), f64: plain(adagradDA[float64]), types: wide, errors: scalar,
 		},
 		{
-			name: "Ftrl", doc: "Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.",
+			name: "Ftrl", doc: "Updates var by the FTRL-Proximal scheme (McMahan and others, 2013) with L1 " +
+				"and L2 regularization.",
 			forms: dense | sparse, vars: []string{"var", "accum", "linear"}, args: []string{"grad", "lr", "l1", "l2", "lr_power"},
 			attrs: []string{"multiply_linear_by_lr: bool = false"}, f32: ftrl[float32], f64: ftrl[float64], types: typeset.Floats,
 			errors: ftrlErrors, rowsErrors: ftrlRowsErrors, rowsSigns: ftrlRowsSigns,
 		},
 		{
-			name: "FtrlV2", doc: "Is Ftrl with a penalty on the size of the variable in the gradient.",
+			name: "FtrlV2", doc: "Updates var by the FTRL-Proximal scheme with L2 shrinkage, which adds a " +
+				"penalty on var to the gradient.",
 			forms: dense | sparse, vars: []string{"var", "accum", "linear"}, args: []string{"grad", "lr", "l1", "l2", "l2_shrinkage", "lr_power"},
 			attrs: []string{"multiply_linear_by_lr: bool = false"}, f32: ftrl[float32], f64: ftrl[float64], types: typeset.Floats,
 			errors: ftrlErrors, rowsErrors: ftrlRowsErrors, rowsSigns: ftrlRowsSigns,

@@ -12,14 +12,14 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "VariableV2", Doc: "Gives a reference to the variable with the name shared_name, or that of the node, in a container.",
+		Name: "VariableV2", Doc: "Returns a reference to the variable named by container and shared_name, or by the node name.",
 		Out:      []string{"ref: Ref(dtype)"},
 		Attrs:    []string{"shape: shape", "dtype: type", "container: string = ''", "shared_name: string = ''"},
 		Stateful: true,
 		Shape:    opdef.AttrShape,
 	}, newRefVariable)
 	kernel.RegisterNew(opdef.Def{
-		Name: "Variable", Doc: "Gives a reference to a variable; a shape without dimensions stands for an unknown one.",
+		Name: "Variable", Doc: "Returns a reference to a variable. A shape without dimensions means an unknown shape.",
 		Out:      []string{"ref: Ref(dtype)"},
 		Attrs:    []string{"shape: shape", "dtype: type", "container: string = ''", "shared_name: string = ''"},
 		Stateful: true,
@@ -31,7 +31,7 @@ func init() {
 		},
 	}, newRefVariable)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "IsVariableInitialized", Doc: "Tells whether a variable has a value.",
+		Name: "IsVariableInitialized", Doc: "Returns true if the variable is initialized.",
 		In:                  []string{"ref: Ref(dtype)"},
 		Out:                 []string{"is_initialized: bool"},
 		Attrs:               []string{"dtype: type"},
@@ -39,21 +39,22 @@ func init() {
 		Shape:               opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error { return setBool(ctx, ctx.InputRef(0).Initialized()) })
 	kernel.RegisterNew(opdef.Def{
-		Name: "TemporaryVariable", Doc: "Gives a reference to a variable that lives until DestroyTemporaryVariable, at most to the end of the step.",
+		Name: "TemporaryVariable", Doc: "Returns a reference to a variable that exists until DestroyTemporaryVariable, at " +
+			"most until the end of the step.",
 		Out:      []string{"ref: Ref(dtype)"},
 		Attrs:    []string{"shape: shape", "dtype: type", "var_name: string = ''"},
 		Stateful: true,
 		Shape:    opdef.AttrShape,
 	}, newTemporary)
 	kernel.RegisterNew(opdef.Def{
-		Name: "DestroyTemporaryVariable", Doc: "Ends a temporary variable and gives its last value.",
+		Name: "DestroyTemporaryVariable", Doc: "Destroys a temporary variable and returns its last value.",
 		In:    []string{"ref: Ref(T)"},
 		Out:   []string{"value: T"},
 		Attrs: []string{"T: type", "var_name: string"},
 		Shape: opdef.SameShape,
 	}, newDestroyTemporary)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "RefIdentity", Doc: "Passes a reference on.",
+		Name: "RefIdentity", Doc: "Returns its input reference.",
 		In:                  []string{"input: Ref(T)"},
 		Out:                 []string{"output: Ref(T)"},
 		Attrs:               []string{"T: type"},
@@ -61,7 +62,7 @@ func init() {
 		Shape:               opdef.SameShape,
 	}, passRef)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DebugGradientRefIdentity", Doc: "Passes a reference on; marks a variable for gradient debugging.",
+		Name: "DebugGradientRefIdentity", Doc: "Returns its input reference, as a marker for gradient debugging.",
 		In:                  []string{"input: Ref(T)"},
 		Out:                 []string{"output: Ref(T)"},
 		Attrs:               []string{"T: type"},

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "VarHandleOp", Doc: "Gives a handle to the variable with the given name and container.",
+		Name: "VarHandleOp", Doc: "Returns a handle to the variable with the given name and container.",
 		Out: []string{"resource: resource"},
 		Attrs: []string{
 			"container: string = ''",
@@ -32,7 +32,7 @@ func init() {
 		},
 	}, newVarHandle)
 	kernel.RegisterNew(opdef.Def{
-		Name: "_VarHandlesOp", Doc: "Gives handles to several variables.",
+		Name: "_VarHandlesOp", Doc: "Returns handles to several variables.",
 		Out: []string{"resources: N * resource"},
 		Attrs: []string{
 			"containers: list(string)",
@@ -45,7 +45,7 @@ func init() {
 		Shape:    varHandlesShape,
 	}, newVarHandles)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ReadVariableOp", Doc: "Gives the value of a variable.",
+		Name: "ReadVariableOp", Doc: "Returns the value of a variable.",
 		In:       []string{"resource: resource"},
 		Out:      []string{"value: dtype"},
 		Attrs:    []string{"dtype: type"},
@@ -57,7 +57,7 @@ func init() {
 		},
 	}, readVariable)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "_ReadVariablesOp", Doc: "Gives the values of several variables.",
+		Name: "_ReadVariablesOp", Doc: "Returns the values of several variables.",
 		In:       []string{"resources: N * resource"},
 		Out:      []string{"values: dtypes"},
 		Attrs:    []string{"N: int >= 0", "dtypes: list(type) >= 1"},
@@ -65,13 +65,13 @@ func init() {
 		Shape:    readVariablesShape,
 	}, readVariables)
 	kernel.RegisterNew(opdef.Def{
-		Name: "DestroyResourceOp", Doc: "Removes the resource that a handle names.",
+		Name: "DestroyResourceOp", Doc: "Deletes the resource behind a handle.",
 		In:       []string{"resource: resource"},
 		Attrs:    []string{"ignore_lookup_error: bool = true"},
 		Stateful: true,
 	}, newDestroy)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "VarIsInitializedOp", Doc: "Tells whether a variable has a value.",
+		Name: "VarIsInitializedOp", Doc: "Returns true if the variable is initialized.",
 		In:       []string{"resource: resource"},
 		Out:      []string{"is_initialized: bool"},
 		Stateful: true,
@@ -84,7 +84,7 @@ func init() {
 		return setBool(ctx, err == nil && v.Initialized())
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "VariableShape", Doc: "Gives the shape of the value of a variable.",
+		Name: "VariableShape", Doc: "Returns the shape of the value of a variable.",
 		In:       []string{"input: resource"},
 		Out:      []string{"output: out_type"},
 		Attrs:    []string{"out_type: {int32, int64} = int32"},
@@ -98,7 +98,7 @@ func init() {
 		},
 	}, shapeOf)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DisableCopyOnRead", Doc: "Does nothing: reading a variable copies nothing here.",
+		Name: "DisableCopyOnRead", Doc: "Does nothing, because reading a variable never copies its value.",
 		In:       []string{"resource: resource"},
 		Stateful: true,
 	}, func(ctx *kernel.Context) error {

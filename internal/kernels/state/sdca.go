@@ -17,8 +17,9 @@ func init() {
 	for name, adaptive := range map[string]string{"SdcaOptimizer": "adaptative", "SdcaOptimizerV2": "adaptive"} {
 		kernel.RegisterNew(opdef.Def{
 			Name: name,
-			Doc: "Trains a linear model on a batch by stochastic dual coordinate ascent: gives what its weights change by, and for each " +
-				"example its dual variable, primal loss, dual loss and weight.",
+			Doc: "Trains a linear model on a batch by stochastic dual coordinate ascent. " +
+				"Returns the changes of the weights, and the dual variable, primal loss, dual " +
+				"loss and weight of each example.",
 			In: []string{
 				"sparse_example_indices: num_sparse_features * int64", "sparse_feature_indices: num_sparse_features * int64",
 				"sparse_feature_values: num_sparse_features_with_values * float32", "dense_features: num_dense_features * float32",
@@ -39,12 +40,12 @@ func init() {
 		}, func(c *kernel.Construction) (kernel.Kernel, error) { return newSDCA(c, adaptive) })
 	}
 	kernel.RegisterNew(opdef.Def{
-		Name: "SdcaShrinkL1", Doc: "Moves variables toward zero by l1/l2, and not beyond it.",
+		Name: "SdcaShrinkL1", Doc: "Shrinks variables toward zero by l1/l2.",
 		In: []string{"weights: Ref(num_features * float32)"}, Attrs: []string{"num_features: int >= 0", "l1: float", "l2: float"},
 		Shape: opdef.UnknownShape,
 	}, newShrinkL1)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "SdcaFprint", Doc: "Computes a fingerprint of 128 bits of each string, as two numbers.",
+		Name: "SdcaFprint", Doc: "Computes a 128-bit fingerprint of each string, as two int64 numbers.",
 		In: []string{"input: string"}, Out: []string{"output: int64"},
 		Shape: func(c *opdef.ShapeContext) error {
 			in, err := opdef.WithRank(c.In[0], 1)

@@ -28,7 +28,7 @@ var lastHandle atomic.Int64
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "GetSessionHandle", Doc: "Keeps a tensor in the session and gives a handle to it.",
+		Name: "GetSessionHandle", Doc: "Stores a tensor in the session and returns a handle to it.",
 		In: []string{"value: T"}, Out: []string{"handle: string"}, Attrs: []string{"T: type"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		name, err := keep(ctx)
@@ -38,7 +38,7 @@ func init() {
 		return err
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "GetSessionHandleV2", Doc: "Keeps a tensor in the session and gives a handle to it, as a resource.",
+		Name: "GetSessionHandleV2", Doc: "Stores a tensor in the session and returns a resource handle to it.",
 		In: []string{"value: T"}, Out: []string{"handle: resource"}, Attrs: []string{"T: type"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		name, err := keep(ctx)
@@ -50,7 +50,7 @@ func init() {
 		return err
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "GetSessionTensor", Doc: "Gives the tensor that the session keeps under a handle.",
+		Name: "GetSessionTensor", Doc: "Returns the tensor stored in the session under a handle.",
 		In: []string{"handle: string"}, Out: []string{"value: dtype"}, Attrs: []string{"dtype: type"}, Stateful: true,
 		Shape: func(c *opdef.ShapeContext) error {
 			return shapefn.CheckRanks(c, 0, 0)
@@ -68,7 +68,7 @@ func init() {
 		return nil
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DeleteSessionTensor", Doc: "Drops the tensor that the session keeps under a handle.",
+		Name: "DeleteSessionTensor", Doc: "Deletes the tensor stored in the session under a handle.",
 		In: []string{"handle: string"}, Stateful: true,
 		Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0) },
 	}, func(ctx *kernel.Context) error {

@@ -12,7 +12,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "AsString", Doc: "Writes elements as text, numbers as the function printf of the language C does.",
+		Name: "AsString", Doc: "Converts elements to strings. Numbers are formatted as by C's printf.",
 		In:  []string{"input: T"},
 		Out: []string{"output: string"},
 		Attrs: []string{

@@ -11,7 +11,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "EncodeBase64", Doc: "Encodes bytes in the form of Base64 that URLs and file names can hold.",
+		Name: "EncodeBase64", Doc: "Encodes strings in web-safe Base64.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: string"},
 		Attrs: []string{"pad: bool = false"},
@@ -26,7 +26,7 @@ func init() {
 		}), nil
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DecodeBase64", Doc: "Decodes the form of Base64 that URLs and file names can hold, with or without padding.",
+		Name: "DecodeBase64", Doc: "Decodes strings in web-safe Base64, with or without padding.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: string"},
 		Shape: opdef.SameShape,

@@ -17,7 +17,7 @@ const digest = 8
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "Fingerprint", Doc: "Computes fingerprints, 8 bytes each, of the rows of the first dimension.",
+		Name: "Fingerprint", Doc: "Computes an 8-byte fingerprint of each row of the first dimension.",
 		In:    []string{"data: T", "method: string"},
 		Out:   []string{"fingerprint: uint8"},
 		Attrs: []string{"T: type"},

@@ -11,7 +11,8 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "StringFormat", Doc: "Puts tensors, printed with so many elements at either end of each dimension, in the places of a template.",
+		Name: "StringFormat", Doc: "Formats a string template with tensors, of which the first and last summarize " +
+			"elements of each dimension are printed.",
 		In:  []string{"inputs: T"},
 		Out: []string{"output: string"},
 		Attrs: []string{

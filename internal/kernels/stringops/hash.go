@@ -17,29 +17,29 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "StringToHashBucket", Doc: "Gives the number of the bucket that each string falls into.",
+		Name: "StringToHashBucket", Doc: "Returns the hash of each string modulo the number of buckets.",
 		In:    []string{"string_tensor: string"},
 		Out:   []string{"output: int64"},
 		Attrs: []string{"num_buckets: int >= 1"},
 		Shape: opdef.SameShape,
 	}, buckets(func(*kernel.Construction) (func(string) uint64, error) { return murmur.Sum64, nil }))
 	kernel.RegisterNew(opdef.Def{
-		Name: "StringToHashBucketFast", Doc: "Gives the number of the bucket that each string falls into.",
+		Name: "StringToHashBucketFast", Doc: "Returns the hash of each string modulo the number of buckets.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: int64"},
 		Attrs: []string{"num_buckets: int >= 1"},
 		Shape: opdef.SameShape,
 	}, buckets(func(*kernel.Construction) (func(string) uint64, error) { return fingerprint, nil }))
 	kernel.RegisterNew(opdef.Def{
-		Name: "StringToHashBucketStrong", Doc: "Gives the number of the bucket that each string falls into; the key, two numbers, keeps attackers " +
-			"from filling one.",
+		Name: "StringToHashBucketStrong", Doc: "Returns the keyed hash of each string modulo the number of buckets. A secret key " +
+			"of two numbers protects against crafted collisions.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: int64"},
 		Attrs: []string{"num_buckets: int >= 1", "key: list(int)"},
 		Shape: opdef.SameShape,
 	}, buckets(keyed))
 	kernel.RegisterNew(opdef.Def{
-		Name: "_TensorToHashBucketFast", Doc: "Gives the number of the bucket that each integer, written in decimal, falls into.",
+		Name: "_TensorToHashBucketFast", Doc: "Returns the hash of each integer, written in decimal, modulo the number of buckets.",
 		In:    []string{"input: T"},
 		Out:   []string{"output: int64"},
 		Attrs: []string{"T: {int8, uint8, int16, uint16, int32, uint32, int64, uint64}", "num_buckets: int >= 1"},

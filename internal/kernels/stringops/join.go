@@ -9,7 +9,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "StringJoin", Doc: "Puts the strings at the same place of all inputs together; scalars stand for tensors of the same string.",
+		Name: "StringJoin", Doc: "Joins the strings at the same position of all inputs. Scalars are broadcast.",
 		In:    []string{"inputs: N * string"},
 		Out:   []string{"output: string"},
 		Attrs: []string{"N: int >= 0", "separator: string = ''"},

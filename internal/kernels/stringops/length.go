@@ -11,7 +11,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "StringLength", Doc: "Gives the number of bytes, or of characters in UTF-8, of each string.",
+		Name: "StringLength", Doc: "Returns the length of each string in bytes or UTF-8 characters.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: int32"},
 		Attrs: []string{"unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'"},

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "StringNGrams", Doc: "Joins every run of so many neighbours in the rows of a ragged matrix, which may be padded.",
+		Name: "StringNGrams", Doc: "Creates n-grams from the rows of a ragged string matrix, with optional padding.",
 		In:  []string{"data: string", "data_splits: Tsplits"},
 		Out: []string{"ngrams: string", "ngrams_splits: Tsplits"},
 		Attrs: []string{

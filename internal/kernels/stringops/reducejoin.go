@@ -14,7 +14,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ReduceJoin", Doc: "Joins the strings along axes, of which the first goes fastest.",
+		Name: "ReduceJoin", Doc: "Joins strings along the given axes, of which the first varies fastest.",
 		In:    []string{"inputs: string", "reduction_indices: int32"},
 		Out:   []string{"output: string"},
 		Attrs: []string{"keep_dims: bool = false", "separator: string = ''"},

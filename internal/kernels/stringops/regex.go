@@ -16,7 +16,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "RegexFullMatch", Doc: "Tells which strings a regular expression matches as a whole.",
+		Name: "RegexFullMatch", Doc: "Returns whether a regular expression matches each whole string.",
 		In:  []string{"input: string", "pattern: string"},
 		Out: []string{"output: bool"},
 		Shape: func(c *opdef.ShapeContext) error {
@@ -25,7 +25,7 @@ func init() {
 		},
 	}, newFullMatch)
 	kernel.RegisterNew(opdef.Def{
-		Name: "StaticRegexFullMatch", Doc: "Tells which strings the regular expression in an attribute matches as a whole.",
+		Name: "StaticRegexFullMatch", Doc: "Returns whether the regular expression in an attribute matches each whole string.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: bool"},
 		Attrs: []string{"pattern: string"},

@@ -13,7 +13,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "RegexReplace", Doc: "Replaces what a regular expression matches; \\1 in the replacement is the first group.",
+		Name: "RegexReplace", Doc: "Replaces the matches of a regular expression. \\1 in the replacement is the first group.",
 		In:    []string{"input: string", "pattern: string", "rewrite: string"},
 		Out:   []string{"output: string"},
 		Attrs: []string{"replace_global: bool = true"},
@@ -23,7 +23,7 @@ func init() {
 		},
 	}, newReplace)
 	kernel.RegisterNew(opdef.Def{
-		Name: "StaticRegexReplace", Doc: "Replaces what the regular expression in an attribute matches.",
+		Name: "StaticRegexReplace", Doc: "Replaces the matches of the regular expression in an attribute.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: string"},
 		Attrs: []string{"pattern: string", "rewrite: string", "replace_global: bool = true"},

@@ -12,7 +12,8 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "UnicodeScript", Doc: "Gives the script of each code point, numbered as in the ICU library; -1 for what is no code point.",
+		Name: "UnicodeScript", Doc: "Returns the script of each code point, numbered as in the ICU library, or -1 for " +
+			"an invalid code point.",
 		In:    []string{"input: int32"},
 		Out:   []string{"output: int32"},
 		Shape: opdef.SameShape,

@@ -13,7 +13,8 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "StringSplit", Doc: "Splits strings at any byte of a delimiter, or into bytes if it is empty; the parts are a sparse matrix.",
+		Name: "StringSplit", Doc: "Splits strings at any byte of a delimiter, or into bytes if it is empty. Returns " +
+			"the parts as a sparse matrix.",
 		In:    []string{"input: string", "delimiter: string"},
 		Out:   []string{"indices: int64", "values: string", "shape: int64"},
 		Attrs: []string{"skip_empty: bool = true"},
@@ -23,7 +24,8 @@ func init() {
 		return splitter("delimiter", func(parts []string, s, delimiter string) []string { return splitAny(parts, s, delimiter, skip) }), nil
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "StringSplitV2", Doc: "Splits strings at a separator, or at runs of space if it is empty; the parts are a sparse matrix.",
+		Name: "StringSplitV2", Doc: "Splits strings at a separator, or at runs of whitespace if it is empty. Returns " +
+			"the parts as a sparse matrix.",
 		In:    []string{"input: string", "sep: string"},
 		Out:   []string{"indices: int64", "values: string", "shape: int64"},
 		Attrs: []string{"maxsplit: int = -1"},

@@ -13,7 +13,8 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "Substr", Doc: "Gives parts of strings from a position, counted from the end if negative, of a length, in bytes or characters.",
+		Name: "Substr", Doc: "Returns substrings of the given position and length, in bytes or characters. A " +
+			"negative position counts from the end.",
 		In:    []string{"input: string", "pos: T", "len: T"},
 		Out:   []string{"output: string"},
 		Attrs: []string{"T: {int32, int64}", "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'"},

@@ -13,7 +13,7 @@ import (
 func init() {
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{
-			Name: "StringToNumber", Doc: "Reads numbers from text.",
+			Name: "StringToNumber", Doc: "Converts strings to numbers.",
 			In:    []string{"string_tensor: string"},
 			Out:   []string{"output: out_type"},
 			Attrs: []string{"out_type: {float32, float64, int32, int64, uint32, uint64} = float32"},

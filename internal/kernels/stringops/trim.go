@@ -18,7 +18,7 @@ const space = " \t\n\v\f\r"
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "StringStrip", Doc: "Takes space away from both ends.",
+		Name: "StringStrip", Doc: "Strips leading and trailing whitespace.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: string"},
 		Shape: opdef.SameShape,
@@ -30,8 +30,8 @@ func init() {
 		ascii     func(byte) byte
 		caser     func(language.Tag, ...cases.Option) cases.Caser
 	}{
-		{"StringLower", "Makes letters lower case: those of ASCII, or with encoding \"utf-8\" all.", lowerByte, cases.Lower},
-		{"StringUpper", "Makes letters upper case: those of ASCII, or with encoding \"utf-8\" all.", upperByte, cases.Upper},
+		{"StringLower", "Converts strings to lower case: only ASCII letters, or all letters with encoding \"utf-8\".", lowerByte, cases.Lower},
+		{"StringUpper", "Converts strings to upper case: only ASCII letters, or all letters with encoding \"utf-8\".", upperByte, cases.Upper},
 	} {
 		kernel.RegisterNew(opdef.Def{
 			Name: op.name, Doc: op.doc,

@@ -18,28 +18,28 @@ var repairs = []string{
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "UnicodeTranscode", Doc: "Writes texts in another encoding.",
+		Name: "UnicodeTranscode", Doc: "Transcodes strings from one encoding to another.",
 		In:    []string{"input: string"},
 		Out:   []string{"output: string"},
 		Attrs: append([]string{"input_encoding: string", "output_encoding: {'UTF-8', 'UTF-16-BE', 'UTF-32-BE'}"}, repairs...),
 		Shape: opdef.SameShape,
 	}, newTranscode)
 	kernel.RegisterNew(opdef.Def{
-		Name: "UnicodeDecode", Doc: "Gives the code points of texts as a ragged matrix.",
+		Name: "UnicodeDecode", Doc: "Decodes strings to a ragged matrix of code points.",
 		In:    []string{"input: string"},
 		Out:   []string{"row_splits: Tsplits", "char_values: int32"},
 		Attrs: append(append([]string{"input_encoding: string"}, repairs...), "Tsplits: {int32, int64} = int64"),
 		Shape: decodeShape,
 	}, newDecode)
 	kernel.RegisterNew(opdef.Def{
-		Name: "UnicodeDecodeWithOffsets", Doc: "Gives the code points of texts as a ragged matrix, and at which bytes they begin.",
+		Name: "UnicodeDecodeWithOffsets", Doc: "Decodes strings to a ragged matrix of code points, and returns the byte offset of each.",
 		In:    []string{"input: string"},
 		Out:   []string{"row_splits: Tsplits", "char_values: int32", "char_to_byte_starts: int64"},
 		Attrs: append(append([]string{"input_encoding: string"}, repairs...), "Tsplits: {int32, int64} = int64"),
 		Shape: decodeShape,
 	}, newDecode)
 	kernel.RegisterNew(opdef.Def{
-		Name: "UnicodeEncode", Doc: "Makes texts of code points, the rows of a ragged matrix.",
+		Name: "UnicodeEncode", Doc: "Encodes the rows of a ragged matrix of code points as strings.",
 		In:  []string{"input_values: int32", "input_splits: Tsplits"},
 		Out: []string{"output: string"},
 		Attrs: []string{

@@ -13,20 +13,20 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "SummaryWriter", Doc: "Gives a handle to a writer of summaries, which CreateSummaryFileWriter makes.",
+		Name: "SummaryWriter", Doc: "Returns a handle to a summary writer, which CreateSummaryFileWriter opens.",
 		Out:      []string{"writer: resource"},
 		Attrs:    []string{"shared_name: string = ''", "container: string = ''"},
 		Stateful: true, Shape: opdef.ScalarShape,
 	}, newHandle)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "CreateSummaryFileWriter", Doc: "Begins an event file in a folder, unless the handle has one.",
+		Name: "CreateSummaryFileWriter", Doc: "Creates an event file in a directory, unless the writer already has one.",
 		In: []string{
 			"writer: resource", "logdir: string", "max_queue: int32", "flush_millis: int32", "filename_suffix: string",
 		},
 		Stateful: true,
 	}, create)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "FlushSummaryWriter", Doc: "Waits until all summaries of a writer are on disk.",
+		Name: "FlushSummaryWriter", Doc: "Flushes all summaries of a writer to disk.",
 		In:       []string{"writer: resource"},
 		Stateful: true,
 	}, func(ctx *kernel.Context) error {
@@ -37,7 +37,7 @@ func init() {
 		return w.Flush()
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "CloseSummaryWriter", Doc: "Closes the event file of a writer.",
+		Name: "CloseSummaryWriter", Doc: "Flushes and closes the event file of a writer.",
 		In:       []string{"writer: resource"},
 		Stateful: true,
 	}, func(ctx *kernel.Context) error {

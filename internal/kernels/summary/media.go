@@ -13,7 +13,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ImageSummary", Doc: "Makes a summary of the first images of a batch [batch, height, width, channels].",
+		Name: "ImageSummary", Doc: "Creates a summary of the first images of a batch [batch, height, width, channels].",
 		In:  []string{"tag: string", "tensor: T"},
 		Out: []string{"summary: string"},
 		Attrs: []string{
@@ -32,7 +32,7 @@ func init() {
 		},
 	} {
 		def.Name, def.Out, def.Shape = name, []string{"summary: string"}, opdef.ScalarShape
-		def.Doc = "Makes a summary of the first sounds of a batch [batch, frames] or [batch, frames, channels]."
+		def.Doc = "Creates a summary of the first clips of a batch [batch, frames] or [batch, frames, channels]."
 		kernel.RegisterNew(def, newAudio)
 	}
 }

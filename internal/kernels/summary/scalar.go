@@ -12,12 +12,12 @@ import (
 
 func init() {
 	registerReal(opdef.Def{
-		Name: "ScalarSummary", Doc: "Makes a summary of numbers, each under the tag at the same place.",
+		Name: "ScalarSummary", Doc: "Creates a summary of numbers, each under the tag at the same position.",
 		In: []string{"tags: string", "values: T"}, Out: []string{"summary: string"}, Attrs: []string{"T: realnumbertype"},
 		Shape: opdef.ScalarShape,
 	}, scalars)
 	registerReal(opdef.Def{
-		Name: "HistogramSummary", Doc: "Makes a summary of how numbers are distributed.",
+		Name: "HistogramSummary", Doc: "Creates a histogram summary.",
 		In: []string{"tag: string", "values: T"}, Out: []string{"summary: string"}, Attrs: []string{"T: realnumbertype = float"},
 		Shape: opdef.ScalarShape,
 	}, histogram)

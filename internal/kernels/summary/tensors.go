@@ -10,7 +10,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "TensorSummary", Doc: "Makes a summary of a tensor under the name of the node.",
+		Name: "TensorSummary", Doc: "Creates a summary of a tensor under the name of the node.",
 		In:  []string{"tensor: T"},
 		Out: []string{"summary: string"},
 		Attrs: []string{
@@ -27,14 +27,14 @@ func init() {
 		}), nil
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "TensorSummaryV2", Doc: "Makes a summary of a tensor, with what the part of TensorBoard that shows it wants to know.",
+		Name: "TensorSummaryV2", Doc: "Creates a summary of a tensor, with metadata for a TensorBoard plugin.",
 		In:    []string{"tag: string", "tensor: T", "serialized_summary_metadata: string"},
 		Out:   []string{"summary: string"},
 		Attrs: []string{"T: type"},
 		Shape: opdef.ScalarShape,
 	}, tensorV2)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "MergeSummary", Doc: "Makes one summary of several, whose tags must all differ.",
+		Name: "MergeSummary", Doc: "Merges summaries, whose tags must be distinct.",
 		In: []string{"inputs: N * string"}, Out: []string{"summary: string"}, Attrs: []string{"N: int >= 1"},
 		Shape: opdef.ScalarShape,
 	}, merge)

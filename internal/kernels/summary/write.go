@@ -13,7 +13,7 @@ import (
 
 func init() {
 	registerWrite(opdef.Def{
-		Name: "WriteSummary", Doc: "Writes a tensor under a tag, with what the part of TensorBoard that shows it wants to know.",
+		Name: "WriteSummary", Doc: "Writes a tensor summary with metadata for a TensorBoard plugin.",
 		In:    []string{"writer: resource", "step: int64", "tensor: T", "tag: string", "summary_metadata: string"},
 		Attrs: []string{"T: type"},
 	}, writeTensor)
@@ -26,27 +26,27 @@ func init() {
 		In: []string{"writer: resource", "event: string"},
 	}, importEvent)
 	registerWrite(opdef.Def{
-		Name: "WriteScalarSummary", Doc: "Writes a number under a tag.",
+		Name: "WriteScalarSummary", Doc: "Writes a scalar summary.",
 		In:    []string{"writer: resource", "step: int64", "tag: string", "value: T"},
 		Attrs: []string{"T: realnumbertype"},
 	}, writeScalar)
 	registerWrite(opdef.Def{
-		Name: "WriteHistogramSummary", Doc: "Writes how numbers are distributed.",
+		Name: "WriteHistogramSummary", Doc: "Writes a histogram summary.",
 		In:    []string{"writer: resource", "step: int64", "tag: string", "values: T"},
 		Attrs: []string{"T: {realnumbertype, bool} = float"},
 	}, writeHistogram)
 	registerWrite(opdef.Def{
-		Name: "WriteGraphSummary", Doc: "Writes a graph, a GraphDef message.",
+		Name: "WriteGraphSummary", Doc: "Writes a serialized GraphDef message.",
 		In: []string{"writer: resource", "step: int64", "tensor: string"},
 	}, writeGraph)
 	kernel.RegisterNew(opdef.Def{
-		Name: "WriteImageSummary", Doc: "Writes the first images of a batch [batch, height, width, channels].",
+		Name: "WriteImageSummary", Doc: "Writes a summary of the first images of a batch [batch, height, width, channels].",
 		In:       []string{"writer: resource", "step: int64", "tag: string", "tensor: T", "bad_color: uint8"},
 		Attrs:    []string{"max_images: int >= 1 = 3", "T: {uint8, float64, float, half} = float"},
 		Stateful: true,
 	}, newWriteImage)
 	kernel.RegisterNew(opdef.Def{
-		Name: "WriteAudioSummary", Doc: "Writes the first sounds of a batch [batch, frames] or [batch, frames, channels].",
+		Name: "WriteAudioSummary", Doc: "Writes a summary of the first clips of a batch [batch, frames] or [batch, frames, channels].",
 		In:       []string{"writer: resource", "step: int64", "tag: string", "tensor: float", "sample_rate: float"},
 		Attrs:    []string{"max_outputs: int >= 1 = 3"},
 		Stateful: true,

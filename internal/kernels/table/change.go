@@ -10,15 +10,15 @@ func init() {
 	pairs := []string{"keys: Tin", "values: Tout"}
 	types := []string{"Tin: type", "Tout: type"}
 	registerForms(opdef.Def{
-		Name: "LookupTableInsert", Doc: "Gives keys of a table new values.",
+		Name: "LookupTableInsert", Doc: "Inserts or updates keys of a table with values.",
 		In: pairs, Attrs: types, Shape: namesOnly,
 	}, "LookupTableInsertV2", handleOnly, onTable(insert, takesKey, takesValue))
 	registerForms(opdef.Def{
-		Name: "LookupTableImport", Doc: "Makes keys and values, as LookupTableExport gives them, all that a table holds.",
+		Name: "LookupTableImport", Doc: "Replaces the contents of a table with keys and values, as returned by LookupTableExport.",
 		In: pairs, Attrs: types, Shape: namesOnly,
 	}, "LookupTableImportV2", importShape, onTable(replace, takesKey, takesValue))
 	kernel.RegisterNew(opdef.Def{
-		Name: "LookupTableRemoveV2", Doc: "Removes keys from a table. Those that it does not have are passed over.",
+		Name: "LookupTableRemoveV2", Doc: "Removes keys from a table. Keys that are not in the table are ignored.",
 		In: []string{"table_handle: resource", "keys: Tin"}, Attrs: []string{"Tin: type"}, Stateful: true, Shape: removeShape,
 	}, onTable(remove, takesKey))
 }

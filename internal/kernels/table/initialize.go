@@ -10,13 +10,15 @@ import (
 
 func init() {
 	registerForms(opdef.Def{
-		Name: "InitializeTable", Doc: "Fills a table, unless it holds as many keys already, with keys and their values.",
+		Name: "InitializeTable", Doc: "Initializes a table with keys and values. An initialized table is unchanged if " +
+			"it has the same number of keys.",
 		In: []string{"keys: Tkey", "values: Tval"}, Attrs: []string{"Tkey: type", "Tval: type"}, Shape: pairsShape(namesOnly),
 	}, "InitializeTableV2", pairsShape(handleOnly), onTable(initialize, takesKey, takesValue))
 	registerForms(opdef.Def{
 		Name: "InitializeTableFromTextFile",
-		Doc: "Fills a table, unless that has been done, with a pair from each line of a file. key_index and value_index are the " +
-			"numbers of columns, or -1 for the number of the line plus offset, or -2 for the whole line.",
+		Doc: "Initializes a table from a text file, with one entry for each line. key_index " +
+			"and value_index are column indices, -1 for the line number plus offset, or -2 " +
+			"for the whole line.",
 		In: []string{"filename: string"},
 		Attrs: []string{
 			"key_index: int >= -2", "value_index: int >= -2", "vocab_size: int >= -1 = -1", `delimiter: string = '\t'`, "offset: int = 0",

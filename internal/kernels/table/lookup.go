@@ -12,15 +12,15 @@ import (
 func init() {
 	types := []string{"Tin: type", "Tout: type"}
 	registerForms(opdef.Def{
-		Name: "LookupTableFind", Doc: "Gives the values of keys in a table, or default values for those that it does not have.",
+		Name: "LookupTableFind", Doc: "Returns the values of keys in a table, or default values for keys that are not in it.",
 		In: []string{"keys: Tin", "default_value: Tout"}, Out: []string{"values: Tout"}, Attrs: types, Shape: findShape,
 	}, "LookupTableFindV2", findShapeV2, onTable(find, takesKey, takesValue))
 	registerForms(opdef.Def{
-		Name: "LookupTableSize", Doc: "Counts the keys of a table.",
+		Name: "LookupTableSize", Doc: "Returns the number of entries in a table.",
 		Out: []string{"size: int64"}, Shape: resource.ByNamesShape,
 	}, "LookupTableSizeV2", sizeShape, onTable(size))
 	registerForms(opdef.Def{
-		Name: "LookupTableExport", Doc: "Gives all keys of a table and their values, in no particular order.",
+		Name: "LookupTableExport", Doc: "Returns all keys and values of a table, in no particular order.",
 		Out: []string{"keys: Tkeys", "values: Tvalues"}, Attrs: []string{"Tkeys: type", "Tvalues: type"}, Shape: exportShape,
 	}, "LookupTableExportV2", exportShapeV2, onTable(export))
 }

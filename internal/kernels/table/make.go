@@ -47,20 +47,21 @@ func with(types map[tensor.DType][]tensor.DType, key tensor.DType, more ...tenso
 
 var kinds = []*kind{
 	{
-		name: "HashTable", doc: "Gives a table that is filled once, by an operation of its own.",
+		name: "HashTable", doc: "Returns a handle to an immutable hash table, which another operation initializes.",
 		types: with(with(changing, tensor.Int32, tensor.String), tensor.String, tensor.String), shape: opdef.ScalarShape, create: createFixed,
 	},
 	{
-		name: "MutableHashTable", doc: "Gives a table that steps can change.",
+		name: "MutableHashTable", doc: "Returns a handle to a mutable hash table.",
 		types: with(changing, tensor.Int64, tensor.Variant), shape: scalarsShape, create: createMutable,
 	},
 	{
-		name: "MutableHashTableOfTensors", doc: "Gives a table that steps can change and whose values are vectors.",
+		name: "MutableHashTableOfTensors", doc: "Returns a handle to a mutable hash table whose values are vectors.",
 		attrs: []string{"value_shape: shape = []"}, types: changing, shape: vectorsShape, create: createOfTensors,
 	},
 	{
-		name:  "MutableDenseHashTable",
-		doc:   "Gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.",
+		name: "MutableDenseHashTable",
+		doc: "Returns a handle to a mutable hash table with open addressing. Keys and values " +
+			"may be vectors. Two reserved keys mark empty and deleted buckets.",
 		in:    []string{"empty_key: key_dtype", "deleted_key: key_dtype"},
 		attrs: []string{"value_shape: shape = []", "initial_num_buckets: int = 131072", "max_load_factor: float = 0.8"},
 		types: map[tensor.DType][]tensor.DType{

@@ -11,8 +11,9 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "GenerateVocabRemapping",
-		Doc: "Says where words of a new vocabulary, from a line of its file on, stand in an old one: the number of the line, or -1. " +
-			"num_present counts those that it has.",
+		Doc: "Returns the line number in an old vocabulary of each word of a new one, starting " +
+			"at new_vocab_offset, or -1 if it is absent. num_present is the number of words " +
+			"that are present.",
 		In: []string{"new_vocab_file: string", "old_vocab_file: string"}, Out: []string{"remapping: int64", "num_present: int32"},
 		Attrs: []string{"new_vocab_offset: int >= 0", "num_new_vocab: int >= 0", "old_vocab_size: int >= -1 = -1"},
 		Shape: remappingShape,
