@@ -35,7 +35,7 @@ func BatchBatchingQueue(value string) BatchAttr {
 	return func(a opdef.Attrs) { a["batching_queue"] = value }
 }
 
-// Batch puts the rows of inputs of several steps together. One of the steps is given all of them, with an index that says which rows are whose; the others are given none. It waits until max_batch_size rows are there, at most batch_timeout_micros.
+// Batch batches the input rows of several steps. One step receives the batch and an index of which rows belong to which step. The others receive empty tensors. Blocks until max_batch_size rows are available, for at most batch_timeout_micros.
 //
 //	inTensors       tensors of the types T
 //	→
@@ -118,7 +118,7 @@ func BatchFunctionEnableLargeBatchSplitting(value bool) BatchFunctionAttr {
 	return func(a opdef.Attrs) { a["enable_large_batch_splitting"] = value }
 }
 
-// BatchFunction calls a function with the rows of inputs of several steps together, and gives each step its rows of the results. It waits until max_batch_size rows are there, at most batch_timeout_micros. Batches are filled up to one of allowed_batch_sizes.
+// BatchFunction calls a function with the batched input rows of several steps and returns to each step its rows of the results. Blocks until max_batch_size rows are available, for at most batch_timeout_micros. Batches are padded to one of allowed_batch_sizes.
 //
 //	inTensors        tensors of the types Tin
 //	capturedTensors  tensors of the types Tcaptured
@@ -153,7 +153,7 @@ func UnbatchSharedName(value string) UnbatchAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// Unbatch gives each step its rows of what was computed of a batch, which one of the steps has, with the index of Batch. It waits for that step at most timeout_micros.
+// Unbatch returns to each step its rows of a batched result, which one step supplies with the index of Batch. Blocks until that step arrives, for at most timeout_micros.
 //
 //	batchedTensor    T  […,?]
 //	batchIndex       int64
@@ -182,7 +182,7 @@ func UnbatchGradSharedName(value string) UnbatchGradAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// UnbatchGrad puts the derivatives with respect to the rows of several steps together, for the step that has the batch; the others are given none.
+// UnbatchGrad batches the gradients of the rows of several steps for the step that holds the batch. The others receive empty tensors.
 //
 //	originalInput  T
 //	batchIndex     int64

@@ -25,7 +25,7 @@ func CollectiveAllToAllV2IsStateless(value bool) CollectiveAllToAllV2Attr {
 	return func(a opdef.Attrs) { a["is_stateless"] = value }
 }
 
-// CollectiveAllToAllV2 sends row i to device i of a group and gathers what all devices have sent.
+// CollectiveAllToAllV2 sends row i to device i of a group and returns the rows received from all devices.
 //
 //	input          T
 //	groupSize      int32
@@ -50,7 +50,7 @@ func CollectiveAllToAllV3TimeoutSeconds(value float32) CollectiveAllToAllV3Attr 
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveAllToAllV3 sends row i to device i of a communicator's group and gathers what all devices have sent.
+// CollectiveAllToAllV3 sends row i to device i of a communicator's group and returns the rows received from all devices.
 //
 //	input            T
 //	communicator     resource
@@ -65,7 +65,7 @@ func CollectiveAllToAllV3(s *Scope, input Output, communicator Output, groupAssi
 	return out(s.Add("CollectiveAllToAllV3", []Arg{One(input), One(communicator), One(groupAssignment)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// CollectiveAssignGroupV2 gives the size and the key of the group that a device is in, by a matrix with a group in each row.
+// CollectiveAssignGroupV2 returns the size and the key of a device's group. Each row of group_assignment lists the devices of one group.
 //
 //	groupAssignment  int32
 //	deviceIndex      int32
@@ -91,7 +91,7 @@ func CollectiveBcastRecvTimeoutSeconds(value float32) CollectiveBcastRecvAttr {
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveBcastRecv takes the tensor that one device gives to all of its group.
+// CollectiveBcastRecv receives the tensor broadcast by one device of a group.
 //
 //	data  t
 //
@@ -119,7 +119,7 @@ func CollectiveBcastRecvV2TimeoutSeconds(value float32) CollectiveBcastRecvV2Att
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveBcastRecvV2 takes the tensor that one device gives to all of its group.
+// CollectiveBcastRecvV2 receives the tensor broadcast by one device of a group.
 //
 //	groupSize    int32
 //	groupKey     int32
@@ -149,7 +149,7 @@ func CollectiveBcastSendTimeoutSeconds(value float32) CollectiveBcastSendAttr {
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveBcastSend gives a tensor to all devices of a group.
+// CollectiveBcastSend broadcasts a tensor to all devices of a group.
 //
 //	input  T
 //	→
@@ -179,7 +179,7 @@ func CollectiveBcastSendV2TimeoutSeconds(value float32) CollectiveBcastSendV2Att
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveBcastSendV2 gives a tensor to all devices of a group.
+// CollectiveBcastSendV2 broadcasts a tensor to all devices of a group.
 //
 //	input        T
 //	groupSize    int32
@@ -273,7 +273,7 @@ func CollectiveInitializeCommunicatorTimeoutSeconds(value float32) CollectiveIni
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveInitializeCommunicator joins a group at the given rank and gives a handle that stands for it.
+// CollectiveInitializeCommunicator joins a group at the given rank and returns a handle to its communicator.
 //
 //	groupKey      int32
 //	rank          int32
@@ -302,7 +302,7 @@ func CollectiveReduceTimeoutSeconds(value float32) CollectiveReduceAttr {
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveReduce combines the tensors of all devices of a group, element by element.
+// CollectiveReduce reduces the tensors of all devices of a group elementwise.
 //
 //	input  T
 //	→
@@ -344,7 +344,7 @@ func CollectiveReduceScatterV2MaxSubdivsPerDevice(value int64) CollectiveReduceS
 	return func(a opdef.Attrs) { a["max_subdivs_per_device"] = value }
 }
 
-// CollectiveReduceScatterV2 combines the tensors of all devices of a group, element by element, and gives each device the rows of the result that are at its rank.
+// CollectiveReduceScatterV2 reduces the tensors of all devices of a group elementwise and scatters the rows of the result by rank.
 //
 //	input          T
 //	groupSize      int32
@@ -386,7 +386,7 @@ func CollectiveReduceV2MaxSubdivsPerDevice(value int64) CollectiveReduceV2Attr {
 	return func(a opdef.Attrs) { a["max_subdivs_per_device"] = value }
 }
 
-// CollectiveReduceV2 combines the tensors of all devices of a group, element by element.
+// CollectiveReduceV2 reduces the tensors of all devices of a group elementwise.
 //
 //	input          T
 //	groupSize      int32
@@ -413,7 +413,7 @@ func CollectiveReduceV3TimeoutSeconds(value float32) CollectiveReduceV3Attr {
 	return func(a opdef.Attrs) { a["timeout_seconds"] = value }
 }
 
-// CollectiveReduceV3 combines the tensors of all devices of a communicator's group, element by element.
+// CollectiveReduceV3 reduces the tensors of all devices of a communicator's group elementwise.
 //
 //	input            T
 //	communicator     resource

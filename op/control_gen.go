@@ -43,7 +43,7 @@ func EnterParallelIterations(value int64) EnterAttr {
 	return func(a opdef.Attrs) { a["parallel_iterations"] = value }
 }
 
-// Enter brings a value into iteration 0 of a new instance of the frame frame_name, or into all of its iterations if is_constant.
+// Enter makes a value available in iteration 0 of a new instance of the frame frame_name, or in all iterations if is_constant.
 //
 //	data    T
 //	→
@@ -57,7 +57,7 @@ func Enter(s *Scope, data Output, frameName string, optional ...EnterAttr) Outpu
 	return out(s.Add("Enter", []Arg{One(data)}, withOptions(opdef.Attrs{"frame_name": frameName}, optional)), 0)
 }
 
-// Exit brings a value out of a frame into the frame around it.
+// Exit makes a value available in the parent frame.
 //
 //	data    T
 //	→
@@ -70,7 +70,7 @@ func Exit(s *Scope, data Output) Output {
 	return out(s.Add("Exit", []Arg{One(data)}, nil), 0)
 }
 
-// LoopCond forwards the condition of a loop. It marks the condition for those who rewrite graphs.
+// LoopCond forwards the condition of a loop and marks it for graph rewrites.
 //
 //	input   bool  []
 //	→
@@ -95,7 +95,7 @@ func Merge(s *Scope, inputs []Output) (output Output, valueIndex Output) {
 	return out(node, 0), out(node, 1)
 }
 
-// NextIteration brings a value into the next iteration of its frame.
+// NextIteration makes a value available in the next iteration of its frame.
 //
 //	data    T
 //	→
@@ -108,7 +108,7 @@ func NextIteration(s *Scope, data Output) Output {
 	return out(s.Add("NextIteration", []Arg{One(data)}, nil), 0)
 }
 
-// NoOp does nothing. It orders others by its control edges.
+// NoOp does nothing. Its control edges order other operations.
 func NoOp(s *Scope) *graph.Node {
 	return s.Add("NoOp", nil, nil)
 }
@@ -126,7 +126,7 @@ func RefEnterParallelIterations(value int64) RefEnterAttr {
 	return func(a opdef.Attrs) { a["parallel_iterations"] = value }
 }
 
-// RefEnter brings a value into iteration 0 of a new instance of the frame frame_name, or into all of its iterations if is_constant. The value is a reference.
+// RefEnter makes a value available in iteration 0 of a new instance of the frame frame_name, or in all iterations if is_constant. The value is a reference.
 //
 //	data    variable of T
 //	→
@@ -140,7 +140,7 @@ func RefEnter(s *Scope, data Output, frameName string, optional ...RefEnterAttr)
 	return out(s.Add("RefEnter", []Arg{One(data)}, withOptions(opdef.Attrs{"frame_name": frameName}, optional)), 0)
 }
 
-// RefExit brings a value out of a frame into the frame around it. The value is a reference.
+// RefExit makes a value available in the parent frame. The value is a reference.
 //
 //	data    variable of T
 //	→
@@ -169,7 +169,7 @@ func RefMerge(s *Scope, inputs []Output) (output Output, valueIndex Output) {
 	return out(node, 0), out(node, 1)
 }
 
-// RefNextIteration brings a value into the next iteration of its frame. The value is a reference.
+// RefNextIteration makes a value available in the next iteration of its frame. The value is a reference.
 //
 //	data    variable of T
 //	→
@@ -182,7 +182,7 @@ func RefNextIteration(s *Scope, data Output) Output {
 	return out(s.Add("RefNextIteration", []Arg{One(data)}, nil), 0)
 }
 
-// RefSelect forwards the reference of the given index.
+// RefSelect forwards the reference at index.
 //
 //	index   int32
 //	inputs  variable of N tensors of T
@@ -197,7 +197,7 @@ func RefSelect(s *Scope, index Output, inputs []Output) Output {
 	return out(s.Add("RefSelect", []Arg{One(index), Many(inputs)}, nil), 0)
 }
 
-// RefSwitch forwards the reference data to output_true if pred holds and to output_false otherwise.
+// RefSwitch forwards the reference data to output_true if pred is true and to output_false otherwise.
 //
 //	data         variable of T
 //	pred         bool           []
@@ -213,7 +213,7 @@ func RefSwitch(s *Scope, data Output, pred Output) (outputFalse Output, outputTr
 	return out(node, 0), out(node, 1)
 }
 
-// Switch forwards data to output_true if pred holds and to output_false otherwise. The other output is dead.
+// Switch forwards data to output_true if pred is true and to output_false otherwise. The other output is dead.
 //
 //	data         T
 //	pred         bool  []

@@ -15,7 +15,7 @@ func CaseOutputShapes(value []tensor.PartialShape) CaseAttr {
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// Case calls the branch of the given index, or the last one if there is none.
+// Case calls the branch at branch_index, or the last one if the index is out of range.
 //
 //	branchIndex  int32
 //	input        tensors of the types Tin
@@ -31,7 +31,7 @@ func Case(s *Scope, branchIndex Output, input []Output, tout []tensor.DType, bra
 	return outArg(s.Add("Case", []Arg{One(branchIndex), Many(input)}, withOptions(opdef.Attrs{"Tout": tout, "branches": branches}, optional)), "output")
 }
 
-// DeviceIndex: The index of the type of the device that it runs on, or the number of types if it is not among them.
+// DeviceIndex returns the index of the type of its device in device_names, or the number of types if it is not listed.
 //
 //	index  int32
 //
@@ -50,7 +50,7 @@ func EagerPyFuncIsAsync(value bool) EagerPyFuncAttr {
 	return func(a opdef.Attrs) { a["is_async"] = value }
 }
 
-// EagerPyFunc calls a function of Python on eager tensors, which fails: servers have none.
+// EagerPyFunc calls a Python function on eager tensors. Always fails, because a server has none.
 //
 //	input   tensors of the types Tin
 //	→
@@ -65,7 +65,7 @@ func EagerPyFunc(s *Scope, input []Output, token string, tout []tensor.DType, op
 	return outArg(s.Add("EagerPyFunc", []Arg{Many(input)}, withOptions(opdef.Attrs{"token": token, "Tout": tout}, optional)), "output")
 }
 
-// FakeParam stands for a value that only the other branch of a condition has. Unknown dimensions are 0.
+// FakeParam returns a placeholder for a value that only the other branch of a conditional has. Unknown dimensions become 0.
 //
 //	output  dtype
 //
@@ -77,7 +77,7 @@ func FakeParam(s *Scope, dtype tensor.DType, shape tensor.PartialShape) Output {
 	return out(s.Add("FakeParam", nil, opdef.Attrs{"dtype": dtype, "shape": shape}), 0)
 }
 
-// For replaces its inputs by body(i, inputs) for i from start to limit, exclusive, by delta.
+// For computes inputs = body(i, inputs) for i from start up to limit, exclusive, in steps of delta.
 //
 //	start   int32
 //	limit   int32
@@ -102,7 +102,7 @@ func IfOutputShapes(value []tensor.PartialShape) IfAttr {
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// If calls then_branch if cond holds and else_branch otherwise.
+// If calls then_branch if cond is true and else_branch otherwise.
 //
 //	cond    Tcond
 //	input   tensors of the types Tin
@@ -138,7 +138,7 @@ func PartitionedCallExecutorType(value string) PartitionedCallAttr {
 	return func(a opdef.Attrs) { a["executor_type"] = value }
 }
 
-// PartitionedCall calls the function f, which has no effects.
+// PartitionedCall calls the stateless function f.
 //
 //	args    tensors of the types Tin
 //	→
@@ -153,7 +153,7 @@ func PartitionedCall(s *Scope, args []Output, tout []tensor.DType, f opdef.Func,
 	return outArg(s.Add("PartitionedCall", []Arg{Many(args)}, withOptions(opdef.Attrs{"Tout": tout, "f": f}, optional)), "output")
 }
 
-// PyFunc calls a function of Python, which fails: servers have none.
+// PyFunc calls a Python function. Always fails, because a server has none.
 //
 //	input   tensors of the types Tin
 //	→
@@ -168,7 +168,7 @@ func PyFunc(s *Scope, input []Output, token string, tout []tensor.DType) []Outpu
 	return outArg(s.Add("PyFunc", []Arg{Many(input)}, opdef.Attrs{"token": token, "Tout": tout}), "output")
 }
 
-// PyFuncStateless calls a function of Python without effects, which fails: servers have none.
+// PyFuncStateless calls a stateless Python function. Always fails, because a server has none.
 //
 //	input   tensors of the types Tin
 //	→
@@ -183,7 +183,7 @@ func PyFuncStateless(s *Scope, input []Output, token string, tout []tensor.DType
 	return outArg(s.Add("PyFuncStateless", []Arg{Many(input)}, opdef.Attrs{"token": token, "Tout": tout}), "output")
 }
 
-// RemoteCall calls the function f on the device of the given name, which may be on another task.
+// RemoteCall calls the function f on the given device, which may be on another task.
 //
 //	target  string
 //	args    tensors of the types Tin
@@ -240,7 +240,7 @@ func StatelessCaseOutputShapes(value []tensor.PartialShape) StatelessCaseAttr {
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// StatelessCase calls the branch of the given index, or the last one if there is none. They have no effects.
+// StatelessCase calls the branch at branch_index, or the last one if the index is out of range. All are stateless.
 //
 //	branchIndex  int32
 //	input        tensors of the types Tin
@@ -264,7 +264,7 @@ func StatelessIfOutputShapes(value []tensor.PartialShape) StatelessIfAttr {
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// StatelessIf calls then_branch if cond holds and else_branch otherwise. They have no effects.
+// StatelessIf calls then_branch if cond is true and else_branch otherwise. Both are stateless.
 //
 //	cond    Tcond
 //	input   tensors of the types Tin
@@ -295,7 +295,7 @@ func StatelessWhileParallelIterations(value int64) StatelessWhileAttr {
 	return func(a opdef.Attrs) { a["parallel_iterations"] = value }
 }
 
-// StatelessWhile replaces its inputs by body(inputs) while cond(inputs) holds. They have no effects.
+// StatelessWhile computes inputs = body(inputs) while cond(inputs) is true. Both functions are stateless.
 //
 //	input   tensors of the types T
 //	→
@@ -325,7 +325,7 @@ func SymbolicGradient(s *Scope, input []Output, tout []tensor.DType, f opdef.Fun
 	return outArg(s.Add("SymbolicGradient", []Arg{Many(input)}, opdef.Attrs{"Tout": tout, "f": f}), "output")
 }
 
-// ToBool: What input stands for as a condition: a scalar that is not zero or empty, any other tensor with elements.
+// ToBool converts its input to a condition: true for a scalar that is not zero or empty, and for any other tensor with elements.
 //
 //	input   T
 //	→
@@ -351,7 +351,7 @@ func WhileParallelIterations(value int64) WhileAttr {
 	return func(a opdef.Attrs) { a["parallel_iterations"] = value }
 }
 
-// While replaces its inputs by body(inputs) while cond(inputs) holds.
+// While computes inputs = body(inputs) while cond(inputs) is true.
 //
 //	input   tensors of the types T
 //	→

@@ -36,7 +36,7 @@ func FixedLengthRecordReaderSharedName(value string) FixedLengthRecordReaderAttr
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// FixedLengthRecordReader gives a reader of files whose records have one size.
+// FixedLengthRecordReader returns a handle to a reader of fixed-length records.
 //
 //	readerHandle  variable of string  [?]
 //
@@ -80,7 +80,7 @@ func FixedLengthRecordReaderV2Encoding(value string) FixedLengthRecordReaderV2At
 	return func(a opdef.Attrs) { a["encoding"] = value }
 }
 
-// FixedLengthRecordReaderV2 gives a reader of files whose records have one size.
+// FixedLengthRecordReaderV2 returns a handle to a reader of fixed-length records.
 //
 //	readerHandle  resource  []
 //
@@ -104,7 +104,7 @@ func IdentityReaderSharedName(value string) IdentityReaderAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// IdentityReader gives a reader that gives the names that it takes from the queue.
+// IdentityReader returns a handle to a reader that produces the file names it dequeues.
 //
 //	readerHandle  variable of string  [2]
 func IdentityReader(s *Scope, optional ...IdentityReaderAttr) Output {
@@ -124,14 +124,14 @@ func IdentityReaderV2SharedName(value string) IdentityReaderV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// IdentityReaderV2 gives a reader that gives the names that it takes from the queue.
+// IdentityReaderV2 returns a handle to a reader that produces the file names it dequeues.
 //
 //	readerHandle  resource  []
 func IdentityReaderV2(s *Scope, optional ...IdentityReaderV2Attr) Output {
 	return out(s.Add("IdentityReaderV2", nil, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// ImmutableConst gives a tensor whose elements are the bytes of a file, as they are in memory.
+// ImmutableConst returns an immutable tensor whose elements are the bytes of a file, in memory order.
 //
 //	tensor_  dtype
 //
@@ -152,7 +152,7 @@ func LoadAndRemapMatrixMaxRowsInMemory(value int64) LoadAndRemapMatrixAttr {
 	return func(a opdef.Attrs) { a["max_rows_in_memory"] = value }
 }
 
-// LoadAndRemapMatrix reads a matrix from a checkpoint with its rows and columns in another order: row i of the result is row row_remapping[i]. Where that is negative, elements are the next of initializing_values.
+// LoadAndRemapMatrix loads a matrix from a checkpoint and permutes its rows and columns: row i of the result is row row_remapping[i]. Where the index is negative, elements are taken from initializing_values in order.
 //
 //	ckptPath            string
 //	oldTensorName       string   []
@@ -170,7 +170,7 @@ func LoadAndRemapMatrix(s *Scope, ckptPath Output, oldTensorName Output, rowRema
 	return out(s.Add("LoadAndRemapMatrix", []Arg{One(ckptPath), One(oldTensorName), One(rowRemapping), One(colRemapping), One(initializingValues)}, withOptions(opdef.Attrs{"num_rows": numRows, "num_cols": numCols}, optional)), 0)
 }
 
-// MatchingFiles gives the names of the files that match a pattern or several, in order.
+// MatchingFiles returns the sorted names of the files that match one or more glob patterns.
 //
 //	pattern    string
 //	→
@@ -192,7 +192,7 @@ func MergeV2CheckpointsAllowMissingFiles(value bool) MergeV2CheckpointsAttr {
 	return func(a opdef.Attrs) { a["allow_missing_files"] = value }
 }
 
-// MergeV2Checkpoints makes one checkpoint of several that were written by different tasks.
+// MergeV2Checkpoints merges checkpoints written by different tasks into one.
 //
 //	checkpointPrefixes  string  [?]
 //	destinationPrefix   string  []
@@ -200,7 +200,7 @@ func MergeV2Checkpoints(s *Scope, checkpointPrefixes Output, destinationPrefix O
 	return s.Add("MergeV2Checkpoints", []Arg{One(checkpointPrefixes), One(destinationPrefix)}, withOptions(opdef.Attrs{}, optional))
 }
 
-// ReadFile gives the contents of a file.
+// ReadFile returns the contents of a file.
 //
 //	filename  string  []
 //	→
@@ -209,7 +209,7 @@ func ReadFile(s *Scope, filename Output) Output {
 	return out(s.Add("ReadFile", []Arg{One(filename)}, nil), 0)
 }
 
-// ReaderNumRecordsProduced counts the records that a reader has given.
+// ReaderNumRecordsProduced returns the number of records that a reader has produced.
 //
 //	readerHandle     variable of string  [?]
 //	→
@@ -218,7 +218,7 @@ func ReaderNumRecordsProduced(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderNumRecordsProduced", []Arg{One(readerHandle)}, nil), 0)
 }
 
-// ReaderNumRecordsProducedV2 counts the records that a reader has given.
+// ReaderNumRecordsProducedV2 returns the number of records that a reader has produced.
 //
 //	readerHandle     resource  []
 //	→
@@ -227,7 +227,7 @@ func ReaderNumRecordsProducedV2(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderNumRecordsProducedV2", []Arg{One(readerHandle)}, nil), 0)
 }
 
-// ReaderNumWorkUnitsCompleted counts the files that a reader has done with.
+// ReaderNumWorkUnitsCompleted returns the number of files that a reader has finished processing.
 //
 //	readerHandle    variable of string  [?]
 //	→
@@ -236,7 +236,7 @@ func ReaderNumWorkUnitsCompleted(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderNumWorkUnitsCompleted", []Arg{One(readerHandle)}, nil), 0)
 }
 
-// ReaderNumWorkUnitsCompletedV2 counts the files that a reader has done with.
+// ReaderNumWorkUnitsCompletedV2 returns the number of files that a reader has finished processing.
 //
 //	readerHandle    resource  []
 //	→
@@ -245,7 +245,7 @@ func ReaderNumWorkUnitsCompletedV2(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderNumWorkUnitsCompletedV2", []Arg{One(readerHandle)}, nil), 0)
 }
 
-// ReaderRead takes the next record from a reader, which goes to the next file of the queue at the end of one.
+// ReaderRead returns the next record of a reader. At the end of a file the reader dequeues the next file name.
 //
 //	readerHandle  variable of string  [?]
 //	queueHandle   variable of string  [?]
@@ -257,7 +257,7 @@ func ReaderRead(s *Scope, readerHandle Output, queueHandle Output) (key Output, 
 	return out(node, 0), out(node, 1)
 }
 
-// ReaderReadUpTo takes up to num_records records from a reader; fewer, but not none, at the end of a file.
+// ReaderReadUpTo returns up to num_records records of a reader. At the end of a file it returns fewer, but at least one.
 //
 //	readerHandle  variable of string  [?]
 //	queueHandle   variable of string  [?]
@@ -270,7 +270,7 @@ func ReaderReadUpTo(s *Scope, readerHandle Output, queueHandle Output, numRecord
 	return out(node, 0), out(node, 1)
 }
 
-// ReaderReadUpToV2 takes up to num_records records from a reader; fewer, but not none, at the end of a file.
+// ReaderReadUpToV2 returns up to num_records records of a reader. At the end of a file it returns fewer, but at least one.
 //
 //	readerHandle  resource  []
 //	queueHandle   resource  []
@@ -283,7 +283,7 @@ func ReaderReadUpToV2(s *Scope, readerHandle Output, queueHandle Output, numReco
 	return out(node, 0), out(node, 1)
 }
 
-// ReaderReadV2 takes the next record from a reader, which goes to the next file of the queue at the end of one.
+// ReaderReadV2 returns the next record of a reader. At the end of a file the reader dequeues the next file name.
 //
 //	readerHandle  resource  []
 //	queueHandle   resource  []
@@ -295,21 +295,21 @@ func ReaderReadV2(s *Scope, readerHandle Output, queueHandle Output) (key Output
 	return out(node, 0), out(node, 1)
 }
 
-// ReaderReset puts a reader into the state in which it was made.
+// ReaderReset restores a reader to its initial state.
 //
 //	readerHandle  variable of string  [?]
 func ReaderReset(s *Scope, readerHandle Output) *graph.Node {
 	return s.Add("ReaderReset", []Arg{One(readerHandle)}, nil)
 }
 
-// ReaderResetV2 puts a reader into the state in which it was made.
+// ReaderResetV2 restores a reader to its initial state.
 //
 //	readerHandle  resource  []
 func ReaderResetV2(s *Scope, readerHandle Output) *graph.Node {
 	return s.Add("ReaderResetV2", []Arg{One(readerHandle)}, nil)
 }
 
-// ReaderRestoreState gives a reader the state that ReaderSerializeState gave.
+// ReaderRestoreState restores a reader to a state saved by ReaderSerializeState.
 //
 //	readerHandle  variable of string  [?]
 //	state         string              []
@@ -317,7 +317,7 @@ func ReaderRestoreState(s *Scope, readerHandle Output, state Output) *graph.Node
 	return s.Add("ReaderRestoreState", []Arg{One(readerHandle), One(state)}, nil)
 }
 
-// ReaderRestoreStateV2 gives a reader the state that ReaderSerializeState gave.
+// ReaderRestoreStateV2 restores a reader to a state saved by ReaderSerializeState.
 //
 //	readerHandle  resource  []
 //	state         string    []
@@ -325,7 +325,7 @@ func ReaderRestoreStateV2(s *Scope, readerHandle Output, state Output) *graph.No
 	return s.Add("ReaderRestoreStateV2", []Arg{One(readerHandle), One(state)}, nil)
 }
 
-// ReaderSerializeState gives a string from which the state of a reader can be restored; readers of whole files have one.
+// ReaderSerializeState returns a string that encodes the state of a reader. Only readers of whole files support it.
 //
 //	readerHandle  variable of string  [?]
 //	→
@@ -334,7 +334,7 @@ func ReaderSerializeState(s *Scope, readerHandle Output) Output {
 	return out(s.Add("ReaderSerializeState", []Arg{One(readerHandle)}, nil), 0)
 }
 
-// ReaderSerializeStateV2 gives a string from which the state of a reader can be restored; readers of whole files have one.
+// ReaderSerializeStateV2 returns a string that encodes the state of a reader. Only readers of whole files support it.
 //
 //	readerHandle  resource  []
 //	→
@@ -376,7 +376,7 @@ func RecordInputCompressionType(value string) RecordInputAttr {
 	return func(a opdef.Attrs) { a["compression_type"] = value }
 }
 
-// RecordInput gives batches of the records of the files that match patterns, in random order: each once before any comes again. file_parallelism is ignored.
+// RecordInput returns batches of records from the files that match patterns, in random order. Each record is returned once before any is repeated. file_parallelism is ignored.
 //
 //	records  string
 //
@@ -395,7 +395,7 @@ func RestorePreferredShard(value int64) RestoreAttr {
 	return func(a opdef.Attrs) { a["preferred_shard"] = value }
 }
 
-// Restore reads a tensor from a checkpoint in the old format V1.
+// Restore restores a tensor from a checkpoint in format V1.
 //
 //	filePattern  string  []
 //	tensorName   string  []
@@ -417,7 +417,7 @@ func RestoreSlicePreferredShard(value int64) RestoreSliceAttr {
 	return func(a opdef.Attrs) { a["preferred_shard"] = value }
 }
 
-// RestoreSlice reads a slice of a tensor from a checkpoint in the old format V1.
+// RestoreSlice restores a slice of a tensor from a checkpoint in format V1.
 //
 //	filePattern    string  []
 //	tensorName     string  []
@@ -432,7 +432,7 @@ func RestoreSlice(s *Scope, filePattern Output, tensorName Output, shapeAndSlice
 	return out(s.Add("RestoreSlice", []Arg{One(filePattern), One(tensorName), One(shapeAndSlice)}, withOptions(opdef.Attrs{"dt": dt}, optional)), 0)
 }
 
-// RestoreV2 reads tensors, or slices of them, from a checkpoint in either format.
+// RestoreV2 restores tensors, or slices of them, from a checkpoint in either format.
 //
 //	prefix          string
 //	tensorNames     string
@@ -447,7 +447,7 @@ func RestoreV2(s *Scope, prefix Output, tensorNames Output, shapeAndSlices Outpu
 	return outArg(s.Add("RestoreV2", []Arg{One(prefix), One(tensorNames), One(shapeAndSlices)}, opdef.Attrs{"dtypes": dtypes}), "tensors")
 }
 
-// Save writes tensors to a checkpoint in the old format V1.
+// Save saves tensors to a checkpoint in format V1.
 //
 //	filename     string
 //	tensorNames  string
@@ -460,7 +460,7 @@ func Save(s *Scope, filename Output, tensorNames Output, data []Output) *graph.N
 	return s.Add("Save", []Arg{One(filename), One(tensorNames), Many(data)}, nil)
 }
 
-// SaveSlices writes tensors, or slices of larger ones, to a checkpoint in the old format V1.
+// SaveSlices saves tensors, or slices of larger tensors, to a checkpoint in format V1.
 //
 //	filename         string
 //	tensorNames      string
@@ -474,7 +474,7 @@ func SaveSlices(s *Scope, filename Output, tensorNames Output, shapesAndSlices O
 	return s.Add("SaveSlices", []Arg{One(filename), One(tensorNames), One(shapesAndSlices), Many(data)}, nil)
 }
 
-// SaveV2 writes tensors, or slices of larger ones, to a checkpoint. Once it is done they are on disk.
+// SaveV2 saves tensors, or slices of larger tensors, to a checkpoint. The files are on disk when the operation returns.
 //
 //	prefix          string
 //	tensorNames     string
@@ -488,7 +488,7 @@ func SaveV2(s *Scope, prefix Output, tensorNames Output, shapeAndSlices Output, 
 	return s.Add("SaveV2", []Arg{One(prefix), One(tensorNames), One(shapeAndSlices), Many(tensors)}, nil)
 }
 
-// ShardedFilename gives the name of one of several files that belong together.
+// ShardedFilename returns the file name of one shard of a set.
 //
 //	basename   string  []
 //	shard      int32   []
@@ -499,7 +499,7 @@ func ShardedFilename(s *Scope, basename Output, shard Output, numShards Output) 
 	return out(s.Add("ShardedFilename", []Arg{One(basename), One(shard), One(numShards)}, nil), 0)
 }
 
-// ShardedFilespec gives the pattern that matches the names of all files that belong together.
+// ShardedFilespec returns a glob pattern that matches the file names of all shards of a set.
 //
 //	basename   string  []
 //	numShards  int32   []
@@ -527,7 +527,7 @@ func TFRecordReaderCompressionType(value string) TFRecordReaderAttr {
 	return func(a opdef.Attrs) { a["compression_type"] = value }
 }
 
-// TFRecordReader gives a reader of the records of files in TensorFlow's format.
+// TFRecordReader returns a handle to a reader of TFRecord files.
 //
 //	readerHandle  variable of string  [2]
 func TFRecordReader(s *Scope, optional ...TFRecordReaderAttr) Output {
@@ -552,7 +552,7 @@ func TFRecordReaderV2CompressionType(value string) TFRecordReaderV2Attr {
 	return func(a opdef.Attrs) { a["compression_type"] = value }
 }
 
-// TFRecordReaderV2 gives a reader of the records of files in TensorFlow's format.
+// TFRecordReaderV2 returns a handle to a reader of TFRecord files.
 //
 //	readerHandle  resource  []
 func TFRecordReaderV2(s *Scope, optional ...TFRecordReaderV2Attr) Output {
@@ -577,7 +577,7 @@ func TextLineReaderSharedName(value string) TextLineReaderAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// TextLineReader gives a reader of the lines of text files.
+// TextLineReader returns a handle to a reader of the lines of text files.
 //
 //	readerHandle  variable of string  [2]
 func TextLineReader(s *Scope, optional ...TextLineReaderAttr) Output {
@@ -602,7 +602,7 @@ func TextLineReaderV2SharedName(value string) TextLineReaderV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// TextLineReaderV2 gives a reader of the lines of text files.
+// TextLineReaderV2 returns a handle to a reader of the lines of text files.
 //
 //	readerHandle  resource  []
 func TextLineReaderV2(s *Scope, optional ...TextLineReaderV2Attr) Output {
@@ -622,7 +622,7 @@ func WholeFileReaderSharedName(value string) WholeFileReaderAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// WholeFileReader gives a reader that gives the contents of files.
+// WholeFileReader returns a handle to a reader that produces whole files.
 //
 //	readerHandle  variable of string  [2]
 func WholeFileReader(s *Scope, optional ...WholeFileReaderAttr) Output {
@@ -642,14 +642,14 @@ func WholeFileReaderV2SharedName(value string) WholeFileReaderV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// WholeFileReaderV2 gives a reader that gives the contents of files.
+// WholeFileReaderV2 returns a handle to a reader that produces whole files.
 //
 //	readerHandle  resource  []
 func WholeFileReaderV2(s *Scope, optional ...WholeFileReaderV2Attr) Output {
 	return out(s.Add("WholeFileReaderV2", nil, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// WriteFile writes a file, which appears whole; folders that do not exist are made.
+// WriteFile writes a string to a file atomically, and creates missing directories.
 //
 //	filename  string  []
 //	contents  string  []

@@ -16,7 +16,7 @@ func AssertSummarize(value int64) AssertAttr {
 	return func(a opdef.Attrs) { a["summarize"] = value }
 }
 
-// Assert fails with the values of data unless the condition is true.
+// Assert fails with the values of data if the condition is false.
 //
 //	condition  bool
 //	data       tensors of the types T
@@ -41,7 +41,7 @@ func CopyDebugOpsSpec(value []string) CopyAttr {
 	return func(a opdef.Attrs) { a["debug_ops_spec"] = value }
 }
 
-// Copy gives a copy of its input, for a debugger.
+// Copy returns its input, for a debugger.
 //
 //	input   T
 //	→
@@ -67,7 +67,7 @@ func CopyHostDebugOpsSpec(value []string) CopyHostAttr {
 	return func(a opdef.Attrs) { a["debug_ops_spec"] = value }
 }
 
-// CopyHost gives a copy of its input, for a debugger.
+// CopyHost returns its input, for a debugger.
 //
 //	input   T
 //	→
@@ -103,7 +103,7 @@ func DebugIdentityGatedGrpc(value bool) DebugIdentityAttr {
 	return func(a opdef.Attrs) { a["gated_grpc"] = value }
 }
 
-// DebugIdentity gives its input, as a debugger sees it.
+// DebugIdentity returns its input, as seen by a debugger.
 //
 //	input   T
 //	→
@@ -154,7 +154,7 @@ func DebugIdentityV2TfdbgRunId(value string) DebugIdentityV2Attr {
 	return func(a opdef.Attrs) { a["tfdbg_run_id"] = value }
 }
 
-// DebugIdentityV2 gives its input, as a debugger sees it.
+// DebugIdentityV2 returns its input, as seen by a debugger.
 //
 //	input   T
 //	→
@@ -205,7 +205,7 @@ func DebugIdentityV3GatedGrpc(value bool) DebugIdentityV3Attr {
 	return func(a opdef.Attrs) { a["gated_grpc"] = value }
 }
 
-// DebugIdentityV3 gives its input, as a debugger sees it.
+// DebugIdentityV3 returns its input, as seen by a debugger.
 //
 //	input   T
 //	→
@@ -241,7 +241,7 @@ func DebugNanCountGatedGrpc(value bool) DebugNanCountAttr {
 	return func(a opdef.Attrs) { a["gated_grpc"] = value }
 }
 
-// DebugNanCount counts the elements that are not a number.
+// DebugNanCount returns the number of NaN elements.
 //
 //	input   T
 //	→
@@ -292,7 +292,7 @@ func DebugNumericSummaryGatedGrpc(value bool) DebugNumericSummaryAttr {
 	return func(a opdef.Attrs) { a["gated_grpc"] = value }
 }
 
-// DebugNumericSummary describes a tensor by numbers: whether it is initialized, how many elements it has, how many of them are NaN, -Inf, negative, zero, positive and +Inf; the least and the greatest finite element, their mean and variance; type, rank and sizes.
+// DebugNumericSummary summarizes a tensor: whether it is initialized; the number of elements; the numbers of NaN, -Inf, negative, zero, positive and +Inf elements; the minimum, maximum, mean and variance of the finite elements; dtype, rank and dimensions.
 //
 //	input   T
 //	→
@@ -323,7 +323,7 @@ func DebugNumericSummaryV2TensorId(value int64) DebugNumericSummaryV2Attr {
 	return func(a opdef.Attrs) { a["tensor_id"] = value }
 }
 
-// DebugNumericSummaryV2 describes a tensor by as many numbers as tensor_debug_mode says: from whether all elements are finite to counts of each kind.
+// DebugNumericSummaryV2 summarizes a tensor as selected by tensor_debug_mode, from whether all elements are finite to counts of each kind.
 //
 //	input   T
 //	→
@@ -355,7 +355,7 @@ func PrintSummarize(value int64) PrintAttr {
 	return func(a opdef.Attrs) { a["summarize"] = value }
 }
 
-// Print passes its input on and prints the values of data to the standard error of its task.
+// Print returns its input, and prints the values of data to the task's standard error.
 //
 //	input   T
 //	data    tensors of the types U
@@ -383,14 +383,14 @@ func PrintV2End(value string) PrintV2Attr {
 	return func(a opdef.Attrs) { a["end"] = value }
 }
 
-// PrintV2 prints a string where its task writes to, or appends it to a file given as "file://PATH".
+// PrintV2 prints a string to an output stream of the task, or appends it to a file given as "file://PATH".
 //
 //	input  string  []
 func PrintV2(s *Scope, input Output, optional ...PrintV2Attr) *graph.Node {
 	return s.Add("PrintV2", []Arg{One(input)}, withOptions(opdef.Attrs{}, optional))
 }
 
-// Timestamp gives the time in seconds since 1970.
+// Timestamp returns the time in seconds since 1970-01-01 00:00 UTC.
 //
 //	ts  float64  []
 func Timestamp(s *Scope) Output {

@@ -30,7 +30,7 @@ func DecodeCSVSelectCols(value []int64) DecodeCSVAttr {
 	return func(a opdef.Attrs) { a["select_cols"] = value }
 }
 
-// DecodeCSV takes records of comma-separated values apart; a field that is empty has its default.
+// DecodeCSV converts CSV records to tensors, one for each column. An empty field has the column's default value.
 //
 //	records         string
 //	recordDefaults  tensors of the types OUT_TYPE
@@ -61,7 +61,7 @@ func DecodeCompressed(s *Scope, bytes Output, optional ...DecodeCompressedAttr) 
 	return out(s.Add("DecodeCompressed", []Arg{One(bytes)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// DecodeJSONExample converts Examples from the JSON form of messages to their binary form.
+// DecodeJSONExample converts Example messages from JSON to binary form.
 //
 //	jsonExamples    string
 //	→
@@ -78,7 +78,7 @@ func DecodePaddedRawLittleEndian(value bool) DecodePaddedRawAttr {
 	return func(a opdef.Attrs) { a["little_endian"] = value }
 }
 
-// DecodePaddedRaw reads strings, cut or filled with zeros to a length in bytes, as the memory of numbers, in a new last dimension.
+// DecodePaddedRaw reinterprets the bytes of strings, truncated or zero-padded to a fixed length, as numbers, along a new last dimension.
 //
 //	inputBytes   string
 //	fixedLength  int32  []
@@ -110,7 +110,7 @@ func DecodeProtoV2Sanitize(value bool) DecodeProtoV2Attr {
 	return func(a opdef.Attrs) { a["sanitize"] = value }
 }
 
-// DecodeProtoV2 reads fields of serialized messages: how many values each message has of each field, and the values, filled up with the field's default value.
+// DecodeProtoV2 extracts fields from serialized messages: the number of values of each field in each message, and the values, padded with the field's default value.
 //
 //	bytes   string
 //	→
@@ -135,7 +135,7 @@ func DecodeRawLittleEndian(value bool) DecodeRawAttr {
 	return func(a opdef.Attrs) { a["little_endian"] = value }
 }
 
-// DecodeRaw reads strings of equal length as the memory of numbers, in a new last dimension.
+// DecodeRaw reinterprets the bytes of strings of equal length as numbers, along a new last dimension.
 //
 //	bytes   string
 //	→
@@ -161,7 +161,7 @@ func DecodeWavDesiredSamples(value int64) DecodeWavAttr {
 	return func(a opdef.Attrs) { a["desired_samples"] = value }
 }
 
-// DecodeWav decodes a WAV file of 16-bit samples to numbers from -1 to 1, [samples, channels].
+// DecodeWav decodes a 16-bit PCM WAV file to a float tensor [samples, channels] in the range -1 to 1.
 //
 //	contents    string   []
 //	→
@@ -180,7 +180,7 @@ func EncodeProtoDescriptorSource(value string) EncodeProtoAttr {
 	return func(a opdef.Attrs) { a["descriptor_source"] = value }
 }
 
-// EncodeProto writes serialized messages, each with as many values of each field as sizes says.
+// EncodeProto serializes messages. sizes is the number of values of each field in each message.
 //
 //	sizes   int32
 //	values  tensors of the types Tinput_types
@@ -196,7 +196,7 @@ func EncodeProto(s *Scope, sizes Output, values []Output, fieldNames []string, m
 	return out(s.Add("EncodeProto", []Arg{One(sizes), Many(values)}, withOptions(opdef.Attrs{"field_names": fieldNames, "message_type": messageType}, optional)), 0)
 }
 
-// EncodeWav encodes audio from -1 to 1, [samples, channels], as a WAV file of 16-bit samples.
+// EncodeWav encodes audio [samples, channels] in the range -1 to 1 as a 16-bit PCM WAV file.
 //
 //	audio       float32  [?,?]
 //	sampleRate  int32    []
@@ -206,7 +206,7 @@ func EncodeWav(s *Scope, audio Output, sampleRate Output) Output {
 	return out(s.Add("EncodeWav", []Arg{One(audio), One(sampleRate)}, nil), 0)
 }
 
-// ParseExample reads features from a vector of serialized messages Example.
+// ParseExample parses features from a vector of serialized Example messages.
 //
 //	serialized     string
 //	names          string
@@ -231,7 +231,7 @@ func ParseExample(s *Scope, serialized Output, names Output, sparseKeys []Output
 	return outArg(node, "sparse_indices"), outArg(node, "sparse_values"), outArg(node, "sparse_shapes"), outArg(node, "dense_values")
 }
 
-// ParseExampleV2 reads features from serialized messages Example: a vector of them or one.
+// ParseExampleV2 parses features from one serialized Example message or a vector of them.
 //
 //	serialized       string
 //	names            string
@@ -308,7 +308,7 @@ func ParseSequenceExampleFeatureListDenseShapes(value []tensor.PartialShape) Par
 	return func(a opdef.Attrs) { a["feature_list_dense_shapes"] = value }
 }
 
-// ParseSequenceExample reads features and lists of them from a vector of serialized messages SequenceExample.
+// ParseSequenceExample parses features and feature lists from a vector of serialized SequenceExample messages.
 //
 //	serialized                string
 //	debugName                 string
@@ -403,7 +403,7 @@ func ParseSequenceExampleV2FeatureListDenseShapes(value []tensor.PartialShape) P
 	return func(a opdef.Attrs) { a["feature_list_dense_shapes"] = value }
 }
 
-// ParseSequenceExampleV2 reads features and lists of them from serialized messages SequenceExample: a vector of them or one.
+// ParseSequenceExampleV2 parses features and feature lists from one serialized SequenceExample message or a vector of them.
 //
 //	serialized                           string
 //	debugName                            string
@@ -446,7 +446,7 @@ func ParseSequenceExampleV2(s *Scope, serialized Output, debugName Output, conte
 	return outArg(node, "context_sparse_indices"), outArg(node, "context_sparse_values"), outArg(node, "context_sparse_shapes"), outArg(node, "context_dense_values"), outArg(node, "context_ragged_values"), outArg(node, "context_ragged_row_splits"), outArg(node, "feature_list_sparse_indices"), outArg(node, "feature_list_sparse_values"), outArg(node, "feature_list_sparse_shapes"), outArg(node, "feature_list_dense_values"), outArg(node, "feature_list_dense_lengths"), outArg(node, "feature_list_ragged_values"), outArg(node, "feature_list_ragged_outer_splits"), outArg(node, "feature_list_ragged_inner_splits")
 }
 
-// ParseSingleExample reads features from one serialized message Example.
+// ParseSingleExample parses features from one serialized Example message.
 //
 //	serialized     string
 //	denseDefaults  tensors of the types Tdense
@@ -497,7 +497,7 @@ func ParseSingleSequenceExampleFeatureListDenseShapes(value []tensor.PartialShap
 	return func(a opdef.Attrs) { a["feature_list_dense_shapes"] = value }
 }
 
-// ParseSingleSequenceExample reads features and lists of them from one serialized message SequenceExample.
+// ParseSingleSequenceExample parses features and feature lists from one serialized SequenceExample message.
 //
 //	serialized                           string
 //	featureListDenseMissingAssumedEmpty  string
@@ -528,7 +528,7 @@ func ParseSingleSequenceExample(s *Scope, serialized Output, featureListDenseMis
 	return outArg(node, "context_sparse_indices"), outArg(node, "context_sparse_values"), outArg(node, "context_sparse_shapes"), outArg(node, "context_dense_values"), outArg(node, "feature_list_sparse_indices"), outArg(node, "feature_list_sparse_values"), outArg(node, "feature_list_sparse_shapes"), outArg(node, "feature_list_dense_values")
 }
 
-// ParseTensor reads a serialized message TensorProto.
+// ParseTensor parses a serialized TensorProto message to a tensor.
 //
 //	serialized  string
 //	→
@@ -541,7 +541,7 @@ func ParseTensor(s *Scope, serialized Output, outType tensor.DType) Output {
 	return out(s.Add("ParseTensor", []Arg{One(serialized)}, opdef.Attrs{"out_type": outType}), 0)
 }
 
-// SerializeTensor writes a tensor as a serialized message TensorProto.
+// SerializeTensor serializes a tensor to a TensorProto message.
 //
 //	tensor_     T
 //	→

@@ -8,35 +8,35 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// DevicePlacementOp gives the name of the device that it runs on.
+// DevicePlacementOp returns the name of the device that it runs on.
 //
 //	device  string  []
 func DevicePlacementOp(s *Scope) Output {
 	return out(s.Add("DevicePlacementOp", nil, nil), 0)
 }
 
-// GetDeadline gives the time when a call of a function must have ended; fails in steps, which have none.
+// GetDeadline returns the deadline of a function call. Fails in a step, which has none.
 //
 //	deadlineFromEpochMicros  int64
 func GetDeadline(s *Scope) Output {
 	return out(s.Add("GetDeadline", nil, nil), 0)
 }
 
-// GraphDefVersion gives the version of TensorFlow's graphs that its graph was made for.
+// GraphDefVersion returns the producer version of its graph.
 //
 //	version  int32  []
 func GraphDefVersion(s *Scope) Output {
 	return out(s.Add("GraphDefVersion", nil, nil), 0)
 }
 
-// KernelLabel gives the label of its kernel.
+// KernelLabel returns the label of its kernel.
 //
 //	result  string  []
 func KernelLabel(s *Scope) Output {
 	return out(s.Add("KernelLabel", nil, nil), 0)
 }
 
-// KernelLabelRequired gives the label of its kernel, which must have one.
+// KernelLabelRequired returns the label of its kernel, which is required.
 //
 //	input   int32   [?]
 //	→
@@ -50,14 +50,14 @@ func Old(s *Scope) *graph.Node {
 	return s.Add("Old", nil, nil)
 }
 
-// ResourceCreateOp makes the resource of a handle.
+// ResourceCreateOp creates the resource behind a handle.
 //
 //	resource  resource
 func ResourceCreateOp(s *Scope, resource Output) *graph.Node {
 	return s.Add("ResourceCreateOp", []Arg{One(resource)}, nil)
 }
 
-// ResourceInitializedOp says whether the resource of a handle is there.
+// ResourceInitializedOp returns true if the resource behind a handle exists.
 //
 //	resource     resource
 //	→
@@ -66,14 +66,14 @@ func ResourceInitializedOp(s *Scope, resource Output) Output {
 	return out(s.Add("ResourceInitializedOp", []Arg{One(resource)}, nil), 0)
 }
 
-// ResourceUsingOp fails unless the resource of a handle is there.
+// ResourceUsingOp fails if the resource behind a handle does not exist.
 //
 //	resource  resource
 func ResourceUsingOp(s *Scope, resource Output) *graph.Node {
 	return s.Add("ResourceUsingOp", []Arg{One(resource)}, nil)
 }
 
-// SleepIdentityOp waits, then passes its input on.
+// SleepIdentityOp sleeps, then returns its input.
 //
 //	sleepSeconds  int32
 //	input         T
@@ -87,7 +87,7 @@ func SleepIdentityOp(s *Scope, sleepSeconds Output, input Output) Output {
 	return out(s.Add("SleepIdentityOp", []Arg{One(sleepSeconds), One(input)}, nil), 0)
 }
 
-// SleepOp waits.
+// SleepOp sleeps.
 //
 //	sleepSeconds  int32
 func SleepOp(s *Scope, sleepSeconds Output) *graph.Node {
@@ -107,14 +107,14 @@ func StubResourceHandleOpSharedName(value string) StubResourceHandleOpAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// StubResourceHandleOp gives a handle to a resource that need not be there.
+// StubResourceHandleOp returns a handle to a resource that need not exist.
 //
 //	resource  resource  []
 func StubResourceHandleOp(s *Scope, optional ...StubResourceHandleOpAttr) Output {
 	return out(s.Add("StubResourceHandleOp", nil, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// TestAttr gives the number 1.
+// TestAttr returns 1.
 //
 //	out_  t
 //

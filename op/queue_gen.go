@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// AccumulatorApplyGradient adds a gradient to an accumulator, unless it was computed in an earlier step.
+// AccumulatorApplyGradient applies a gradient to an accumulator. A gradient of an earlier step is dropped.
 //
 //	handle     variable of string
 //	localStep  int64  []
@@ -21,7 +21,7 @@ func AccumulatorApplyGradient(s *Scope, handle Output, localStep Output, gradien
 	return s.Add("AccumulatorApplyGradient", []Arg{One(handle), One(localStep), One(gradient)}, nil)
 }
 
-// AccumulatorNumAccumulated counts the gradients that an accumulator has added up since its sum was taken last.
+// AccumulatorNumAccumulated returns the number of gradients aggregated since the accumulator's aggregate was last taken.
 //
 //	handle          variable of string
 //	→
@@ -30,7 +30,7 @@ func AccumulatorNumAccumulated(s *Scope, handle Output) Output {
 	return out(s.Add("AccumulatorNumAccumulated", []Arg{One(handle)}, nil), 0)
 }
 
-// AccumulatorSetGlobalStep sets the step of training of an accumulator, which drops gradients of earlier steps.
+// AccumulatorSetGlobalStep updates the accumulator's global step. Gradients of earlier steps are dropped.
 //
 //	handle         variable of string
 //	newGlobalStep  int64  []
@@ -38,7 +38,7 @@ func AccumulatorSetGlobalStep(s *Scope, handle Output, newGlobalStep Output) *gr
 	return s.Add("AccumulatorSetGlobalStep", []Arg{One(handle), One(newGlobalStep)}, nil)
 }
 
-// AccumulatorTakeGradient waits until an accumulator has a number of gradients, and gives their mean or sum.
+// AccumulatorTakeGradient returns the sum or mean of the accumulated gradients. Blocks until num_required gradients have been applied.
 //
 //	handle       variable of string
 //	numRequired  int32  []
@@ -75,7 +75,7 @@ func BarrierSharedName(value string) BarrierAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// Barrier gives a barrier, which puts together the components of elements that come one at a time, under a key.
+// Barrier returns a handle to a barrier, which assembles elements from components that are inserted separately under a key.
 //
 //	handle  variable of string
 //
@@ -94,14 +94,14 @@ func BarrierCloseCancelPendingEnqueues(value bool) BarrierCloseAttr {
 	return func(a opdef.Attrs) { a["cancel_pending_enqueues"] = value }
 }
 
-// BarrierClose lets no new keys into a barrier; cancel_pending_enqueues also drops elements that are not complete.
+// BarrierClose closes a barrier to new keys. With cancel_pending_enqueues incomplete elements are also dropped.
 //
 //	handle  variable of string  [?]
 func BarrierClose(s *Scope, handle Output, optional ...BarrierCloseAttr) *graph.Node {
 	return s.Add("BarrierClose", []Arg{One(handle)}, withOptions(opdef.Attrs{}, optional))
 }
 
-// BarrierIncompleteSize counts the elements in a barrier of which components are missing.
+// BarrierIncompleteSize returns the number of incomplete elements in a barrier.
 //
 //	handle  variable of string  [?]
 //	→
@@ -110,7 +110,7 @@ func BarrierIncompleteSize(s *Scope, handle Output) Output {
 	return out(s.Add("BarrierIncompleteSize", []Arg{One(handle)}, nil), 0)
 }
 
-// BarrierInsertMany adds one component of the elements of some keys, the rows of values, to a barrier.
+// BarrierInsertMany inserts the rows of values as one component of the elements with the given keys.
 //
 //	handle  variable of string  [?]
 //	keys    string              [?]
@@ -124,7 +124,7 @@ func BarrierInsertMany(s *Scope, handle Output, keys Output, values Output, comp
 	return s.Add("BarrierInsertMany", []Arg{One(handle), One(keys), One(values)}, opdef.Attrs{"component_index": componentIndex})
 }
 
-// BarrierReadySize counts the complete elements in a barrier.
+// BarrierReadySize returns the number of complete elements in a barrier.
 //
 //	handle  variable of string  [?]
 //	→
@@ -151,7 +151,7 @@ func BarrierTakeManyTimeoutMs(value int64) BarrierTakeManyAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// BarrierTakeMany takes complete elements from a barrier, those first whose keys came first, and waits until there are so many. allow_small_batch takes fewer from a barrier that is closed.
+// BarrierTakeMany takes num_elements complete elements from a barrier, in the order in which their keys were first inserted. Blocks until they are available. With allow_small_batch a closed barrier returns fewer.
 //
 //	handle       variable of string
 //	numElements  int32
@@ -186,7 +186,7 @@ func ConditionalAccumulatorReductionType(value string) ConditionalAccumulatorAtt
 	return func(a opdef.Attrs) { a["reduction_type"] = value }
 }
 
-// ConditionalAccumulator gives an accumulator of gradients.
+// ConditionalAccumulator returns a handle to an accumulator of gradients.
 //
 //	handle  variable of string
 //
@@ -222,7 +222,7 @@ func FIFOQueueSharedName(value string) FIFOQueueAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// FIFOQueue gives a queue whose elements leave in the order in which they came.
+// FIFOQueue returns a handle to a first-in, first-out queue.
 //
 //	handle  variable of string
 //
@@ -256,7 +256,7 @@ func FIFOQueueV2SharedName(value string) FIFOQueueV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// FIFOQueueV2 gives a queue whose elements leave in the order in which they came.
+// FIFOQueueV2 returns a handle to a first-in, first-out queue.
 //
 //	handle  resource
 //
@@ -267,7 +267,7 @@ func FIFOQueueV2(s *Scope, componentTypes []tensor.DType, optional ...FIFOQueueV
 	return out(s.Add("FIFOQueueV2", nil, withOptions(opdef.Attrs{"component_types": componentTypes}, optional)), 0)
 }
 
-// FakeQueue gives a reference in the old form to the queue behind a handle.
+// FakeQueue returns a string reference to the queue behind a resource handle, for older operations.
 //
 //	resource  resource
 //	→
@@ -331,7 +331,7 @@ func MapIncompleteSizeSharedName(value string) MapIncompleteSizeAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapIncompleteSize counts the elements in a staging map of which components are missing.
+// MapIncompleteSize returns the number of incomplete elements in a staging map.
 //
 //	size  int32
 //
@@ -365,7 +365,7 @@ func MapPeekSharedName(value string) MapPeekAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapPeek gives components of the element of a key in a staging map, where they stay. It waits for the element.
+// MapPeek returns the components with the given indices of the element with a key without removing them. Blocks until it is available.
 //
 //	key      int64
 //	indices  int32
@@ -402,7 +402,7 @@ func MapSizeSharedName(value string) MapSizeAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapSize counts the complete elements in a staging map.
+// MapSize returns the number of complete elements in a staging map.
 //
 //	size  int32
 //
@@ -436,7 +436,7 @@ func MapStageSharedName(value string) MapStageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapStage adds components of the element of a key, by their numbers, to a staging map. It waits while there is no room.
+// MapStage stages the components with the given indices of the element with a key. Blocks while the staging map is full.
 //
 //	key      int64
 //	indices  int32
@@ -473,7 +473,7 @@ func MapUnstageSharedName(value string) MapUnstageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapUnstage takes components of the element of a key, by their numbers, from a staging map. It waits for the element.
+// MapUnstage removes and returns the components with the given indices of the element with a key. Blocks until it is available.
 //
 //	key      int64
 //	indices  int32
@@ -510,7 +510,7 @@ func MapUnstageNoKeySharedName(value string) MapUnstageNoKeyAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MapUnstageNoKey takes components of some element from a staging map, and gives its key. It waits while there is none.
+// MapUnstageNoKey removes and returns components of any element, with its key. Blocks while the staging map is empty.
 //
 //	indices  int32
 //	→
@@ -580,7 +580,7 @@ func OrderedMapIncompleteSizeSharedName(value string) OrderedMapIncompleteSizeAt
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapIncompleteSize counts the elements in a staging map of which components are missing.
+// OrderedMapIncompleteSize returns the number of incomplete elements in a staging map.
 //
 //	size  int32
 //
@@ -614,7 +614,7 @@ func OrderedMapPeekSharedName(value string) OrderedMapPeekAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapPeek gives components of the element of a key in a staging map, where they stay. It waits for the element.
+// OrderedMapPeek returns the components with the given indices of the element with a key without removing them. Blocks until it is available.
 //
 //	key      int64
 //	indices  int32
@@ -651,7 +651,7 @@ func OrderedMapSizeSharedName(value string) OrderedMapSizeAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapSize counts the complete elements in a staging map.
+// OrderedMapSize returns the number of complete elements in a staging map.
 //
 //	size  int32
 //
@@ -685,7 +685,7 @@ func OrderedMapStageSharedName(value string) OrderedMapStageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapStage adds components of the element of a key, by their numbers, to a staging map. It waits while there is no room.
+// OrderedMapStage stages the components with the given indices of the element with a key. Blocks while the staging map is full.
 //
 //	key      int64
 //	indices  int32
@@ -722,7 +722,7 @@ func OrderedMapUnstageSharedName(value string) OrderedMapUnstageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapUnstage takes components of the element of a key, by their numbers, from a staging map. It waits for the element.
+// OrderedMapUnstage removes and returns the components with the given indices of the element with a key. Blocks until it is available.
 //
 //	key      int64
 //	indices  int32
@@ -759,7 +759,7 @@ func OrderedMapUnstageNoKeySharedName(value string) OrderedMapUnstageNoKeyAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OrderedMapUnstageNoKey takes components of some element from a staging map, and gives its key. It waits while there is none.
+// OrderedMapUnstageNoKey removes and returns components of any element, with its key. Blocks while the staging map is empty.
 //
 //	indices  int32
 //	→
@@ -797,7 +797,7 @@ func PaddingFIFOQueueSharedName(value string) PaddingFIFOQueueAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// PaddingFIFOQueue gives a queue whose elements leave in the order in which they came; in a batch they are padded to the size of the largest.
+// PaddingFIFOQueue returns a handle to a first-in, first-out queue that pads the elements of a batch to the largest one.
 //
 //	handle  variable of string
 //
@@ -831,7 +831,7 @@ func PaddingFIFOQueueV2SharedName(value string) PaddingFIFOQueueV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// PaddingFIFOQueueV2 gives a queue whose elements leave in the order in which they came; in a batch they are padded to the size of the largest.
+// PaddingFIFOQueueV2 returns a handle to a first-in, first-out queue that pads the elements of a batch to the largest one.
 //
 //	handle  resource
 //
@@ -865,7 +865,7 @@ func PriorityQueueSharedName(value string) PriorityQueueAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// PriorityQueue gives a queue whose elements leave in the order of their first component, the smallest first.
+// PriorityQueue returns a handle to a queue that dequeues elements in ascending order of their first component.
 //
 //	handle  variable of string
 //
@@ -899,7 +899,7 @@ func PriorityQueueV2SharedName(value string) PriorityQueueV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// PriorityQueueV2 gives a queue whose elements leave in the order of their first component, the smallest first.
+// PriorityQueueV2 returns a handle to a queue that dequeues elements in ascending order of their first component.
 //
 //	handle  resource
 //
@@ -918,7 +918,7 @@ func QueueCloseCancelPendingEnqueues(value bool) QueueCloseAttr {
 	return func(a opdef.Attrs) { a["cancel_pending_enqueues"] = value }
 }
 
-// QueueClose ends the adding of elements to a queue: at once, or after the operations that wait to add some.
+// QueueClose closes a queue. Pending enqueue operations complete first, unless cancel_pending_enqueues is set.
 //
 //	handle  variable of string  [?]
 func QueueClose(s *Scope, handle Output, optional ...QueueCloseAttr) *graph.Node {
@@ -933,7 +933,7 @@ func QueueCloseV2CancelPendingEnqueues(value bool) QueueCloseV2Attr {
 	return func(a opdef.Attrs) { a["cancel_pending_enqueues"] = value }
 }
 
-// QueueCloseV2 ends the adding of elements to a queue: at once, or after the operations that wait to add some.
+// QueueCloseV2 closes a queue. Pending enqueue operations complete first, unless cancel_pending_enqueues is set.
 //
 //	handle  resource
 func QueueCloseV2(s *Scope, handle Output, optional ...QueueCloseV2Attr) *graph.Node {
@@ -948,7 +948,7 @@ func QueueDequeueTimeoutMs(value int64) QueueDequeueAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeue takes one element from a queue. It waits while the queue is empty.
+// QueueDequeue dequeues one element. Blocks while the queue is empty.
 //
 //	handle      variable of string
 //	→
@@ -969,7 +969,7 @@ func QueueDequeueManyTimeoutMs(value int64) QueueDequeueManyAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeueMany takes n elements from a queue and puts them together along a new first dimension. It waits until there are so many.
+// QueueDequeueMany dequeues n elements and stacks them along a new first dimension. Blocks until n elements are available.
 //
 //	handle      variable of string
 //	n           int32
@@ -991,7 +991,7 @@ func QueueDequeueManyV2TimeoutMs(value int64) QueueDequeueManyV2Attr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeueManyV2 takes n elements from a queue and puts them together along a new first dimension. It waits until there are so many.
+// QueueDequeueManyV2 dequeues n elements and stacks them along a new first dimension. Blocks until n elements are available.
 //
 //	handle      resource
 //	n           int32
@@ -1013,7 +1013,7 @@ func QueueDequeueUpToTimeoutMs(value int64) QueueDequeueUpToAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeueUpTo takes n elements from a queue like QueueDequeueMany, or fewer, but at least one, after the queue has been closed.
+// QueueDequeueUpTo dequeues n elements like QueueDequeueMany. A closed queue returns the remaining elements, at least one.
 //
 //	handle      variable of string
 //	n           int32
@@ -1035,7 +1035,7 @@ func QueueDequeueUpToV2TimeoutMs(value int64) QueueDequeueUpToV2Attr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeueUpToV2 takes n elements from a queue like QueueDequeueMany, or fewer, but at least one, after the queue has been closed.
+// QueueDequeueUpToV2 dequeues n elements like QueueDequeueMany. A closed queue returns the remaining elements, at least one.
 //
 //	handle      resource
 //	n           int32
@@ -1057,7 +1057,7 @@ func QueueDequeueV2TimeoutMs(value int64) QueueDequeueV2Attr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueDequeueV2 takes one element from a queue. It waits while the queue is empty.
+// QueueDequeueV2 dequeues one element. Blocks while the queue is empty.
 //
 //	handle      resource
 //	→
@@ -1078,7 +1078,7 @@ func QueueEnqueueTimeoutMs(value int64) QueueEnqueueAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueEnqueue adds one element to a queue, of which the inputs are the components. It waits while the queue is full.
+// QueueEnqueue enqueues one element, whose components are the inputs. Blocks while the queue is full.
 //
 //	handle      variable of string
 //	components  tensors of the types Tcomponents
@@ -1098,7 +1098,7 @@ func QueueEnqueueManyTimeoutMs(value int64) QueueEnqueueManyAttr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueEnqueueMany adds the rows of the inputs to a queue, one element for each. It waits while the queue is full.
+// QueueEnqueueMany enqueues one element for each row of the inputs. Blocks while the queue is full.
 //
 //	handle      variable of string
 //	components  tensors of the types Tcomponents
@@ -1118,7 +1118,7 @@ func QueueEnqueueManyV2TimeoutMs(value int64) QueueEnqueueManyV2Attr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueEnqueueManyV2 adds the rows of the inputs to a queue, one element for each. It waits while the queue is full.
+// QueueEnqueueManyV2 enqueues one element for each row of the inputs. Blocks while the queue is full.
 //
 //	handle      resource
 //	components  tensors of the types Tcomponents
@@ -1138,7 +1138,7 @@ func QueueEnqueueV2TimeoutMs(value int64) QueueEnqueueV2Attr {
 	return func(a opdef.Attrs) { a["timeout_ms"] = value }
 }
 
-// QueueEnqueueV2 adds one element to a queue, of which the inputs are the components. It waits while the queue is full.
+// QueueEnqueueV2 enqueues one element, whose components are the inputs. Blocks while the queue is full.
 //
 //	handle      resource
 //	components  tensors of the types Tcomponents
@@ -1150,7 +1150,7 @@ func QueueEnqueueV2(s *Scope, handle Output, components []Output, optional ...Qu
 	return s.Add("QueueEnqueueV2", []Arg{One(handle), Many(components)}, withOptions(opdef.Attrs{}, optional))
 }
 
-// QueueIsClosed tells whether a queue is closed.
+// QueueIsClosed returns true if the queue is closed.
 //
 //	handle    variable of string
 //	→
@@ -1159,7 +1159,7 @@ func QueueIsClosed(s *Scope, handle Output) Output {
 	return out(s.Add("QueueIsClosed", []Arg{One(handle)}, nil), 0)
 }
 
-// QueueIsClosedV2 tells whether a queue is closed.
+// QueueIsClosedV2 returns true if the queue is closed.
 //
 //	handle    resource
 //	→
@@ -1168,7 +1168,7 @@ func QueueIsClosedV2(s *Scope, handle Output) Output {
 	return out(s.Add("QueueIsClosedV2", []Arg{One(handle)}, nil), 0)
 }
 
-// QueueSize counts the elements in a queue.
+// QueueSize returns the number of elements in a queue.
 //
 //	handle  variable of string  [?]
 //	→
@@ -1177,7 +1177,7 @@ func QueueSize(s *Scope, handle Output) Output {
 	return out(s.Add("QueueSize", []Arg{One(handle)}, nil), 0)
 }
 
-// QueueSizeV2 counts the elements in a queue.
+// QueueSizeV2 returns the number of elements in a queue.
 //
 //	handle  resource
 //	→
@@ -1224,7 +1224,7 @@ func RandomShuffleQueueSharedName(value string) RandomShuffleQueueAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// RandomShuffleQueue gives a queue whose elements leave in random order, as long as it holds more than min_after_dequeue.
+// RandomShuffleQueue returns a handle to a queue that dequeues in random order and keeps min_after_dequeue elements until it is closed.
 //
 //	handle  variable of string
 //
@@ -1273,7 +1273,7 @@ func RandomShuffleQueueV2SharedName(value string) RandomShuffleQueueV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// RandomShuffleQueueV2 gives a queue whose elements leave in random order, as long as it holds more than min_after_dequeue.
+// RandomShuffleQueueV2 returns a handle to a queue that dequeues in random order and keeps min_after_dequeue elements until it is closed.
 //
 //	handle  resource
 //
@@ -1284,7 +1284,7 @@ func RandomShuffleQueueV2(s *Scope, componentTypes []tensor.DType, optional ...R
 	return out(s.Add("RandomShuffleQueueV2", nil, withOptions(opdef.Attrs{"component_types": componentTypes}, optional)), 0)
 }
 
-// ResourceAccumulatorApplyGradient adds a gradient to an accumulator, unless it was computed in an earlier step.
+// ResourceAccumulatorApplyGradient applies a gradient to an accumulator. A gradient of an earlier step is dropped.
 //
 //	handle     resource
 //	localStep  int64  []
@@ -1297,7 +1297,7 @@ func ResourceAccumulatorApplyGradient(s *Scope, handle Output, localStep Output,
 	return s.Add("ResourceAccumulatorApplyGradient", []Arg{One(handle), One(localStep), One(gradient)}, nil)
 }
 
-// ResourceAccumulatorNumAccumulated counts the gradients that an accumulator has added up since its sum was taken last.
+// ResourceAccumulatorNumAccumulated returns the number of gradients aggregated since the accumulator's aggregate was last taken.
 //
 //	handle          resource
 //	→
@@ -1306,7 +1306,7 @@ func ResourceAccumulatorNumAccumulated(s *Scope, handle Output) Output {
 	return out(s.Add("ResourceAccumulatorNumAccumulated", []Arg{One(handle)}, nil), 0)
 }
 
-// ResourceAccumulatorSetGlobalStep sets the step of training of an accumulator, which drops gradients of earlier steps.
+// ResourceAccumulatorSetGlobalStep updates the accumulator's global step. Gradients of earlier steps are dropped.
 //
 //	handle         resource
 //	newGlobalStep  int64  []
@@ -1314,7 +1314,7 @@ func ResourceAccumulatorSetGlobalStep(s *Scope, handle Output, newGlobalStep Out
 	return s.Add("ResourceAccumulatorSetGlobalStep", []Arg{One(handle), One(newGlobalStep)}, nil)
 }
 
-// ResourceAccumulatorTakeGradient waits until an accumulator has a number of gradients, and gives their mean or sum.
+// ResourceAccumulatorTakeGradient returns the sum or mean of the accumulated gradients. Blocks until num_required gradients have been applied.
 //
 //	handle       resource
 //	numRequired  int32  []
@@ -1346,7 +1346,7 @@ func ResourceConditionalAccumulatorReductionType(value string) ResourceCondition
 	return func(a opdef.Attrs) { a["reduction_type"] = value }
 }
 
-// ResourceConditionalAccumulator gives an accumulator of gradients.
+// ResourceConditionalAccumulator returns a handle to an accumulator of gradients.
 //
 //	handle  resource
 //
@@ -1359,7 +1359,7 @@ func ResourceConditionalAccumulator(s *Scope, dtype tensor.DType, shape tensor.P
 	return out(s.Add("ResourceConditionalAccumulator", nil, withOptions(opdef.Attrs{"dtype": dtype, "shape": shape}, optional)), 0)
 }
 
-// SparseAccumulatorApplyGradient adds rows of a gradient to an accumulator, unless it was computed in an earlier step.
+// SparseAccumulatorApplyGradient applies a sparse gradient to an accumulator. A gradient of an earlier step is dropped.
 //
 //	handle           variable of string
 //	localStep        int64
@@ -1375,7 +1375,7 @@ func SparseAccumulatorApplyGradient(s *Scope, handle Output, localStep Output, g
 	return s.Add("SparseAccumulatorApplyGradient", []Arg{One(handle), One(localStep), One(gradientIndices), One(gradientValues), One(gradientShape)}, opdef.Attrs{"has_known_shape": hasKnownShape})
 }
 
-// SparseAccumulatorTakeGradient waits until an accumulator has a number of gradients, and gives the mean or sum of their rows.
+// SparseAccumulatorTakeGradient returns the sum or mean of the accumulated sparse gradients. Blocks until num_required gradients have been applied.
 //
 //	handle       variable of string
 //	numRequired  int32  []
@@ -1410,7 +1410,7 @@ func SparseConditionalAccumulatorReductionType(value string) SparseConditionalAc
 	return func(a opdef.Attrs) { a["reduction_type"] = value }
 }
 
-// SparseConditionalAccumulator gives an accumulator of gradients of which each has some rows.
+// SparseConditionalAccumulator returns a handle to an accumulator of sparse gradients.
 //
 //	handle  variable of string
 //
@@ -1446,7 +1446,7 @@ func StageSharedName(value string) StageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// Stage adds an element, of which the inputs are the components, to a staging area. It waits while there is no room.
+// Stage stages an element, whose components are the inputs. Blocks while the staging area is full.
 //
 //	values  tensors of the types dtypes
 //
@@ -1512,7 +1512,7 @@ func StagePeekSharedName(value string) StagePeekAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// StagePeek gives the element at a position in a staging area, which stays there. It waits while there is none.
+// StagePeek returns the element at an index of a staging area without removing it. Blocks until it is available.
 //
 //	index   int32
 //	→
@@ -1548,7 +1548,7 @@ func StageSizeSharedName(value string) StageSizeAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// StageSize counts the elements in a staging area.
+// StageSize returns the number of elements in a staging area.
 //
 //	size  int32
 //
@@ -1582,7 +1582,7 @@ func UnstageSharedName(value string) UnstageAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// Unstage takes an element from a staging area. It waits while there is none.
+// Unstage removes and returns the first element of a staging area. Blocks while it is empty.
 //
 //	values  tensors of the types dtypes
 //

@@ -16,7 +16,7 @@ func ApplyAdaMaxUseLocking(value bool) ApplyAdaMaxAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyAdaMax: AdaMax (Kingma and Ba, 2014): is Adam with the largest recent gradient v in place of the root of a mean.
+// ApplyAdaMax updates var by the AdaMax scheme (Kingma and Ba, 2014): Adam with a decayed maximum of the absolute gradient in the divisor.
 //
 //	var_        variable of T
 //	m           variable of T
@@ -45,7 +45,7 @@ func ApplyAdadeltaUseLocking(value bool) ApplyAdadeltaAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+// ApplyAdadelta updates var by the Adadelta scheme (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
 //
 //	var_         variable of T
 //	accum        variable of T
@@ -77,7 +77,7 @@ func ApplyAdagradUpdateSlots(value bool) ApplyAdagradAttr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ApplyAdagrad divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+// ApplyAdagrad updates var by the Adagrad scheme: accum += grad²; var -= lr*grad/√accum.
 //
 //	var_   variable of T
 //	accum  variable of T
@@ -101,7 +101,7 @@ func ApplyAdagradDAUseLocking(value bool) ApplyAdagradDAAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+// ApplyAdagradDA updates var by the Adagrad dual averaging scheme (Xiao, 2009).
 //
 //	var_                        variable of T
 //	gradientAccumulator         variable of T
@@ -134,7 +134,7 @@ func ApplyAdagradV2UpdateSlots(value bool) ApplyAdagradV2Attr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ApplyAdagradV2 is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+// ApplyAdagradV2 updates var by the Adagrad scheme with a stabilizing constant: var -= lr*grad/(√accum + epsilon).
 //
 //	var_     variable of T
 //	accum    variable of T
@@ -164,7 +164,7 @@ func ApplyAdamUseNesterov(value bool) ApplyAdamAttr {
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ApplyAdam: Adam (Kingma and Ba, 2014): m and v are running means of the gradient and of its square, and var moves by -lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).
+// ApplyAdam updates var by the Adam scheme (Kingma and Ba, 2014): m and v are running means of the gradient and of its square; var -= lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).
 //
 //	var_        variable of T
 //	m           variable of T
@@ -194,7 +194,7 @@ func ApplyAddSignUseLocking(value bool) ApplyAddSignAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyAddSign moves by lr*(alpha + sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+// ApplyAddSign updates var by the AddSign scheme: var -= lr*(alpha + sign_decay*s)*grad, where s is sign(grad)*sign(m) and m is the running mean of the gradient.
 //
 //	var_       variable of T
 //	m          variable of T
@@ -221,7 +221,7 @@ func ApplyCenteredRMSPropUseLocking(value bool) ApplyCenteredRMSPropAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyCenteredRMSProp is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+// ApplyCenteredRMSProp updates var by the centered RMSProp scheme, which divides by an estimate of the variance of the gradient, ms - mg², instead of ms.
 //
 //	var_      variable of T
 //	mg        variable of T
@@ -255,7 +255,7 @@ func ApplyFtrlMultiplyLinearByLr(value bool) ApplyFtrlAttr {
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// ApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+// ApplyFtrl updates var by the FTRL-Proximal scheme (McMahan and others, 2013) with L1 and L2 regularization.
 //
 //	var_     variable of T
 //	accum    variable of T
@@ -288,7 +288,7 @@ func ApplyFtrlV2MultiplyLinearByLr(value bool) ApplyFtrlV2Attr {
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// ApplyFtrlV2 is Ftrl with a penalty on the size of the variable in the gradient.
+// ApplyFtrlV2 updates var by the FTRL-Proximal scheme with L2 shrinkage, which adds a penalty on var to the gradient.
 //
 //	var_         variable of T
 //	accum        variable of T
@@ -317,7 +317,7 @@ func ApplyGradientDescentUseLocking(value bool) ApplyGradientDescentAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyGradientDescent moves a variable against its gradient: var -= alpha*delta.
+// ApplyGradientDescent updates var by gradient descent: var -= alpha*delta.
 //
 //	var_   variable of T
 //	alpha  T              []
@@ -345,7 +345,7 @@ func ApplyMomentumUseNesterov(value bool) ApplyMomentumAttr {
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ApplyMomentum moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+// ApplyMomentum updates var by the momentum scheme: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov it uses Nesterov momentum.
 //
 //	var_      variable of T
 //	accum     variable of T
@@ -370,7 +370,7 @@ func ApplyPowerSignUseLocking(value bool) ApplyPowerSignAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyPowerSign moves by lr*exp(logbase*sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+// ApplyPowerSign updates var by the PowerSign scheme: var -= lr*exp(logbase*sign_decay*s)*grad, where s is sign(grad)*sign(m) and m is the running mean of the gradient.
 //
 //	var_       variable of T
 //	m          variable of T
@@ -397,7 +397,7 @@ func ApplyProximalAdagradUseLocking(value bool) ApplyProximalAdagradAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyProximalAdagrad is Adagrad followed by a step toward zero by the penalties l1 and l2.
+// ApplyProximalAdagrad updates var by the Adagrad scheme followed by a proximal step with L1 and L2 regularization.
 //
 //	var_   variable of T
 //	accum  variable of T
@@ -423,7 +423,7 @@ func ApplyProximalGradientDescentUseLocking(value bool) ApplyProximalGradientDes
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyProximalGradientDescent moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+// ApplyProximalGradientDescent updates var by proximal gradient descent with L1 and L2 regularization.
 //
 //	var_   variable of T
 //	alpha  T              []
@@ -448,7 +448,7 @@ func ApplyRMSPropUseLocking(value bool) ApplyRMSPropAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ApplyRMSProp divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+// ApplyRMSProp updates var by the RMSProp scheme: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
 //
 //	var_      variable of T
 //	ms        variable of T
@@ -481,7 +481,7 @@ func AssignUseLocking(value bool) AssignAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// Assign makes value the value of a variable and gives the reference.
+// Assign assigns value to a variable and returns the reference.
 //
 //	ref        variable of T
 //	value      T
@@ -503,7 +503,7 @@ func AssignAddUseLocking(value bool) AssignAddAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// AssignAdd adds value to a variable and gives the reference.
+// AssignAdd adds value to a variable and returns the reference.
 //
 //	ref        variable of T
 //	value      T
@@ -537,7 +537,7 @@ func AssignSubUseLocking(value bool) AssignSubAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// AssignSub subtracts value from a variable and gives the reference.
+// AssignSub subtracts value from a variable and returns the reference.
 //
 //	ref        variable of T
 //	value      T
@@ -571,7 +571,7 @@ func AssignVariableOpValidateShape(value bool) AssignVariableOpAttr {
 	return func(a opdef.Attrs) { a["validate_shape"] = value }
 }
 
-// AssignVariableOp makes value the value of a variable.
+// AssignVariableOp assigns value to a variable.
 //
 //	resource  resource
 //	value     dtype
@@ -583,14 +583,14 @@ func AssignVariableOp(s *Scope, resource Output, value Output, optional ...Assig
 	return s.Add("AssignVariableOp", []Arg{One(resource), One(value)}, withOptions(opdef.Attrs{}, optional))
 }
 
-// ConsumeMutexLock ends a lock.
+// ConsumeMutexLock releases a mutex lock.
 //
 //	mutexLock  variant
 func ConsumeMutexLock(s *Scope, mutexLock Output) *graph.Node {
 	return s.Add("ConsumeMutexLock", []Arg{One(mutexLock)}, nil)
 }
 
-// CountUpTo adds one to a variable and gives its old value, until that reaches the limit.
+// CountUpTo increments a variable and returns its old value. Fails when the value reaches the limit.
 //
 //	ref     variable of T  []
 //	→
@@ -604,7 +604,7 @@ func CountUpTo(s *Scope, ref Output, limit int64) Output {
 	return out(s.Add("CountUpTo", []Arg{One(ref)}, opdef.Attrs{"limit": limit}), 0)
 }
 
-// DebugGradientRefIdentity passes a reference on; marks a variable for gradient debugging.
+// DebugGradientRefIdentity returns its input reference, as a marker for gradient debugging.
 //
 //	input   variable of T
 //	→
@@ -617,7 +617,7 @@ func DebugGradientRefIdentity(s *Scope, input Output) Output {
 	return out(s.Add("DebugGradientRefIdentity", []Arg{One(input)}, nil), 0)
 }
 
-// DeleteSessionTensor drops the tensor that the session keeps under a handle.
+// DeleteSessionTensor deletes the tensor stored in the session under a handle.
 //
 //	handle  string  []
 func DeleteSessionTensor(s *Scope, handle Output) *graph.Node {
@@ -632,14 +632,14 @@ func DestroyResourceOpIgnoreLookupError(value bool) DestroyResourceOpAttr {
 	return func(a opdef.Attrs) { a["ignore_lookup_error"] = value }
 }
 
-// DestroyResourceOp removes the resource that a handle names.
+// DestroyResourceOp deletes the resource behind a handle.
 //
 //	resource  resource
 func DestroyResourceOp(s *Scope, resource Output, optional ...DestroyResourceOpAttr) *graph.Node {
 	return s.Add("DestroyResourceOp", []Arg{One(resource)}, withOptions(opdef.Attrs{}, optional))
 }
 
-// DestroyTemporaryVariable ends a temporary variable and gives its last value.
+// DestroyTemporaryVariable destroys a temporary variable and returns its last value.
 //
 //	ref    variable of T
 //	→
@@ -653,14 +653,14 @@ func DestroyTemporaryVariable(s *Scope, ref Output, varName string) Output {
 	return out(s.Add("DestroyTemporaryVariable", []Arg{One(ref)}, opdef.Attrs{"var_name": varName}), 0)
 }
 
-// DisableCopyOnRead does nothing: reading a variable copies nothing here.
+// DisableCopyOnRead does nothing, because reading a variable never copies its value.
 //
 //	resource  resource
 func DisableCopyOnRead(s *Scope, resource Output) *graph.Node {
 	return s.Add("DisableCopyOnRead", []Arg{One(resource)}, nil)
 }
 
-// GetSessionHandle keeps a tensor in the session and gives a handle to it.
+// GetSessionHandle stores a tensor in the session and returns a handle to it.
 //
 //	value   T
 //	→
@@ -673,7 +673,7 @@ func GetSessionHandle(s *Scope, value Output) Output {
 	return out(s.Add("GetSessionHandle", []Arg{One(value)}, nil), 0)
 }
 
-// GetSessionHandleV2 keeps a tensor in the session and gives a handle to it, as a resource.
+// GetSessionHandleV2 stores a tensor in the session and returns a resource handle to it.
 //
 //	value   T
 //	→
@@ -686,7 +686,7 @@ func GetSessionHandleV2(s *Scope, value Output) Output {
 	return out(s.Add("GetSessionHandleV2", []Arg{One(value)}, nil), 0)
 }
 
-// GetSessionTensor gives the tensor that the session keeps under a handle.
+// GetSessionTensor returns the tensor stored in the session under a handle.
 //
 //	handle  string  []
 //	→
@@ -699,7 +699,7 @@ func GetSessionTensor(s *Scope, handle Output, dtype tensor.DType) Output {
 	return out(s.Add("GetSessionTensor", []Arg{One(handle)}, opdef.Attrs{"dtype": dtype}), 0)
 }
 
-// IsVariableInitialized tells whether a variable has a value.
+// IsVariableInitialized returns true if the variable is initialized.
 //
 //	ref            variable of dtype
 //	→
@@ -712,7 +712,7 @@ func IsVariableInitialized(s *Scope, ref Output) Output {
 	return out(s.Add("IsVariableInitialized", []Arg{One(ref)}, nil), 0)
 }
 
-// MutexLock waits until a mutex is free and gives the lock, which ends with ConsumeMutexLock or with the step.
+// MutexLock acquires a mutex and returns the lock, which is released by ConsumeMutexLock or at the end of the step.
 //
 //	mutex      resource
 //	→
@@ -734,14 +734,14 @@ func MutexV2SharedName(value string) MutexV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// MutexV2 gives a handle to a mutex that one step at a time can hold.
+// MutexV2 returns a handle to a mutex.
 //
 //	resource  resource  []
 func MutexV2(s *Scope, optional ...MutexV2Attr) Output {
 	return out(s.Add("MutexV2", nil, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// ReadVariableOp gives the value of a variable.
+// ReadVariableOp returns the value of a variable.
 //
 //	resource  resource
 //	→
@@ -754,7 +754,7 @@ func ReadVariableOp(s *Scope, resource Output, dtype tensor.DType) Output {
 	return out(s.Add("ReadVariableOp", []Arg{One(resource)}, opdef.Attrs{"dtype": dtype}), 0)
 }
 
-// RefIdentity passes a reference on.
+// RefIdentity returns its input reference.
 //
 //	input   variable of T
 //	→
@@ -775,7 +775,7 @@ func ResourceApplyAdaMaxUseLocking(value bool) ResourceApplyAdaMaxAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyAdaMax: AdaMax (Kingma and Ba, 2014): is Adam with the largest recent gradient v in place of the root of a mean.
+// ResourceApplyAdaMax updates var by the AdaMax scheme (Kingma and Ba, 2014): Adam with a decayed maximum of the absolute gradient in the divisor.
 //
 //	var_        resource
 //	m           resource
@@ -802,7 +802,7 @@ func ResourceApplyAdadeltaUseLocking(value bool) ResourceApplyAdadeltaAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+// ResourceApplyAdadelta updates var by the Adadelta scheme (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
 //
 //	var_         resource
 //	accum        resource
@@ -832,7 +832,7 @@ func ResourceApplyAdagradUpdateSlots(value bool) ResourceApplyAdagradAttr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ResourceApplyAdagrad divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+// ResourceApplyAdagrad updates var by the Adagrad scheme: accum += grad²; var -= lr*grad/√accum.
 //
 //	var_   resource
 //	accum  resource
@@ -854,7 +854,7 @@ func ResourceApplyAdagradDAUseLocking(value bool) ResourceApplyAdagradDAAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+// ResourceApplyAdagradDA updates var by the Adagrad dual averaging scheme (Xiao, 2009).
 //
 //	var_                        resource
 //	gradientAccumulator         resource
@@ -885,7 +885,7 @@ func ResourceApplyAdagradV2UpdateSlots(value bool) ResourceApplyAdagradV2Attr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ResourceApplyAdagradV2 is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+// ResourceApplyAdagradV2 updates var by the Adagrad scheme with a stabilizing constant: var -= lr*grad/(√accum + epsilon).
 //
 //	var_     resource
 //	accum    resource
@@ -913,7 +913,7 @@ func ResourceApplyAdamUseNesterov(value bool) ResourceApplyAdamAttr {
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ResourceApplyAdam: Adam (Kingma and Ba, 2014): m and v are running means of the gradient and of its square, and var moves by -lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).
+// ResourceApplyAdam updates var by the Adam scheme (Kingma and Ba, 2014): m and v are running means of the gradient and of its square; var -= lr*√(1-beta2_power)/(1-beta1_power) * m/(√v + epsilon).
 //
 //	var_        resource
 //	m           resource
@@ -941,7 +941,7 @@ func ResourceApplyAdamWithAmsgradUseLocking(value bool) ResourceApplyAdamWithAms
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyAdamWithAmsgrad is Adam with the largest v so far, vhat, in the divisor.
+// ResourceApplyAdamWithAmsgrad updates var by the Adam scheme with vhat, the largest v of all steps, in the divisor.
 //
 //	var_        resource
 //	m           resource
@@ -970,7 +970,7 @@ func ResourceApplyAddSignUseLocking(value bool) ResourceApplyAddSignAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyAddSign moves by lr*(alpha + sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+// ResourceApplyAddSign updates var by the AddSign scheme: var -= lr*(alpha + sign_decay*s)*grad, where s is sign(grad)*sign(m) and m is the running mean of the gradient.
 //
 //	var_       resource
 //	m          resource
@@ -995,7 +995,7 @@ func ResourceApplyCenteredRMSPropUseLocking(value bool) ResourceApplyCenteredRMS
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyCenteredRMSProp is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+// ResourceApplyCenteredRMSProp updates var by the centered RMSProp scheme, which divides by an estimate of the variance of the gradient, ms - mg², instead of ms.
 //
 //	var_      resource
 //	mg        resource
@@ -1027,7 +1027,7 @@ func ResourceApplyFtrlMultiplyLinearByLr(value bool) ResourceApplyFtrlAttr {
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// ResourceApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+// ResourceApplyFtrl updates var by the FTRL-Proximal scheme (McMahan and others, 2013) with L1 and L2 regularization.
 //
 //	var_     resource
 //	accum    resource
@@ -1058,7 +1058,7 @@ func ResourceApplyFtrlV2MultiplyLinearByLr(value bool) ResourceApplyFtrlV2Attr {
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// ResourceApplyFtrlV2 is Ftrl with a penalty on the size of the variable in the gradient.
+// ResourceApplyFtrlV2 updates var by the FTRL-Proximal scheme with L2 shrinkage, which adds a penalty on var to the gradient.
 //
 //	var_         resource
 //	accum        resource
@@ -1085,7 +1085,7 @@ func ResourceApplyGradientDescentUseLocking(value bool) ResourceApplyGradientDes
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyGradientDescent moves a variable against its gradient: var -= alpha*delta.
+// ResourceApplyGradientDescent updates var by gradient descent: var -= alpha*delta.
 //
 //	var_   resource
 //	alpha  T  []
@@ -1111,7 +1111,7 @@ func ResourceApplyKerasMomentumUseNesterov(value bool) ResourceApplyKerasMomentu
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ResourceApplyKerasMomentum moves a variable by a velocity with the rate in it: accum = accum*momentum - lr*grad; var += accum.
+// ResourceApplyKerasMomentum updates var by the momentum scheme with the learning rate in the accumulator: accum = accum*momentum - lr*grad; var += accum.
 //
 //	var_      resource
 //	accum     resource
@@ -1139,7 +1139,7 @@ func ResourceApplyMomentumUseNesterov(value bool) ResourceApplyMomentumAttr {
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ResourceApplyMomentum moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+// ResourceApplyMomentum updates var by the momentum scheme: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov it uses Nesterov momentum.
 //
 //	var_      resource
 //	accum     resource
@@ -1162,7 +1162,7 @@ func ResourceApplyPowerSignUseLocking(value bool) ResourceApplyPowerSignAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyPowerSign moves by lr*exp(logbase*sign_decay*s)*grad, where s tells whether gradient and its running mean m agree in sign.
+// ResourceApplyPowerSign updates var by the PowerSign scheme: var -= lr*exp(logbase*sign_decay*s)*grad, where s is sign(grad)*sign(m) and m is the running mean of the gradient.
 //
 //	var_       resource
 //	m          resource
@@ -1187,7 +1187,7 @@ func ResourceApplyProximalAdagradUseLocking(value bool) ResourceApplyProximalAda
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyProximalAdagrad is Adagrad followed by a step toward zero by the penalties l1 and l2.
+// ResourceApplyProximalAdagrad updates var by the Adagrad scheme followed by a proximal step with L1 and L2 regularization.
 //
 //	var_   resource
 //	accum  resource
@@ -1211,7 +1211,7 @@ func ResourceApplyProximalGradientDescentUseLocking(value bool) ResourceApplyPro
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyProximalGradientDescent moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+// ResourceApplyProximalGradientDescent updates var by proximal gradient descent with L1 and L2 regularization.
 //
 //	var_   resource
 //	alpha  T  []
@@ -1234,7 +1234,7 @@ func ResourceApplyRMSPropUseLocking(value bool) ResourceApplyRMSPropAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceApplyRMSProp divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+// ResourceApplyRMSProp updates var by the RMSProp scheme: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
 //
 //	var_      resource
 //	ms        resource
@@ -1252,7 +1252,7 @@ func ResourceApplyRMSProp(s *Scope, var_ Output, ms Output, mom Output, lr Outpu
 	return s.Add("ResourceApplyRMSProp", []Arg{One(var_), One(ms), One(mom), One(lr), One(rho), One(momentum), One(epsilon), One(grad)}, withOptions(opdef.Attrs{}, optional))
 }
 
-// ResourceCountUpTo adds one to a variable and gives its old value, until that reaches the limit.
+// ResourceCountUpTo increments a variable and returns its old value. Fails when the value reaches the limit.
 //
 //	resource  resource
 //	→
@@ -1279,7 +1279,7 @@ func ResourceGatherValidateIndices(value bool) ResourceGatherAttr {
 	return func(a opdef.Attrs) { a["validate_indices"] = value }
 }
 
-// ResourceGather takes slices of the first dimension of a variable, after batch_dims dimensions that go with the indices.
+// ResourceGather gathers slices of a variable along the first dimension after batch_dims.
 //
 //	resource  resource
 //	indices   Tindices
@@ -1294,7 +1294,7 @@ func ResourceGather(s *Scope, resource Output, indices Output, dtype tensor.DTyp
 	return out(s.Add("ResourceGather", []Arg{One(resource), One(indices)}, withOptions(opdef.Attrs{"dtype": dtype}, optional)), 0)
 }
 
-// ResourceGatherNd takes slices of a variable at the index vectors in the last dimension of indices.
+// ResourceGatherNd gathers slices of a variable at the index vectors in the last dimension of indices.
 //
 //	resource  resource
 //	indices   Tindices  […,?]
@@ -1550,7 +1550,7 @@ func ResourceSparseApplyAdadeltaUseLocking(value bool) ResourceSparseApplyAdadel
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceSparseApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+// ResourceSparseApplyAdadelta updates var by the Adadelta scheme (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
 //
 //	var_         resource
 //	accum        resource
@@ -1582,7 +1582,7 @@ func ResourceSparseApplyAdagradUpdateSlots(value bool) ResourceSparseApplyAdagra
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ResourceSparseApplyAdagrad divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+// ResourceSparseApplyAdagrad updates var by the Adagrad scheme: accum += grad²; var -= lr*grad/√accum.
 //
 //	var_     resource
 //	accum    resource
@@ -1606,7 +1606,7 @@ func ResourceSparseApplyAdagradDAUseLocking(value bool) ResourceSparseApplyAdagr
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceSparseApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+// ResourceSparseApplyAdagradDA updates var by the Adagrad dual averaging scheme (Xiao, 2009).
 //
 //	var_                        resource
 //	gradientAccumulator         resource
@@ -1639,7 +1639,7 @@ func ResourceSparseApplyAdagradV2UpdateSlots(value bool) ResourceSparseApplyAdag
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// ResourceSparseApplyAdagradV2 is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+// ResourceSparseApplyAdagradV2 updates var by the Adagrad scheme with a stabilizing constant: var -= lr*grad/(√accum + epsilon).
 //
 //	var_     resource
 //	accum    resource
@@ -1664,7 +1664,7 @@ func ResourceSparseApplyCenteredRMSPropUseLocking(value bool) ResourceSparseAppl
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceSparseApplyCenteredRMSProp is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+// ResourceSparseApplyCenteredRMSProp updates var by the centered RMSProp scheme, which divides by an estimate of the variance of the gradient, ms - mg², instead of ms.
 //
 //	var_      resource
 //	mg        resource
@@ -1698,7 +1698,7 @@ func ResourceSparseApplyFtrlMultiplyLinearByLr(value bool) ResourceSparseApplyFt
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// ResourceSparseApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+// ResourceSparseApplyFtrl updates var by the FTRL-Proximal scheme (McMahan and others, 2013) with L1 and L2 regularization.
 //
 //	var_     resource
 //	accum    resource
@@ -1731,7 +1731,7 @@ func ResourceSparseApplyFtrlV2MultiplyLinearByLr(value bool) ResourceSparseApply
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// ResourceSparseApplyFtrlV2 is Ftrl with a penalty on the size of the variable in the gradient.
+// ResourceSparseApplyFtrlV2 updates var by the FTRL-Proximal scheme with L2 shrinkage, which adds a penalty on var to the gradient.
 //
 //	var_         resource
 //	accum        resource
@@ -1765,7 +1765,7 @@ func ResourceSparseApplyKerasMomentumUseNesterov(value bool) ResourceSparseApply
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ResourceSparseApplyKerasMomentum moves a variable by a velocity with the rate in it: accum = accum*momentum - lr*grad; var += accum.
+// ResourceSparseApplyKerasMomentum updates var by the momentum scheme with the learning rate in the accumulator: accum = accum*momentum - lr*grad; var += accum.
 //
 //	var_      resource
 //	accum     resource
@@ -1795,7 +1795,7 @@ func ResourceSparseApplyMomentumUseNesterov(value bool) ResourceSparseApplyMomen
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// ResourceSparseApplyMomentum moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+// ResourceSparseApplyMomentum updates var by the momentum scheme: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov it uses Nesterov momentum.
 //
 //	var_      resource
 //	accum     resource
@@ -1820,7 +1820,7 @@ func ResourceSparseApplyProximalAdagradUseLocking(value bool) ResourceSparseAppl
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceSparseApplyProximalAdagrad is Adagrad followed by a step toward zero by the penalties l1 and l2.
+// ResourceSparseApplyProximalAdagrad updates var by the Adagrad scheme followed by a proximal step with L1 and L2 regularization.
 //
 //	var_     resource
 //	accum    resource
@@ -1846,7 +1846,7 @@ func ResourceSparseApplyProximalGradientDescentUseLocking(value bool) ResourceSp
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceSparseApplyProximalGradientDescent moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+// ResourceSparseApplyProximalGradientDescent updates var by proximal gradient descent with L1 and L2 regularization.
 //
 //	var_     resource
 //	alpha    T         []
@@ -1871,7 +1871,7 @@ func ResourceSparseApplyRMSPropUseLocking(value bool) ResourceSparseApplyRMSProp
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ResourceSparseApplyRMSProp divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+// ResourceSparseApplyRMSProp updates var by the RMSProp scheme: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
 //
 //	var_      resource
 //	ms        resource
@@ -2248,7 +2248,7 @@ func ScatterUpdate(s *Scope, ref Output, indices Output, updates Output, optiona
 	return out(s.Add("ScatterUpdate", []Arg{One(ref), One(indices), One(updates)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// SdcaFprint computes a fingerprint of 128 bits of each string, as two numbers.
+// SdcaFprint computes a 128-bit fingerprint of each string, as two int64 numbers.
 //
 //	input   string  [?]
 //	→
@@ -2265,7 +2265,7 @@ func SdcaOptimizerAdaptative(value bool) SdcaOptimizerAttr {
 	return func(a opdef.Attrs) { a["adaptative"] = value }
 }
 
-// SdcaOptimizer trains a linear model on a batch by stochastic dual coordinate ascent: gives what its weights change by, and for each example its dual variable, primal loss, dual loss and weight.
+// SdcaOptimizer trains a linear model on a batch by stochastic dual coordinate ascent. Returns the changes of the weights, and the dual variable, primal loss, dual loss and weight of each example.
 //
 //	sparseExampleIndices   num_sparse_features tensors of int64
 //	sparseFeatureIndices   num_sparse_features tensors of int64
@@ -2305,7 +2305,7 @@ func SdcaOptimizerV2Adaptive(value bool) SdcaOptimizerV2Attr {
 	return func(a opdef.Attrs) { a["adaptive"] = value }
 }
 
-// SdcaOptimizerV2 trains a linear model on a batch by stochastic dual coordinate ascent: gives what its weights change by, and for each example its dual variable, primal loss, dual loss and weight.
+// SdcaOptimizerV2 trains a linear model on a batch by stochastic dual coordinate ascent. Returns the changes of the weights, and the dual variable, primal loss, dual loss and weight of each example.
 //
 //	sparseExampleIndices   num_sparse_features tensors of int64
 //	sparseFeatureIndices   num_sparse_features tensors of int64
@@ -2337,7 +2337,7 @@ func SdcaOptimizerV2(s *Scope, sparseExampleIndices []Output, sparseFeatureIndic
 	return firstOf(outArg(node, "out_example_state_data")), outArg(node, "out_delta_sparse_weights"), outArg(node, "out_delta_dense_weights")
 }
 
-// SdcaShrinkL1 moves variables toward zero by l1/l2, and not beyond it.
+// SdcaShrinkL1 shrinks variables toward zero by l1/l2.
 //
 //	weights  variable of num_features tensors of float32
 //
@@ -2358,7 +2358,7 @@ func SparseApplyAdadeltaUseLocking(value bool) SparseApplyAdadeltaAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// SparseApplyAdadelta: Adadelta (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
+// SparseApplyAdadelta updates var by the Adadelta scheme (Zeiler, 2012): scales the gradient by the ratio of the running means of squared updates and squared gradients.
 //
 //	var_         variable of T
 //	accum        variable of T
@@ -2392,7 +2392,7 @@ func SparseApplyAdagradUpdateSlots(value bool) SparseApplyAdagradAttr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// SparseApplyAdagrad divides the rate by the root of the sum of squared gradients: accum += grad²; var -= lr*grad/√accum.
+// SparseApplyAdagrad updates var by the Adagrad scheme: accum += grad²; var -= lr*grad/√accum.
 //
 //	var_     variable of T
 //	accum    variable of T
@@ -2418,7 +2418,7 @@ func SparseApplyAdagradDAUseLocking(value bool) SparseApplyAdagradDAAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// SparseApplyAdagradDA: Dual averaging (Xiao, 2009) with Adagrad's rates: var follows from the sums of gradients and of their squares.
+// SparseApplyAdagradDA updates var by the Adagrad dual averaging scheme (Xiao, 2009).
 //
 //	var_                        variable of T
 //	gradientAccumulator         variable of T
@@ -2453,7 +2453,7 @@ func SparseApplyAdagradV2UpdateSlots(value bool) SparseApplyAdagradV2Attr {
 	return func(a opdef.Attrs) { a["update_slots"] = value }
 }
 
-// SparseApplyAdagradV2 is Adagrad with a constant that keeps the divisor from zero: var -= lr*grad/(√accum + epsilon).
+// SparseApplyAdagradV2 updates var by the Adagrad scheme with a stabilizing constant: var -= lr*grad/(√accum + epsilon).
 //
 //	var_     variable of T
 //	accum    variable of T
@@ -2480,7 +2480,7 @@ func SparseApplyCenteredRMSPropUseLocking(value bool) SparseApplyCenteredRMSProp
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// SparseApplyCenteredRMSProp is RMSProp with an estimate of the variance of gradients: ms - mg² stands in place of ms under the root.
+// SparseApplyCenteredRMSProp updates var by the centered RMSProp scheme, which divides by an estimate of the variance of the gradient, ms - mg², instead of ms.
 //
 //	var_      variable of T
 //	mg        variable of T
@@ -2516,7 +2516,7 @@ func SparseApplyFtrlMultiplyLinearByLr(value bool) SparseApplyFtrlAttr {
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// SparseApplyFtrl: Follow the regularized leader (McMahan and others, 2013), with penalties l1 and l2.
+// SparseApplyFtrl updates var by the FTRL-Proximal scheme (McMahan and others, 2013) with L1 and L2 regularization.
 //
 //	var_     variable of T
 //	accum    variable of T
@@ -2551,7 +2551,7 @@ func SparseApplyFtrlV2MultiplyLinearByLr(value bool) SparseApplyFtrlV2Attr {
 	return func(a opdef.Attrs) { a["multiply_linear_by_lr"] = value }
 }
 
-// SparseApplyFtrlV2 is Ftrl with a penalty on the size of the variable in the gradient.
+// SparseApplyFtrlV2 updates var by the FTRL-Proximal scheme with L2 shrinkage, which adds a penalty on var to the gradient.
 //
 //	var_         variable of T
 //	accum        variable of T
@@ -2587,7 +2587,7 @@ func SparseApplyMomentumUseNesterov(value bool) SparseApplyMomentumAttr {
 	return func(a opdef.Attrs) { a["use_nesterov"] = value }
 }
 
-// SparseApplyMomentum moves a variable by a velocity that gathers gradients: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov the gradient counts as that at the point the velocity leads to.
+// SparseApplyMomentum updates var by the momentum scheme: accum = accum*momentum + grad; var -= lr*accum. With use_nesterov it uses Nesterov momentum.
 //
 //	var_      variable of T
 //	accum     variable of T
@@ -2614,7 +2614,7 @@ func SparseApplyProximalAdagradUseLocking(value bool) SparseApplyProximalAdagrad
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// SparseApplyProximalAdagrad is Adagrad followed by a step toward zero by the penalties l1 and l2.
+// SparseApplyProximalAdagrad updates var by the Adagrad scheme followed by a proximal step with L1 and L2 regularization.
 //
 //	var_     variable of T
 //	accum    variable of T
@@ -2642,7 +2642,7 @@ func SparseApplyProximalGradientDescentUseLocking(value bool) SparseApplyProxima
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// SparseApplyProximalGradientDescent moves a variable against its gradient and then toward zero by the penalties l1 and l2.
+// SparseApplyProximalGradientDescent updates var by proximal gradient descent with L1 and L2 regularization.
 //
 //	var_     variable of T
 //	alpha    T              []
@@ -2669,7 +2669,7 @@ func SparseApplyRMSPropUseLocking(value bool) SparseApplyRMSPropAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// SparseApplyRMSProp divides the rate by the root of a running mean of squared gradients: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
+// SparseApplyRMSProp updates var by the RMSProp scheme: ms += (grad²-ms)*(1-rho); mom = momentum*mom + lr*grad/√(ms + epsilon); var -= mom.
 //
 //	var_      variable of T
 //	ms        variable of T
@@ -2719,7 +2719,7 @@ func StridedSliceAssignShrinkAxisMask(value int64) StridedSliceAssignAttr {
 	return func(a opdef.Attrs) { a["shrink_axis_mask"] = value }
 }
 
-// StridedSliceAssign assigns value to a strided slice of a variable and gives the reference.
+// StridedSliceAssign assigns value to a strided slice of a variable and returns the reference.
 //
 //	ref        variable of T
 //	begin      Index
@@ -2745,7 +2745,7 @@ func TemporaryVariableVarName(value string) TemporaryVariableAttr {
 	return func(a opdef.Attrs) { a["var_name"] = value }
 }
 
-// TemporaryVariable gives a reference to a variable that lives until DestroyTemporaryVariable, at most to the end of the step.
+// TemporaryVariable returns a reference to a variable that exists until DestroyTemporaryVariable, at most until the end of the step.
 //
 //	ref  variable of dtype
 //
@@ -2780,7 +2780,7 @@ func VarHandleOpAllowedDevices(value []string) VarHandleOpAttr {
 	return func(a opdef.Attrs) { a["allowed_devices"] = value }
 }
 
-// VarHandleOp gives a handle to the variable with the given name and container.
+// VarHandleOp returns a handle to the variable with the given name and container.
 //
 //	resource  resource
 //
@@ -2792,7 +2792,7 @@ func VarHandleOp(s *Scope, dtype tensor.DType, shape tensor.PartialShape, option
 	return out(s.Add("VarHandleOp", nil, withOptions(opdef.Attrs{"dtype": dtype, "shape": shape}, optional)), 0)
 }
 
-// VarIsInitializedOp tells whether a variable has a value.
+// VarIsInitializedOp returns true if the variable is initialized.
 //
 //	resource       resource
 //	→
@@ -2814,7 +2814,7 @@ func VariableSharedName(value string) VariableAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// Variable gives a reference to a variable; a shape without dimensions stands for an unknown one.
+// Variable returns a reference to a variable. A shape without dimensions means an unknown shape.
 //
 //	ref  variable of dtype
 //
@@ -2834,7 +2834,7 @@ func VariableShapeOutType(value tensor.DType) VariableShapeAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// VariableShape gives the shape of the value of a variable.
+// VariableShape returns the shape of the value of a variable.
 //
 //	input   resource
 //	→
@@ -2860,7 +2860,7 @@ func VariableV2SharedName(value string) VariableV2Attr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// VariableV2 gives a reference to the variable with the name shared_name, or that of the node, in a container.
+// VariableV2 returns a reference to the variable named by container and shared_name, or by the node name.
 //
 //	ref  variable of dtype
 //

@@ -35,7 +35,7 @@ func AsStringFill(value string) AsStringAttr {
 	return func(a opdef.Attrs) { a["fill"] = value }
 }
 
-// AsString writes elements as text, numbers as the function printf of the language C does.
+// AsString converts elements to strings. Numbers are formatted as by C's printf.
 //
 //	input   T
 //	→
@@ -48,7 +48,7 @@ func AsString(s *Scope, input Output, optional ...AsStringAttr) Output {
 	return out(s.Add("AsString", []Arg{One(input)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// DecodeBase64 decodes the form of Base64 that URLs and file names can hold, with or without padding.
+// DecodeBase64 decodes strings in web-safe Base64, with or without padding.
 //
 //	input   string
 //	→
@@ -65,7 +65,7 @@ func EncodeBase64Pad(value bool) EncodeBase64Attr {
 	return func(a opdef.Attrs) { a["pad"] = value }
 }
 
-// EncodeBase64 encodes bytes in the form of Base64 that URLs and file names can hold.
+// EncodeBase64 encodes strings in web-safe Base64.
 //
 //	input   string
 //	→
@@ -74,7 +74,7 @@ func EncodeBase64(s *Scope, input Output, optional ...EncodeBase64Attr) Output {
 	return out(s.Add("EncodeBase64", []Arg{One(input)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// Fingerprint computes fingerprints, 8 bytes each, of the rows of the first dimension.
+// Fingerprint computes an 8-byte fingerprint of each row of the first dimension.
 //
 //	data         T       […,?]
 //	method       string  []
@@ -101,7 +101,7 @@ func ReduceJoinSeparator(value string) ReduceJoinAttr {
 	return func(a opdef.Attrs) { a["separator"] = value }
 }
 
-// ReduceJoin joins the strings along axes, of which the first goes fastest.
+// ReduceJoin joins strings along the given axes, of which the first varies fastest.
 //
 //	inputs            string
 //	reductionIndices  int32
@@ -111,7 +111,7 @@ func ReduceJoin(s *Scope, inputs Output, reductionIndices Output, optional ...Re
 	return out(s.Add("ReduceJoin", []Arg{One(inputs), One(reductionIndices)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// RegexFullMatch tells which strings a regular expression matches as a whole.
+// RegexFullMatch returns whether a regular expression matches each whole string.
 //
 //	input    string
 //	pattern  string  []
@@ -129,7 +129,7 @@ func RegexReplaceReplaceGlobal(value bool) RegexReplaceAttr {
 	return func(a opdef.Attrs) { a["replace_global"] = value }
 }
 
-// RegexReplace replaces what a regular expression matches; \1 in the replacement is the first group.
+// RegexReplace replaces the matches of a regular expression. \1 in the replacement is the first group.
 //
 //	input    string
 //	pattern  string  []
@@ -140,7 +140,7 @@ func RegexReplace(s *Scope, input Output, pattern Output, rewrite Output, option
 	return out(s.Add("RegexReplace", []Arg{One(input), One(pattern), One(rewrite)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// StaticRegexFullMatch tells which strings the regular expression in an attribute matches as a whole.
+// StaticRegexFullMatch returns whether the regular expression in an attribute matches each whole string.
 //
 //	input   string
 //	→
@@ -161,7 +161,7 @@ func StaticRegexReplaceReplaceGlobal(value bool) StaticRegexReplaceAttr {
 	return func(a opdef.Attrs) { a["replace_global"] = value }
 }
 
-// StaticRegexReplace replaces what the regular expression in an attribute matches.
+// StaticRegexReplace replaces the matches of the regular expression in an attribute.
 //
 //	input   string
 //	→
@@ -193,7 +193,7 @@ func StringFormatSummarize(value int64) StringFormatAttr {
 	return func(a opdef.Attrs) { a["summarize"] = value }
 }
 
-// StringFormat puts tensors, printed with so many elements at either end of each dimension, in the places of a template.
+// StringFormat formats a string template with tensors, of which the first and last summarize elements of each dimension are printed.
 //
 //	inputs  tensors of the types T
 //	→
@@ -214,7 +214,7 @@ func StringJoinSeparator(value string) StringJoinAttr {
 	return func(a opdef.Attrs) { a["separator"] = value }
 }
 
-// StringJoin puts the strings at the same place of all inputs together; scalars stand for tensors of the same string.
+// StringJoin joins the strings at the same position of all inputs. Scalars are broadcast.
 //
 //	inputs  N tensors of string
 //	→
@@ -235,7 +235,7 @@ func StringLengthUnit(value string) StringLengthAttr {
 	return func(a opdef.Attrs) { a["unit"] = value }
 }
 
-// StringLength gives the number of bytes, or of characters in UTF-8, of each string.
+// StringLength returns the length of each string in bytes or UTF-8 characters.
 //
 //	input   string
 //	→
@@ -256,7 +256,7 @@ func StringLowerEncoding(value string) StringLowerAttr {
 	return func(a opdef.Attrs) { a["encoding"] = value }
 }
 
-// StringLower makes letters lower case: those of ASCII, or with encoding "utf-8" all.
+// StringLower converts strings to lower case: only ASCII letters, or all letters with encoding "utf-8".
 //
 //	input   string
 //	→
@@ -265,7 +265,7 @@ func StringLower(s *Scope, input Output, optional ...StringLowerAttr) Output {
 	return out(s.Add("StringLower", []Arg{One(input)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// StringNGrams joins every run of so many neighbours in the rows of a ragged matrix, which may be padded.
+// StringNGrams creates n-grams from the rows of a ragged string matrix, with optional padding.
 //
 //	data          string
 //	dataSplits    Tsplits
@@ -295,7 +295,7 @@ func StringSplitSkipEmpty(value bool) StringSplitAttr {
 	return func(a opdef.Attrs) { a["skip_empty"] = value }
 }
 
-// StringSplit splits strings at any byte of a delimiter, or into bytes if it is empty; the parts are a sparse matrix.
+// StringSplit splits strings at any byte of a delimiter, or into bytes if it is empty. Returns the parts as a sparse matrix.
 //
 //	input      string  [?]
 //	delimiter  string  []
@@ -316,7 +316,7 @@ func StringSplitV2Maxsplit(value int64) StringSplitV2Attr {
 	return func(a opdef.Attrs) { a["maxsplit"] = value }
 }
 
-// StringSplitV2 splits strings at a separator, or at runs of space if it is empty; the parts are a sparse matrix.
+// StringSplitV2 splits strings at a separator, or at runs of whitespace if it is empty. Returns the parts as a sparse matrix.
 //
 //	input    string  [?]
 //	sep      string  []
@@ -329,7 +329,7 @@ func StringSplitV2(s *Scope, input Output, sep Output, optional ...StringSplitV2
 	return out(node, 0), out(node, 1), out(node, 2)
 }
 
-// StringStrip takes space away from both ends.
+// StringStrip strips leading and trailing whitespace.
 //
 //	input   string
 //	→
@@ -338,7 +338,7 @@ func StringStrip(s *Scope, input Output) Output {
 	return out(s.Add("StringStrip", []Arg{One(input)}, nil), 0)
 }
 
-// StringToHashBucket gives the number of the bucket that each string falls into.
+// StringToHashBucket returns the hash of each string modulo the number of buckets.
 //
 //	stringTensor  string
 //	→
@@ -351,7 +351,7 @@ func StringToHashBucket(s *Scope, stringTensor Output, numBuckets int64) Output 
 	return out(s.Add("StringToHashBucket", []Arg{One(stringTensor)}, opdef.Attrs{"num_buckets": numBuckets}), 0)
 }
 
-// StringToHashBucketFast gives the number of the bucket that each string falls into.
+// StringToHashBucketFast returns the hash of each string modulo the number of buckets.
 //
 //	input   string
 //	→
@@ -364,7 +364,7 @@ func StringToHashBucketFast(s *Scope, input Output, numBuckets int64) Output {
 	return out(s.Add("StringToHashBucketFast", []Arg{One(input)}, opdef.Attrs{"num_buckets": numBuckets}), 0)
 }
 
-// StringToHashBucketStrong gives the number of the bucket that each string falls into; the key, two numbers, keeps attackers from filling one.
+// StringToHashBucketStrong returns the keyed hash of each string modulo the number of buckets. A secret key of two numbers protects against crafted collisions.
 //
 //	input   string
 //	→
@@ -386,7 +386,7 @@ func StringToNumberOutType(value tensor.DType) StringToNumberAttr {
 	return func(a opdef.Attrs) { a["out_type"] = value }
 }
 
-// StringToNumber reads numbers from text.
+// StringToNumber converts strings to numbers.
 //
 //	stringTensor  string
 //	→
@@ -407,7 +407,7 @@ func StringUpperEncoding(value string) StringUpperAttr {
 	return func(a opdef.Attrs) { a["encoding"] = value }
 }
 
-// StringUpper makes letters upper case: those of ASCII, or with encoding "utf-8" all.
+// StringUpper converts strings to upper case: only ASCII letters, or all letters with encoding "utf-8".
 //
 //	input   string
 //	→
@@ -424,7 +424,7 @@ func SubstrUnit(value string) SubstrAttr {
 	return func(a opdef.Attrs) { a["unit"] = value }
 }
 
-// Substr gives parts of strings from a position, counted from the end if negative, of a length, in bytes or characters.
+// Substr returns substrings of the given position and length, in bytes or characters. A negative position counts from the end.
 //
 //	input   string
 //	pos     T
@@ -463,7 +463,7 @@ func UnicodeDecodeTsplits(value tensor.DType) UnicodeDecodeAttr {
 	return func(a opdef.Attrs) { a["Tsplits"] = value }
 }
 
-// UnicodeDecode gives the code points of texts as a ragged matrix.
+// UnicodeDecode decodes strings to a ragged matrix of code points.
 //
 //	input       string
 //	→
@@ -503,7 +503,7 @@ func UnicodeDecodeWithOffsetsTsplits(value tensor.DType) UnicodeDecodeWithOffset
 	return func(a opdef.Attrs) { a["Tsplits"] = value }
 }
 
-// UnicodeDecodeWithOffsets gives the code points of texts as a ragged matrix, and at which bytes they begin.
+// UnicodeDecodeWithOffsets decodes strings to a ragged matrix of code points, and returns the byte offset of each.
 //
 //	input             string
 //	→
@@ -534,7 +534,7 @@ func UnicodeEncodeReplacementChar(value int64) UnicodeEncodeAttr {
 	return func(a opdef.Attrs) { a["replacement_char"] = value }
 }
 
-// UnicodeEncode makes texts of code points, the rows of a ragged matrix.
+// UnicodeEncode encodes the rows of a ragged matrix of code points as strings.
 //
 //	inputValues  int32    [?]
 //	inputSplits  Tsplits  [?]
@@ -550,7 +550,7 @@ func UnicodeEncode(s *Scope, inputValues Output, inputSplits Output, outputEncod
 	return out(s.Add("UnicodeEncode", []Arg{One(inputValues), One(inputSplits)}, withOptions(opdef.Attrs{"output_encoding": outputEncoding}, optional)), 0)
 }
 
-// UnicodeScript gives the script of each code point, numbered as in the ICU library; -1 for what is no code point.
+// UnicodeScript returns the script of each code point, numbered as in the ICU library, or -1 for an invalid code point.
 //
 //	input   int32
 //	→
@@ -577,7 +577,7 @@ func UnicodeTranscodeReplaceControlCharacters(value bool) UnicodeTranscodeAttr {
 	return func(a opdef.Attrs) { a["replace_control_characters"] = value }
 }
 
-// UnicodeTranscode writes texts in another encoding.
+// UnicodeTranscode transcodes strings from one encoding to another.
 //
 //	input   string
 //	→

@@ -16,7 +16,7 @@ func AudioSummaryMaxOutputs(value int64) AudioSummaryAttr {
 	return func(a opdef.Attrs) { a["max_outputs"] = value }
 }
 
-// AudioSummary makes a summary of the first sounds of a batch [batch, frames] or [batch, frames, channels].
+// AudioSummary creates a summary of the first clips of a batch [batch, frames] or [batch, frames, channels].
 //
 //	tag      string
 //	tensor_  float32
@@ -38,7 +38,7 @@ func AudioSummaryV2MaxOutputs(value int64) AudioSummaryV2Attr {
 	return func(a opdef.Attrs) { a["max_outputs"] = value }
 }
 
-// AudioSummaryV2 makes a summary of the first sounds of a batch [batch, frames] or [batch, frames, channels].
+// AudioSummaryV2 creates a summary of the first clips of a batch [batch, frames] or [batch, frames, channels].
 //
 //	tag         string
 //	tensor_     float32
@@ -49,14 +49,14 @@ func AudioSummaryV2(s *Scope, tag Output, tensor_ Output, sampleRate Output, opt
 	return out(s.Add("AudioSummaryV2", []Arg{One(tag), One(tensor_), One(sampleRate)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// CloseSummaryWriter closes the event file of a writer.
+// CloseSummaryWriter flushes and closes the event file of a writer.
 //
 //	writer  resource
 func CloseSummaryWriter(s *Scope, writer Output) *graph.Node {
 	return s.Add("CloseSummaryWriter", []Arg{One(writer)}, nil)
 }
 
-// CreateSummaryFileWriter begins an event file in a folder, unless the handle has one.
+// CreateSummaryFileWriter creates an event file in a directory, unless the writer already has one.
 //
 //	writer          resource
 //	logdir          string
@@ -67,14 +67,14 @@ func CreateSummaryFileWriter(s *Scope, writer Output, logdir Output, maxQueue Ou
 	return s.Add("CreateSummaryFileWriter", []Arg{One(writer), One(logdir), One(maxQueue), One(flushMillis), One(filenameSuffix)}, nil)
 }
 
-// FlushSummaryWriter waits until all summaries of a writer are on disk.
+// FlushSummaryWriter flushes all summaries of a writer to disk.
 //
 //	writer  resource
 func FlushSummaryWriter(s *Scope, writer Output) *graph.Node {
 	return s.Add("FlushSummaryWriter", []Arg{One(writer)}, nil)
 }
 
-// HistogramSummary makes a summary of how numbers are distributed.
+// HistogramSummary creates a histogram summary.
 //
 //	tag      string
 //	values   T
@@ -101,7 +101,7 @@ func ImageSummaryBadColor(value tensor.Tensor) ImageSummaryAttr {
 	return func(a opdef.Attrs) { a["bad_color"] = value }
 }
 
-// ImageSummary makes a summary of the first images of a batch [batch, height, width, channels].
+// ImageSummary creates a summary of the first images of a batch [batch, height, width, channels].
 //
 //	tag      string
 //	tensor_  T
@@ -123,7 +123,7 @@ func ImportEvent(s *Scope, writer Output, event Output) *graph.Node {
 	return s.Add("ImportEvent", []Arg{One(writer), One(event)}, nil)
 }
 
-// MergeSummary makes one summary of several, whose tags must all differ.
+// MergeSummary merges summaries, whose tags must be distinct.
 //
 //	inputs   N tensors of string
 //	→
@@ -136,7 +136,7 @@ func MergeSummary(s *Scope, inputs []Output) Output {
 	return out(s.Add("MergeSummary", []Arg{Many(inputs)}, nil), 0)
 }
 
-// ScalarSummary makes a summary of numbers, each under the tag at the same place.
+// ScalarSummary creates a summary of numbers, each under the tag at the same position.
 //
 //	tags     string
 //	values   T
@@ -163,7 +163,7 @@ func SummaryWriterContainer(value string) SummaryWriterAttr {
 	return func(a opdef.Attrs) { a["container"] = value }
 }
 
-// SummaryWriter gives a handle to a writer of summaries, which CreateSummaryFileWriter makes.
+// SummaryWriter returns a handle to a summary writer, which CreateSummaryFileWriter opens.
 //
 //	writer  resource  []
 func SummaryWriter(s *Scope, optional ...SummaryWriterAttr) Output {
@@ -188,7 +188,7 @@ func TensorSummaryDisplayName(value string) TensorSummaryAttr {
 	return func(a opdef.Attrs) { a["display_name"] = value }
 }
 
-// TensorSummary makes a summary of a tensor under the name of the node.
+// TensorSummary creates a summary of a tensor under the name of the node.
 //
 //	tensor_  T
 //	→
@@ -201,7 +201,7 @@ func TensorSummary(s *Scope, tensor_ Output, optional ...TensorSummaryAttr) Outp
 	return out(s.Add("TensorSummary", []Arg{One(tensor_)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// TensorSummaryV2 makes a summary of a tensor, with what the part of TensorBoard that shows it wants to know.
+// TensorSummaryV2 creates a summary of a tensor, with metadata for a TensorBoard plugin.
 //
 //	tag                        string
 //	tensor_                    T
@@ -224,7 +224,7 @@ func WriteAudioSummaryMaxOutputs(value int64) WriteAudioSummaryAttr {
 	return func(a opdef.Attrs) { a["max_outputs"] = value }
 }
 
-// WriteAudioSummary writes the first sounds of a batch [batch, frames] or [batch, frames, channels].
+// WriteAudioSummary writes a summary of the first clips of a batch [batch, frames] or [batch, frames, channels].
 //
 //	writer      resource
 //	step        int64
@@ -235,7 +235,7 @@ func WriteAudioSummary(s *Scope, writer Output, step Output, tag Output, tensor_
 	return s.Add("WriteAudioSummary", []Arg{One(writer), One(step), One(tag), One(tensor_), One(sampleRate)}, withOptions(opdef.Attrs{}, optional))
 }
 
-// WriteGraphSummary writes a graph, a GraphDef message.
+// WriteGraphSummary writes a serialized GraphDef message.
 //
 //	writer   resource
 //	step     int64
@@ -244,7 +244,7 @@ func WriteGraphSummary(s *Scope, writer Output, step Output, tensor_ Output) *gr
 	return s.Add("WriteGraphSummary", []Arg{One(writer), One(step), One(tensor_)}, nil)
 }
 
-// WriteHistogramSummary writes how numbers are distributed.
+// WriteHistogramSummary writes a histogram summary.
 //
 //	writer  resource
 //	step    int64
@@ -266,7 +266,7 @@ func WriteImageSummaryMaxImages(value int64) WriteImageSummaryAttr {
 	return func(a opdef.Attrs) { a["max_images"] = value }
 }
 
-// WriteImageSummary writes the first images of a batch [batch, height, width, channels].
+// WriteImageSummary writes a summary of the first images of a batch [batch, height, width, channels].
 //
 //	writer    resource
 //	step      int64
@@ -290,7 +290,7 @@ func WriteRawProtoSummary(s *Scope, writer Output, step Output, tensor_ Output) 
 	return s.Add("WriteRawProtoSummary", []Arg{One(writer), One(step), One(tensor_)}, nil)
 }
 
-// WriteScalarSummary writes a number under a tag.
+// WriteScalarSummary writes a scalar summary.
 //
 //	writer  resource
 //	step    int64
@@ -304,7 +304,7 @@ func WriteScalarSummary(s *Scope, writer Output, step Output, tag Output, value 
 	return s.Add("WriteScalarSummary", []Arg{One(writer), One(step), One(tag), One(value)}, nil)
 }
 
-// WriteSummary writes a tensor under a tag, with what the part of TensorBoard that shows it wants to know.
+// WriteSummary writes a tensor summary with metadata for a TensorBoard plugin.
 //
 //	writer           resource
 //	step             int64

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// AnonymousHashTable gives a table that is filled once, by an operation of its own.
+// AnonymousHashTable returns a handle to an immutable hash table, which another operation initializes.
 //
 //	tableHandle  resource  []
 //
@@ -38,7 +38,7 @@ func AnonymousMutableDenseHashTableMaxLoadFactor(value float32) AnonymousMutable
 	return func(a opdef.Attrs) { a["max_load_factor"] = value }
 }
 
-// AnonymousMutableDenseHashTable gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+// AnonymousMutableDenseHashTable returns a handle to a mutable hash table with open addressing. Keys and values may be vectors. Two reserved keys mark empty and deleted buckets.
 //
 //	emptyKey     key_dtype
 //	deletedKey   key_dtype
@@ -53,7 +53,7 @@ func AnonymousMutableDenseHashTable(s *Scope, emptyKey Output, deletedKey Output
 	return out(s.Add("AnonymousMutableDenseHashTable", []Arg{One(emptyKey), One(deletedKey)}, withOptions(opdef.Attrs{"value_dtype": valueDtype}, optional)), 0)
 }
 
-// AnonymousMutableHashTable gives a table that steps can change.
+// AnonymousMutableHashTable returns a handle to a mutable hash table.
 //
 //	tableHandle  resource  []
 //
@@ -73,7 +73,7 @@ func AnonymousMutableHashTableOfTensorsValueShape(value tensor.PartialShape) Ano
 	return func(a opdef.Attrs) { a["value_shape"] = value }
 }
 
-// AnonymousMutableHashTableOfTensors gives a table that steps can change and whose values are vectors.
+// AnonymousMutableHashTableOfTensors returns a handle to a mutable hash table whose values are vectors.
 //
 //	tableHandle  resource  []
 //
@@ -93,7 +93,7 @@ func GenerateVocabRemappingOldVocabSize(value int64) GenerateVocabRemappingAttr 
 	return func(a opdef.Attrs) { a["old_vocab_size"] = value }
 }
 
-// GenerateVocabRemapping says where words of a new vocabulary, from a line of its file on, stand in an old one: the number of the line, or -1. num_present counts those that it has.
+// GenerateVocabRemapping returns the line number in an old vocabulary of each word of a new one, starting at new_vocab_offset, or -1 if it is absent. num_present is the number of words that are present.
 //
 //	newVocabFile  string  []
 //	oldVocabFile  string  []
@@ -128,7 +128,7 @@ func HashTableUseNodeNameSharing(value bool) HashTableAttr {
 	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
 }
 
-// HashTable gives a table that is filled once, by an operation of its own.
+// HashTable returns a handle to an immutable hash table, which another operation initializes.
 //
 //	tableHandle  variable of string  [2]
 //
@@ -158,7 +158,7 @@ func HashTableV2UseNodeNameSharing(value bool) HashTableV2Attr {
 	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
 }
 
-// HashTableV2 gives a table that is filled once, by an operation of its own.
+// HashTableV2 returns a handle to an immutable hash table, which another operation initializes.
 //
 //	tableHandle  resource  []
 //
@@ -170,7 +170,7 @@ func HashTableV2(s *Scope, keyDtype tensor.DType, valueDtype tensor.DType, optio
 	return out(s.Add("HashTableV2", nil, withOptions(opdef.Attrs{"key_dtype": keyDtype, "value_dtype": valueDtype}, optional)), 0)
 }
 
-// InitializeTable fills a table, unless it holds as many keys already, with keys and their values.
+// InitializeTable initializes a table with keys and values. An initialized table is unchanged if it has the same number of keys.
 //
 //	tableHandle  variable of string  [?]
 //	keys         Tkey                [?]
@@ -202,7 +202,7 @@ func InitializeTableFromTextFileOffset(value int64) InitializeTableFromTextFileA
 	return func(a opdef.Attrs) { a["offset"] = value }
 }
 
-// InitializeTableFromTextFile fills a table, unless that has been done, with a pair from each line of a file. key_index and value_index are the numbers of columns, or -1 for the number of the line plus offset, or -2 for the whole line.
+// InitializeTableFromTextFile initializes a table from a text file, with one entry for each line. key_index and value_index are column indices, -1 for the line number plus offset, or -2 for the whole line.
 //
 //	tableHandle  variable of string  [?]
 //	filename     string              []
@@ -233,7 +233,7 @@ func InitializeTableFromTextFileV2Offset(value int64) InitializeTableFromTextFil
 	return func(a opdef.Attrs) { a["offset"] = value }
 }
 
-// InitializeTableFromTextFileV2 fills a table, unless that has been done, with a pair from each line of a file. key_index and value_index are the numbers of columns, or -1 for the number of the line plus offset, or -2 for the whole line.
+// InitializeTableFromTextFileV2 initializes a table from a text file, with one entry for each line. key_index and value_index are column indices, -1 for the line number plus offset, or -2 for the whole line.
 //
 //	tableHandle  resource  []
 //	filename     string    []
@@ -246,7 +246,7 @@ func InitializeTableFromTextFileV2(s *Scope, tableHandle Output, filename Output
 	return s.Add("InitializeTableFromTextFileV2", []Arg{One(tableHandle), One(filename)}, withOptions(opdef.Attrs{"key_index": keyIndex, "value_index": valueIndex}, optional))
 }
 
-// InitializeTableV2 fills a table, unless it holds as many keys already, with keys and their values.
+// InitializeTableV2 initializes a table with keys and values. An initialized table is unchanged if it has the same number of keys.
 //
 //	tableHandle  resource  []
 //	keys         Tkey      [?]
@@ -260,7 +260,7 @@ func InitializeTableV2(s *Scope, tableHandle Output, keys Output, values Output)
 	return s.Add("InitializeTableV2", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// LookupTableExport gives all keys of a table and their values, in no particular order.
+// LookupTableExport returns all keys and values of a table, in no particular order.
 //
 //	tableHandle  variable of string  [?]
 //	→
@@ -276,7 +276,7 @@ func LookupTableExport(s *Scope, tableHandle Output, tkeys tensor.DType, tvalues
 	return out(node, 0), out(node, 1)
 }
 
-// LookupTableExportV2 gives all keys of a table and their values, in no particular order.
+// LookupTableExportV2 returns all keys and values of a table, in no particular order.
 //
 //	tableHandle  resource  []
 //	→
@@ -292,7 +292,7 @@ func LookupTableExportV2(s *Scope, tableHandle Output, tkeys tensor.DType, tvalu
 	return out(node, 0), out(node, 1)
 }
 
-// LookupTableFind gives the values of keys in a table, or default values for those that it does not have.
+// LookupTableFind returns the values of keys in a table, or default values for keys that are not in it.
 //
 //	tableHandle   variable of string  [?]
 //	keys          Tin
@@ -308,7 +308,7 @@ func LookupTableFind(s *Scope, tableHandle Output, keys Output, defaultValue Out
 	return out(s.Add("LookupTableFind", []Arg{One(tableHandle), One(keys), One(defaultValue)}, nil), 0)
 }
 
-// LookupTableFindV2 gives the values of keys in a table, or default values for those that it does not have.
+// LookupTableFindV2 returns the values of keys in a table, or default values for keys that are not in it.
 //
 //	tableHandle   resource  []
 //	keys          Tin
@@ -324,7 +324,7 @@ func LookupTableFindV2(s *Scope, tableHandle Output, keys Output, defaultValue O
 	return out(s.Add("LookupTableFindV2", []Arg{One(tableHandle), One(keys), One(defaultValue)}, nil), 0)
 }
 
-// LookupTableImport makes keys and values, as LookupTableExport gives them, all that a table holds.
+// LookupTableImport replaces the contents of a table with keys and values, as returned by LookupTableExport.
 //
 //	tableHandle  variable of string  [?]
 //	keys         Tin
@@ -338,7 +338,7 @@ func LookupTableImport(s *Scope, tableHandle Output, keys Output, values Output)
 	return s.Add("LookupTableImport", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// LookupTableImportV2 makes keys and values, as LookupTableExport gives them, all that a table holds.
+// LookupTableImportV2 replaces the contents of a table with keys and values, as returned by LookupTableExport.
 //
 //	tableHandle  resource  []
 //	keys         Tin       [?]
@@ -352,7 +352,7 @@ func LookupTableImportV2(s *Scope, tableHandle Output, keys Output, values Outpu
 	return s.Add("LookupTableImportV2", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// LookupTableInsert gives keys of a table new values.
+// LookupTableInsert inserts or updates keys of a table with values.
 //
 //	tableHandle  variable of string  [?]
 //	keys         Tin
@@ -366,7 +366,7 @@ func LookupTableInsert(s *Scope, tableHandle Output, keys Output, values Output)
 	return s.Add("LookupTableInsert", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// LookupTableInsertV2 gives keys of a table new values.
+// LookupTableInsertV2 inserts or updates keys of a table with values.
 //
 //	tableHandle  resource  []
 //	keys         Tin
@@ -380,7 +380,7 @@ func LookupTableInsertV2(s *Scope, tableHandle Output, keys Output, values Outpu
 	return s.Add("LookupTableInsertV2", []Arg{One(tableHandle), One(keys), One(values)}, nil)
 }
 
-// LookupTableRemoveV2 removes keys from a table. Those that it does not have are passed over.
+// LookupTableRemoveV2 removes keys from a table. Keys that are not in the table are ignored.
 //
 //	tableHandle  resource  []
 //	keys         Tin       […,?]
@@ -392,7 +392,7 @@ func LookupTableRemoveV2(s *Scope, tableHandle Output, keys Output) *graph.Node 
 	return s.Add("LookupTableRemoveV2", []Arg{One(tableHandle), One(keys)}, nil)
 }
 
-// LookupTableSize counts the keys of a table.
+// LookupTableSize returns the number of entries in a table.
 //
 //	tableHandle  variable of string  [?]
 //	→
@@ -401,7 +401,7 @@ func LookupTableSize(s *Scope, tableHandle Output) Output {
 	return out(s.Add("LookupTableSize", []Arg{One(tableHandle)}, nil), 0)
 }
 
-// LookupTableSizeV2 counts the keys of a table.
+// LookupTableSizeV2 returns the number of entries in a table.
 //
 //	tableHandle  resource  []
 //	→
@@ -443,7 +443,7 @@ func MutableDenseHashTableMaxLoadFactor(value float32) MutableDenseHashTableAttr
 	return func(a opdef.Attrs) { a["max_load_factor"] = value }
 }
 
-// MutableDenseHashTable gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+// MutableDenseHashTable returns a handle to a mutable hash table with open addressing. Keys and values may be vectors. Two reserved keys mark empty and deleted buckets.
 //
 //	emptyKey     key_dtype
 //	→
@@ -490,7 +490,7 @@ func MutableDenseHashTableV2MaxLoadFactor(value float32) MutableDenseHashTableV2
 	return func(a opdef.Attrs) { a["max_load_factor"] = value }
 }
 
-// MutableDenseHashTableV2 gives a table that steps can change, with open addressing. Keys and values may be vectors; two keys mark free buckets.
+// MutableDenseHashTableV2 returns a handle to a mutable hash table with open addressing. Keys and values may be vectors. Two reserved keys mark empty and deleted buckets.
 //
 //	emptyKey     key_dtype
 //	deletedKey   key_dtype
@@ -523,7 +523,7 @@ func MutableHashTableUseNodeNameSharing(value bool) MutableHashTableAttr {
 	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
 }
 
-// MutableHashTable gives a table that steps can change.
+// MutableHashTable returns a handle to a mutable hash table.
 //
 //	tableHandle  variable of string  [2]
 //
@@ -558,7 +558,7 @@ func MutableHashTableOfTensorsValueShape(value tensor.PartialShape) MutableHashT
 	return func(a opdef.Attrs) { a["value_shape"] = value }
 }
 
-// MutableHashTableOfTensors gives a table that steps can change and whose values are vectors.
+// MutableHashTableOfTensors returns a handle to a mutable hash table whose values are vectors.
 //
 //	tableHandle  variable of string  [2]
 //
@@ -593,7 +593,7 @@ func MutableHashTableOfTensorsV2ValueShape(value tensor.PartialShape) MutableHas
 	return func(a opdef.Attrs) { a["value_shape"] = value }
 }
 
-// MutableHashTableOfTensorsV2 gives a table that steps can change and whose values are vectors.
+// MutableHashTableOfTensorsV2 returns a handle to a mutable hash table whose values are vectors.
 //
 //	tableHandle  resource  []
 //
@@ -623,7 +623,7 @@ func MutableHashTableV2UseNodeNameSharing(value bool) MutableHashTableV2Attr {
 	return func(a opdef.Attrs) { a["use_node_name_sharing"] = value }
 }
 
-// MutableHashTableV2 gives a table that steps can change.
+// MutableHashTableV2 returns a handle to a mutable hash table.
 //
 //	tableHandle  resource  []
 //
