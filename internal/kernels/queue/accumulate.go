@@ -45,7 +45,7 @@ func init() {
 	}, newTake)
 }
 
-// registerAccumulators adds the operations that make accumulators.
+// registerAccumulators registers the operations that create accumulators.
 func registerAccumulators() {
 	attrs := []string{
 		"dtype: numbertype", "shape: shape", "container: string = ''", "shared_name: string = ''",
@@ -91,7 +91,7 @@ func accumulatorKernel(c *kernel.Construction, sparse bool, empty func(tensor.Pa
 	}.Kernel(c)
 }
 
-// secondScalar is the rule of operations whose second input is a scalar.
+// secondScalar is the shape function of operations whose second input is a scalar.
 func secondScalar(c *opdef.ShapeContext) error {
 	_, err := opdef.WithRank(c.In[1], 0)
 	return err
@@ -118,8 +118,8 @@ func setGlobalStep(ctx *kernel.Context) error {
 	return nil
 }
 
-// newApply returns the kernel that adds a gradient: the inputs after the step, of which the shape
-// counts only if it is said to be known.
+// newApply returns the kernel that applies a gradient. Its inputs follow the step; the shape input
+// is used only if has_known_shape is true.
 func newApply(c *kernel.Construction) (kernel.Kernel, error) {
 	in := c.Inputs
 	parts := len(in) - 2
@@ -147,8 +147,7 @@ func newApply(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// checkInputs compares the types of the inputs of a gradient's addition with what the accumulator
-// adds up.
+// checkInputs compares the dtypes of a gradient's inputs with those of the accumulator.
 func (a *Accumulator) checkInputs(in []tensor.DType) error {
 	want := []tensor.DType{in[0], tensor.Int64, a.dtype}
 	if a.sparse {

@@ -8,32 +8,33 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Accumulator adds up gradients of one step of training until somebody takes their sum or mean,
-// which begins the next step. Gradients of earlier steps are dropped. It is what synchronous
-// training with stale replicas is made of.
+// Accumulator aggregates the gradients of one training step until a take operation returns their
+// sum or mean, which starts the next step. It drops gradients of earlier steps. Synchronous
+// training with stale replicas is built on it.
 type Accumulator struct {
 	waitqueue.Monitor
 	takers *waitqueue.Queue
 
 	dtype  tensor.DType
-	sparse bool // gradients have indices, rows and the shape of the whole
+	sparse bool // whether gradients consist of indices, rows and a dense shape
 	mean   bool
 
 	sum   sum   // guarded by Monitor
-	count int   // guarded by Monitor; gradients in the sum
+	count int   // number of gradients in the sum; guarded by Monitor
 	step  int64 // guarded by Monitor
 }
 
 // TypeName names the resource as TensorFlow does.
 func (*Accumulator) TypeName() string { return "N10tensorflow26ConditionalAccumulatorBaseE" }
 
-// sum is what an accumulator adds gradients to. A gradient is one tensor, or several.
+// sum is the aggregate of an accumulator. A gradient consists of one tensor or several.
 type sum interface {
-	// add adds a gradient, of which it may take tensors over; the first replaces what the sum was.
+	// add adds a gradient and may take ownership of its tensors. If first is true, the gradient
+	// replaces the sum.
 	add(gradient []tensor.Tensor, first bool) error
-	// divide turns the sum of so many gradients into their mean.
+	// divide converts the sum of count gradients to their mean.
 	divide(count int) error
-	// take gives the sum as the outputs of a kernel.
+	// take returns the sum as kernel outputs.
 	take() []tensor.Tensor
 }
 
@@ -43,7 +44,7 @@ func newAccumulator(dtype tensor.DType, sparse, mean bool, s sum) *Accumulator {
 	return a
 }
 
-// apply adds a gradient that was computed in a step, unless it is stale.
+// apply adds a gradient computed at a step, or drops it if it is stale.
 func (a *Accumulator) apply(step int64, gradient []tensor.Tensor) (err error) {
 	a.Change(func() {
 		if step < a.step {
@@ -56,7 +57,7 @@ func (a *Accumulator) apply(step int64, gradient []tensor.Tensor) (err error) {
 	return err
 }
 
-// takeGradient waits for a number of gradients and gives their mean or sum.
+// takeGradient waits for the required number of gradients and passes their mean or sum to done.
 func (a *Accumulator) takeGradient(ctx context.Context, required int, done func([]tensor.Tensor, error)) {
 	if required <= 0 {
 		done(nil, status.InvalidArgumentf("Argument num_required must be positive, but was %d", required))
@@ -82,7 +83,7 @@ func (a *Accumulator) takeGradient(ctx context.Context, required int, done func(
 	})
 }
 
-// setStep sets the step whose gradients are the oldest that count.
+// setStep sets the global step; gradients of earlier steps are dropped.
 func (a *Accumulator) setStep(step int64) { a.Change(func() { a.step = step }) }
 
 func (a *Accumulator) accumulated() (n int) {

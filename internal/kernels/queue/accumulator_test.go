@@ -15,7 +15,7 @@ var floats = opdef.Attrs{"dtype": tensor.Float32}
 
 func (b *bench) apply(step int64, v ...float32) {
 	b.Helper()
-	b.gives(b.start("ResourceAccumulatorApplyGradient", floats, tensor.Scalar(step), tensor.Vector(v...)))
+	b.expectValues(b.start("ResourceAccumulatorApplyGradient", floats, tensor.Scalar(step), tensor.Vector(v...)))
 }
 
 func (b *bench) take(required int32) <-chan kerneltest.Result {
@@ -43,11 +43,11 @@ func TestTakeWaitsForFreshGradients(t *testing.T) {
 	b.apply(0, 1, 2)
 	b.waits(first, second)
 	b.apply(0, 3, 6)
-	b.gives(first, 2, 4)
-	b.apply(0, 9, 9) // stale: the step is 1 now
+	b.expectValues(first, 2, 4)
+	b.apply(0, 9, 9) // stale: the global step is 1
 	b.waits(second)
 	b.apply(1, 5, 5)
-	b.gives(second, 5, 5)
+	b.expectValues(second, 5, 5)
 }
 
 func TestTakeEndsWithItsStep(t *testing.T) {
@@ -59,20 +59,20 @@ func TestTakeEndsWithItsStep(t *testing.T) {
 	b.fails(take, status.Cancelled, "TakeGrad operation was cancelled")
 	b.env.Step.Context = t.Context()
 	b.apply(0, 1, 1)
-	b.gives(b.take(1), 1, 1)
+	b.expectValues(b.take(1), 1, 1)
 }
 
-// TestGradientsAreNotChanged adds up tensors that others hold too.
+// TestGradientsAreNotChanged applies tensors that have other references.
 func TestGradientsAreNotChanged(t *testing.T) {
 	b := newAccumulatorBench(t)
 	gradient := tensor.Vector[float32](1, 2)
 	apply := func() {
-		b.gives(b.start("ResourceAccumulatorApplyGradient", floats, tensor.Scalar[int64](0), gradient))
+		b.expectValues(b.start("ResourceAccumulatorApplyGradient", floats, tensor.Scalar[int64](0), gradient))
 	}
 	apply()
 	apply()
 	apply()
-	b.gives(b.take(3), 1, 2)
+	b.expectValues(b.take(3), 1, 2)
 	if !slices.Equal(tensor.Values[float32](&gradient), []float32{1, 2}) {
 		t.Errorf("the gradient has become %v", gradient)
 	}

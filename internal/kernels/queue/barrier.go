@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Barrier puts together the components of elements that come one at a time, under a key. Complete
-// elements leave in the order in which their keys came.
+// Barrier assembles elements from components that are inserted separately under a key. Complete
+// elements are taken in the order in which their keys were first inserted.
 type Barrier struct {
 	waitqueue.Monitor
 	takers *waitqueue.Queue
@@ -22,13 +22,13 @@ type Barrier struct {
 
 	// Guarded by Monitor.
 	incomplete map[string]*partial
-	ready      *priorities // of elements that start with their index and their key
-	next       int64       // index of the keys that come next
-	closed     bool        // to new keys
-	cancelled  bool        // closed, and keys that were incomplete are gone
+	ready      *priorities // complete elements; each starts with its index and its key
+	next       int64       // index of the next new key
+	closed     bool        // closed to new keys
+	cancelled  bool        // closed, and incomplete elements have been dropped
 }
 
-// partial is an element of which some components are there.
+// partial is an incomplete element.
 type partial struct {
 	index      int64
 	components element
@@ -47,8 +47,8 @@ func newBarrier(name string, types []tensor.DType, shapes []tensor.PartialShape)
 	return b
 }
 
-// insert adds one component of the elements of some keys, the rows of values. After an error the
-// keys before stay.
+// insert adds one component, the rows of values, to the elements of the given keys. After an error,
+// the keys before the failing one remain inserted.
 func (b *Barrier) insert(keys []string, component int, values *tensor.Tensor) (err error) {
 	b.Change(func() {
 		if b.closed && (b.cancelled || len(keys) > 0 && len(b.incomplete) == 0) {
@@ -101,8 +101,8 @@ func (b *Barrier) insertOne(key string, component int, values *tensor.Tensor, i 
 	return nil
 }
 
-// take takes n complete elements, which done owns, all at once. When the barrier is closed, small
-// allows fewer, but not none.
+// take removes n complete elements at once and passes them to done, which owns them. If the barrier
+// is closed and small is true, it may take fewer, but at least one.
 func (b *Barrier) take(ctx context.Context, n int, small bool, done func([]element, error)) {
 	t := &takingMany{barrier: b, n: n, small: small}
 	b.View(func() { t.late = b.closed })
@@ -113,12 +113,12 @@ func (b *Barrier) take(ctx context.Context, n int, small bool, done func([]eleme
 	})
 }
 
-// takingMany is a take on its way.
+// takingMany is a take in progress.
 type takingMany struct {
 	barrier *Barrier
 	n       int
 	small   bool
-	late    bool // began when the barrier was closed
+	late    bool // whether the take began after the barrier was closed
 	elems   []element
 }
 
@@ -146,8 +146,8 @@ func (t *takingMany) try() (waitqueue.Outcome, error) {
 	return waitqueue.Complete, nil
 }
 
-// closedError tells those who waited when the barrier was closed of the queue that TensorFlow has
-// inside of it.
+// closedError returns the error of takes that were waiting when the barrier was closed. It names
+// the queue that TensorFlow's barrier contains.
 func (t *takingMany) closedError(n, available int) error {
 	if t.late {
 		return status.OutOfRangef("Barrier '%s' is closed and has insufficient elements (requested %d, total size %d)",
@@ -157,8 +157,7 @@ func (t *takingMany) closedError(n, available int) error {
 		t.barrier.name, t.n, available)
 }
 
-// close lets no new keys in. Elements that are incomplete may become complete, unless they are
-// cancelled.
+// close rejects new keys. Incomplete elements may still be completed unless cancel is true.
 func (b *Barrier) close(cancel bool) (err error) {
 	b.Change(func() {
 		if b.closed && (b.cancelled || !cancel) {

@@ -11,15 +11,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// taken is what became of a take.
+// taken is the result of a take.
 type taken struct {
 	keys []string
 	err  error
 }
 
-// startTake begins to take n elements of a barrier.
+// startTake starts taking n elements of a barrier.
 func startTake(ctx context.Context, b *Barrier, n int, small bool) <-chan taken {
-	ended := make(chan taken, 2) // room to see an operation that ends twice
+	ended := make(chan taken, 2) // room to detect an operation that completes twice
 	b.take(ctx, n, small, func(elems []element, err error) {
 		var keys []string
 		for _, e := range elems {
@@ -71,8 +71,8 @@ func TestCloseEndsTakesThatCannotSucceed(t *testing.T) {
 		n         int
 		small     bool
 		cancel    bool
-		want      string // after the close and after the last component came
-		afterward bool   // the take ends only then
+		want      string // error after the close and after the last component
+		afterward bool   // whether the take completes only after the last component
 	}{
 		{n: 1, want: "[a]"},
 		{n: 3, want: "[a b c]", afterward: true},
@@ -120,8 +120,8 @@ func TestCancelledTakeLeavesElements(t *testing.T) {
 	}
 }
 
-// TestBarrierRace inserts the two components of many keys from different goroutines and takes the
-// elements in others.
+// TestBarrierRace inserts two components of many keys and takes the elements, all in different
+// goroutines.
 func TestBarrierRace(t *testing.T) {
 	const keys, batch = 240, 3
 	b := newIntBarrier(2)
@@ -129,7 +129,7 @@ func TestBarrierRace(t *testing.T) {
 	for component := range 2 {
 		wg.Go(func() {
 			for i := range keys {
-				// another order for each; 7 and 240 share no divisor
+				// a different order for each component; 7 and 240 are coprime
 				key := fmt.Sprint((i*(1+component*6) + component) % keys)
 				mustInsert(t, b, component, key)
 			}

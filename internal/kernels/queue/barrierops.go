@@ -61,7 +61,8 @@ func init() {
 	}
 }
 
-// insertShape is the rule of operations that take a vector of keys and as many rows.
+// insertShape is the shape function of operations that take a vector of keys and one row for each
+// key.
 func insertShape(c *opdef.ShapeContext) error {
 	if err := resource.CheckNames(c, 0); err != nil {
 		return err
@@ -90,7 +91,7 @@ func makeBarrier(c *kernel.Construction) (kernel.Kernel, error) {
 	for i, s := range components {
 		switch {
 		case !s.RankKnown():
-			components[i] = shapefn.Of() // TensorFlow takes it for a scalar's
+			components[i] = shapefn.Of() // TensorFlow treats it as a scalar
 		case !shapefn.Full(s):
 			return nil, status.InvalidArgumentf("Shape %v is not fully defined", s)
 		}
@@ -103,7 +104,7 @@ func makeBarrier(c *kernel.Construction) (kernel.Kernel, error) {
 	}.Kernel(c)
 }
 
-// verify compares a barrier that exists with what a node asks for.
+// verify compares an existing barrier with the attributes of a node.
 func (b *Barrier) verify(types []tensor.DType, components []tensor.PartialShape) error {
 	switch {
 	case !slices.Equal(types, b.types):
@@ -189,7 +190,7 @@ func takeArguments(ctx *kernel.Context, in, out []tensor.DType) (*Barrier, int, 
 	return b, n, resource.CheckSignature(in, out, []tensor.DType{in[0], tensor.Int32}, b.allTypes())
 }
 
-// allTypes returns the types of what an element is when it leaves: index, key and components.
+// allTypes returns the dtypes of a taken element: index, key and components.
 func (b *Barrier) allTypes() []tensor.DType {
 	return append([]tensor.DType{tensor.Int64, tensor.String}, b.types...)
 }
@@ -209,7 +210,7 @@ func newBarrierClose(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// askBarrier returns the constructor of kernels that give a number of elements.
+// askBarrier returns the constructor of kernels that return a number of elements.
 func askBarrier(f func(*Barrier) int) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		b, err := resource.Find[*Barrier](ctx, 0)

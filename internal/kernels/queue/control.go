@@ -32,7 +32,7 @@ func newClose(c *kernel.Construction) (kernel.Kernel, error) {
 	return onQueue(func(ctx *kernel.Context, q *Queue, done func(error)) { q.close(ctx.Context(), cancel, done) }), nil
 }
 
-// ask returns the kernel that gives what f says of a queue.
+// ask returns the kernel that outputs the tensor f returns for a queue.
 func ask(f func(*Queue) tensor.Tensor) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		q, err := resource.Find[*Queue](ctx, 0)

@@ -104,13 +104,14 @@ func batchSize(ctx *kernel.Context, q *Queue, op string) (int, error) {
 	return int(n), nil
 }
 
-// giveBatch makes the outputs of a kernel the components of elements, which it owns, put together.
+// giveBatch batches the components of elements, which it owns, and sets them as the outputs of a
+// kernel.
 func (q *Queue) giveBatch(ctx *kernel.Context, elems []element) error {
 	return giveElements(ctx, elems, q.types, q.shapes)
 }
 
-// giveElements makes the outputs of a kernel the components of elements, which it owns, put
-// together. Components have the given types and shapes.
+// giveElements batches the components of elements, which it owns, and sets them as the outputs of a
+// kernel. Components have the given types and shapes.
 func giveElements(ctx *kernel.Context, elems []element, types []tensor.DType, shapes []tensor.PartialShape) error {
 	defer func() {
 		for _, e := range elems {
@@ -122,7 +123,7 @@ func giveElements(ctx *kernel.Context, elems []element, types []tensor.DType, sh
 		for r, e := range elems {
 			rows[r] = e[i]
 		}
-		out, err := together(dtype, shapes[i], rows)
+		out, err := stackRows(dtype, shapes[i], rows)
 		if err != nil {
 			return err
 		}
@@ -131,9 +132,9 @@ func giveElements(ctx *kernel.Context, elems []element, types []tensor.DType, sh
 	return nil
 }
 
-// together returns a tensor whose rows are the given ones, padded to one shape if some dimensions
-// are not known.
-func together(dtype tensor.DType, shape tensor.PartialShape, rows []tensor.Tensor) (tensor.Tensor, error) {
+// stackRows returns a tensor with the given rows, padded to one shape if some dimensions are
+// unknown.
+func stackRows(dtype tensor.DType, shape tensor.PartialShape, rows []tensor.Tensor) (tensor.Tensor, error) {
 	if full, ok := shape.Full(); ok {
 		return stacking.Stack(dtype, full, rows)
 	}

@@ -24,7 +24,7 @@ func init() {
 	}, "QueueEnqueueManyV2", opdef.UnknownShape, access(enqueueMany))
 }
 
-// access returns the kernel of an operation that adds or takes elements.
+// access returns the kernel of an operation that enqueues or dequeues elements.
 func access(f func(*kernel.Context, *Queue, func(error))) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		if c.Attrs.Int("timeout_ms") != -1 {
@@ -41,8 +41,8 @@ func access(f func(*kernel.Context, *Queue, func(error))) kernel.New {
 	}
 }
 
-// checkSignature compares the types of a node's inputs and outputs with the components of a queue:
-// those that are not outputs are the last inputs.
+// checkSignature compares the dtypes of a node's inputs and outputs with the components of a queue.
+// Components that are not outputs are the last inputs.
 func checkSignature(q *Queue, in, out []tensor.DType) error {
 	wantIn, wantOut := in, q.types
 	if len(out) == 0 {
@@ -88,7 +88,7 @@ func enqueueMany(ctx *kernel.Context, q *Queue, done func(error)) {
 	q.enqueue(ctx.Context(), elems, done)
 }
 
-// countRows returns how many elements the inputs hold.
+// countRows returns the number of elements in the inputs.
 func countRows(ctx *kernel.Context, q *Queue) (int, error) {
 	for i := range q.types {
 		if ctx.Input(1+i).Rank() == 0 && (i == 0 || len(q.shapes) == 0) {

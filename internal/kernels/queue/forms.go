@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// registerForms adds an operation on a queue in both of its forms.
+// registerForms registers both forms of an operation on a queue.
 func registerForms(def opdef.Def, newName string, newShape opdef.ShapeFn, impl kernel.New) {
 	resource.RegisterForms("handle", def, newName, newShape, impl)
 }

@@ -56,7 +56,7 @@ func divide[T tensor.Elem](vals []T, by int) {
 	}
 	number, err := tensor.FromFloat(tensor.DTypeOf[T](), float64(by))
 	if err != nil {
-		panic(err) // sums have floating types
+		panic(err) // unreachable: sums have floating-point dtypes
 	}
 	const grain = 1 << 13
 	divisor := slices.Repeat([]T{tensor.Value[T](&number)}, min(grain, len(vals)))
@@ -64,8 +64,8 @@ func divide[T tensor.Elem](vals []T, by int) {
 	parallel.For(len(vals), grain, func(lo, hi int) { quotient(vals[lo:hi], vals[lo:hi], divisor[:hi-lo]) })
 }
 
-// sparseSum is the sum of gradients that are rows of a large tensor, each with its index. Indices
-// are expected in ascending order. The mean of a row is over the gradients that had it.
+// sparseSum is the sum of gradients that are indexed rows of a large tensor. Indices should be
+// ascending. The mean of a row is over the gradients that contain it.
 type sparseSum[T tensor.Elem] struct {
 	shape   tensor.PartialShape // of the large tensor
 	indices []int64
@@ -73,7 +73,7 @@ type sparseSum[T tensor.Elem] struct {
 	rows    tensor.Tensor
 }
 
-// add takes a gradient of indices, rows, and the shape of the large tensor or nothing.
+// add adds a gradient of indices, rows and an optional shape of the large tensor.
 func (s *sparseSum[T]) add(gradient []tensor.Tensor, first bool) error {
 	if err := s.check(gradient, first); err != nil {
 		return err
@@ -87,9 +87,9 @@ func (s *sparseSum[T]) add(gradient []tensor.Tensor, first bool) error {
 	return s.merge(indices, rows)
 }
 
-// merge adds rows, as of two sorted lists.
+// merge adds rows by merging two sorted lists.
 func (s *sparseSum[T]) merge(indices []int64, rows *tensor.Tensor) error {
-	var from [][2]int // positions of each row in the sum and the gradient, or -1
+	var from [][2]int // positions of each row in the sum and in the gradient, or -1
 	for i, j := 0, 0; i < len(s.indices) || j < len(indices); {
 		switch {
 		case j == len(indices) || i < len(s.indices) && s.indices[i] < indices[j]:
@@ -148,7 +148,7 @@ func (s *sparseSum[T]) divide(int) error {
 	return nil
 }
 
-// take gives indices, rows and the shape of the large tensor.
+// take returns indices, rows and the shape of the large tensor.
 func (s *sparseSum[T]) take() []tensor.Tensor {
 	shape := slices.Clone(s.rows.Shape())
 	shape[0] = -1
@@ -204,7 +204,7 @@ func (s *sparseSum[T]) checkShape(dims []int64) error {
 	return nil
 }
 
-// checkRows compares the dimensions of rows, after the first, with those of want.
+// checkRows compares the dimensions of rows after the first with those of want.
 func (s *sparseSum[T]) checkRows(want tensor.PartialShape, rank string, rows *tensor.Tensor, wrongRank bool) error {
 	if wrongRank {
 		return status.InvalidArgumentf("Shape mismatch: "+rank, want.Rank(), rows.Rank())

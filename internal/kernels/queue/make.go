@@ -14,13 +14,13 @@ import (
 
 // kind is a kind of queue.
 type kind struct {
-	name   string // of the operation that makes one, in its old form
+	name   string // name of the operation that creates the queue, first form
 	doc    string
 	attrs  []string // besides container and shared_name
 	store  func(spec) store
-	ranked bool // elements have a priority as first component, which the attributes do not list
-	padded bool // components are padded to one shape when they are put together
-	atOnce bool // a batch is taken when all of it is there
+	ranked bool // whether the first component is a priority, which the attributes do not list
+	padded bool // whether the components of a batch are padded to one shape
+	atOnce bool // whether a batch is dequeued only once it is complete
 }
 
 var fifo = &kind{
@@ -60,12 +60,12 @@ func init() {
 	}
 }
 
-// spec is what a node says of its queue.
+// spec holds the attributes of a node that creates a queue.
 type spec struct {
 	types       []tensor.DType
-	shapes      []tensor.PartialShape // of the components; nil if they are not given
+	shapes      []tensor.PartialShape // of the components
 	capacity    int
-	minAfter    int // elements that a queue keeps until it is closed
+	minAfter    int // elements that the queue retains until it is closed
 	seed, seed2 int
 }
 
@@ -106,7 +106,7 @@ func (k *kind) spec(attrs opdef.Attrs) (spec, error) {
 		case !shape.RankKnown() && k.padded:
 			return s, status.InvalidArgumentf("shape %v must have known rank.", shape)
 		case !shape.RankKnown():
-			s.shapes[i] = shapefn.Of() // as TensorFlow reads it
+			s.shapes[i] = shapefn.Of() // as in TensorFlow
 		case !k.padded:
 			return s, status.InvalidArgumentf("Shape %v is not fully defined", shape)
 		}
@@ -120,7 +120,7 @@ func (k *kind) spec(attrs opdef.Attrs) (spec, error) {
 	return s, nil
 }
 
-// check looks for errors that TensorFlow finds when it makes the queue.
+// check returns the errors that TensorFlow reports when it creates the queue.
 func (k *kind) check(s spec, name string) error {
 	switch {
 	case len(s.types) == 0:
@@ -143,7 +143,7 @@ func listShapes(all []tensor.PartialShape) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// verify compares a queue that exists with what a node of the given operation asks for.
+// verify compares an existing queue with the attributes of a node of the given operation.
 func (q *Queue) verify(op string, s spec) error {
 	shared := "Shared queue '" + q.name + "' has "
 	switch {
@@ -160,7 +160,7 @@ func (q *Queue) verify(op string, s spec) error {
 		return status.InvalidArgumentf(shared+"component types %s but requested component types were %s",
 			opdef.JoinTypes(q.types), opdef.JoinTypes(s.types))
 	case q.kind.ranked && len(s.shapes) == 0:
-		// TensorFlow asks for the shape of the priority even then
+		// TensorFlow requires the shape of the priority even in this case
 		return status.InvalidArgumentf("%scomponent shapes [] but requested component shapes were [[]]", shared)
 	case !slices.EqualFunc(s.shapes, q.shapes, q.kind.sameShape):
 		return status.InvalidArgumentf(shared+"component shapes %s but requested component shapes were %s",

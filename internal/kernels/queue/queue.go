@@ -1,6 +1,6 @@
-// Package queue holds what steps pass tensors to each other through: queues, barriers, accumulators
-// of gradients and staging areas. Operations on them wait for one another, across steps and
-// sessions, without a goroutine each (package monitor).
+// Package queue implements queues, barriers, gradient accumulators and staging areas, through which
+// steps exchange tensors. Operations wait for one another across steps and sessions without a
+// goroutine each (package waitqueue).
 package queue
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// element is what a queue holds many of: one tensor for each component.
+// element is one queue element: one tensor for each component.
 type element []tensor.Tensor
 
 func (e element) release() {
@@ -22,7 +22,7 @@ func (e element) release() {
 	}
 }
 
-// Queue is a queue of any kind. Those who wait to add or to take elements do so in order.
+// Queue is a queue of any kind. Waiting enqueue and dequeue operations are served in order.
 type Queue struct {
 	waitqueue.Monitor
 	enqueuers, dequeuers *waitqueue.Queue
@@ -38,7 +38,7 @@ type Queue struct {
 // TypeName names the resource as TensorFlow does.
 func (*Queue) TypeName() string { return "N10tensorflow14QueueInterfaceE" }
 
-// unbounded is the capacity of a queue that takes any number of elements.
+// unbounded is the capacity of a queue without a limit.
 const unbounded = math.MaxInt32
 
 // newQueue returns an empty queue.
@@ -60,7 +60,7 @@ func (q *Queue) emptyError(requested, have int) error {
 // Types returns the types of the components.
 func (q *Queue) Types() []tensor.DType { return q.types }
 
-// enqueue adds elements, which it owns, as there is room for them.
+// enqueue adds elements, which it owns, as capacity becomes available.
 func (q *Queue) enqueue(ctx context.Context, elems []element, done func(error)) {
 	next := 0
 	q.enqueuers.Do(ctx, waitqueue.Operation{
@@ -90,7 +90,7 @@ func (q *Queue) enqueue(ctx context.Context, elems []element, done func(error)) 
 	})
 }
 
-// available returns how many elements may be taken now. The monitor is locked.
+// available returns the number of elements that may be dequeued. The monitor must be locked.
 func (q *Queue) available() int {
 	if q.closed {
 		return q.items.len()
@@ -98,7 +98,7 @@ func (q *Queue) available() int {
 	return max(0, q.items.len()-q.minAfter)
 }
 
-// Dequeue takes one element, which done owns.
+// Dequeue removes one element and passes it to done, which owns it.
 func (q *Queue) Dequeue(ctx context.Context, done func([]tensor.Tensor, error)) {
 	var elem element
 	q.dequeuers.Do(ctx, waitqueue.Operation{
@@ -117,8 +117,8 @@ func (q *Queue) Dequeue(ctx context.Context, done func([]tensor.Tensor, error)) 
 	})
 }
 
-// dequeueMany takes n elements, which done owns; if the queue is closed, upTo allows fewer, but not
-// none.
+// dequeueMany removes n elements and passes them to done, which owns them. If the queue is closed
+// and upTo is true, it may return fewer, but at least one.
 func (q *Queue) dequeueMany(ctx context.Context, n int, upTo bool, done func([]element, error)) {
 	t := &taking{queue: q, n: n, upTo: upTo}
 	q.dequeuers.Do(ctx, waitqueue.Operation{
@@ -129,7 +129,7 @@ func (q *Queue) dequeueMany(ctx context.Context, n int, upTo bool, done func([]e
 	})
 }
 
-// taking is a dequeue of several elements on its way.
+// taking is a dequeue of several elements in progress.
 type taking struct {
 	queue *Queue
 	n     int
@@ -137,7 +137,7 @@ type taking struct {
 	elems []element
 }
 
-// fill takes what there is. A queue whose batches must be in order gives them all at once.
+// fill takes the available elements. A queue with atOnce takes all elements of a batch at once.
 func (t *taking) fill() (waitqueue.Outcome, error) {
 	q := t.queue
 	missing, have := t.n-len(t.elems), q.items.len()
@@ -165,7 +165,7 @@ func (t *taking) fill() (waitqueue.Outcome, error) {
 	return waitqueue.Blocked, nil
 }
 
-// giveBack puts elements back where they were.
+// giveBack returns elements to their positions in the queue.
 func (t *taking) giveBack() {
 	for _, v := range slices.Backward(t.elems) {
 		t.queue.items.unpop(v)
@@ -173,8 +173,8 @@ func (t *taking) giveBack() {
 	t.elems = nil
 }
 
-// close lets nobody add elements any more, once those who wait to are through, or at once if their
-// operations are cancelled.
+// close rejects new enqueues. It completes when the pending ones have ended; with cancelPending it
+// cancels them.
 func (q *Queue) close(ctx context.Context, cancelPending bool, done func(error)) {
 	if cancelPending {
 		q.enqueuers.CancelAll(func() { q.closed = true })
@@ -194,7 +194,7 @@ func (q *Queue) close(ctx context.Context, cancelPending bool, done func(error))
 	})
 }
 
-// size returns the number of elements that are in the queue.
+// size returns the number of elements in the queue.
 func (q *Queue) size() (n int) {
 	q.View(func() { n = q.items.len() })
 	return n

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 )
 
-// TestRecorded compares with what TensorFlow did with the same operations.
+// TestRecorded compares results with recorded results of TensorFlow.
 func TestRecorded(t *testing.T) {
 	kerneltest.RunCases(t, "testdata/shapes.txt")
 	kerneltest.RunScripts(t, "testdata/queue.txt", "testdata/accumulator.txt", "testdata/barrier.txt", "testdata/stage.txt")

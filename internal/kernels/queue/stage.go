@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Area is a staging area: elements leave it in the order in which they came. Unlike a queue it has
-// no handle and is never closed; it may be bounded by the memory that elements take.
+// Area is a staging area: a first-in, first-out buffer. Unlike a queue it has no handle and is
+// never closed. It may be limited by the memory of its elements.
 type Area struct {
 	waitqueue.Monitor
 	putters, takers, peekers *waitqueue.Queue
@@ -112,7 +112,7 @@ func (a *Area) put(ctx context.Context, e element, done func(error)) {
 	})
 }
 
-// take takes the first element, which done owns.
+// take removes the first element and passes it to done, which owns it.
 func (a *Area) take(ctx context.Context, done func(element, error)) {
 	var e element
 	a.takers.Do(ctx, waitqueue.Operation{
@@ -129,7 +129,7 @@ func (a *Area) take(ctx context.Context, done func(element, error)) {
 	})
 }
 
-// peek returns element i, of which done owns references.
+// peek passes element i to done, which owns references to its components.
 func (a *Area) peek(ctx context.Context, i int, done func(element, error)) {
 	var e element
 	a.peekers.Do(ctx, waitqueue.Operation{

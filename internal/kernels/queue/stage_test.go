@@ -11,9 +11,9 @@ import (
 
 func intElement(v int32) element { return element{tensor.Scalar(v)} }
 
-// ended returns a channel and the function that sends how an operation ended.
+// ended returns a channel and a function that sends the result of an operation to it.
 func ended() (chan error, func(error)) {
-	c := make(chan error, 2) // room to see an operation that ends twice
+	c := make(chan error, 2) // room to detect an operation that completes twice
 	return c, func(err error) { c <- err }
 }
 
@@ -34,7 +34,7 @@ func TestStagingAreaWaits(t *testing.T) {
 		a.put(t.Context(), intElement(i), done)
 		puts = append(puts, c)
 	}
-	// the first left at once, and then the second of those behind it was there
+	// the first element was taken at once; 2 is then second in line
 	for i, want := range []int32{0, 2} {
 		if e := <-got; tensor.Value[int32](&e[0]) != want {
 			t.Errorf("%d: got %v, want %d", i, e[0], want)
@@ -88,7 +88,7 @@ func TestStagingMapWaits(t *testing.T) {
 	if len(order) != 2 || order[0] != 5 || order[1] != 7 {
 		t.Errorf("elements left in the order %v, want 5 and 7", order)
 	}
-	if err := <-last; err != nil { // 4 bytes of element 5 are left
+	if err := <-last; err != nil { // 4 bytes of element 5 remain
 		t.Error(err)
 	}
 	blocked, done := ended()
@@ -105,7 +105,7 @@ func TestStagingMapWaits(t *testing.T) {
 	}
 }
 
-// TestStagingRace moves numbers through a small area and counts them.
+// TestStagingRace passes numbers through a small area and checks their count.
 func TestStagingRace(t *testing.T) {
 	a := newArea(room{capacity: 3})
 	const each = 200

@@ -9,24 +9,24 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// StagingMap is a staging area whose elements have keys, and whose components may come and leave
-// apart.
+// StagingMap is a staging area whose elements have keys and whose components may be added and
+// removed separately.
 type StagingMap struct {
 	waitqueue.Monitor
 	putters, takers *waitqueue.Queue
 
 	// Guarded by Monitor.
 	room
-	incomplete map[int64]element // components that are missing are not initialized
-	complete   map[int64]element // components that have left are not initialized
-	order      []int64           // keys of complete, sorted
+	incomplete map[int64]element // missing components are uninitialized
+	complete   map[int64]element // removed components are uninitialized
+	order      []int64           // keys of complete, ascending
 }
 
-// UnorderedMap gives elements in no particular order to those who do not say which. The smallest
-// key will do.
+// UnorderedMap is a map whose elements are taken in unspecified order by operations without a key.
+// This implementation takes the smallest key.
 type UnorderedMap struct{ StagingMap }
 
-// OrderedMap gives the element with the smallest key to those who do not say which.
+// OrderedMap is a map from which operations without a key take the element with the smallest key.
 type OrderedMap struct{ StagingMap }
 
 // TypeName names the resource as TensorFlow does.
@@ -40,10 +40,10 @@ func (m *StagingMap) init(r room) {
 	m.putters, m.takers = m.NewQueue(waitqueue.AnyOrder), m.NewQueue(waitqueue.AnyOrder)
 }
 
-// staging returns the map itself, for those who do not care for its order.
+// staging returns the map itself, for operations that do not depend on the order.
 func (m *StagingMap) staging() *StagingMap { return m }
 
-// checkIndices checks the numbers of components.
+// checkIndices checks component indices.
 func checkIndices(indices []int32) error {
 	if len(indices) == 0 {
 		return status.InvalidArgumentf("Indices are empty")
@@ -63,9 +63,9 @@ func checkIndex(key int64, index int32, components int) error {
 	return nil
 }
 
-// put adds the components with the given numbers, which it owns, to the element of a key, which is
-// complete when it has n. It waits while there is no room. A complete element whose key is there
-// already is dropped, as TensorFlow does.
+// put adds the components with the given indices, which it owns, to the element of a key. The
+// element is complete when it has all n components. put waits while the map is full. A complete
+// element whose key is already present is dropped, as in TensorFlow.
 func (m *StagingMap) put(ctx context.Context, key int64, indices []int32, components element, n int, done func(error)) {
 	bytes, kept := components.bytes(), false
 	m.putters.Do(ctx, waitqueue.Operation{
@@ -74,7 +74,7 @@ func (m *StagingMap) put(ctx context.Context, key int64, indices []int32, compon
 			if err := m.check(bytes); err != nil {
 				return waitqueue.Complete, err
 			}
-			size := 0 // parts of elements do not count
+			size := 0 // incomplete elements do not count
 			if len(indices) == n {
 				size = len(m.complete)
 			}
@@ -97,7 +97,7 @@ func (m *StagingMap) put(ctx context.Context, key int64, indices []int32, compon
 	})
 }
 
-// add is put for components for which there is room. It reports whether it keeps them.
+// add adds components that fit, and reports whether it keeps them.
 func (m *StagingMap) add(key int64, indices []int32, components element, n int) (kept bool, err error) {
 	e, ok := m.incomplete[key]
 	if !ok {
@@ -129,15 +129,15 @@ func (m *StagingMap) add(key int64, indices []int32, components element, n int) 
 	return true, nil
 }
 
-// wanted says which components of which element are taken.
+// wanted selects the components to take and the element to take them from.
 type wanted struct {
 	key     int64
-	anyKey  bool // the smallest key that is there
+	anyKey  bool // take the smallest key present
 	indices []int32
-	keep    bool // the components stay
+	keep    bool // leave the components in the map
 }
 
-// take gives components to done, which owns them, with the key of their element. It waits for the
+// take passes components, which done owns, and the key of their element to done. It waits for the
 // element.
 func (m *StagingMap) take(ctx context.Context, w wanted, done func(int64, element, error)) {
 	var taken element
@@ -159,7 +159,7 @@ func (m *StagingMap) take(ctx context.Context, w wanted, done func(int64, elemen
 	})
 }
 
-// pick takes components out of an element, which goes when none is left.
+// pick takes components out of an element, and removes the element when no component is left.
 func (m *StagingMap) pick(e element, w wanted) (element, error) {
 	for _, index := range w.indices {
 		if err := checkIndex(w.key, index, len(e)); err != nil {

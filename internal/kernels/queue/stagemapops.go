@@ -28,7 +28,7 @@ type keyed interface {
 	staging() *StagingMap
 }
 
-// registerStagingMap adds the operations on one kind of map, whose names start with a prefix.
+// registerStagingMap registers the operations on one kind of map. Their names start with prefix.
 func registerStagingMap[T keyed](prefix string, create func(room) T) {
 	indices, values := "indices: int32", []string{"values: dtypes"}
 	registerStaging(opdef.Def{
@@ -73,8 +73,8 @@ func mapStage[T keyed](c *kernel.Construction, ctx *kernel.Context, m T, done fu
 	m.staging().put(ctx.Context(), key, indices, takeInputs(ctx, 2), len(c.Attrs.Types("dtypes")), done)
 }
 
-// stageArguments returns the key and the numbers of the components that are the other inputs, of
-// which it checks the types.
+// stageArguments returns the key and the component indices, and checks the dtypes of the
+// components, which are the other inputs.
 func stageArguments(c *kernel.Construction, ctx *kernel.Context) (int64, []int32, error) {
 	key, indices, types := ctx.Input(0), tensor.Values[int32](ctx.Input(1)), c.Attrs.Types("dtypes")
 	switch {
@@ -101,8 +101,8 @@ func stageArguments(c *kernel.Construction, ctx *kernel.Context) (int64, []int32
 	return k, slices.Clone(indices), nil
 }
 
-// byKey returns the function of operations that give components of the element of a key, where they
-// may stay.
+// byKey returns the function of operations that return components of the element of a key. If keep
+// is true, the components remain.
 func byKey[T keyed](keep bool) func(*kernel.Construction, *kernel.Context, T, func(error)) {
 	return func(_ *kernel.Construction, ctx *kernel.Context, m T, done func(error)) {
 		key := ctx.Input(0)

@@ -10,18 +10,18 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// room is how much a staging area may hold, and how much memory it holds.
+// room is the capacity and the memory use of a staging area.
 type room struct {
-	capacity int   // elements, or 0 for any number
-	limit    int64 // bytes, or 0 for any number
-	used     int64 // bytes
+	capacity int   // maximum number of elements, or 0 for no limit
+	limit    int64 // maximum number of bytes, or 0 for no limit
+	used     int64 // bytes in use
 }
 
 func roomOf(attrs opdef.Attrs) room {
 	return room{capacity: attrs.Int("capacity"), limit: int64(attrs.Int("memory_limit"))}
 }
 
-// check refuses what can never fit.
+// check returns an error for an element that can never fit.
 func (r *room) check(bytes int64) error {
 	if r.limit > 0 && bytes > r.limit {
 		return status.ResourceExhaustedf("Attempted to insert tensors with combined size of '%d' bytes into Staging Area with a "+
@@ -30,7 +30,7 @@ func (r *room) check(bytes int64) error {
 	return nil
 }
 
-// fits reports whether there is room for an element of some bytes beside n others.
+// fits reports whether an element of the given bytes fits in addition to n elements.
 func (r *room) fits(n int, bytes int64) bool {
 	return (r.capacity == 0 || n < r.capacity) && (r.limit == 0 || r.used+bytes <= r.limit)
 }
@@ -44,14 +44,14 @@ func (e element) bytes() (n int64) {
 	return n
 }
 
-// stagingAttrs are the attributes of all operations on staging areas. The list of types may be
-// empty where no argument has them.
+// stagingAttrs returns the attributes of operations on staging areas. The list of types may be
+// empty if no argument uses it.
 func stagingAttrs(types string, more ...string) []string {
 	attrs := append([]string{"capacity: int >= 0 = 0", "memory_limit: int >= 0 = 0", types}, more...)
 	return append(attrs, "container: string = ''", "shared_name: string = ''")
 }
 
-// registerStaging adds an operation on a staging area.
+// registerStaging registers an operation on a staging area.
 func registerStaging(def opdef.Def, n kernel.New) {
 	const values = "values: dtypes"
 	switch {
@@ -65,8 +65,8 @@ func registerStaging(def opdef.Def, n kernel.New) {
 	kernel.RegisterNew(def, n)
 }
 
-// staged returns the constructor of kernels that call f with the staging area that the attributes
-// name, which is made by the first operation that runs. Such areas have no handles.
+// staged returns the constructor of kernels that call f with the staging area named by the
+// attributes. The first operation that runs creates the area. Staging areas have no handles.
 func staged[T kernel.Resource](create func(room) T, f func(c *kernel.Construction, ctx *kernel.Context, area T, done func(error))) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		place, err := resource.PlaceOf(c, true)
@@ -86,13 +86,13 @@ func staged[T kernel.Resource](create func(room) T, f func(c *kernel.Constructio
 	}
 }
 
-// atOnce makes of a function that does not wait one that says when it is done.
+// atOnce converts a function that does not wait to one that takes a done callback.
 func atOnce[T any](f func(ctx *kernel.Context, area T) error) func(*kernel.Construction, *kernel.Context, T, func(error)) {
 	return func(_ *kernel.Construction, ctx *kernel.Context, area T, done func(error)) { done(f(ctx, area)) }
 }
 
-// giveStaged makes outputs, from the first on, the components of an element, which it owns.
-// mismatch is the text of the error of a node that asks for another number of them.
+// giveStaged sets outputs, from index first on, to the components of an element, which it owns.
+// mismatch is the error text for a wrong number of components.
 func giveStaged(ctx *kernel.Context, first int, e element, mismatch string) error {
 	if len(e) != ctx.NumOutputs()-first {
 		defer e.release()
@@ -110,7 +110,7 @@ func giveStaged(ctx *kernel.Context, first int, e element, mismatch string) erro
 	return nil
 }
 
-// takeInputs returns the inputs from the first on, which the caller owns.
+// takeInputs returns the inputs from index first on, which the caller owns.
 func takeInputs(ctx *kernel.Context, first int) element {
 	e := make(element, ctx.NumInputs()-first)
 	for i := range e {

@@ -12,14 +12,14 @@ import (
 type store interface {
 	len() int
 	push(element)
-	pop() element  // the next of at least one
-	unpop(element) // puts back what pop gave last, of what is not back yet
+	pop() element  // removes the next element; the store must not be empty
+	unpop(element) // reinserts the last popped element that has not been reinserted
 }
 
-// ring is a store that gives first what came first.
+// ring is a first-in, first-out store.
 type ring struct {
-	elems []element // a circular buffer; its length is 0 or a power of two
-	head  int       // position of the first
+	elems []element // circular buffer; its length is 0 or a power of two
+	head  int       // position of the first element
 	n     int
 }
 
@@ -27,7 +27,7 @@ func newRing(spec) store { return &ring{} }
 
 func (r *ring) len() int { return r.n }
 
-// at returns the place of the element that is i behind the first.
+// at returns the slot of the element i positions after the first.
 func (r *ring) at(i int) *element { return &r.elems[(r.head+i)&(len(r.elems)-1)] }
 
 func (r *ring) grow() {
@@ -63,12 +63,12 @@ func (r *ring) unpop(e element) {
 	*r.at(0) = e
 }
 
-// bag is a store that gives elements in random order, the same as TensorFlow for the same seeds.
+// bag is a store in random order, which equals TensorFlow's for the same seeds.
 type bag struct {
 	elems   []element
 	random  philox.Generator
-	numbers [4]uint32 // of one output
-	left    int       // of numbers, not used yet
+	numbers [4]uint32 // random numbers of one generator output
+	left    int       // count of unused numbers
 }
 
 func newBag(s spec) store {
@@ -98,11 +98,11 @@ func (b *bag) pop() element {
 
 func (b *bag) unpop(e element) { b.push(e) }
 
-// priorities is a store that gives the element with the smallest first component, and of those the
-// one that came first.
+// priorities is a store ordered by the first component, smallest first, and by arrival for equal
+// components.
 type priorities struct {
 	heap  ranking
-	count uint64 // elements that came so far
+	count uint64 // number of elements pushed so far
 }
 
 func newPriorities(spec) store { return &priorities{} }
@@ -116,13 +116,12 @@ func (p *priorities) push(e element) {
 
 func (p *priorities) pop() element { return heap.Pop(&p.heap).(ranked).element }
 
-// unpop is never needed for more than order's sake: such queues give the elements of a batch at
-// once.
+// unpop need not restore the order, because such queues dequeue a batch at once.
 func (p *priorities) unpop(e element) { p.push(e) }
 
 type ranked struct {
 	priority int64
-	number   uint64 // in the order of arrival
+	number   uint64 // arrival order
 	element
 }
 

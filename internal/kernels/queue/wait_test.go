@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// bench is a queue of scalar floats with nodes on it.
+// bench is a queue of scalar floats and the nodes of operations on it.
 type bench struct {
 	*testing.T
 	env    *kerneltest.Env
@@ -39,7 +39,7 @@ func newBench(t *testing.T, op string, attrs opdef.Attrs) *bench {
 	return b
 }
 
-// start begins an operation in the environment's step.
+// start starts an operation in the environment's step.
 func (b *bench) start(op string, attrs opdef.Attrs, in ...tensor.Tensor) <-chan kerneltest.Result {
 	b.Helper()
 	node, err := b.env.Make(op, attrs)
@@ -82,8 +82,8 @@ func (b *bench) waits(ops ...<-chan kerneltest.Result) {
 	}
 }
 
-// gives checks that operations are over without an error and have these values.
-func (b *bench) gives(op <-chan kerneltest.Result, want ...float32) {
+// expectValues checks that an operation has completed without an error and returned these values.
+func (b *bench) expectValues(op <-chan kerneltest.Result, want ...float32) {
 	b.Helper()
 	select {
 	case r := <-op:
@@ -119,41 +119,41 @@ func TestWaitsForRoom(t *testing.T) {
 	many := b.enqueueMany(1, 2, 3, 4, 5)
 	after := b.enqueue(6)
 	b.waits(many, after)
-	b.gives(b.dequeue(), 1)
-	b.gives(b.dequeueMany(3), 2, 3, 4) // more than fit
-	b.gives(many)
-	b.gives(after)
-	b.gives(b.dequeueMany(2), 5, 6)
+	b.expectValues(b.dequeue(), 1)
+	b.expectValues(b.dequeueMany(3), 2, 3, 4) // more than the capacity
+	b.expectValues(many)
+	b.expectValues(after)
+	b.expectValues(b.dequeueMany(2), 5, 6)
 	b.size(0)
 }
 
 func TestServesInOrder(t *testing.T) {
 	b := newBench(t, "FIFOQueueV2", nil)
 	first, second, third := b.dequeueMany(3), b.dequeue(), b.dequeueUpTo(2)
-	b.gives(b.enqueueMany(1, 2))
+	b.expectValues(b.enqueueMany(1, 2))
 	b.waits(first, second, third)
-	b.size(0) // the first has taken them
-	b.gives(b.enqueueMany(3, 4, 5))
-	b.gives(first, 1, 2, 3)
-	b.gives(second, 4)
+	b.size(0) // the first dequeue has taken them
+	b.expectValues(b.enqueueMany(3, 4, 5))
+	b.expectValues(first, 1, 2, 3)
+	b.expectValues(second, 4)
 	b.waits(third)
-	b.gives(b.close(false))
-	b.gives(third, 5)
+	b.expectValues(b.close(false))
+	b.expectValues(third, 5)
 }
 
 func TestCloseEndsWaits(t *testing.T) {
 	b := newBench(t, "FIFOQueueV2", opdef.Attrs{"capacity": int64(1)})
-	b.gives(b.enqueue(1))
+	b.expectValues(b.enqueue(1))
 	before := b.enqueue(2)
 	closing := b.close(false)
 	after := b.enqueue(3)
 	b.waits(before, closing, after)
 	many := b.dequeueMany(3)
-	b.gives(before)
-	b.gives(closing)
+	b.expectValues(before)
+	b.expectValues(closing)
 	b.fails(after, status.Cancelled, "is closed.")
 	b.fails(many, status.OutOfRange, "is closed and has insufficient elements (requested 2, current size 1)")
-	b.gives(b.dequeueUpTo(5), 1, 2) // the failed batch has given back what it had
+	b.expectValues(b.dequeueUpTo(5), 1, 2) // the failed batch has returned its elements
 	b.fails(b.dequeueUpTo(5), status.OutOfRange, "is closed and has insufficient elements (requested 5, current size 0)")
 }
 
@@ -162,10 +162,10 @@ func TestCloseCancelsEnqueues(t *testing.T) {
 	pending := b.enqueueMany(1, 2)
 	closing := b.close(false)
 	b.waits(pending, closing)
-	b.gives(b.close(true))
+	b.expectValues(b.close(true))
 	b.fails(pending, status.Cancelled, "Enqueue operation was cancelled")
 	b.fails(closing, status.Cancelled, "was cancelled")
-	b.gives(b.dequeue(), 1)
+	b.expectValues(b.dequeue(), 1)
 	b.fails(b.dequeue(), status.OutOfRange, "(requested 1, current size 0)")
 }
 
@@ -176,7 +176,7 @@ func TestStepEndsWaits(t *testing.T) {
 	b.env.Step.Context = step
 	many := b.dequeueMany(3)
 	b.env.Step.Context = other
-	b.gives(b.enqueueMany(1, 2))
+	b.expectValues(b.enqueueMany(1, 2))
 	next := b.dequeueMany(2)
 	b.waits(many, next)
 	cancel()
@@ -193,16 +193,16 @@ func TestStepEndsWaits(t *testing.T) {
 func TestShuffleKeepsSome(t *testing.T) {
 	b := newBench(t, "RandomShuffleQueueV2", opdef.Attrs{"capacity": int64(10), "min_after_dequeue": int64(2)})
 	many := b.dequeueMany(3)
-	b.gives(b.enqueueMany(1, 2))
+	b.expectValues(b.enqueueMany(1, 2))
 	b.waits(many)
-	b.gives(b.enqueueMany(3, 4))
+	b.expectValues(b.enqueueMany(3, 4))
 	b.waits(many)
-	b.gives(b.enqueue(5))
-	b.gives(many)
+	b.expectValues(b.enqueue(5))
+	b.expectValues(many)
 	next := b.dequeue()
 	b.waits(next)
-	b.gives(b.close(false))
-	b.gives(next)
+	b.expectValues(b.close(false))
+	b.expectValues(next)
 	b.size(1)
 }
 
@@ -210,7 +210,7 @@ func TestPriorityBatchIsOrdered(t *testing.T) {
 	b := newBench(t, "PriorityQueueV2", nil)
 	types := opdef.Attrs{"Tcomponents": []tensor.DType{tensor.Int64, tensor.Float32}}
 	put := func(priority int64, v float32) {
-		b.gives(b.start("QueueEnqueueV2", types, tensor.Scalar(priority), tensor.Scalar(v)))
+		b.expectValues(b.start("QueueEnqueueV2", types, tensor.Scalar(priority), tensor.Scalar(v)))
 	}
 	out := opdef.Attrs{"component_types": []tensor.DType{tensor.Int64, tensor.Float32}}
 	many := b.start("QueueDequeueManyV2", out, tensor.Scalar[int32](4))
