@@ -44,7 +44,7 @@ func batchShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// anyRows returns a shape with another number of rows, which is not known.
+// anyRows returns a shape with an unknown first dimension.
 func anyRows(s tensor.PartialShape) (tensor.PartialShape, error) {
 	if !s.RankKnown() {
 		return s, nil
@@ -82,11 +82,10 @@ func (b *batcher) queue(name string) *queue {
 	return q
 }
 
-// adaptiveWorkers is how many batches are computed at once if nobody says how many, as in
-// TensorFlow.
+// adaptiveWorkers is the default number of batches processed at once, as in TensorFlow.
 const adaptiveWorkers = 128
 
-// readOptions reads the attributes that Batch and BatchFunction have.
+// readOptions reads the attributes that Batch and BatchFunction share.
 func readOptions(a opdef.Attrs, split bool, unequal string) (options, error) {
 	o := options{
 		workers: a.Int("num_batch_threads"), largest: a.Int("max_batch_size"), full: a.Int("max_batch_size"),
@@ -116,7 +115,7 @@ func readOptions(a opdef.Attrs, split bool, unequal string) (options, error) {
 	return o, nil
 }
 
-// node is a node that puts inputs of several steps together.
+// node is a node that batches the inputs of several steps.
 type node struct {
 	*kernel.Construction
 	options
@@ -129,8 +128,8 @@ func newNode(c *kernel.Construction, o options) (*node, error) {
 	return &node{c, o, place, c.Attrs.String("batching_queue")}, err
 }
 
-// add puts the inputs lo to hi of the node into a batch. done is called with its outputs, unless
-// there is an error at once.
+// add adds inputs lo to hi of the node to a batch. It calls done with the node's outputs unless it
+// returns an error.
 func (n *node) add(ctx *kernel.Context, lo, hi int, process func([]*item), done func([]tensor.Tensor, error)) error {
 	if err := n.check(ctx, lo, hi); err != nil {
 		return err
@@ -179,7 +178,7 @@ func (n *node) describe(ctx *kernel.Context, lo, hi int) string {
 	return s.String()
 }
 
-// giveNothing gives a step that brings no rows none.
+// giveNothing returns empty outputs to a step whose input has no rows.
 func (n *node) giveNothing(ctx *kernel.Context, done func([]tensor.Tensor, error)) error {
 	out := make([]tensor.Tensor, ctx.NumOutputs())
 	for i := range out {
@@ -192,7 +191,7 @@ func (n *node) giveNothing(ctx *kernel.Context, done func([]tensor.Tensor, error
 	return nil
 }
 
-// setOutputs returns what ends the execution of a node with its outputs.
+// setOutputs returns a callback that sets a node's outputs and ends its execution.
 func setOutputs(ctx *kernel.Context, done func(error)) func([]tensor.Tensor, error) {
 	return func(outputs []tensor.Tensor, err error) {
 		for i := range outputs {
@@ -221,7 +220,7 @@ func newBatch(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// gather gives all rows of a batch to the last of its steps.
+// gather passes all rows of a batch to the last of its steps.
 func (n *node) gather(items []*item) {
 	rows, index, total := make([][]tensor.Tensor, len(items)), []int64(nil), 0
 	for i, it := range items {
@@ -252,7 +251,7 @@ func (n *node) gather(items []*item) {
 	last.finish(append(whole, table, tensor.Scalar(last.id)), err)
 }
 
-// emptied returns the outputs of a step whose rows another is given.
+// emptied returns the empty outputs of a step whose rows are passed to another step.
 func emptied(it *item) ([]tensor.Tensor, error) {
 	var out []tensor.Tensor
 	for i := range it.inputs {

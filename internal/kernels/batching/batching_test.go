@@ -16,7 +16,7 @@ import (
 
 const forever = int64(1) << 50 // microseconds
 
-// plusOne is a function that adds 1 to int32 and remembers what it was called with.
+// plusOne is a function that adds 1 to int32 and records its inputs.
 type plusOne struct {
 	op    opdef.Op
 	calls chan []int32
@@ -35,14 +35,14 @@ func (f *plusOne) Call(_ *kernel.Context, args []tensor.Tensor, done func([]tens
 	done([]tensor.Tensor{f.gives(in)}, nil)
 }
 
-// Instantiate implements kernel.Functions, as do the others.
+// Instantiate implements kernel.Functions, as do the other methods.
 func (f *plusOne) Instantiate(opdef.Func) (kernel.Function, error) { return f, nil }
 
 func (f *plusOne) InstantiateAcross(opdef.Func) (kernel.Function, error) { return f, nil }
 
 func (f *plusOne) InstantiateOn(string, opdef.Func) (kernel.Function, error) { return f, nil }
 
-// steps are runs of one graph at the same time.
+// steps runs one graph several times concurrently.
 type steps struct {
 	*testing.T
 	env *kerneltest.Env
@@ -63,7 +63,7 @@ func newSteps(t *testing.T) *steps {
 	return s
 }
 
-// result is what a step has of a node.
+// result is the outcome of a node in a step.
 type result struct {
 	out []tensor.Tensor
 	err error
@@ -91,7 +91,7 @@ func (s *steps) start(ctx context.Context, op string, attrs opdef.Attrs, in ...t
 	return ended
 }
 
-// batchAttrs are the attributes of a batch of at most so many rows.
+// batchAttrs returns the attributes of a batch of at most the given number of rows.
 func batchAttrs(most int64, more opdef.Attrs) opdef.Attrs {
 	attrs := opdef.Attrs{
 		"num_batch_threads": int64(1), "max_batch_size": most, "batch_timeout_micros": forever, "grad_timeout_micros": int64(0), "T": []tensor.DType{tensor.Int32},
@@ -120,7 +120,7 @@ func TestBatch(t *testing.T) {
 			t.Fatal(r.err)
 		}
 	}
-	if len(all[0].numbers(0)) == 0 { // the step that came last has the batch
+	if len(all[0].numbers(0)) == 0 { // the last step has the batch
 		slices.Reverse(all)
 	}
 	whole, index := all[0].numbers(0), tensor.Values[int64](&all[0].out[1])
@@ -217,7 +217,8 @@ func TestBatchesThatFail(t *testing.T) {
 	}
 }
 
-// TestStepsThatEnd ends a step that waits for others: the next ones go on without it.
+// TestStepsThatEnd ends a step that waits in a batch, and checks that the next ones proceed without
+// it.
 func TestStepsThatEnd(t *testing.T) {
 	s := newSteps(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -245,7 +246,7 @@ func unbatchAttrs(wait int64) opdef.Attrs {
 }
 
 func TestUnbatch(t *testing.T) {
-	for _, first := range []bool{true, false} { // the step that has the batch comes first or last
+	for _, first := range []bool{true, false} { // whether the step that has the batch arrives first
 		s := newSteps(t)
 		has := func() <-chan result {
 			return s.start(t.Context(), "Unbatch", unbatchAttrs(forever), tensor.Vector[int32](10, 20, 30, 0), table(7, 0, 2, 8, 2, 3), tensor.Scalar[int64](8))

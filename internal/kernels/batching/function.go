@@ -31,12 +31,12 @@ func init() {
 	}, newFunction)
 }
 
-// function is the kernel of a node that calls a function with batches. All steps have one priority;
-// which sizes batches are filled up to does not matter to their results.
+// function is the kernel of a node that calls a function with batches. All steps have the same
+// priority. The padded size of a batch does not affect its results.
 type function struct {
 	*node
 	f      kernel.Function
-	inputs int // the first of the node's; the others are captured
+	inputs int // number of batched inputs; the node's remaining inputs are captured
 }
 
 func newFunction(c *kernel.Construction) (kernel.Kernel, error) {
@@ -79,8 +79,8 @@ func (k *function) compute(ctx *kernel.Context, done func(error)) {
 	}
 }
 
-// call calls the function with a batch, in the last of its steps, and waits: meanwhile the next
-// batch fills up.
+// call calls the function with a batch, in the last of its steps, and waits for it. Meanwhile the
+// next batch fills.
 func (k *function) call(items []*item) {
 	outputs, err := k.results(items)
 	lo := 0
@@ -134,7 +134,7 @@ func (k *function) results(items []*item) ([]tensor.Tensor, error) {
 	return got.rets, nil
 }
 
-// check looks whether results have the rows of a batch.
+// check checks that results have one row for each row of the batch.
 func (k *function) check(rets []tensor.Tensor, total, padding int) error {
 	if len(rets) != len(k.Outputs) {
 		return status.Internalf("Wrong number of batched output tensors")

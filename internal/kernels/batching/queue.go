@@ -1,5 +1,5 @@
-// Package batching holds the operations that put what several steps ask for together: their inputs
-// become one batch, which is computed once, and each step has its rows of the results.
+// Package batching implements the operations that combine requests of several steps: their inputs
+// form one batch, which is computed once, and each step receives its rows of the results.
 package batching
 
 import (
@@ -13,18 +13,18 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// options say how inputs are put together.
+// options configures how inputs are batched.
 type options struct {
-	workers int           // batches that are computed at once
-	largest int           // input of one step, in rows
-	full    int           // batch, in rows
-	wait    time.Duration // of the first input of a batch for others
-	most    int           // batches that wait, among them one that is not full
-	allowed []int64       // sizes of batches, ascending; none for any
-	split   bool          // inputs that do not fit go to several batches
+	workers int           // maximum number of batches in process
+	largest int           // maximum rows of one step's input
+	full    int           // maximum rows of a batch
+	wait    time.Duration // maximum time that the first input of a batch waits for others
+	most    int           // maximum number of waiting batches, including the open one
+	allowed []int64       // permitted batch sizes, ascending; empty if unrestricted
+	split   bool          // whether inputs that do not fit are split between batches
 }
 
-// padded returns the size that a batch of so many rows is filled up to.
+// padded returns the size to which a batch of the given rows is padded.
 func (o *options) padded(rows int) int {
 	for _, size := range o.allowed {
 		if int(size) >= rows {
@@ -34,19 +34,20 @@ func (o *options) padded(rows int) int {
 	return rows
 }
 
-// item is what one step brings, or a part of it.
+// item is the input of one step, or a part of it.
 type item struct {
 	id     int64
 	ctx    *kernel.Context
-	inputs []tensor.Tensor // the item has references
+	inputs []tensor.Tensor // references owned by the item
 	rows   int
-	// computes a batch that the item is the last of, and calls done of all items in it
+	// computes the batch whose last item is this one, and calls done of all its items
 	process func(batch []*item)
 	done    func(outputs []tensor.Tensor, err error)
-	settled func() bool // calls off the removal at the end of the step
+	// cancels the removal at the end of the step; reports whether it was in time
+	settled func() bool
 }
 
-// finish gives the step its outputs, which done takes.
+// finish passes the outputs to the step; done takes ownership of them.
 func (it *item) finish(outputs []tensor.Tensor, err error) {
 	for i := range it.inputs {
 		it.inputs[i].Release()
@@ -54,20 +55,20 @@ func (it *item) finish(outputs []tensor.Tensor, err error) {
 	it.done(outputs, err)
 }
 
-// queue puts items together in the order in which they come.
+// queue batches items in the order of their arrival.
 type queue struct {
 	options
 
 	mu      sync.Mutex
-	open    []*item     // guarded by mu; a batch that is not full
-	rows    int         // guarded by mu; of open
-	due     bool        // guarded by mu; open need not wait for more
-	timer   *time.Timer // guarded by mu; makes open due
-	closed  [][]*item   // guarded by mu; batches that wait to be computed
-	running int         // guarded by mu; batches that are computed
+	open    []*item     // the batch being filled; guarded by mu
+	rows    int         // rows in open; guarded by mu
+	due     bool        // whether open need not wait for more items; guarded by mu
+	timer   *time.Timer // sets due; guarded by mu
+	closed  [][]*item   // batches that wait to be computed; guarded by mu
+	running int         // number of batches being computed; guarded by mu
 }
 
-// add puts the input of a step into a batch, or into several.
+// add adds the input of a step to one batch or several.
 func (q *queue) add(it *item) error {
 	if it.rows > q.largest {
 		return status.InvalidArgumentf("Task size %d is larger than maximum input batch size %d", it.rows, q.largest)
@@ -93,10 +94,10 @@ func (q *queue) add(it *item) error {
 	return nil
 }
 
-// waiting returns how many batches wait. mu is held.
+// waiting returns the number of waiting batches. mu must be held.
 func (q *queue) waiting() int { return len(q.closed) + min(len(q.open), 1) }
 
-// put adds an item that fits into a batch. mu is held.
+// put adds an item that fits into the open batch. mu must be held.
 func (q *queue) put(it *item) {
 	if q.rows+it.rows > q.full {
 		q.close()
@@ -113,14 +114,14 @@ func (q *queue) put(it *item) {
 	}
 }
 
-// close ends the open batch: it takes no more. mu is held.
+// close closes the open batch to further items. mu must be held.
 func (q *queue) close() {
 	if len(q.open) > 0 {
 		q.closed = append(q.closed, q.take())
 	}
 }
 
-// take removes the open batch. mu is held.
+// take removes and returns the open batch. mu must be held.
 func (q *queue) take() []*item {
 	b := q.open
 	q.open, q.rows, q.due = nil, 0, false
@@ -130,7 +131,7 @@ func (q *queue) take() []*item {
 	return b
 }
 
-// ripen makes the open batch due that began with an item, if it is still open.
+// ripen marks the open batch as due if its first item is still the given one.
 func (q *queue) ripen(first *item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -140,7 +141,7 @@ func (q *queue) ripen(first *item) {
 	}
 }
 
-// dispatch has batches computed that wait for nothing else. mu is held.
+// dispatch starts the batches that are ready, up to the number of workers. mu must be held.
 func (q *queue) dispatch() {
 	for q.running < q.workers {
 		var b []*item
@@ -171,7 +172,7 @@ func (q *queue) compute(b []*item) {
 	q.dispatch()
 }
 
-// remove takes the item of a step that has ended out of the batch that it waits in.
+// remove removes the item of an ended step from its batch.
 func (q *queue) remove(it *item) {
 	q.mu.Lock()
 	found := false
@@ -185,7 +186,7 @@ func (q *queue) remove(it *item) {
 	}
 	if q.open = drop(q.open); found {
 		q.rows -= it.rows
-		if len(q.open) > 0 { // the next is the first now: it has waited nearly as long
+		if len(q.open) > 0 { // the next item, which has waited nearly as long, becomes the first
 			q.due = true
 			q.dispatch()
 		}
@@ -199,8 +200,8 @@ func (q *queue) remove(it *item) {
 	}
 }
 
-// parts splits an item: the first part has at most the given number of rows, the others are full.
-// The item is done when all parts are.
+// parts splits an item. The first part has at most the given number of rows; the others are full
+// batches. The item completes when all parts have completed.
 func (it *item) parts(first, full int) []*item {
 	if it.rows <= first {
 		return []*item{it}
@@ -224,7 +225,7 @@ func (it *item) parts(first, full int) []*item {
 	return out
 }
 
-// joined puts the results of the parts of an item together.
+// joined concatenates the results of the parts of an item.
 type joined struct {
 	item *item
 

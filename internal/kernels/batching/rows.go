@@ -17,7 +17,7 @@ func rowsOf(all []tensor.Tensor, lo, hi int) []tensor.Tensor {
 	return out
 }
 
-// concat puts column c of rows of tensors together, followed by so many copies of the first row.
+// concat concatenates column c of rows of tensors, followed by padding copies of the first row.
 func concat(rows [][]tensor.Tensor, c, padding int) (tensor.Tensor, error) {
 	first := &rows[0][c]
 	total := padding

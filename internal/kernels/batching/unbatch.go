@@ -27,26 +27,27 @@ func init() {
 	}, newUnbatch)
 }
 
-// unbatcher is the resource at which the rows of a batch and the steps that they are for meet.
+// unbatcher is the resource that matches the rows of a batched result with the steps that wait for
+// them.
 type unbatcher struct {
 	wait time.Duration
 
 	mu    sync.Mutex
-	rows  map[int64]*keptRows // guarded by mu; that nobody has asked for
-	steps map[int64]*waiter   // guarded by mu; that have no rows yet
+	rows  map[int64]*keptRows // rows not yet requested by their step; guarded by mu
+	steps map[int64]*waiter   // steps that wait for their rows; guarded by mu
 }
 
-// keptRows are the rows of a step that has not come yet, or never will.
+// keptRows holds the rows of a step that has not arrived yet and may never arrive.
 type keptRows struct {
 	tensor tensor.Tensor
-	timer  *time.Timer // drops them
+	timer  *time.Timer // drops the rows
 }
 
 // waiter is a step that waits for its rows.
 type waiter struct {
 	done  func([]tensor.Tensor, error)
 	timer *time.Timer
-	ended func() bool // calls off what happens at the end of the step
+	ended func() bool // cancels the callback at the end of the step
 }
 
 // TypeName names the resource as TensorFlow does.
@@ -94,7 +95,8 @@ func readIndex(index *tensor.Tensor, rows int) ([][]int64, error) {
 	return out, nil
 }
 
-// add takes the part of one step. done is called with its rows, unless there is an error at once.
+// add processes the inputs of one step. It calls done with the step's rows unless it returns an
+// error.
 func (u *unbatcher) add(ctx *kernel.Context, done func([]tensor.Tensor, error)) error {
 	data, id := ctx.Input(0), ctx.Input(2)
 	if data.Rank() == 0 {
@@ -146,7 +148,7 @@ func (u *unbatcher) add(ctx *kernel.Context, done func([]tensor.Tensor, error)) 
 	return nil
 }
 
-// register has a step wait. mu is held.
+// register makes a step wait. mu must be held.
 func (u *unbatcher) register(ctx *kernel.Context, key int64, done func([]tensor.Tensor, error)) {
 	w := &waiter{done: done}
 	u.steps[key] = w
@@ -158,14 +160,14 @@ func (u *unbatcher) register(ctx *kernel.Context, key int64, done func([]tensor.
 	})
 }
 
-// forget removes a step that waits no longer. mu is held.
+// forget removes a waiting step. mu must be held.
 func (u *unbatcher) forget(key int64, w *waiter) {
 	delete(u.steps, key)
 	w.timer.Stop()
 	w.ended()
 }
 
-// fail ends the wait of a step, if it still waits.
+// fail ends the wait of a step with an error, if it is still waiting.
 func (u *unbatcher) fail(key int64, w *waiter, err error) {
 	u.mu.Lock()
 	found := u.steps[key] == w
@@ -178,7 +180,7 @@ func (u *unbatcher) fail(key int64, w *waiter, err error) {
 	}
 }
 
-// keep keeps rows for a step that may come. mu is held.
+// keep stores rows for a step that may arrive later. mu must be held.
 func (u *unbatcher) keep(key int64, rows tensor.Tensor) {
 	kept := &keptRows{tensor: rows}
 	u.rows[key] = kept

@@ -28,22 +28,22 @@ func init() {
 	}, newUnbatchGrad)
 }
 
-// gradients is the resource at which derivatives and the steps that have the batches meet.
+// gradients is the resource that matches gradients with the steps that hold the batches.
 type gradients struct {
 	mu   sync.Mutex
-	rows map[int64]tensor.Tensor // guarded by mu; by the steps that they are from
-	// guarded by mu; that wait for rows, by the steps that have them
+	rows map[int64]tensor.Tensor // gradient rows, by the step they come from; guarded by mu
+	// batches that wait for rows, by the step that holds them; guarded by mu
 	batches map[int64]*gradBatch
-	// guarded by mu; steps whose rows are missing, and those that wait for them
+	// batch step that waits for the rows of each step; guarded by mu
 	wanted map[int64]int64
 }
 
-// gradBatch is a step that waits for the derivatives of others.
+// gradBatch is a step that waits for the gradients of others.
 type gradBatch struct {
-	keys    []int64 // of all steps, in the order of their rows
+	keys    []int64 // all steps, in the order of their rows
 	missing int
 	done    func([]tensor.Tensor, error)
-	ended   func() bool // calls off what happens at the end of the step
+	ended   func() bool // cancels the callback at the end of the step
 }
 
 // TypeName names the resource as TensorFlow does.
@@ -67,7 +67,8 @@ func newUnbatchGrad(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// add takes the part of one step. done is called with its output, unless there is an error at once.
+// add processes the inputs of one step. It calls done with the step's output unless it returns an
+// error.
 func (g *gradients) add(ctx *kernel.Context, done func([]tensor.Tensor, error)) error {
 	index, grad, id := ctx.Input(1), ctx.Input(2), ctx.Input(3)
 	if id.Rank() != 0 {
@@ -123,7 +124,7 @@ func (g *gradients) add(ctx *kernel.Context, done func([]tensor.Tensor, error)) 
 	return nil
 }
 
-// batchKeys returns the steps whose rows an index of Batch lists.
+// batchKeys returns the steps listed in an index of Batch.
 func batchKeys(index *tensor.Tensor) ([]int64, error) {
 	if index.NumElements() == 0 {
 		return nil, status.InvalidArgumentf("batch_index is empty while the tensor isn't.")
@@ -142,7 +143,7 @@ func batchKeys(index *tensor.Tensor) ([]int64, error) {
 	return keys, nil
 }
 
-// want has a batch wait for the rows that are missing. mu is held.
+// want makes a batch wait for its missing rows. mu must be held.
 func (g *gradients) want(ctx *kernel.Context, key int64, b *gradBatch) error {
 	var missing []int64
 	for _, k := range b.keys {
@@ -169,8 +170,8 @@ func (g *gradients) want(ctx *kernel.Context, key int64, b *gradBatch) error {
 	return nil
 }
 
-// complete removes the rows of a batch, all of which are there, and returns what gives them to its
-// step. mu is held.
+// complete removes the rows of a batch that has all of them. It returns a function that passes them
+// to the batch's step. mu must be held.
 func (g *gradients) complete(b *gradBatch) func() {
 	if b.ended != nil {
 		b.ended()
