@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// BenchmarkFind looks up 64k keys, half of which are there, in tables of a million.
+// BenchmarkFind looks up 64k keys, half of them present, in tables of a million entries.
 func BenchmarkFind(b *testing.B) {
 	const size, batch = 1 << 20, 1 << 16
 	random := rand.New(rand.NewPCG(1, 2))

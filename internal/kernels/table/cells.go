@@ -9,13 +9,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// cells collects what lines have in one column.
+// cells collects the values of one column of a file.
 type cells interface {
 	add(line string, columns []string, number int64) error
 	tensor() tensor.Tensor
 }
 
-// newCells returns an empty list for a column that is to be of a type.
+// newCells returns an empty list for a column of a dtype.
 func newCells(column int, dtype tensor.DType, offset int64) (cells, error) {
 	if column == lineNumber {
 		return &numbered{offset: offset}, nil
@@ -24,7 +24,7 @@ func newCells(column int, dtype tensor.DType, offset int64) (cells, error) {
 	case tensor.Int32:
 		return &parsed[int32]{column: column, parse: func(s string) (int32, error) {
 			n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 32)
-			return int32(n + offset), err // TensorFlow adds the offset for this type alone
+			return int32(n + offset), err // TensorFlow adds the offset for this dtype only
 		}}, nil
 	case tensor.Int64:
 		return &parsed[int64]{column: column, parse: func(s string) (int64, error) {
@@ -43,7 +43,7 @@ func newCells(column int, dtype tensor.DType, offset int64) (cells, error) {
 	return nil, status.InvalidArgumentf("Data type %v not supported.", dtype)
 }
 
-// parsed is the text of a column, read as elements of type T.
+// parsed holds the elements of type T parsed from a column.
 type parsed[T tensor.Elem] struct {
 	column int
 	parse  func(string) (T, error)
@@ -64,7 +64,7 @@ func (p *parsed[T]) add(line string, columns []string, number int64) error {
 
 func (p *parsed[T]) tensor() tensor.Tensor { return tensor.Vector(p.vals...) }
 
-// numbered is the numbers of lines.
+// numbered holds line numbers.
 type numbered struct {
 	offset int64
 	vals   []int64
@@ -77,15 +77,15 @@ func (n *numbered) add(_ string, _ []string, number int64) error {
 
 func (n *numbered) tensor() tensor.Tensor { return tensor.Vector(n.vals...) }
 
-// parseFloat reads a number as C does, in decimal or hexadecimal digits; one that is too large is
-// infinite.
+// parseFloat parses a number as C does, in decimal or hexadecimal digits. A number that is too
+// large becomes infinite.
 func parseFloat(s string, bits int) (float64, error) {
 	s = strings.TrimSpace(s)
 	if strings.Contains(s, "_") {
 		return 0, strconv.ErrSyntax
 	}
 	if strings.ContainsAny(s, "xX") && !strings.ContainsAny(s, "pP") {
-		s += "p0" // which Go wants
+		s += "p0" // required by strconv
 	}
 	f, err := strconv.ParseFloat(s, bits)
 	if errors.Is(err, strconv.ErrRange) {

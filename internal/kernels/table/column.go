@@ -9,14 +9,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// column holds values, one row of elements for each.
+// column holds values, one row of elements each.
 type column struct {
-	// [room, width]; those who export it share it, so that it is copied before it changes
+	// [room, width]; shared with exported tensors, so it is copied before it changes
 	t tensor.Tensor
 	n int // rows in use
 }
 
-// newColumn returns a column with room for some rows, none of which is in use.
+// newColumn returns a column with the given capacity and no rows in use.
 func newColumn(dtype tensor.DType, room int, width int64) (column, error) {
 	t, err := tensor.Zeros(dtype, tensor.Shape{int64(room), width})
 	return column{t: t}, err
@@ -24,7 +24,7 @@ func newColumn(dtype tensor.DType, room int, width int64) (column, error) {
 
 func (c *column) width() int { return c.t.Dim(1) }
 
-// reserve makes room for n rows.
+// reserve ensures capacity for n rows.
 func (c *column) reserve(n int) error {
 	room := c.t.Dim(0)
 	if n <= room {
@@ -40,7 +40,7 @@ func (c *column) reserve(n int) error {
 	return nil
 }
 
-// own makes the rows those of the column alone, as they must be before any is changed.
+// own copies the rows if they are shared. It must be called before any row changes.
 func (c *column) own() error {
 	_, err := kernel.Writable(&c.t)
 	return err
@@ -51,8 +51,8 @@ func (c *column) set(l gatherscatter.List, values *tensor.Tensor) {
 	gatherscatter.Scatter(elementwise.Assign, &c.t, values, l, c.width())
 }
 
-// get sets out to the listed rows. Where the list is negative it takes default values: row i of
-// defaults if there is one for each key and perKey allows it, otherwise the first.
+// get sets out to the listed rows. Where an index is negative it uses a default value: row i of
+// defaults if there is one for each key and perKey is true, otherwise the first.
 func (c *column) get(out, defaults *tensor.Tensor, l gatherscatter.List, perKey bool) {
 	width := c.width()
 	gatherscatter.Gather(out, &c.t, l, gatherscatter.Layout{Outer: 1, Rows: c.t.Dim(0), Width: width})
@@ -63,7 +63,7 @@ func (c *column) get(out, defaults *tensor.Tensor, l gatherscatter.List, perKey 
 	fill(out, defaults, l.Rows, width, step)
 }
 
-// fill sets the rows of out for which the list is negative: row i to the elements of defaults from
+// fill sets the rows of out with a negative index: row i is set to the elements of defaults from
 // i*step on.
 func fill(out, defaults *tensor.Tensor, list []int64, width, step int) {
 	switch dtype := out.DType(); dtype {
@@ -87,7 +87,7 @@ func fillOf[E any](out, defaults []E, list []int64, width, step int) {
 	}
 }
 
-// drop takes a row out of use; the last one moves to its place.
+// drop removes a row and moves the last row to its position.
 func (c *column) drop(row int) {
 	last := c.n - 1
 	width := c.width()
@@ -95,7 +95,7 @@ func (c *column) drop(row int) {
 	c.n = last
 }
 
-// export returns the rows in use in a tensor of the given shape, which shares them.
+// export returns the rows in use as a tensor of the given shape, which shares their memory.
 func (c *column) export(shape tensor.Shape) (tensor.Tensor, error) {
 	view := c.t.Rows(0, c.n)
 	t, err := view.WithShape(shape)

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// must makes a node.
+// must creates a node.
 func must(t testing.TB, env *kerneltest.Env, op string, attrs opdef.Attrs) *kerneltest.Node {
 	t.Helper()
 	n, err := env.Make(op, attrs)
@@ -20,8 +20,8 @@ func must(t testing.TB, env *kerneltest.Env, op string, attrs opdef.Attrs) *kern
 	return n
 }
 
-// TestConcurrentChanges inserts, finds, exports and removes at the same time: every value found is
-// that of its key, and what was exported stays as it was.
+// TestConcurrentChanges inserts, finds, exports and removes concurrently. Every value found must
+// belong to its key, and exported tensors must not change.
 func TestConcurrentChanges(t *testing.T) {
 	for _, tt := range []struct {
 		op     string
@@ -67,8 +67,7 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 }
 
-// checkTens checks that the value of every key is ten times it, or that the key was absent or is a
-// mark.
+// checkTens checks that every value is ten times its key, or that the key is absent or a marker.
 func checkTens(t *testing.T, keys, values tensor.Tensor) {
 	v := tensor.Values[int64](&values)
 	for i, k := range tensor.Values[int64](&keys) {
@@ -78,8 +77,8 @@ func checkTens(t *testing.T, keys, values tensor.Tensor) {
 	}
 }
 
-// TestReuseOfFreeBuckets changes a key that lies behind a bucket which has become free: it must not
-// be there twice.
+// TestReuseOfFreeBuckets updates a key that is probed after a deleted bucket. The key must not be
+// duplicated.
 func TestReuseOfFreeBuckets(t *testing.T) {
 	l := layout{keyType: tensor.Int64, valueType: tensor.Int64}
 	empty, deleted := tensor.Scalar[int64](-1), tensor.Scalar[int64](-2)
@@ -87,7 +86,8 @@ func TestReuseOfFreeBuckets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, values := tensor.Vector[int64](1, 9), tensor.Vector[int64](10, 90) // of one hash
+	// keys with equal hashes
+	keys, values := tensor.Vector[int64](1, 9), tensor.Vector[int64](10, 90)
 	first, second, changed := tensor.Vector[int64](1), tensor.Vector[int64](9), tensor.Vector[int64](91)
 	for _, err := range []error{d.insert(&keys, &values), d.remove(&first), d.insert(&second, &changed)} {
 		if err != nil {
@@ -103,8 +103,7 @@ func TestReuseOfFreeBuckets(t *testing.T) {
 	}
 }
 
-// TestImportOfFullBuckets fills a table whose buckets came from outside and have no room:
-// operations end.
+// TestImportOfFullBuckets imports buckets without free space. Operations must terminate.
 func TestImportOfFullBuckets(t *testing.T) {
 	l := layout{keyType: tensor.Int64, valueType: tensor.Int64}
 	empty, deleted := tensor.Scalar[int64](-1), tensor.Scalar[int64](-2)
@@ -124,7 +123,7 @@ func TestImportOfFullBuckets(t *testing.T) {
 		if err := d.find(&out, &key, &none); err != nil || tensor.Values[int64](&out)[0] != -1 {
 			t.Errorf("find among %d: %v, %v", n, out, err)
 		}
-		_ = d.insert(&key, &none) // may fail, where buckets are no power of two
+		_ = d.insert(&key, &none) // may fail if the number of buckets is not a power of two
 	}
 	keys, _ := tensor.Zeros(tensor.Int64, tensor.Shape{0, 1})
 	if err := d.replace(&keys, &keys); err == nil {
@@ -132,7 +131,7 @@ func TestImportOfFullBuckets(t *testing.T) {
 	}
 }
 
-// TestPrivateTable checks that a table without a shared name goes with its node.
+// TestPrivateTable checks that a table without a shared name is deleted with its node.
 func TestPrivateTable(t *testing.T) {
 	env := kerneltest.NewEnv()
 	n := must(t, env, "MutableHashTableV2", opdef.Attrs{"key_dtype": tensor.Int64, "value_dtype": tensor.Int64})

@@ -10,29 +10,28 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// dense is a hash table with open addressing. Keys and values are scalars or vectors. Its buckets
-// are found as in TensorFlow, by the same hashes and the same quadratic probing, and exported as
-// they are: what one process has saved another can load.
+// dense is a hash table with open addressing. Keys and values are scalars or vectors. Hashes and
+// quadratic probing equal TensorFlow's, and buckets are exported unchanged, so either runtime can
+// load the other's checkpoints.
 type dense[K key] struct {
 	layout
-	width          int       // elements of a key
-	empty, deleted marker[K] // the keys of buckets that were never used and that are free again
-	maxLoad        float32   // largest part of the buckets that may be in use
+	width          int       // elements per key
+	empty, deleted marker[K] // marker keys of empty and deleted buckets
+	maxLoad        float32   // maximum fraction of buckets in use
 
-	// [number of buckets, width]; those who export it share it, so that it is copied before it
-	// changes
+	// [number of buckets, width]; shared with exported tensors, so it is copied before it changes
 	buckets tensor.Tensor
 	values  column // one row for each bucket
 	entries int
 }
 
-// marker is a key that no entry may have.
+// marker is a reserved key that no entry may have.
 type marker[K key] struct {
 	name string
 	key  []K
 }
 
-// newDenseOf returns a table with some empty buckets.
+// newDenseOf returns a table with empty buckets.
 func newDenseOf[K key](l layout, empty, deleted *tensor.Tensor, maxLoad float32, buckets int) (contents, error) {
 	d := &dense[K]{
 		layout: l, width: empty.NumElements(), maxLoad: maxLoad,
@@ -45,7 +44,7 @@ func newDenseOf[K key](l layout, empty, deleted *tensor.Tensor, maxLoad float32,
 	return d, d.allocate(buckets)
 }
 
-// allocate gives the table empty buckets.
+// allocate replaces the buckets with n empty ones.
 func (d *dense[K]) allocate(n int) error {
 	if n < 4 || n&(n-1) != 0 {
 		return status.InvalidArgumentf("Number of buckets must be at least 4 and a power of 2, got: %d", n)
@@ -70,7 +69,8 @@ func (d *dense[K]) allocate(n int) error {
 
 func (d *dense[K]) size() int { return d.entries }
 
-// probe returns the bucket of a key, or -1, and the first bucket that is free for it, or -1.
+// probe returns the bucket of a key and the first free bucket for it. Either is -1 if there is
+// none.
 func (d *dense[K]) probe(buckets, key []K) (bucket, free int) {
 	n := d.buckets.Dim(0)
 	free = -1
@@ -93,7 +93,7 @@ func (d *dense[K]) probe(buckets, key []K) (bucket, free int) {
 	return -1, free
 }
 
-// same is slices.Equal for keys of one length, most of which differ at once.
+// same is slices.Equal for keys of equal length, most of which differ in the first element.
 func same[K key](x, y []K) bool {
 	return x[0] == y[0] && (len(x) == 1 || slices.Equal(x[1:], y[1:]))
 }
@@ -102,8 +102,8 @@ func (d *dense[K]) isMarker(key []K) bool {
 	return same(key, d.empty.key) || same(key, d.deleted.key)
 }
 
-// read returns the elements and the number of keys, a key or a batch of them, none of which may be
-// a marker.
+// read returns the elements and the number of keys in a key or a batch of keys. A marker among them
+// is an error.
 func (d *dense[K]) read(keys *tensor.Tensor) ([]K, int, error) {
 	n := 1
 	if keys.Rank() > 0 {
@@ -156,7 +156,7 @@ func (d *dense[K]) insert(keys, values *tensor.Tensor) error {
 	return d.store(elems, values, n)
 }
 
-// grow makes room for n entries.
+// grow ensures capacity for n entries.
 func (d *dense[K]) grow(n int) error {
 	room := d.buckets.Dim(0)
 	for float32(n) > float32(room)*d.maxLoad && room > 0 {
@@ -175,7 +175,7 @@ func (d *dense[K]) grow(n int) error {
 	return err
 }
 
-// store adds or changes n entries. It passes over keys that are markers.
+// store inserts or updates n entries. It skips marker keys.
 func (d *dense[K]) store(keys []K, values *tensor.Tensor, n int) error {
 	l, err := gatherscatter.NewList(n)
 	defer l.Release()
@@ -230,7 +230,7 @@ func (d *dense[K]) remove(keys *tensor.Tensor) error {
 	return nil
 }
 
-// replace takes over buckets as export gives them.
+// replace sets the buckets to those returned by export.
 func (d *dense[K]) replace(keys, values *tensor.Tensor) error {
 	if err := d.checkKeys(keys); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// fixed is a hash table that is filled once and then only read.
+// fixed is a hash table that is initialized once and then immutable.
 type fixed struct {
 	mutable
 	ready bool
@@ -46,8 +46,7 @@ func (f *fixed) export() (keys, values tensor.Tensor, err error) {
 	return f.mutable.export()
 }
 
-// replace fills the table. One that is filled may be filled again with as many keys, which changes
-// nothing.
+// replace initializes the table. Initializing it again with the same number of keys has no effect.
 func (f *fixed) replace(keys, values *tensor.Tensor) error {
 	if err := f.checkPairs(keys, values); err != nil {
 		return err
@@ -70,10 +69,10 @@ func (f *fixed) checkFilledAgain(n int) error {
 	return nil
 }
 
-// checkUnique checks that a key that comes twice has one value. Keys have been numbered in the
-// order in which they came.
+// checkUnique checks that a repeated key has equal values. Keys are numbered in the order of their
+// first occurrence.
 func checkUnique(keys, values *tensor.Tensor, numbers []int64) error {
-	var first []int // where each key comes first
+	var first []int // position of the first occurrence of each key
 	for i, number := range numbers {
 		if int(number) == len(first) {
 			first = append(first, i)
@@ -100,7 +99,7 @@ func equal(t *tensor.Tensor, i, j int) bool {
 	return text(t, i) == text(t, j)
 }
 
-// text prints an element as TensorFlow does in errors.
+// text formats an element as in TensorFlow's errors.
 func text(t *tensor.Tensor, i int) string {
 	switch t.DType() {
 	case tensor.String:

@@ -2,8 +2,8 @@ package table
 
 import "github.com/weft-ml/weft/internal/numeric/murmur"
 
-// hash returns the hash of a key in dense tables, which is TensorFlow's: exported buckets depend on
-// it.
+// hash returns the hash of a key in dense tables. It equals TensorFlow's, because exported buckets
+// depend on it.
 func hash[K key](key []K) uint64 {
 	if len(key) == 1 {
 		return hashElem(key[0])

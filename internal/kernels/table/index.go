@@ -8,21 +8,21 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// index numbers keys from 0 on.
+// index assigns consecutive numbers to keys, starting at 0.
 type index interface {
 	len() int
-	// find sets numbers[i] to the number of key i, or to -1.
+	// find sets numbers[i] to the number of key i, or to -1 if it is absent.
 	find(keys *tensor.Tensor, numbers []int64)
-	// add is find that gives the next number to a key that has none.
+	// add is like find, but assigns the next number to an absent key.
 	add(keys *tensor.Tensor, numbers []int64)
-	// remove forgets keys. The last number is then given to the key whose number is free, as
-	// dropped is told.
+	// remove removes keys. After each removal the key with the last number receives the freed
+	// number, and dropped is called with it.
 	remove(keys *tensor.Tensor, dropped func(number int))
 	// export returns a vector of the keys in the order of their numbers.
 	export() tensor.Tensor
 }
 
-// key is what keys of tables may be.
+// key is the constraint for key types.
 type key interface{ int32 | int64 | string }
 
 // newIndex returns an empty index of keys of a type.
@@ -51,7 +51,8 @@ func newIndexOf[K key]() *indexOf[K] { return &indexOf[K]{numbers: map[K]int64{}
 
 func (x *indexOf[K]) len() int { return len(x.keys) }
 
-// findGrain is how many keys are worth another core: a look-up in a large table costs some 50 ns.
+// findGrain is the minimum number of keys per parallel block: a look-up in a large table costs
+// about 50 ns.
 const findGrain = 512
 
 func (x *indexOf[K]) find(keys *tensor.Tensor, numbers []int64) {

@@ -27,7 +27,7 @@ func init() {
 	}, "InitializeTableFromTextFileV2", fileShape(handleOnly), newFromFile)
 }
 
-// fixed returns the contents of a table that is filled once.
+// fixed returns the contents of an immutable table.
 func (t *Table) fixed() (*fixed, error) {
 	f, ok := t.contents.(*fixed)
 	if !ok {
@@ -52,7 +52,7 @@ func initialize(ctx *kernel.Context, t *Table) error {
 	return replace(ctx, t)
 }
 
-// pairsShape is the rule of operations that take vectors of keys and values.
+// pairsShape is the shape function of operations that take vectors of keys and values.
 func pairsShape(handle opdef.ShapeFn) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := handle(c); err != nil {
@@ -66,7 +66,7 @@ func pairsShape(handle opdef.ShapeFn) opdef.ShapeFn {
 	}
 }
 
-// fileShape is the rule of operations that take the name of a file.
+// fileShape is the shape function of operations that take a file name.
 func fileShape(handle opdef.ShapeFn) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := handle(c); err != nil {
@@ -99,11 +99,11 @@ func newFromFile(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// Types returns the types of keys and values.
+// Types returns the dtypes of keys and values.
 func (t *Table) Types() (key, value tensor.DType) { return t.keyType, t.valueType }
 
-// Initialize fills a table that is filled once with vectors of keys and values, unless that has
-// been done.
+// Initialize fills an immutable table with vectors of keys and values, unless it is already
+// initialized.
 func (t *Table) Initialize(keys, values *tensor.Tensor) error {
 	f, err := t.fixed()
 	if err != nil {

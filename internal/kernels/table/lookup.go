@@ -25,12 +25,12 @@ func init() {
 	}, "LookupTableExportV2", exportShapeV2, onTable(export))
 }
 
-// registerForms adds an operation on a table in both of its forms.
+// registerForms registers both forms of an operation on a table.
 func registerForms(def opdef.Def, newName string, newShape opdef.ShapeFn, impl kernel.New) {
 	resource.RegisterForms("table_handle", def, newName, newShape, impl)
 }
 
-// takes says which of the types of a table an input after the handle has.
+// takes identifies which dtype of a table an input after the handle has.
 type takes int
 
 const (
@@ -39,8 +39,8 @@ const (
 )
 
 // onTable returns the constructor of kernels that call f with the table behind input 0. The other
-// inputs are keys and values of the table, as listed, and so are the outputs of those that have
-// several or take some.
+// inputs are keys and values of the table, as listed. An operation with listed inputs or several
+// outputs returns keys and values as well.
 func onTable(f func(*kernel.Context, *Table) error, inputs ...takes) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		in, out := c.Inputs, c.Outputs
@@ -57,7 +57,7 @@ func onTable(f func(*kernel.Context, *Table) error, inputs ...takes) kernel.New 
 	}
 }
 
-// checkTypes compares the types of a node with those of the table. The outputs are a size, values,
+// checkTypes compares the dtypes of a node with those of the table. The outputs are a size, values,
 // or keys and values.
 func (t *Table) checkTypes(in, out []tensor.DType, inputs []takes) error {
 	types := []tensor.DType{takesKey: t.keyType, takesValue: t.valueType}
@@ -115,8 +115,8 @@ func findShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// elems returns what is known of the keys and values of the table behind input 0, of which types
-// are those of the node.
+// elems returns the inferred key and value types of the table behind input 0, after checking them
+// against the node's types.
 func elems(c *opdef.ShapeContext, types ...tensor.DType) (key, value tensor.HandleElem, known bool, err error) {
 	if _, err := opdef.WithRank(c.In[0], 0); err != nil {
 		return key, value, false, err

@@ -16,26 +16,26 @@ import (
 
 // kind is a kind of table.
 type kind struct {
-	name, doc string // of the operation that makes one, in its old form
-	// inputs of its newer forms; the old one has the first alone
+	name, doc string // name and documentation of the operation that creates the table, first form
+	// inputs of the newer forms; the first form has only inputs[0]
 	in     []string
 	attrs  []string                        // besides types and names
-	types  map[tensor.DType][]tensor.DType // of values, by the type of keys
-	shape  opdef.ShapeFn                   // of a handle
+	types  map[tensor.DType][]tensor.DType // value dtypes by key dtype
+	shape  opdef.ShapeFn                   // shape function of the handle
 	create func(*kernel.Context, *kernel.Construction) (contents, layout, error)
 }
 
-// numbers are the values that tables have for any type of key.
+// numbers are the value dtypes supported for every key dtype.
 var numbers = []tensor.DType{tensor.Float64, tensor.Float32, tensor.Int32}
 
-// changing are the types of tables that steps change.
+// changing lists the value dtypes of mutable tables by key dtype.
 var changing = map[tensor.DType][]tensor.DType{
 	tensor.Int32:  numbers,
 	tensor.Int64:  append(slices.Clone(numbers), tensor.Int64, tensor.String),
 	tensor.String: append(slices.Clone(numbers), tensor.Int64, tensor.Bool),
 }
 
-// with returns a table of types with further ones for a key.
+// with returns a copy of types with further value dtypes for a key dtype.
 func with(types map[tensor.DType][]tensor.DType, key tensor.DType, more ...tensor.DType) map[tensor.DType][]tensor.DType {
 	out := map[tensor.DType][]tensor.DType{}
 	for k, v := range types {
@@ -79,8 +79,8 @@ func init() {
 	}
 }
 
-// register adds the three operations that make such a table: with a reference to its name, with a
-// handle that names it, and with a handle that is the only way to it.
+// register registers the three operations that create such a table: one returns a string reference,
+// one a named handle, and one an anonymous handle.
 func (k *kind) register() {
 	types := []string{"key_dtype: type", "value_dtype: type"}
 	names := []string{"container: string = ''", "shared_name: string = ''", "use_node_name_sharing: bool = false"}
@@ -166,7 +166,7 @@ func denseShape(c *opdef.ShapeContext) error {
 	return handleShape(c, key, c.Attrs.Shape("value_shape"))
 }
 
-// handleShape is the rule of handles to tables of which the shapes of keys and values are known.
+// handleShape is the shape function of handles to tables with known key and value shapes.
 func handleShape(c *opdef.ShapeContext, key, value shapefn.Shape) error {
 	c.Out[0] = shapefn.Of()
 	c.OutHandles[0] = []tensor.HandleElem{{DType: c.Attrs.Type("key_dtype"), Shape: key}, {DType: c.Attrs.Type("value_dtype"), Shape: value}}

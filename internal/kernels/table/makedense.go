@@ -6,8 +6,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// createDense makes a dense table whose empty and deleted keys are the inputs. The operation of
-// older graphs lacks the second, and fails in TensorFlow too.
+// createDense creates a dense table whose empty and deleted keys are the inputs. The first form
+// lacks the deleted key and fails, as in TensorFlow.
 func createDense(ctx *kernel.Context, c *kernel.Construction) (contents, layout, error) {
 	l := layout{keyType: c.Attrs.Type("key_dtype"), valueType: c.Attrs.Type("value_dtype")}
 	maxLoad := c.Attrs.Float("max_load_factor")

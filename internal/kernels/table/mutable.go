@@ -42,8 +42,8 @@ func (m *mutable) get(out, keys, defaults *tensor.Tensor, perKey bool) error {
 
 func (m *mutable) insert(keys, values *tensor.Tensor) error { return m.put(keys, values, nil) }
 
-// put stores values. check, which may be nil, is given the numbers of the keys first; its error
-// leaves keys without values.
+// put stores values. If check is not nil, it is first called with the numbers of the keys. If it
+// fails, the new keys are left without values.
 func (m *mutable) put(keys, values *tensor.Tensor, check func(numbers []int64) error) error {
 	l, err := gatherscatter.NewList(keys.NumElements())
 	defer l.Release()
@@ -82,8 +82,8 @@ func (m *mutable) replace(keys, values *tensor.Tensor) error {
 	return m.refill(keys, values, nil)
 }
 
-// refill makes keys and values the whole contents. After an error of check, as in put, nothing has
-// changed.
+// refill replaces the contents with keys and values. If check fails, as in put, the contents are
+// unchanged.
 func (m *mutable) refill(keys, values *tensor.Tensor, check func(numbers []int64) error) error {
 	fresh, err := newMutable(m.layout)
 	if err == nil {
@@ -111,7 +111,7 @@ func createMutable(_ *kernel.Context, c *kernel.Construction) (contents, layout,
 	return m, l, err
 }
 
-// createOfTensors makes a mutable table whose values are vectors.
+// createOfTensors creates a mutable table whose values are vectors.
 func createOfTensors(_ *kernel.Context, c *kernel.Construction) (contents, layout, error) {
 	l := layout{keyType: c.Attrs.Type("key_dtype"), valueType: c.Attrs.Type("value_dtype")}
 	shape, ok := c.Attrs.Shape("value_shape").Full()

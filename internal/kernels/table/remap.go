@@ -25,9 +25,9 @@ func remappingShape(c *opdef.ShapeContext) error {
 	return shapefn.CheckRanks(c, 0, 0, 0)
 }
 
-// remapping compares files whose lines are words.
+// remapping compares vocabulary files with one word per line.
 type remapping struct {
-	first, n int // of the lines of the new file
+	first, n int // range of lines of the new file
 	old      vocabulary
 }
 
@@ -74,7 +74,7 @@ func (r *remapping) compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// words returns the wanted lines of the new file.
+// words returns the selected lines of the new file.
 func (r *remapping) words(path string) (tensor.Tensor, error) {
 	v := vocabulary{key: lineNumber, value: wholeLine, size: -1}
 	_, all, err := v.read(path, tensor.Int64, tensor.String)
@@ -87,7 +87,7 @@ func (r *remapping) words(path string) (tensor.Tensor, error) {
 	return all.Rows(r.first, r.first+r.n), nil
 }
 
-// oldLines returns the table of the numbers of the lines of the old file.
+// oldLines returns a table from the lines of the old file to their numbers.
 func (r *remapping) oldLines(path string) (*fixed, error) {
 	words, numbers, err := r.old.read(path, tensor.String, tensor.Int64)
 	if err != nil {

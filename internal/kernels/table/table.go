@@ -1,10 +1,10 @@
-// Package table holds lookup tables: hash tables that are filled once, from tensors or a file of
-// lines, and hash tables that steps change. A table is a resource, so that steps and sessions share
-// it.
+// Package table implements lookup tables: immutable hash tables, initialized from tensors or a text
+// file, and mutable hash tables. A table is a resource shared by steps and sessions.
 //
-// Contents are kept apart from types: keys, of one of three types, are numbered (index), and the
-// values of key i are row i of a tensor (column). The dense table alone keeps its keys in buckets,
-// because it exports them, into checkpoints, the way they lie; they lie as in TensorFlow's.
+// Contents are stored independently of dtypes. Keys, of one of three types, are numbered (index),
+// and the values of key i are row i of a tensor (column). Only the dense table keeps its keys in
+// buckets, because it exports the buckets themselves into checkpoints. Their layout equals
+// TensorFlow's.
 package table
 
 import (
@@ -27,25 +27,25 @@ type Table struct {
 // TypeName names the resource as TensorFlow does.
 func (*Table) TypeName() string { return "N10tensorflow6lookup15LookupInterfaceE" }
 
-// layout is what the keys and values of a table look like. The shape of a key is that of a scalar,
-// except in dense tables.
+// layout describes the dtypes and shapes of a table's keys and values. Keys are scalars except in
+// dense tables.
 type layout struct {
 	keyType, valueType   tensor.DType
 	keyShape, valueShape tensor.Shape
 }
 
-// contents is what kinds of tables differ in. Types of arguments have been checked, and shapes
-// except those of replace.
+// contents is the storage of one kind of table. The caller has checked the dtypes of arguments, and
+// their shapes except those of replace.
 type contents interface {
 	size() int
-	// find sets out to the values of keys, or to default values, of which there is one for all or
-	// one for each key.
+	// find sets out to the values of keys. An absent key has a default value; defaults holds one
+	// for all keys or one for each.
 	find(out, keys, defaults *tensor.Tensor) error
 	insert(keys, values *tensor.Tensor) error
 	remove(keys *tensor.Tensor) error
-	// replace makes keys and values, as export gives them, the whole contents.
+	// replace sets the contents to keys and values in the form returned by export.
 	replace(keys, values *tensor.Tensor) error
-	// export returns keys and values, which may be shared with the table until it changes.
+	// export returns keys and values, which the table may share until it changes.
 	export() (keys, values tensor.Tensor, err error)
 }
 
@@ -57,12 +57,12 @@ func (l *layout) checkKeys(keys *tensor.Tensor) error {
 	return nil
 }
 
-// valuesOf returns the shape of the values of keys, which have been checked.
+// valuesOf returns the shape of the values of keys, which must have been checked.
 func (l *layout) valuesOf(keys *tensor.Tensor) tensor.Shape {
 	return slices.Concat(keys.Shape()[:keys.Rank()-len(l.keyShape)], l.valueShape)
 }
 
-// checkDefault checks keys to be found and the values of those that are absent.
+// checkDefault checks keys to look up and default values.
 func (l *layout) checkDefault(keys, value *tensor.Tensor) error {
 	if err := l.checkKeys(keys); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (l *layout) checkDefault(keys, value *tensor.Tensor) error {
 	return nil
 }
 
-// checkPairs checks keys and values to be inserted.
+// checkPairs checks keys and values to insert.
 func (l *layout) checkPairs(keys, values *tensor.Tensor) error {
 	if err := l.checkKeys(keys); err != nil {
 		return err

@@ -13,22 +13,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Columns of a file that are none.
+// Special column indices.
 const (
 	lineNumber = -1
 	wholeLine  = -2
 )
 
-// vocabulary says how a file of lines is read.
+// vocabulary describes how a text file is read.
 type vocabulary struct {
-	key, value int    // columns
-	size       int    // lines to be read, or -1 for all
-	delimiter  string // of columns
-	offset     int64  // of numbers of lines
+	key, value int    // column indices
+	size       int    // number of lines to read, or -1 for all
+	delimiter  string // column delimiter
+	offset     int64  // added to line numbers
 }
 
-// fileName returns the name of a file that is input i. Errors call the input and what it holds by
-// the given names.
+// fileName returns the file name that is input i. Errors use the given names for the input and its
+// content.
 func fileName(ctx *kernel.Context, i int, input, what string) (string, error) {
 	in := ctx.Input(i)
 	if in.Rank() != 0 {
@@ -41,8 +41,8 @@ func fileName(ctx *kernel.Context, i int, input, what string) (string, error) {
 	return name, nil
 }
 
-// fill fills a table from a file. Nobody else waits while the file is read; who comes second finds
-// the table filled.
+// fill initializes a table from a file. Operations on the table are not blocked while the file is
+// read. A concurrent second initialization finds the table filled.
 func (v *vocabulary) fill(t *Table, path string) error {
 	_, err := t.fixed()
 	if err == nil {
@@ -58,7 +58,7 @@ func (v *vocabulary) fill(t *Table, path string) error {
 	return t.Initialize(&keys, &values)
 }
 
-// check compares the columns with the types that they are for.
+// check compares the columns with the dtypes they are parsed to.
 func (v *vocabulary) check(l *layout) error {
 	text := func(t tensor.DType) bool { return t == tensor.String || t.IsInteger() }
 	switch {
@@ -100,7 +100,7 @@ func (v *vocabulary) read(path string, key, value tensor.DType) (keys, values te
 	return r.keys.tensor(), r.values.tensor(), nil
 }
 
-// reader is a file on its way into a table.
+// reader reads a file into keys and values.
 type reader struct {
 	*vocabulary
 	path         string
@@ -109,7 +109,7 @@ type reader struct {
 	keys, values cells
 }
 
-// next reads a line; io.EOF at the end, or when as many have been read as are wanted.
+// next reads a line. It returns io.EOF at the end or after the requested number of lines.
 func (r *reader) next() error {
 	line, err := r.line()
 	switch {
@@ -140,7 +140,7 @@ func (r *reader) next() error {
 	return nil
 }
 
-// line returns the next line without its end.
+// line returns the next line without its terminator.
 func (r *reader) line() (string, error) {
 	line, err := r.in.ReadString('\n')
 	r.bytes += int64(len(line))

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// FuzzVocabulary reads arbitrary files: lines are counted right, and what is wrong with one is an
-// InvalidArgument.
+// FuzzVocabulary reads arbitrary files. Lines must be counted correctly, and malformed files must
+// return InvalidArgument.
 func FuzzVocabulary(f *testing.F) {
 	for _, text := range []string{"a\t1\nb\t2\n", "a\r\n\n", "\t\t", "x\ty", "0x10\t9999999999999999999\n"} {
 		f.Add([]byte(text), 0, 1, -1)
