@@ -25,8 +25,8 @@ var scatters = []struct {
 	{"Sub", elementwise.Sub, "Subtracts from rows of a variable", "numbertype", "false"},
 	{"Mul", elementwise.Mul, "Multiplies rows of a variable", "numbertype", "false"},
 	{"Div", elementwise.Div, "Divides rows of a variable", "numbertype", "false"},
-	{"Min", elementwise.Min, "Takes the minimum with rows of a variable", "{float16, bfloat16, float32, float64, int32, int64}", "false"},
-	{"Max", elementwise.Max, "Takes the maximum with rows of a variable", "{float16, bfloat16, float32, float64, int32, int64}", "false"},
+	{"Min", elementwise.Min, "Updates rows of a variable to the minimum", "{float16, bfloat16, float32, float64, int32, int64}", "false"},
+	{"Max", elementwise.Max, "Updates rows of a variable to the maximum", "{float16, bfloat16, float32, float64, int32, int64}", "false"},
 }
 
 // scatterTypes returns the element types that an operation on rows can be done with.
@@ -45,7 +45,7 @@ func init() {
 	for _, s := range scatters {
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
-				Name: "Scatter" + s.name, Doc: s.doc + " and gives the reference.",
+				Name: "Scatter" + s.name, Doc: s.doc + " and returns the reference.",
 				In:    []string{"ref: Ref(T)", "indices: Tindices", "updates: T"},
 				Out:   []string{"output_ref: Ref(T)"},
 				Attrs: []string{"T: " + s.types, "Tindices: {int32, int64}", "use_locking: bool = " + s.locking},

@@ -22,8 +22,8 @@ var vectorScatters = []struct {
 	{"Update", elementwise.Assign, "Replaces slices of a variable", "type", "true"},
 	{"Add", elementwise.Add, "Adds to slices of a variable", "numbertype", "false"},
 	{"Sub", elementwise.Sub, "Subtracts from slices of a variable", "numbertype", "false"},
-	{"Max", elementwise.Max, "Takes the maximum with slices of a variable", "numbertype", "false"},
-	{"Min", elementwise.Min, "Takes the minimum with slices of a variable", "numbertype", "false"},
+	{"Max", elementwise.Max, "Updates slices of a variable to the maximum", "numbertype", "false"},
+	{"Min", elementwise.Min, "Updates slices of a variable to the minimum", "numbertype", "false"},
 }
 
 func init() {
@@ -33,7 +33,7 @@ func init() {
 		}
 		kernel.Register(kernel.Op{
 			Def: opdef.Def{
-				Name: "ScatterNd" + s.name, Doc: s.doc + " and gives the reference.",
+				Name: "ScatterNd" + s.name, Doc: s.doc + " and returns the reference.",
 				In:    []string{"ref: Ref(T)", "indices: Tindices", "updates: T"},
 				Out:   []string{"output_ref: Ref(T)"},
 				Attrs: attrs(s.types, s.locking),
