@@ -1337,7 +1337,7 @@ func ResourceScatterDiv(s *Scope, resource Output, indices Output, updates Outpu
 	return s.Add("ResourceScatterDiv", []Arg{One(resource), One(indices), One(updates)}, nil)
 }
 
-// ResourceScatterMax takes the maximum with rows of a variable.
+// ResourceScatterMax updates rows of a variable to the maximum.
 //
 //	resource  resource
 //	indices   Tindices
@@ -1351,7 +1351,7 @@ func ResourceScatterMax(s *Scope, resource Output, indices Output, updates Outpu
 	return s.Add("ResourceScatterMax", []Arg{One(resource), One(indices), One(updates)}, nil)
 }
 
-// ResourceScatterMin takes the minimum with rows of a variable.
+// ResourceScatterMin updates rows of a variable to the minimum.
 //
 //	resource  resource
 //	indices   Tindices
@@ -1419,7 +1419,7 @@ func ResourceScatterNdMaxBadIndicesPolicy(value string) ResourceScatterNdMaxAttr
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ResourceScatterNdMax takes the maximum with slices of a variable.
+// ResourceScatterNdMax updates slices of a variable to the maximum.
 //
 //	ref      resource
 //	indices  Tindices  […,?]
@@ -1446,7 +1446,7 @@ func ResourceScatterNdMinBadIndicesPolicy(value string) ResourceScatterNdMinAttr
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ResourceScatterNdMin takes the minimum with slices of a variable.
+// ResourceScatterNdMin updates slices of a variable to the minimum.
 //
 //	ref      resource
 //	indices  Tindices  […,?]
@@ -1943,7 +1943,7 @@ func ScatterAddUseLocking(value bool) ScatterAddAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterAdd adds to rows of a variable and gives the reference.
+// ScatterAdd adds to rows of a variable and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices
@@ -1967,7 +1967,7 @@ func ScatterDivUseLocking(value bool) ScatterDivAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterDiv divides rows of a variable and gives the reference.
+// ScatterDiv divides rows of a variable and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices
@@ -1991,7 +1991,7 @@ func ScatterMaxUseLocking(value bool) ScatterMaxAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterMax takes the maximum with rows of a variable and gives the reference.
+// ScatterMax updates rows of a variable to the maximum and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices
@@ -2015,7 +2015,7 @@ func ScatterMinUseLocking(value bool) ScatterMinAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterMin takes the minimum with rows of a variable and gives the reference.
+// ScatterMin updates rows of a variable to the minimum and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices
@@ -2039,7 +2039,7 @@ func ScatterMulUseLocking(value bool) ScatterMulAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterMul multiplies rows of a variable and gives the reference.
+// ScatterMul multiplies rows of a variable and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices
@@ -2068,7 +2068,7 @@ func ScatterNdAddBadIndicesPolicy(value string) ScatterNdAddAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdAdd adds to slices of a variable and gives the reference.
+// ScatterNdAdd adds to slices of a variable and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices       […,?]
@@ -2097,7 +2097,7 @@ func ScatterNdMaxBadIndicesPolicy(value string) ScatterNdMaxAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdMax takes the maximum with slices of a variable and gives the reference.
+// ScatterNdMax updates slices of a variable to the maximum and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices       […,?]
@@ -2126,7 +2126,7 @@ func ScatterNdMinBadIndicesPolicy(value string) ScatterNdMinAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdMin takes the minimum with slices of a variable and gives the reference.
+// ScatterNdMin updates slices of a variable to the minimum and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices       […,?]
@@ -2155,7 +2155,7 @@ func ScatterNdSubBadIndicesPolicy(value string) ScatterNdSubAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdSub subtracts from slices of a variable and gives the reference.
+// ScatterNdSub subtracts from slices of a variable and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices       […,?]
@@ -2184,7 +2184,7 @@ func ScatterNdUpdateBadIndicesPolicy(value string) ScatterNdUpdateAttr {
 	return func(a opdef.Attrs) { a["bad_indices_policy"] = value }
 }
 
-// ScatterNdUpdate replaces slices of a variable and gives the reference.
+// ScatterNdUpdate replaces slices of a variable and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices       […,?]
@@ -2208,7 +2208,7 @@ func ScatterSubUseLocking(value bool) ScatterSubAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterSub subtracts from rows of a variable and gives the reference.
+// ScatterSub subtracts from rows of a variable and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices
@@ -2232,7 +2232,7 @@ func ScatterUpdateUseLocking(value bool) ScatterUpdateAttr {
 	return func(a opdef.Attrs) { a["use_locking"] = value }
 }
 
-// ScatterUpdate replaces rows of a variable and gives the reference.
+// ScatterUpdate replaces rows of a variable and returns the reference.
 //
 //	ref        variable of T
 //	indices    Tindices
