@@ -63,7 +63,7 @@ func init() {
 // spec holds the attributes of a node that creates a queue.
 type spec struct {
 	types       []tensor.DType
-	shapes      []tensor.PartialShape // of the components
+	shapes      []tensor.PartialShape // of the components; nil if not specified
 	capacity    int
 	minAfter    int // elements that the queue retains until it is closed
 	seed, seed2 int
