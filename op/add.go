@@ -12,17 +12,18 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Arg is one input argument of a node: a single output, or a list where the operation takes one.
+// Arg is one input argument of a node: a single output, or a list for an argument that takes
+// several tensors. [One] and [Many] construct it.
 type Arg struct {
 	one  Output
 	list []Output
 	many bool
 }
 
-// One is an argument of one tensor.
+// One returns an argument of one tensor.
 func One(o Output) Arg { return Arg{one: o} }
 
-// Many is an argument of several tensors.
+// Many returns an argument of several tensors. It keeps the slice.
 func Many(list []Output) Arg { return Arg{list: list, many: true} }
 
 func (a Arg) outputs() []Output {
@@ -32,13 +33,15 @@ func (a Arg) outputs() []Output {
 	return []Output{a.one}
 }
 
-// Add adds a node by the name of its operation: what every function of this package does, and the
-// way to operations that it has no function for. Attributes that follow from the types and the
-// number of inputs are derived unless they are given. It returns nil if the node cannot be added.
+// Add adds a node of the named operation, with one Arg for each of its input arguments. All
+// builders of this package call it; programs call it for operations that have no builder.
+// Attributes that follow from the types and the number of the inputs are derived unless attrs
+// contains them. If the node cannot be added, Add records a build error and returns nil.
 func (s *Scope) Add(opName string, args []Arg, attrs opdef.Attrs) *graph.Node {
 	n, err := s.add(opName, args, attrs)
 	switch {
-	case errors.Is(err, errZeroOutput) && len(*s.b.errs) > 0: // follows from another mistake
+	// a consequence of an earlier build error
+	case errors.Is(err, errZeroOutput) && len(*s.b.errs) > 0:
 	case err != nil:
 		s.Fail(fmt.Errorf("%s: %w", opName, err))
 	}
@@ -47,7 +50,7 @@ func (s *Scope) Add(opName string, args []Arg, attrs opdef.Attrs) *graph.Node {
 
 var errZeroOutput = errors.New("an input is the zero Output")
 
-// check reports whether outputs are of the scope's graph.
+// check returns an error unless all outputs exist and belong to the graph of the scope.
 func (s *Scope) check(outs []Output) error {
 	for _, o := range outs {
 		switch {
@@ -97,7 +100,7 @@ func (s *Scope) add(opName string, args []Arg, attrs opdef.Attrs) (*graph.Node, 
 	return n, nil
 }
 
-// nodeName returns the name of the next node, an operation opName.
+// nodeName returns the name of the next node, whose operation is opName.
 func (s *Scope) nodeName(opName string) string {
 	switch {
 	case s.exact != "" && s.b.g.Node(s.exact) == nil:
@@ -108,7 +111,8 @@ func (s *Scope) nodeName(opName string) string {
 	return s.b.unique(s.prefix + opName)
 }
 
-// complete gives a new node its inputs and its device, and infers the shapes of its outputs.
+// complete connects the inputs of a new node, sets its device, and infers the shapes of its
+// outputs.
 func (s *Scope) complete(n *graph.Node, args []Arg) error {
 	i := 0
 	for _, a := range args {
@@ -133,8 +137,8 @@ func (s *Scope) complete(n *graph.Node, args []Arg) error {
 	return s.b.shapes.Infer(n)
 }
 
-// colocationGroups returns the groups that a node to be colocated with n belongs to: those of n, or
-// n's own.
+// colocationGroups returns the colocation groups of n, or the group named after n if it has none. A
+// node that is colocated with n joins them.
 func colocationGroups(n *graph.Node) []string {
 	if groups := n.Attrs.Strings("_class"); len(groups) > 0 {
 		return groups
@@ -142,8 +146,8 @@ func colocationGroups(n *graph.Node) []string {
 	return []string{"loc:@" + n.Name}
 }
 
-// inferAttrs sets the attributes that the types and the number of the tensors of an argument
-// determine.
+// inferAttrs sets the attributes that follow from the types and the number of the tensors of an
+// argument.
 func inferAttrs(a *opdef.Arg, outs []Output, attrs opdef.Attrs) {
 	if a.TypeListAttr != "" {
 		types := make([]tensor.DType, len(outs))
@@ -161,12 +165,11 @@ func inferAttrs(a *opdef.Arg, outs []Output, attrs opdef.Attrs) {
 	}
 }
 
-// ShapeOf returns what is known of the shape of an output: nothing, unless the definitions of the
-// graph have shape rules.
+// ShapeOf returns the inferred shape of an output. It is unknown if the program links no kernels,
+// because the shape functions come with them.
 func (s *Scope) ShapeOf(o Output) tensor.PartialShape { return s.b.shapes.Of(o) }
 
-// Outputs returns the outputs of a node that the output arguments lo to hi of its operation stand
-// for; nil for a nil node.
+// Outputs returns the outputs lo to hi-1 of a node; nil for a nil node.
 func Outputs(n *graph.Node, lo, hi int) []Output {
 	if n == nil {
 		return nil
@@ -178,7 +181,7 @@ func Outputs(n *graph.Node, lo, hi int) []Output {
 	return out
 }
 
-// outArg returns the outputs of a node that the named output argument stands for.
+// outArg returns the outputs of a node that belong to the named output argument.
 func outArg(n *graph.Node, name string) []Output {
 	if n == nil {
 		return nil
@@ -198,7 +201,7 @@ func out(n *graph.Node, i int) Output {
 	return n.Out(i)
 }
 
-// firstOf returns the first of outputs, or the zero Output if there is none.
+// firstOf returns the first of outs, or the zero Output if there is none.
 func firstOf(outs []Output) Output {
 	if len(outs) == 0 {
 		return Output{}

@@ -8,18 +8,18 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Cond adds a condition: the nodes that then adds run where pred, a scalar of type bool, is true,
-// those that otherwise adds where it is false, and the results are those of the branch that ran.
-// The two return as many values, of the same types. Values from around are used like any others;
-// what they need runs in any case.
+// Cond adds a condition. If pred, a scalar of type bool, is true, the nodes that then adds are
+// executed; otherwise, those that otherwise adds. The results are those of the executed branch.
+// Both functions must return the same number of values, of the same types. Branches may use values
+// of the surrounding graph. The nodes that compute such values are executed in any case.
 //
-// An effect without a value is tied to one:
+// A node without outputs runs only if a result depends on it:
 //
 //	assign := op.AssignAddVariableOp(s, handle, one)
 //	return []op.Output{op.Identity(s.WithControlDependencies(assign), x)}
 //
-// As tf.cond of TensorFlow 1 does it, the branches are nodes of the graph between Switch and Merge
-// nodes. They can be on any device, and gradients pass through them.
+// Like tf.cond of TensorFlow 1, Cond places the nodes of the branches in the graph, between Switch
+// and Merge nodes. They can be on any device, and gradients pass through them.
 func Cond(s *Scope, pred Output, then, otherwise func(s *Scope) []Output) []Output {
 	inner, _ := s.Composite("cond")
 	if pred.Node != nil && pred.DType().Base() != tensor.Bool {
@@ -30,7 +30,7 @@ func Cond(s *Scope, pred Output, then, otherwise func(s *Scope) []Output) []Outp
 	pivots := [2]Output{Identity(inner.Named("switch_f").Anywhere(), f), Identity(inner.Named("switch_t").Anywhere(), t)}
 	id := Identity(inner.Named("pred_id"), pred)
 	if id.Node == nil {
-		return nil // a mistake, which is recorded
+		return nil // the build error is recorded
 	}
 	var results [2][]Output
 	for i, build := range []func(*Scope) []Output{1: then, 0: otherwise} {
@@ -51,7 +51,7 @@ func Cond(s *Scope, pred Output, then, otherwise func(s *Scope) []Output) []Outp
 	return mergeBranches(inner, results[0], results[1])
 }
 
-// mergeBranches returns the results of the branch that ran.
+// mergeBranches adds Merge nodes and returns the results of the executed branch.
 func mergeBranches(s *Scope, otherwise, then []Output) []Output {
 	if len(otherwise) != len(then) {
 		s.Fail(status.InvalidArgumentf("Cond: the branches have %d and %d results", len(then), len(otherwise)))
@@ -69,7 +69,8 @@ func mergeBranches(s *Scope, otherwise, then []Output) []Output {
 	return out
 }
 
-// failInput records a mistake in what a function was given, unless it follows from another.
+// failInput records a build error in the result of a callback, unless it is a consequence of an
+// earlier error.
 func (s *Scope) failInput(what string, err error) {
 	if errors.Is(err, errZeroOutput) && len(*s.b.errs) > 0 {
 		return
@@ -77,17 +78,17 @@ func (s *Scope) failInput(what string, err error) {
 	s.Fail(status.Errorf(status.CodeOf(err), "%s: %w", what, err))
 }
 
-// branch is one side of a condition.
+// branch is the Region of one branch of a condition.
 type branch struct {
-	outer *Scope // where the condition is
+	outer *Scope // scope around the condition
 	pred  Output
-	side  int // 1 for the branch that runs where pred is true
+	side  int // 1 for the branch that is executed if pred is true, otherwise 0
 	pivot *graph.Node
 }
 
 func (b *branch) Pivot() *graph.Node { return b.pivot }
 
-// Capture lets a value in that is dead unless the branch runs.
+// Capture adds a Switch node, whose output is dead unless the branch is executed.
 func (b *branch) Capture(o Output) (Output, error) {
 	o, err := b.outer.Capture(o)
 	if err != nil {

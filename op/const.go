@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Const adds a constant with the value of v, which is copied: anything that [tensor.New] takes, or
-// a tensor.
+// Const adds a constant with a copy of v, which is a [tensor.Tensor] or any value that [tensor.New]
+// accepts.
 func Const(s *Scope, v any) Output {
 	t, err := tensor.New(v)
 	if err == nil {
@@ -19,8 +19,8 @@ func Const(s *Scope, v any) Output {
 	return out(s.Add("Const", nil, opdef.Attrs{"value": t, "dtype": t.DType()}), 0)
 }
 
-// ConstOf adds a scalar constant of the given element type: v is converted, as far as the type can
-// hold it.
+// ConstOf adds a scalar constant of the given element type. v is converted to the type, with
+// rounding.
 func ConstOf(s *Scope, dtype tensor.DType, v float64) Output {
 	t, err := tensor.FromFloat(dtype, v)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// run returns the values of outputs, after the targets have run in a step of their own.
+// run executes the targets first in a step of their own, and returns the values of outputs in a
+// second step.
 func run(t *testing.T, s *op.Scope, feeds map[op.Output]tensor.Tensor, fetches []op.Output, first ...*graph.Node) []any {
 	t.Helper()
 	g, err := s.Finalize()
@@ -64,7 +65,7 @@ func TestCond(t *testing.T) {
 	}
 }
 
-// TestCondRunsOneBranch counts with a variable in each branch.
+// TestCondRunsOneBranch adds a different number to a variable in each branch.
 func TestCondRunsOneBranch(t *testing.T) {
 	s := withShapes()
 	v := op.VarHandleOp(s, tensor.Int32, tensor.MakePartial())
@@ -101,7 +102,7 @@ func TestWhileLoop(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := run(t, s, map[op.Output]tensor.Tensor{n: tensor.Scalar(int32(0))}, out); !reflect.DeepEqual(got, []any{int32(0), float32(1)}) {
-		t.Errorf("no iterations give %v", got)
+		t.Errorf("with no iterations got %v", got)
 	}
 	if got := out[1].Node.Name; got != "while/Exit_1" {
 		t.Errorf("the result is %s", got)
@@ -142,8 +143,8 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestFunctionEffects checks that what a body does to variables is done even where no result needs
-// it.
+// TestFunctionEffects checks that a stateful node of a body is executed even if no result depends
+// on it.
 func TestFunctionEffects(t *testing.T) {
 	s := withShapes()
 	v := op.VarHandleOp(s, tensor.Int32, tensor.MakePartial())

@@ -40,7 +40,7 @@ func Example() {
 	// layer/h [[1]]
 }
 
-// The greatest common divisor by Euclid's algorithm.
+// Compute the greatest common divisor with Euclid's algorithm.
 func ExampleWhileLoop() {
 	s := op.NewScope()
 	zero := op.Const(s, int32(0))
@@ -61,7 +61,7 @@ func ExampleCond() {
 	// Output: 3
 }
 
-// A function that uses a value from around it.
+// The function uses the value rate of the surrounding graph.
 func ExampleNewFunction() {
 	s := op.NewScope()
 	rate := op.Const(s, float32(0.5))
@@ -73,7 +73,7 @@ func ExampleNewFunction() {
 	// Output: 2
 }
 
-// Scopes give nodes names and devices.
+// A scope sets the prefix of names and the device of its nodes.
 func ExampleScope() {
 	s := op.NewScope()
 	servers := s.WithDevice("/job:ps/task:0")
@@ -92,7 +92,7 @@ func ExampleScope_Finalize() {
 	s := op.NewScope()
 	x := op.Const(s, []float32{1, 2})
 	sum := op.AddV2(s, x, op.Const(s, int32(1)))
-	op.Exp(s, sum) // follows from the mistake before, and says nothing
+	op.Exp(s, sum) // a consequence of the error above, which is not reported
 	op.Cast(s.WithDevice("/nowhere"), x, tensor.Float64)
 	_, err := s.Finalize()
 	for line := range strings.Lines(err.Error()) {
@@ -104,7 +104,7 @@ func ExampleScope_Finalize() {
 	// Malformed device specification '
 }
 
-// Nodes run after others that they depend on in no other way.
+// Order the initialization, an update and a read of a variable.
 func ExampleScope_WithControlDependencies() {
 	s := op.NewScope()
 	v := op.VarHandleOp(s, tensor.Float32, tensor.MakePartial())

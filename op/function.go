@@ -10,23 +10,25 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Function is a function in the library of a graph, with the values from around that its body uses.
+// Function is a function in the library of a graph, with the values of the surrounding graph that
+// its body uses.
 type Function struct {
 	Name     string
-	In, Out  []tensor.DType // of arguments, without captured values, and results
-	Captured []Output       // are passed after the arguments
-	Stateful bool           // a call may not be left out, nor be made once for two
+	In, Out  []tensor.DType // types of arguments, without captured values, and of results
+	Captured []Output       // values of the surrounding graph, passed after the arguments
+	Stateful bool           // calls have side effects: they are neither removed nor merged
 }
 
-// Func returns the function as attributes name it.
+// Func returns the function as the value of an attribute.
 func (f *Function) Func() opdef.Func { return opdef.Func{Name: f.Name} }
 
-// NewFunction adds a function to the library of the graph, under the name or, if that is taken, a
-// numbered one. body adds the nodes of the function to its scope and returns the results. It may
-// use values from around: these are passed with each call. It returns nil after a mistake.
+// NewFunction adds a function with arguments of the given types to the library of the graph. If the
+// name is taken, a number is appended. body adds the nodes of the function to its scope and returns
+// the results. The body may use values of the surrounding graph, which each call passes as
+// additional arguments. NewFunction returns nil if there is a build error.
 //
-// A function runs with each [Call], and as what operations such as [While], [If] and [MapDataset]
-// take. Nodes with effects run even where no result needs them.
+// [Call] calls a function. Operations such as [While], [If] and [MapDataset] take functions as
+// attributes. Stateful nodes of the body are executed even if no result depends on them.
 func NewFunction(s *Scope, name string, args []tensor.DType, body func(s *Scope, args []Output) []Output) *Function {
 	before := len(*s.b.errs)
 	f := &function{outer: s}
@@ -63,7 +65,7 @@ func NewFunction(s *Scope, name string, args []tensor.DType, body func(s *Scope,
 	return fn
 }
 
-// Call adds a call of a function and returns its results.
+// Call adds a call of a function and returns its results; nil if there is a build error.
 func Call(s *Scope, f *Function, args ...Output) []Output {
 	switch {
 	case f == nil && len(*s.b.errs) > 0:
@@ -88,8 +90,8 @@ func Call(s *Scope, f *Function, args ...Output) []Output {
 	return PartitionedCall(s, all, f.Out, f.Func())
 }
 
-// unusedFunction returns name, or name with the first number that makes it the name of no function
-// or operation.
+// unusedFunction returns name if no function or operation has it; otherwise name with the first
+// number that makes it unused.
 func unusedFunction(g *graph.Graph, name string) string {
 	unique := name
 	for i := 1; ; i++ {
@@ -100,17 +102,17 @@ func unusedFunction(g *graph.Graph, name string) string {
 	}
 }
 
-// function is a function that is being built: the Region that is its body.
+// function is the Region of a function body during construction.
 type function struct {
-	outer    *Scope // around the function
-	s        *Scope // of the body
+	outer    *Scope // scope around the function
+	s        *Scope // scope of the body
 	args     []*graph.Node
 	captured []Output
 }
 
 func (f *function) Pivot() *graph.Node { return nil }
 
-// Capture makes a value from around an argument.
+// Capture adds an argument for a value of the surrounding graph.
 func (f *function) Capture(o Output) (Output, error) {
 	o, err := f.outer.Capture(o)
 	if err != nil {
@@ -132,7 +134,7 @@ func (f *function) argument(t tensor.DType, name string) Output {
 	return out(n, 0)
 }
 
-// define writes the function down.
+// define returns the definition of the function.
 func (f *function) define(name string, results []Output) graph.FunctionDef {
 	def := graph.FunctionDef{Signature: opdef.Op{Name: name}, Ret: map[string]string{}, ControlRet: map[string]string{}}
 	for _, a := range f.args {
@@ -161,8 +163,7 @@ func (f *function) define(name string, results []Output) graph.FunctionDef {
 	return def
 }
 
-// inBody writes an output as inputs in the bodies of functions are written: "arg", or
-// "node:output:0".
+// inBody formats an output as an input of a node in a function body: "arg" or "node:output:0".
 func inBody(o Output) string {
 	if o.Node.Op.Name == "_Arg" {
 		return o.Node.Name

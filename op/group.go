@@ -2,9 +2,10 @@ package op
 
 import "github.com/weft-ml/weft/graph"
 
-// Group adds a node that runs when all of the given nodes have run. Nodes that are nil are left
-// out. The name of the node is that of the scope ([Scope.Named]). Nodes on one device are gathered
-// there first, so that one control edge for each device crosses the network.
+// Group adds a NoOp node that is executed after all of the given nodes. Nil nodes are ignored. The
+// name of the node is that of the scope ([Scope.Named]). If the nodes are on several devices, an
+// additional node on each device collects its control dependencies, so that only one control edge
+// per device crosses the network.
 func Group(s *Scope, nodes ...*graph.Node) *graph.Node {
 	byDevice := map[string][]*graph.Node{}
 	var devices []string

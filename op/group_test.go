@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/op"
 )
 
-// TestGroup groups nodes of one device and of two, with nil between them.
+// TestGroup groups nodes of one device and of two devices, and nil nodes.
 func TestGroup(t *testing.T) {
 	s := op.NewScope()
 	a, b := op.NoOp(s.WithDevice("/job:ps/task:0")), op.NoOp(s.WithDevice("/job:ps/task:1"))

@@ -9,20 +9,20 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// ImportOptions change how [Scope.Import] adds a graph. The zero value adds it as it is.
+// ImportOptions configures [Scope.Import]. The zero value imports the graph unchanged.
 type ImportOptions struct {
-	// Inputs replaces outputs of the imported graph, by name ("x" or "x:0", "y:1"), by outputs of
-	// the graph that it becomes part of. The nodes that are replaced are imported too, for those
-	// who still want them.
+	// Inputs maps names of outputs of the imported graph ("x" or "x:0", "y:1") to outputs of the
+	// graph of the scope. Inputs of imported nodes that refer to the former are connected to the
+	// latter. The replaced nodes are imported too.
 	Inputs map[string]Output
-	// ClearDevices leaves out the devices that nodes ask for: those of the scope remain.
+	// ClearDevices drops the devices of the imported nodes; those of the scope still apply.
 	ClearDevices bool
 }
 
-// Import adds the nodes and functions of a graph that is written down, with names below those of
-// the scope, and with its devices and control dependencies. It returns the nodes by the names that
-// they had; nil after a mistake, when nothing was added. Names that the scope has already are a
-// mistake: import into a [Scope.SubScope].
+// Import adds the nodes and functions of a graph definition. Their names get the prefix of the
+// scope, and its devices and control dependencies apply. Import returns the nodes by their original
+// names. If there is a build error, it returns nil and has added nothing. A name that is already in
+// use is an error; import into a [Scope.SubScope] to avoid it.
 func (s *Scope) Import(def *graph.Def, opts ImportOptions) map[string]*graph.Node {
 	renamed := *def
 	renamed.Nodes = make([]graph.NodeDef, len(def.Nodes))
@@ -56,8 +56,8 @@ func (s *Scope) Import(def *graph.Def, opts ImportOptions) map[string]*graph.Nod
 	return nodes
 }
 
-// rename returns a node with its names changed to those that it and its inputs will have, and notes
-// what was replaced.
+// rename returns a copy of d with the prefix of the scope in all names, and with replaced inputs.
+// It adds the names of the replaced inputs to used.
 func (s *Scope) rename(d *graph.NodeDef, opts ImportOptions, used map[string]bool) (graph.NodeDef, error) {
 	n := *d
 	n.Name = s.prefix + d.Name
@@ -90,7 +90,7 @@ func (s *Scope) rename(d *graph.NodeDef, opts ImportOptions, used map[string]boo
 	if len(groups) > 0 {
 		n.Attrs["_class"] = s.renameGroups(groups)
 	}
-	if frame != "" { // loops of a graph that is imported twice are two
+	if frame != "" { // a second import of the same graph needs frames of its own
 		n.Attrs["frame_name"] = s.prefix + frame
 	}
 	return n, nil
@@ -107,8 +107,7 @@ func (s *Scope) renameGroups(groups []string) []string {
 	return out
 }
 
-// lookupInput returns what replaces an output, whichever way the two spell the first output of a
-// node.
+// lookupInput returns the replacement for an output. "x" and "x:0" are the same name.
 func lookupInput(inputs map[string]Output, name string) (Output, bool) {
 	if o, ok := inputs[name]; ok {
 		return o, true
@@ -127,8 +126,8 @@ func canonical(name string) string {
 	return name + ":0"
 }
 
-// place gives an imported node the devices and the control dependencies of the scope. A node within
-// the imported graph that has inputs waits for these anyway.
+// place applies the devices and the control dependencies of the scope to an imported node. Only
+// nodes without inputs get control dependencies: the others depend on these, or on replaced inputs.
 func (s *Scope) place(n *graph.Node) {
 	if n.NumInputs() == 0 && len(n.ControlInputs()) == 0 {
 		for _, c := range s.controls {
@@ -146,8 +145,8 @@ func (s *Scope) place(n *graph.Node) {
 	}
 }
 
-// inferImported infers the shapes of the whole graph again. Shapes that do not fit are no mistake
-// here: the graph was made elsewhere, by someone who may know better.
+// inferImported infers the shapes of the whole graph again. It ignores shape errors: the graph
+// comes from another program, and the master checks it before it runs.
 func (s *Scope) inferImported() {
 	if shapes, err := graph.InferShapes(s.b.g); err == nil {
 		s.b.shapes = shapes

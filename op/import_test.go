@@ -10,7 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// small is a graph in which y, colocated with x on a device, is the sum of x and c after it.
+// small returns the definition of a graph in which y, colocated with x, is the sum of x and c, and
+// has a control dependency on c.
 func small(t *testing.T) *graph.Def {
 	t.Helper()
 	s := op.NewScope()
@@ -97,7 +98,7 @@ func TestImportBuildErrors(t *testing.T) {
 	}
 }
 
-// TestImportTwice has a loop, which is two loops when its graph is imported twice.
+// TestImportTwice checks that a loop that is imported twice becomes two independent loops.
 func TestImportTwice(t *testing.T) {
 	s := withShapes()
 	x := op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial()))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// reserve marks a name and the scopes that it is in as used.
+// reserve marks a name, and the name scopes that it is in, as used.
 func (b *builder) reserve(name string) {
 	key := strings.ToLower(name)
 	for i, c := range key {
@@ -16,9 +16,9 @@ func (b *builder) reserve(name string) {
 	b.used[key] = max(b.used[key], 1)
 }
 
-// unique returns name, or name with the first free number after it, and marks it as used. As in
-// TensorFlow, names that differ only in case are taken to be the same, because some file systems
-// do.
+// unique returns name, or name with the first free number appended, and marks it as used. As in
+// TensorFlow, names that differ only in case count as equal, because some file systems do not
+// distinguish them.
 func (b *builder) unique(name string) string {
 	key := strings.ToLower(name)
 	i := b.used[key]

@@ -7,27 +7,28 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Region is a part of a graph that runs by its own rules, so that values from around it must be let
-// in: a branch of a condition, a loop, the body of a function. The functions [Cond], [WhileLoop]
-// and [NewFunction] make regions of their own; packages that rewrite graphs make others for
-// [Scope.Within].
+// Region is a part of a graph with its own rules of execution: a branch of a condition, a loop, or
+// the body of a function. Values of the surrounding graph must be captured before nodes of the
+// region use them. [Cond], [WhileLoop] and [NewFunction] create regions; packages that rewrite
+// graphs create others for [Scope.Within].
 type Region interface {
-	// Capture returns the value o, which is not of the region, as nodes in the region see it. It is
-	// called once for every o.
+	// Capture returns the value by which nodes of the region use o, a value of the surrounding
+	// graph. It is called once for each o.
 	Capture(o Output) (Output, error)
-	// Pivot returns the node that nodes wait for that have no inputs, or only such that a loop
-	// takes from around, so that they run when the region does; nil for none.
+	// Pivot returns the node on which nodes of the region have a control dependency if they have no
+	// inputs, or only loop-invariant ones. It keeps them from running when the region does not. It
+	// is nil if none is needed.
 	Pivot() *graph.Node
 }
 
-// region is a Region with what is known of it.
+// region is a Region and the values that it has captured.
 type region struct {
 	Region
 	b    *builder
-	seen map[Output]Output // captured values
+	seen map[Output]Output // captured value by original value
 }
 
-// outermost is the Region of what is in no other.
+// outermost is the Region of nodes outside of all other regions. It captures nothing.
 type outermost struct{ g *graph.Graph }
 
 func (r outermost) Capture(o Output) (Output, error) {
@@ -40,8 +41,8 @@ func (r outermost) Capture(o Output) (Output, error) {
 
 func (outermost) Pivot() *graph.Node { return nil }
 
-// Within returns a scope whose nodes are in a region. They do not wait for the nodes that the nodes
-// of s wait for: it is the region that does.
+// Within returns a scope whose nodes are in a region. The control dependencies of s do not apply to
+// them: they apply to the nodes that lead into the region.
 func (s *Scope) Within(r Region) *Scope {
 	return s.with(func(c *Scope) {
 		c.region, c.anywhere = &region{b: s.b, Region: r, seen: map[Output]Output{}}, false
@@ -49,11 +50,12 @@ func (s *Scope) Within(r Region) *Scope {
 	})
 }
 
-// Anywhere returns a scope whose nodes may use values of all regions as they are. It is for
-// packages that know which can be used, such as the two sides of a condition behind it.
+// Anywhere returns a scope whose nodes may use values of all regions without capturing them. It is
+// for packages that know which values can be used, for example the results of both branches of a
+// condition.
 func (s *Scope) Anywhere() *Scope { return s.with(func(c *Scope) { c.anywhere = true }) }
 
-// Adopt moves nodes to the region of the scope, from the one that they were added to.
+// Adopt moves nodes to the region of the scope. Nil nodes are ignored.
 func (s *Scope) Adopt(nodes ...*graph.Node) {
 	for _, n := range nodes {
 		if n != nil {
@@ -62,8 +64,8 @@ func (s *Scope) Adopt(nodes ...*graph.Node) {
 	}
 }
 
-// Capture returns the value o as nodes of the scope see it. It is o itself if o is in the region of
-// the scope; otherwise the region captures it with [Region.Capture]. The zero Output is an error.
+// Capture returns the value by which nodes of the scope use o. It is o itself if o is in the region
+// of the scope; otherwise it is the result of [Region.Capture]. The zero Output is an error.
 func (s *Scope) Capture(o Output) (Output, error) {
 	switch {
 	case o.Node == nil:
@@ -135,13 +137,12 @@ func (s *Scope) captureAll(args []Arg) ([]Arg, error) {
 	return out, nil
 }
 
-// varies reports whether a value is other than one that is there in every iteration of a loop,
-// wanted or not.
+// varies reports whether a value is not loop-invariant: Enter nodes of loop-invariant values have
+// the attribute is_constant.
 func varies(o Output) bool { return !o.Node.Attrs.Bool("is_constant") }
 
-// connectControls makes a new node wait for the nodes of the scope. One of a region around is
-// waited for through its first output; what has none is done by the time that the region runs, or
-// is not waited for.
+// connectControls adds the control dependencies of the scope to a new node. A node outside of the
+// region is captured through its first output. If it has no outputs, it is skipped.
 func (s *Scope) connectControls(n *graph.Node) error {
 	if pivot := s.region.Pivot(); pivot != nil && !slices.ContainsFunc(n.Inputs(), varies) {
 		s.b.g.ConnectControl(pivot, n)

@@ -14,7 +14,7 @@ import (
 
 func add(s *op.Scope) string { return op.Const(s, int32(1)).Node.Name }
 
-// TestNames holds the names that TensorFlow's Python API gives in the same order of calls.
+// TestNames checks for the names that TensorFlow's Python API chooses in the same order of calls.
 func TestNames(t *testing.T) {
 	s := op.NewScope()
 	var got []string
@@ -132,7 +132,7 @@ func TestBuildErrorsAreReportedTogether(t *testing.T) {
 	a := op.Const(s, [][]float32{{1, 2}, {3, 4}})
 	other := op.Const(op.NewScope(), float32(1))
 	bad := op.MatMul(s, a, op.Const(s, []float64{1}))
-	op.Relu(s, bad) // follows from the error above
+	op.Relu(s, bad) // a consequence of the error above
 	op.Neg(s, other)
 	op.Neg(s, a.Node.Out(1))
 	op.Const(s, map[string]int{})
@@ -186,7 +186,7 @@ func TestShapesAreInferred(t *testing.T) {
 	}
 }
 
-// TestSeeds holds the seeds that TensorFlow gives to operations in the same order of calls.
+// TestSeeds checks for the seeds that TensorFlow's Python API chooses in the same order of calls.
 func TestSeeds(t *testing.T) {
 	seed := func(v int64) *int64 { return &v }
 	s := op.NewScope()

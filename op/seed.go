@@ -1,18 +1,20 @@
 package op
 
-// SetSeed sets the graph-level seed of the random operations that are added later.
+// SetSeed sets the graph-level seed of the random operations that are added later, through any
+// scope of the graph.
 func (s *Scope) SetSeed(seed int64) { s.b.seed = &seed }
 
-// defaultGraphSeed is TensorFlow's, for operations that have a seed in graphs that have none.
+// defaultGraphSeed is TensorFlow's graph-level seed for operations with a seed in a graph without
+// one.
 const defaultGraphSeed = 87654321
 
-// seedModulus bounds seeds as TensorFlow's Python API does.
+// seedModulus is the modulus of seeds, as in TensorFlow's Python API.
 const seedModulus = 1<<31 - 1
 
 // Seeds returns the pair of seeds for a random operation with the given operation-level seed, nil
-// for none. The rules are TensorFlow's, so that the same program draws the same numbers: in a graph
-// with a seed, an operation without one takes the number of such operations before it; 0, 0 stands
-// for seeds that are chosen anew in each session.
+// for none. It follows TensorFlow, so that the same program draws the same numbers. In a graph with
+// a seed, the operation-level seed of an operation without one is the number of such operations
+// before it. The pair 0, 0 means that each session chooses random seeds.
 func (s *Scope) Seeds(seed *int64) (graphSeed, opSeed int64) {
 	switch {
 	case s.b.seed != nil && seed != nil:

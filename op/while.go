@@ -7,26 +7,26 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// LoopOption changes how [WhileLoop] works.
+// LoopOption is an option of [WhileLoop].
 type LoopOption func(*loop)
 
-// ParallelIterations is how many iterations may be under way at once, as far as they do not need
-// each other's values; without it, 10.
+// ParallelIterations sets the number of iterations that may run concurrently if their data
+// dependencies permit it; the default is 10.
 func ParallelIterations(n int64) LoopOption { return func(l *loop) { l.parallel = n } }
 
-// MaximumIterations ends a loop after a number of iterations, a scalar of type int32, even if its
-// condition holds.
+// MaximumIterations ends a loop after n iterations, even if its condition still holds. n is a
+// scalar of type int32.
 func MaximumIterations(n Output) LoopOption { return func(l *loop) { l.maximum = n } }
 
-// ShapeInvariants says what holds of the shapes of the variables in all iterations, where a body
-// changes them: one for each variable.
+// ShapeInvariants sets the shapes of the variables that hold in all iterations, one for each
+// variable. It is required if the body changes the shape of a variable.
 func ShapeInvariants(shapes ...tensor.PartialShape) LoopOption {
 	return func(l *loop) { l.invariants = shapes }
 }
 
-// WhileLoop adds a loop: as long as cond of the variables holds, body computes their next values,
-// of the same number and types. The results are the last values of the variables, which begin as
-// vars. Values from around are used like any others; they are computed once, before the loop.
+// WhileLoop adds a loop. As long as cond returns true for the variables, body computes their next
+// values, of the same number and types. vars are the initial values; the results are the last ones.
+// cond and body may use values of the surrounding graph, which are computed once, before the loop.
 //
 //	sum := op.WhileLoop(s, []op.Output{zero, n},
 //		func(s *op.Scope, v []op.Output) op.Output { return op.Greater(s, v[1], zero) },
@@ -34,9 +34,9 @@ func ShapeInvariants(shapes ...tensor.PartialShape) LoopOption {
 //			return []op.Output{op.AddV2(s, v[0], v[1]), op.Sub(s, v[1], one)}
 //		})[0]
 //
-// As tf.while_loop of TensorFlow 1 does it, the loop is nodes of the graph in a frame of their own,
-// from Enter to Exit. They can be on any device, and gradients pass through them once: a gradient
-// of a gradient does not.
+// Like tf.while_loop of TensorFlow 1, WhileLoop places the nodes of the loop in the graph, in a
+// frame of their own, between Enter and Exit nodes. They can be on any device. First-order
+// gradients pass through a loop; gradients of gradients do not.
 func WhileLoop(
 	s *Scope, vars []Output, cond func(s *Scope, vars []Output) Output, body func(s *Scope, vars []Output) []Output, opts ...LoopOption,
 ) []Output {
@@ -58,10 +58,10 @@ func WhileLoop(
 	return exits[len(vars)-count:]
 }
 
-// loop is a loop that is being built: the Region between Enter and Exit.
+// loop is the Region of a loop during construction.
 type loop struct {
-	outer      *Scope // where the loop is
-	s          *Scope // within the loop
+	outer      *Scope // scope around the loop
+	s          *Scope // scope of the condition and body
 	frame      string
 	parallel   int64
 	maximum    Output // the zero Output for none
@@ -71,7 +71,7 @@ type loop struct {
 
 func (l *loop) Pivot() *graph.Node { return l.pivot }
 
-// Capture lets a value in that is the same in all iterations.
+// Capture adds an Enter node for a loop-invariant value.
 func (l *loop) Capture(o Output) (Output, error) {
 	o, err := l.outer.Capture(o)
 	if err != nil {
@@ -91,8 +91,8 @@ func (l *loop) enter(o Output, constant bool) Output {
 	return out(n, 0)
 }
 
-// counted returns a loop with one variable more, in front, that counts iterations up to the
-// maximum.
+// counted returns the condition, body and variables of a loop with an additional first variable. It
+// counts iterations and ends the loop at the maximum.
 func (l *loop) counted(
 	cond func(*Scope, []Output) Output, body func(*Scope, []Output) []Output, vars []Output,
 ) (func(*Scope, []Output) Output, func(*Scope, []Output) []Output, []Output) {
@@ -122,7 +122,8 @@ func (l *loop) build(vars []Output, cond func(*Scope, []Output) Output, body fun
 		if enter.Node != nil && l.invariants != nil {
 			l.s.b.shapes.Relax(enter, l.invariants[i])
 		} else if enter.Node != nil {
-			// the rule of Enter cannot know that iterations will not change the shape
+			// The shape function of Enter returns an unknown shape, because iterations may change
+			// it. Here the body is checked against the initial shape (see close).
 			l.s.b.shapes.Relax(enter, l.s.ShapeOf(enter.Node.Input(0)))
 		}
 		if merges[i], _ = Merge(l.s, []Output{enter, enter}); merges[i].Node == nil {
@@ -145,7 +146,7 @@ func (l *loop) build(vars []Output, cond func(*Scope, []Output) Output, body fun
 	return exits, l.close(merges, body(l.s, inBody))
 }
 
-// split returns the variables as the body sees them, and as they are after the loop.
+// split adds Switch and Exit nodes. It returns the variables in the body and after the loop.
 func (l *loop) split(merges []Output, again Output) (inBody, exits []Output) {
 	after := l.outer.Anywhere()
 	for _, m := range merges {
@@ -161,10 +162,10 @@ func (l *loop) split(merges []Output, again Output) (inBody, exits []Output) {
 	return inBody, exits
 }
 
-// close makes the next values of the variables the input of the next iteration.
+// close connects the next values of the variables to the back edges of the loop.
 func (l *loop) close(merges, next []Output) error {
 	if len(next) != len(merges) {
-		return status.InvalidArgumentf("the body gives %d values for %d variables", len(next), len(merges))
+		return status.InvalidArgumentf("the body returns %d values for %d variables", len(next), len(merges))
 	}
 	for i, o := range next {
 		o, err := l.s.Capture(o)
@@ -188,7 +189,7 @@ func (l *loop) close(merges, next []Output) error {
 	return nil
 }
 
-// includes reports whether every shape that p stands for is one that was stands for.
+// includes reports whether every shape that is compatible with p is also compatible with was.
 func includes(was, p tensor.PartialShape) bool {
 	both, ok := was.Merge(p)
 	return ok && both.Equal(p)
