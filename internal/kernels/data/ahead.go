@@ -5,7 +5,7 @@ import "errors"
 // errSkipped is the result of a call whose element is not part of the dataset.
 var errSkipped = errors.New("element skipped")
 
-// result is an element on its way.
+// result is an element that is computed asynchronously.
 type result struct {
 	ended chan struct{} // closed after the other fields are written
 	value element
@@ -19,7 +19,7 @@ func (p *result) set(e element, err error) {
 	close(p.ended)
 }
 
-// wait returns the element when it is there, or why the request ends before.
+// wait blocks until the element is ready and returns it. It fails if the request ends first.
 func (p *result) wait(r *run) (element, error) {
 	select {
 	case <-p.ended:
@@ -49,15 +49,15 @@ func nextGuarded(it iterator, r *run) (e element, err error) {
 	return e, err
 }
 
-// ready returns a result that is there already.
+// ready returns a result that is complete.
 func ready(e element, err error) *result {
 	p := newResult()
 	p.set(e, err)
 	return p
 }
 
-// archiveResults waits for all results and carries their elements. A result that is an error or a
-// skipped element is not saved.
+// archiveResults waits for all results and saves or loads their elements. It does not save errors
+// and skipped elements.
 func archiveResults(a *archive, all *[]*result) {
 	var values []element
 	for _, p := range *all {

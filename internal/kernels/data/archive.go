@@ -11,17 +11,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// archive carries the place of an iterator to or from its saved form. The same calls, in the same
-// order, save and load: numbers and tensors have no names.
+// archive saves the state of an iterator or loads a saved state. Saving and loading make the same
+// calls in the same order, because numbers and tensors have no names.
 type archive struct {
 	run     *run
 	loading bool
 	numbers []int64
 	tensors []tensor.Tensor
-	err     error // the first; afterwards nothing is saved or loaded
+	err     error // first error; after it nothing is saved or loaded
 }
 
-// savedName is the type of variants that hold saved iterators, as TensorFlow has it.
+// savedName is TensorFlow's type name of variants that hold saved iterators.
 const savedName = "tensorflow::Iterator"
 
 func (a *archive) fail(err error) {
@@ -42,7 +42,7 @@ func (a *archive) int(v *int64) {
 	}
 }
 
-// count carries the length of something that takes at least one saved item each.
+// count saves or loads the length of a sequence. Each of its entries takes at least one saved item.
 func (a *archive) count(n int) int {
 	v := int64(n)
 	a.int(&v)
@@ -87,7 +87,8 @@ func (a *archive) elements(all *[]element) {
 	}
 }
 
-// iterator carries the place of an iterator that may not be there; begin makes one to be loaded.
+// iterator saves or loads the state of an iterator that may be nil. When loading, begin creates the
+// iterator.
 func (a *archive) iterator(it *iterator, begin func() (iterator, error)) {
 	present := *it != nil
 	a.bool(&present)
@@ -107,7 +108,7 @@ func (a *archive) iterator(it *iterator, begin func() (iterator, error)) {
 	}
 }
 
-// saved returns the variant that holds what was saved.
+// saved returns a variant that holds the saved state.
 func (a *archive) saved() tensor.VariantValue {
 	data := make([]byte, 0, 2*len(a.numbers))
 	for _, n := range a.numbers {
@@ -119,8 +120,8 @@ func (a *archive) saved() tensor.VariantValue {
 	return tensor.VariantValue{Value: tensor.EncodedVariant{TypeName: savedName, Metadata: data, Tensors: a.tensors}}
 }
 
-// loadFrom returns an archive that loads what saved returned. Functions of datasets in it are found
-// among those of a graph.
+// loadFrom returns an archive that loads a variant that saved returned. functions are the functions
+// that its datasets may call.
 func loadFrom(r *run, functions kernel.Functions, v tensor.VariantValue) (*archive, error) {
 	e, ok := v.Value.(tensor.EncodedVariant)
 	if !ok || e.TypeName != savedName {
@@ -146,7 +147,8 @@ func loadFrom(r *run, functions kernel.Functions, v tensor.VariantValue) (*archi
 	return a, a.err
 }
 
-// withDatasets returns a tensor with what f makes of its elements if they are variants.
+// withDatasets returns t with f applied to each element if t is a tensor of variants, and t itself
+// otherwise.
 func withDatasets(t tensor.Tensor, f func(tensor.VariantValue) tensor.VariantValue) tensor.Tensor {
 	if t.DType() != tensor.Variant {
 		return t
@@ -162,11 +164,12 @@ func withDatasets(t tensor.Tensor, f func(tensor.VariantValue) tensor.VariantVal
 	return out
 }
 
-// writtenName is the type of variants that hold the graphs of datasets.
+// writtenName is the type name of variants that hold the graphs of datasets.
 const writtenName = "weft::DatasetGraph"
 
-// writtenDataset returns the variant of the graph of a dataset. A dataset that has none stays, as
-// do other variants: the place can then be restored in the process where it was saved.
+// writtenDataset returns a variant that holds the graph of a dataset. A dataset without a graph and
+// any other variant are returned unchanged; such a state can be restored only in the process that
+// saved it.
 func writtenDataset(v tensor.VariantValue) tensor.VariantValue {
 	if _, ok := v.Value.(dataset); !ok {
 		return v
@@ -183,7 +186,8 @@ func writtenDataset(v tensor.VariantValue) tensor.VariantValue {
 	return tensor.VariantValue{Value: tensor.EncodedVariant{TypeName: writtenName, Metadata: text}}
 }
 
-// loadDatasetFrom returns the dataset of a variant of its graph, and any other variant as it is.
+// loadDatasetFrom returns the dataset of a variant that holds its graph. Any other variant is
+// returned unchanged.
 func loadDatasetFrom(r *run, functions kernel.Functions, v tensor.VariantValue) (tensor.VariantValue, error) {
 	e, ok := v.Value.(tensor.EncodedVariant)
 	if !ok || e.TypeName != writtenName {

@@ -42,7 +42,7 @@ func TestMetadataOfDatasets(t *testing.T) {
 	if _, err := b.env.MakeNode("d", "TakeDataset", attrs); status.CodeOf(err) != status.InvalidArgument {
 		t.Errorf("%v", err)
 	}
-	// which reads none
+	// this operation ignores metadata
 	if _, err := b.env.MakeNode("one", "DatasetToSingleElement", attrs); err != nil {
 		t.Errorf("%v", err)
 	}
@@ -79,7 +79,7 @@ func TestRangesOfOddTypes(t *testing.T) {
 	} {
 		attrs := b.attrs()
 		attrs["output_types"], attrs["output_shapes"] = c.types, make([]tensor.PartialShape, len(c.types))
-		// nothing is asked of the types yet
+		// the types are not checked until an iteration
 		d, err := b.run("d", "RangeDataset", attrs, num(1), num(3), num(1))
 		if err != nil {
 			t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 
 func init() {
 	for name, doc := range map[string]string{
-		"AssertNextDataset": "Gives a dataset that can only be iterated over if the given transformations come after it.",
-		"AssertPrevDataset": "Gives a dataset that can only be iterated over if the given transformations, with attributes, come before it.",
+		"AssertNextDataset": "Creates a dataset that fails unless the given transformations follow it.",
+		"AssertPrevDataset": "Creates a dataset that fails unless the given transformations, with their attributes, precede it.",
 	} {
 		register(opdef.Def{
 			Name: name, Doc: doc, In: []string{"input_dataset: variant", "transformations: string"}, Attrs: typed(), Shape: assertedShape,
@@ -43,8 +43,8 @@ func assertedShape(c *opdef.ShapeContext) error {
 	return opdef.ScalarShape(c)
 }
 
-// checkAsserted checks what is asserted of the neighbours of datasets, of t and those that it is
-// made of. after are the names of what comes after t, the nearest last.
+// checkAsserted checks the assertions about neighbouring transformations in t and its inputs. after
+// holds the names of the transformations that follow t, the nearest last.
 func checkAsserted(t *tensor.Tensor, after []string) error {
 	m := madeOf(t)
 	if m == nil {
@@ -67,7 +67,7 @@ func checkAsserted(t *tensor.Tensor, after []string) error {
 		switch {
 		case joins:
 			next = append(slices.Clone(after), fmt.Sprintf("%s[%d]", name, i))
-		case name != "Options" && name != "Finalize": // which TensorFlow has no iterators for
+		case name != "Options" && name != "Finalize": // TensorFlow has no iterators for these
 			next = append(slices.Clone(after), name)
 		}
 		if err := checkAsserted(&m.inputs[i], next); err != nil {
@@ -77,14 +77,14 @@ func checkAsserted(t *tensor.Tensor, after []string) error {
 	return nil
 }
 
-// transformation returns the name that TensorFlow's iterators have for an operation: "BatchV2" for
+// transformation returns the name of TensorFlow's iterator for an operation: "BatchV2" for
 // BatchDatasetV2.
 func transformation(op string) string {
 	return strings.Replace(strings.TrimPrefix(op, "Experimental"), "Dataset", "", 1)
 }
 
-// isVersion reports whether op is name, or name with the number of a version: "BatchDatasetV2" is a
-// BatchDataset.
+// isVersion reports whether op is name with or without a version number: "BatchDatasetV2" is a
+// version of BatchDataset.
 func isVersion(op, name string) bool {
 	rest, ok := strings.CutPrefix(op, name)
 	return ok && (rest == "" || rest[0] == 'V' && strings.Trim(rest[1:], "0123456789") == "")
@@ -114,7 +114,7 @@ func checkPrev(m *made, want []string) error {
 	return nil
 }
 
-// before returns the last dataset that m is made of; nil if there is none.
+// before returns the last input of m that is a dataset, or nil if there is none.
 func (m *made) before() *made {
 	for i := range slices.Backward(m.inputs) {
 		if in := madeOf(&m.inputs[i]); in != nil {

@@ -12,7 +12,7 @@ func TestAssertedNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		op     string
 		assert []string
-		text   string // of the error
+		text   string // text of the error
 	}{
 		{"AssertNextDataset", []string{"Take", "Batch"}, ""},
 		{"AssertNextDataset", []string{"Take", "BatchV2", "Root"}, ""},

@@ -17,35 +17,35 @@ func init() {
 	} {
 		kernel.RegisterNew(opdef.Def{
 			Name: name,
-			Doc: "Gives the dataset that one of several workers takes elements from: of some of the files that its input reads, or else of " +
-				"some of its elements.",
+			Doc: "Creates the dataset of one of several workers. It has the elements of a shard of the input files, or a shard of " +
+				"the elements.",
 			In: []string{"input_dataset: variant", "num_workers: int64", "index: int64"}, Out: []string{"handle: variant"}, Attrs: attrs,
 			Shape: opdef.ScalarShape,
 		}, waiting(autoShard))
 	}
 }
 
-// shardPolicy says what is dealt to workers. The numbers are those of
+// shardPolicy is the way of distributing a dataset to workers. The values are those of
 // tensorflow.data.AutoShardPolicy.
 type shardPolicy int64
 
 const (
-	shardAuto shardPolicy = iota // files, or else elements
+	shardAuto shardPolicy = iota // files if possible, elements otherwise
 	shardFiles
 	shardElements
-	shardHints             // what the program marks
+	shardHints             // datasets marked with the shard hint
 	shardOff   shardPolicy = -1
 )
 
-// policyOf returns the policy that serialized options ask for.
+// policyOf returns the policy in serialized options.
 func policyOf(options string) shardPolicy {
 	// distribute_options of tensorflow.data.Options, and auto_shard_policy in these
 	const distribute, policy = 2, 1
 	v, _ := varintField(messageField(options, distribute), policy)
-	return shardPolicy(int64(v)) //nolint:gosec // the bits are what counts
+	return shardPolicy(int64(v)) //nolint:gosec // only the bits count
 }
 
-// sharder makes the dataset of one worker of those that a dataset is made of.
+// sharder rewrites a dataset into the shard of one worker.
 type sharder struct {
 	r                        *run
 	n                        *node
@@ -107,7 +107,7 @@ func (s *sharder) by(policy shardPolicy, t *tensor.Tensor) (tensor.Tensor, error
 	return out, err
 }
 
-// The operations that sharding by files knows, without the numbers of their versions.
+// Operations that sharding by files handles, without version suffixes.
 var (
 	fileReaders  = []string{"ArrayRecordDataset", "FixedLengthRecordDataset", "RecordIODataset", "SSTableDataset", "TextLineDataset", "TFRecordDataset"}
 	withoutFiles = []string{"GeneratorDataset", "RangeDataset", "SparseTensorsSliceDataset", "TensorDataset", "TensorSliceDataset"}
@@ -124,12 +124,12 @@ var (
 	joiners = []string{"ConcatenateDataset", "ZipDataset"}
 )
 
-// anyVersion reports whether an operation is one of those named, in whatever version.
+// anyVersion reports whether op is a version of one of the given operations.
 func anyVersion(op string, of []string) bool {
 	return slices.ContainsFunc(of, func(name string) bool { return isVersion(op, name) })
 }
 
-// files gives the worker some of the files that are read nearest to the end.
+// files shards the source files nearest to the output.
 func (s *sharder) files(t *tensor.Tensor) (tensor.Tensor, error) {
 	m := madeOf(t)
 	if m == nil {
@@ -137,7 +137,7 @@ func (s *sharder) files(t *tensor.Tensor) (tensor.Tensor, error) {
 	}
 	op := m.op()
 	switch {
-	case op == "AssertCardinalityDataset": // which does not hold for a shard
+	case op == "AssertCardinalityDataset": // the assertion does not hold for a shard
 		return s.files(&m.inputs[0])
 	case anyVersion(op, withoutFiles):
 		return tensor.Tensor{}, status.NotFoundf("Found an unshardable source dataset: %s", op)
@@ -175,9 +175,8 @@ func (s *sharder) files(t *tensor.Tensor) (tensor.Tensor, error) {
 		"the options object to the dataset via `dataset.with_options(options)`.", op)
 }
 
-// overTensors looks below m for a dataset of what a function makes of the rows of tensors, which
-// may be datasets of files. It returns how many stages below m that dataset is the input; -1 if
-// there is none.
+// overTensors searches below m for a function call on the rows of tensors, which may return
+// datasets of files. It returns how many stages below m that call is, or -1 if there is none.
 func (s *sharder) overTensors(m *made) int {
 	for depth := 0; ; depth++ {
 		m = madeOf(&m.inputs[0])
@@ -205,7 +204,7 @@ func (s *sharder) below(m *made, depth int) (tensor.Tensor, error) {
 	return m.withFirst(s.r, t)
 }
 
-// readsFiles reports whether a function of a node makes datasets of files.
+// readsFiles reports whether a function of a node creates datasets of files.
 func readsFiles(n *node) (bool, error) {
 	f := n.Attrs.Func("f")
 	if f.Name == "" {
@@ -222,8 +221,8 @@ func readsFiles(n *node) (bool, error) {
 	return functionReadsFiles(functions, f.Name), nil
 }
 
-// functionReadsFiles looks at a function and at those that it calls for each element. Functions do
-// not call themselves there: each has its own nodes.
+// functionReadsFiles reports whether a function, or one that it calls for each element, creates
+// datasets of files. It removes each visited function from functions, so that a recursion ends.
 func functionReadsFiles(functions map[string]*pb.FunctionDef, name string) bool {
 	f := functions[name]
 	delete(functions, name)
@@ -233,8 +232,8 @@ func functionReadsFiles(functions map[string]*pb.FunctionDef, name string) bool 
 	})
 }
 
-// source shards the input of a dataset, which must be one. Its elements are shuffled after that and
-// no longer before, so that all workers deal them out in the same order.
+// source shards the input of m. A shuffle before the shard is moved behind it, so that all workers
+// split the elements in the same order.
 func (s *sharder) source(m *made) (tensor.Tensor, error) {
 	if madeOf(&m.inputs[0]) == nil {
 		return tensor.Tensor{}, status.NotFoundf("Unable to shard this input. You may need to wrap the inputs to your reader dataset in a " +
@@ -265,7 +264,7 @@ func (s *sharder) source(m *made) (tensor.Tensor, error) {
 	return m.withFirst(s.r, out)
 }
 
-// unshuffled removes the datasets of a shuffling operation, and returns the last that it found.
+// unshuffled removes the datasets of a shuffling operation and returns the last one found.
 func (s *sharder) unshuffled(op string, t *tensor.Tensor) (out tensor.Tensor, last *made, err error) {
 	m := madeOf(t)
 	if m == nil {
@@ -285,14 +284,14 @@ func (s *sharder) unshuffled(op string, t *tensor.Tensor) (out tensor.Tensor, la
 		}
 		return rest, err
 	})
-	if last == nil && err == nil { // as it was
+	if last == nil && err == nil { // unchanged
 		out.Release()
 		return t.Retain(), nil, nil
 	}
 	return out, last, err
 }
 
-// shuffle shuffles a dataset as another was.
+// shuffle shuffles t with the parameters of an existing shuffling dataset.
 func (s *sharder) shuffle(as *made, t tensor.Tensor) (tensor.Tensor, error) {
 	attrs := specAttrs(madeOf(&t).elementSpec())
 	if v, ok := as.n.Attrs["reshuffle_each_iteration"]; ok {
@@ -308,7 +307,7 @@ func specAttrs(s *spec) opdef.Attrs {
 	return opdef.Attrs{"output_types": s.types, "output_shapes": s.shapes}
 }
 
-// shard takes the worker's elements of a dataset.
+// shard returns the worker's shard of the elements of a dataset.
 func (s *sharder) shard(t *tensor.Tensor) (tensor.Tensor, error) {
 	d, err := datasetOf(t)
 	if err != nil {
@@ -319,7 +318,7 @@ func (s *sharder) shard(t *tensor.Tensor) (tensor.Tensor, error) {
 	return s.n.another(s.r, "ShardDataset", attrs, t.Retain(), tensor.Scalar(s.workers), tensor.Scalar(s.index))
 }
 
-// elements gives the worker some of the elements, before they are made ahead.
+// elements shards the elements. Trailing prefetches and options stay behind the shard.
 func (s *sharder) elements(t *tensor.Tensor) (tensor.Tensor, error) {
 	m := madeOf(t)
 	if m == nil {
@@ -343,7 +342,7 @@ func (s *sharder) elements(t *tensor.Tensor) (tensor.Tensor, error) {
 	return s.shard(t)
 }
 
-// wholeBatches splits batches into as many as there are replicas, whatever their sizes.
+// wholeBatches splits each batch into one batch per replica, whatever its size.
 func (s *sharder) wholeBatches(m *made) (tensor.Tensor, error) {
 	if s.replicas < 1 {
 		return tensor.Tensor{}, status.InvalidArgumentf("Cannot rewrite RebatchDatasetV2 to legacy RebatchDataset with invalid num_replicas "+
@@ -361,7 +360,7 @@ func (s *sharder) wholeBatches(m *made) (tensor.Tensor, error) {
 	return s.n.another(s.r, "RebatchDataset", specAttrs(&of), m.inputs[0].Retain(), tensor.Scalar(s.replicas))
 }
 
-// hints gives the worker the shard that the program has marked.
+// hints replaces the shard hint by the parameters of the worker.
 func (s *sharder) hints(t *tensor.Tensor) (tensor.Tensor, error) {
 	m := madeOf(t)
 	if m == nil {

@@ -30,7 +30,7 @@ func TestShardsOfElements(t *testing.T) {
 		make   func(b *bench) tensor.Tensor
 		policy shardPolicy
 		want   []int64
-		over   string // what the result was made by
+		over   string // operation that created the result
 	}{
 		"by default":      {func(b *bench) tensor.Tensor { return b.count(0, 5) }, shardAuto, []int64{1, 3}, "ShardDataset"},
 		"off":             {func(b *bench) tensor.Tensor { return b.count(0, 3) }, shardOff, []int64{0, 1, 2}, "RangeDataset"},
@@ -97,7 +97,7 @@ func TestShardsThatCannotBe(t *testing.T) {
 	b.attrsOfHint(t)
 }
 
-// attrsOfHint iterates over a dataset whose mark nobody has replaced.
+// attrsOfHint iterates over a dataset whose shard hint was not replaced.
 func (b *bench) attrsOfHint(t *testing.T) {
 	t.Helper()
 	attrs := b.attrs()
@@ -111,8 +111,8 @@ func (b *bench) attrsOfHint(t *testing.T) {
 	}
 }
 
-// TestShardsOfFiles reads lines of shuffled files that a function opens: the worker has every
-// second file, in the order of the names, and these are shuffled.
+// TestShardsOfFiles reads lines of shuffled files that a function opens. The worker reads every
+// second file in the order of the names, shuffled afterwards.
 func TestShardsOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	var names []string

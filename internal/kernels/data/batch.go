@@ -10,20 +10,20 @@ import (
 )
 
 func init() {
-	registerStage("BatchDataset", "Makes a dataset of batches of elements.", []string{"batch_size: int64"}, described(), newBatch)
-	registerStage("BatchDatasetV2", "Makes a dataset of batches of elements.",
+	registerStage("BatchDataset", "Creates a dataset that batches elements of its input.", []string{"batch_size: int64"}, described(), newBatch)
+	registerStage("BatchDatasetV2", "Creates a dataset that batches elements of its input.",
 		[]string{"batch_size: int64", "drop_remainder: bool"}, append([]string{"parallel_copy: bool = false"}, described()...), newBatch)
-	registerStage("ParallelBatchDataset", "Makes a dataset of batches of elements.",
+	registerStage("ParallelBatchDataset", "Creates a dataset that batches elements of its input.",
 		[]string{"batch_size: int64", "num_parallel_calls: int64", "drop_remainder: bool"},
 		append(typed("parallel_copy: bool = false"), "deterministic: string = 'default'", metadata), newParallelBatch)
 }
 
-// batchDataset puts elements together; the last batch is smaller if there are not enough, or left
-// out.
+// batchDataset stacks elements into batches. The last batch is smaller, or dropped, if there are
+// not enough elements.
 type batchDataset struct {
 	stage
 	size  int64
-	whole bool // no smaller batch
+	whole bool // drop the last batch if it is smaller
 	join  func(rows []element, size int64) (element, error)
 }
 
@@ -32,8 +32,8 @@ func newBatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	return d, d.parse(n, ctx)
 }
 
-// newParallelBatch makes one batch after the other in every mode: the elements of a batch come from
-// the input in order, so no batch can be ready before the one in front of it.
+// newParallelBatch creates the batches sequentially for every policy: the elements of a batch are
+// read from the input in order, so a batch cannot be ready before the preceding one.
 func newParallelBatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if _, err := n.determinism(); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func newParallelBatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	return newBatch(n, ctx, s)
 }
 
-// parse reads how large batches are.
+// parse reads the batch size.
 func (d *batchDataset) parse(n *node, ctx *kernel.Context) (err error) {
 	if d.size, err = scalar[int64](n, ctx, "batch_size"); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (it *batchIterator) state(a *archive) {
 	it.source.state(a)
 }
 
-// stack puts elements together whose components have one shape each.
+// stack stacks elements whose components have equal shapes.
 func stack(rows []element, _ int64) (element, error) {
 	out := make(element, len(rows[0]))
 	for i := range out {

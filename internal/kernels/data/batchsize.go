@@ -8,7 +8,7 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "ComputeBatchSize", Doc: "Gives the size of the batches that a dataset has as elements, or -1 if it is not known.",
+		Name: "ComputeBatchSize", Doc: "Returns the batch size of a dataset, or -1 if it is not known.",
 		In: []string{"input_dataset: variant"}, Out: []string{"batch_size: int64"}, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		if _, err := datasetOf(ctx.Input(0)); err != nil {
@@ -19,8 +19,8 @@ func init() {
 	})
 }
 
-// The operations that batchSize knows, without the numbers of their versions: those that make
-// batches, and those that keep their sizes.
+// Operations that batchSize handles, without version suffixes: those that create batches, and those
+// that keep the batch size.
 var (
 	batchers = []string{"BatchDataset", "PaddedBatchDataset", "MapAndBatchDataset", "ExperimentalMapAndBatchDataset"}
 	keepers  = []string{
@@ -30,10 +30,10 @@ var (
 	}
 )
 
-// noBatchSize is the size of batches of which nothing is known.
+// noBatchSize is the batch size if it is not known.
 const noBatchSize = -1
 
-// batchSize returns the size that a dataset asks for, which the last batch may not have.
+// batchSize returns the requested batch size of a dataset. The last batch may be smaller.
 func batchSize(t *tensor.Tensor) int64 {
 	m := madeOf(t)
 	if m == nil {

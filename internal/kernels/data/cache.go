@@ -10,21 +10,21 @@ import (
 )
 
 func init() {
-	doc := "Makes a dataset that keeps the elements of another after the first iteration."
+	doc := "Creates a dataset that caches the elements of its input during the first iteration."
 	registerStage("CacheDataset", doc, []string{"filename: string"}, described(), newCache)
 	registerStage("CacheDatasetV2", doc, []string{"filename: string", "cache: resource"}, described(), newCache)
 }
 
-// cache holds all elements of a dataset once an iteration has come to their end.
+// cache holds all elements of a dataset after an iteration has reached the end.
 type cache struct {
 	mu   sync.Mutex
 	full bool      // guarded by mu
 	all  []element // guarded by mu; not modified once full
 
-	some map[int64]element // guarded by mu; elements that were asked for by index
+	some map[int64]element // guarded by mu; elements that at has read
 }
 
-// TypeName names the resource as TensorFlow does.
+// TypeName returns TensorFlow's name of the resource.
 func (*cache) TypeName() string { return "N10tensorflow4data18MemoryCacheManagerE" }
 
 func (c *cache) get() ([]element, bool) {
@@ -63,7 +63,7 @@ func newCache(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	return d, nil
 }
 
-// at keeps what it is asked for, apart from what iterations keep.
+// at returns element i and caches it, separately from the elements of iterations.
 func (d *cacheDataset) at(r *run, i int64) (element, error) {
 	if all, full := d.get(); full {
 		if i >= int64(len(all)) {
@@ -86,7 +86,7 @@ func (d *cacheDataset) at(r *run, i int64) (element, error) {
 	if d.some == nil {
 		d.some = map[int64]element{}
 	}
-	if kept, ok := d.some[i]; ok { // by another step meanwhile
+	if kept, ok := d.some[i]; ok { // cached by another step in the meantime
 		e.release()
 		return kept.retain(), nil
 	}
@@ -96,13 +96,13 @@ func (d *cacheDataset) at(r *run, i int64) (element, error) {
 
 func (d *cacheDataset) iterate(*run) (iterator, error) { return &cacheIterator{d: d}, nil }
 
-// cacheIterator reads the cache if it is full at its first request, and otherwise the dataset.
+// cacheIterator reads the cache if it is full at the first request, and the dataset otherwise.
 type cacheIterator struct {
 	d     *cacheDataset
-	input iterator // nil before the first request and for one that reads the cache
+	input iterator // nil before the first request and while reading the cache
 	all   []element
 	full  bool
-	i     int64 // in a full cache
+	i     int64 // index of the next element in a full cache
 }
 
 func (it *cacheIterator) next(r *run) (element, error) {

@@ -16,18 +16,18 @@ func init() {
 		"ExperimentalDatasetCardinality": nil,
 	} {
 		kernel.RegisterNew(opdef.Def{
-			Name: name, Doc: "Gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.",
+			Name: name, Doc: "Returns the cardinality of a dataset: its number of elements, -1 if it is infinite, or -2 if it is not known.",
 			In: []string{"input_dataset: variant"}, Out: []string{"cardinality: int64"}, Attrs: attrs, Shape: opdef.ScalarShape,
 		}, waiting(cardinalityOf))
 	}
-	registerStage("AssertCardinalityDataset", "Gives a dataset whose number of elements is known; another number is an error.",
+	registerStage("AssertCardinalityDataset", "Creates a dataset with an asserted cardinality. An iteration fails if the number of elements differs.",
 		[]string{"cardinality: int64"}, typed(), func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			count, err := scalar[int64](n, ctx, "cardinality")
 			return &assertedDataset{s, count}, err
 		})
 }
 
-// computes is the level of CardinalityOptions at which elements may be asked for to count them.
+// computes is the level of CardinalityOptions that permits reading elements to count them.
 const computes = 2
 
 func cardinalityOf(n *node, ctx *kernel.Context, r *run) error {
@@ -43,7 +43,7 @@ func cardinalityOf(n *node, ctx *kernel.Context, r *run) error {
 	return nil
 }
 
-// countAll counts the elements of the flat maps that a dataset is made of.
+// countAll counts the elements of the flat maps among a dataset and its inputs.
 func countAll(r *run, d dataset) {
 	for _, input := range inputsOf(d) {
 		countAll(r, input)
@@ -55,7 +55,7 @@ func countAll(r *run, d dataset) {
 	}
 }
 
-// count adds up how many elements the datasets of a flat map have.
+// count returns the sum of the sizes of a flat map's datasets.
 func (d *interleaveDataset) count(r *run) (sum int64, err error) {
 	it, err := d.input.iterate(r)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// component is another operation that a dataset computes its elements with.
+// component is the kernel of another operation that a dataset uses to compute its elements.
 type component struct {
 	kernel  kernel.Kernel
 	outputs []tensor.DType
 }
 
-// newComponent makes the kernel of an operation for the node of a dataset.
+// newComponent creates the kernel of an operation for the node of a dataset.
 func newComponent(n *node, op string, attrs opdef.Attrs) (*component, error) {
 	def, ok := kernel.Default.LookupOp(op)
 	if !ok {
@@ -38,7 +38,7 @@ func newComponent(n *node, op string, attrs opdef.Attrs) (*component, error) {
 	return &component{k, c.Outputs}, err
 }
 
-// compute returns what the operation makes of its inputs, which it takes.
+// compute runs the kernel on inputs, which it takes over.
 func (c *component) compute(r *run, in element) (element, error) {
 	inputs, outputs := make([]kernel.Value, len(in)), make([]kernel.Value, len(c.outputs))
 	for i := range in {

@@ -17,7 +17,7 @@ import (
 func init() {
 	tensor.RegisterVariant(compressedName, decodeCompressed)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "CompressElement", Doc: "Gives the tensors of an element together, compressed with Snappy.",
+		Name: "CompressElement", Doc: "Compresses the components of a dataset element with Snappy.",
 		In: []string{"components: input_types"}, Out: []string{"compressed: variant"}, Attrs: []string{"input_types: list(type) >= 1"},
 		Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
@@ -32,15 +32,15 @@ func init() {
 		return err
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "UncompressElement", Doc: "Gives the tensors that CompressElement was given.",
+		Name: "UncompressElement", Doc: "Uncompresses an element that CompressElement compressed.",
 		In: []string{"compressed: variant"}, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
 		return kernel.Func(func(ctx *kernel.Context) error { return giveUncompressed(ctx, c.Outputs) }), nil
 	})
 }
 
-// compressed is the value of a variant: an element in the format in which TensorFlow sends it to
-// other processes. It is not modified.
+// compressed is the value of a variant that holds an element in TensorFlow's format for sending
+// elements to other processes. It is immutable.
 type compressed struct{ *pb.CompressedElement }
 
 const (
@@ -48,7 +48,7 @@ const (
 	compressedVersion = 0
 )
 
-// EncodeVariant returns the form in which compressed elements travel: the message is the metadata.
+// EncodeVariant returns the wire form of a compressed element: the message is the metadata.
 func (c compressed) EncodeVariant() (tensor.EncodedVariant, error) {
 	b, err := proto.Marshal(c.CompressedElement)
 	return tensor.EncodedVariant{TypeName: compressedName, Metadata: b}, err
@@ -62,8 +62,8 @@ func decodeCompressed(v tensor.EncodedVariant) (any, error) {
 	return c, nil
 }
 
-// compress puts the bytes of all components one after the other: of strings their own, of what has
-// no bytes a TensorProto.
+// compress concatenates the bytes of all components and compresses them. Strings contribute their
+// own bytes; other types without a byte representation are encoded as TensorProto.
 func compress(e element) (compressed, error) {
 	c := compressed{&pb.CompressedElement{Version: compressedVersion}}
 	var all []byte
@@ -138,8 +138,8 @@ func (c compressed) uncompress() (element, error) {
 	return e, nil
 }
 
-// uncompressedComponent reads a component from the bytes that begin with it, and returns how many
-// it took.
+// uncompressedComponent decodes a component from the start of all and returns the number of bytes
+// it used.
 func uncompressedComponent(m *pb.CompressedComponentMetadata, all []byte) (tensor.Tensor, uint64, error) {
 	dtype, sizes := tensor.DType(m.GetDtype()), m.GetUncompressedBytes()
 	if !dtype.Valid() {

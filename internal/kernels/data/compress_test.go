@@ -11,13 +11,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// mixed is an element with tensors of every kind.
+// mixed is an element with a tensor of every kind.
 func mixed() element {
 	none, _ := tensor.Zeros(tensor.Float32, tensor.Shape{0, 3})
 	return element{tensor.Vector("ab", "", "c"), tensor.Vector[int32](1, 2), none, tensor.Scalar[float32](2.5)}
 }
 
-// compressedMixed is the metadata of the variant that TensorFlow 2.21 makes of it.
+// compressedMixed is the metadata of the variant that TensorFlow 2.21 creates for mixed.
 const compressedMixed = "0a110f38616263010000000200000000002040120d08071204120208032203020001120b0803120412020802220108120a08011206120012020803120708011200220104"
 
 func (b *bench) compress(e element) tensor.Tensor {
@@ -66,7 +66,7 @@ func TestCompressElement(t *testing.T) {
 	}
 }
 
-// TestCompressedFormat reads what TensorFlow has written, and what is not written so.
+// TestCompressedFormat decodes data that TensorFlow wrote, and damaged data.
 func TestCompressedFormat(t *testing.T) {
 	metadata, err := hex.DecodeString(compressedMixed)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestCompressedFormat(t *testing.T) {
 	if err != nil || v.TypeName != compressedName || hex.EncodeToString(v.Metadata) != compressedMixed {
 		t.Errorf("%s %x, %v", v.TypeName, v.Metadata, err)
 	}
-	for i := range metadata { // each byte in turn is another: an error or another element
+	for i := range metadata { // change each byte in turn: the result is an error or another element
 		bad := slices.Clone(metadata)
 		bad[i] ^= 0x41
 		if e, err := read(bad); err != nil && e != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	registerStage("ConcatenateDataset", "Makes a dataset of the elements of one dataset and then those of another.",
+	registerStage("ConcatenateDataset", "Creates a dataset that concatenates two datasets.",
 		[]string{"another_dataset: variant"}, described(), newConcatenate)
 }
 
@@ -46,7 +46,7 @@ func (d *concatenateDataset) iterate(r *run) (iterator, error) {
 
 type concatenateIterator struct {
 	d     *concatenateDataset
-	i     int64 // of the part
+	i     int64 // index of the current input
 	input iterator
 }
 

@@ -17,14 +17,14 @@ func init() {
 	in := []string{"filenames: string", "compression_type: string", "buffer_size: int64", "header: bool", "field_delim: string",
 		"use_quote_delim: bool", "na_value: string", "select_cols: int64", "record_defaults: output_types"}
 	attrs := []string{"output_types: list({float32, float64, int32, int64, string}) >= 1", "output_shapes: list(shape) >= 1"}
-	doc := "Makes a dataset of the records of files of comma-separated values; a field that is empty has its default."
+	doc := "Creates a dataset of the records of CSV files. An empty field has its default value."
 	for _, name := range []string{"CSVDataset", "ExperimentalCSVDataset"} {
 		register(opdef.Def{Name: name, Doc: doc, In: in, Attrs: attrs, Stateful: true}, newCSV)
 	}
 	register(opdef.Def{Name: "CSVDatasetV2", Doc: doc, In: append(in[:9:9], "exclude_cols: int64"), Attrs: attrs, Stateful: true}, newCSV)
 }
 
-// csvDataset takes the records of files apart.
+// csvDataset parses the records of CSV files.
 type csvDataset struct {
 	stage
 	format csvFormat
@@ -120,8 +120,7 @@ func (it *csvIterator) next(r *run) (element, error) {
 	return it.d.format.parse(tensor.Value[string](&e[0]))
 }
 
-// csvRecords gives the records of a file. A record ends with a line, except for lines within
-// quotes.
+// csvRecords reads the records of a file. A record ends at a line break outside of quotes.
 type csvRecords struct {
 	*bufio.Reader
 	format *csvFormat
@@ -158,7 +157,7 @@ func (c csvRecords) record() (string, error) {
 			continue
 		}
 		if next, err := c.Peek(1); b == '\r' && err == nil && next[0] == '\n' {
-			_, _ = c.ReadByte() // it is there
+			_, _ = c.ReadByte() // cannot fail: the byte was peeked
 		}
 		return all.String(), nil
 	}

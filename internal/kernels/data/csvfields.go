@@ -8,18 +8,18 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// csvFormat says how records are taken apart.
+// csvFormat describes how records are parsed.
 type csvFormat struct {
 	quoted   bool // fields may be quoted
 	delim    byte
-	na       string  // a field that is not there
-	selected []int64 // columns; all if there are none, and none are excluded
+	na       string  // text of a missing field
+	selected []int64 // selected columns; if there are none, all that are not excluded
 	excluded []int64
 	types    []tensor.DType
 	defaults element
 }
 
-// csvState is where a record is being read.
+// csvState is the state of the scanner within a record.
 type csvState int
 
 const (
@@ -30,13 +30,13 @@ const (
 	endOfRecord
 )
 
-// step returns the state after one more byte.
+// step returns the state after another byte.
 func (f *csvFormat) step(s csvState, c byte) csvState {
 	switch {
 	case s == quotedField && c == '"':
 		return afterQuote
 	case s == quotedField, s == afterQuote && c != f.delim && c != '\n' && c != '\r':
-		// the quote is one of two, or wrong
+		// the quote is half of an escaped quote, or an error
 		return quotedField
 	case c == f.delim:
 		return betweenFields
@@ -48,7 +48,7 @@ func (f *csvFormat) step(s csvState, c byte) csvState {
 	return unquotedField
 }
 
-// parse returns the element of a record. Of several errors it returns the first.
+// parse parses a record into an element. It returns the first error.
 func (f *csvFormat) parse(record string) (element, error) {
 	var out element
 	var first error
@@ -94,7 +94,7 @@ func (f *csvFormat) parse(record string) (element, error) {
 	return out, nil
 }
 
-// field returns the field that begins at a place of a record, and where the next one begins.
+// field returns the field that starts at begin and the start of the next field.
 func (f *csvFormat) field(record string, begin int) (string, int, error) {
 	if f.quoted && begin < len(record) && record[begin] == '"' {
 		return f.quotedField(record, begin+1)
@@ -112,7 +112,8 @@ func (f *csvFormat) field(record string, begin int) (string, int, error) {
 	return text, end + 1, nil
 }
 
-// quotedField returns the field whose quote has opened.
+// quotedField returns the quoted field whose opening quote has been read, and the start of the next
+// field.
 func (f *csvFormat) quotedField(record string, i int) (string, int, error) {
 	var text strings.Builder
 	var err error
@@ -134,10 +135,10 @@ func (f *csvFormat) quotedField(record string, i int) (string, int, error) {
 	return "", len(record) + 1, status.InvalidArgumentf("Reached end of file without closing quoted field in record")
 }
 
-// csvNames are what errors call the types of fields.
+// csvNames are the names of field types in errors.
 var csvNames = map[tensor.DType]string{tensor.Int32: "int32", tensor.Int64: "int64", tensor.Float32: "float", tensor.Float64: "double"}
 
-// component returns component i of an element from the text of its field.
+// component parses the text of field i into component i of an element.
 func (f *csvFormat) component(i int, field string) (tensor.Tensor, error) {
 	if i >= len(f.types) {
 		return tensor.Tensor{}, status.InvalidArgumentf("Expect %d fields but have more in record", len(f.types))

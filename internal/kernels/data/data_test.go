@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// bench makes datasets and iterates over them, with elements of one scalar or vector of int64.
+// bench creates datasets and iterates over them. Their elements are scalars or vectors of int64.
 type bench struct {
 	*testing.T
 	env   *kerneltest.Env
@@ -36,7 +36,7 @@ func (b *bench) run(node, op string, attrs opdef.Attrs, in ...tensor.Tensor) ([]
 	return n.Run(in...)
 }
 
-// make returns a dataset.
+// make creates a dataset.
 func (b *bench) make(op string, in ...tensor.Tensor) tensor.Tensor {
 	b.Helper()
 	attrs := b.attrs()
@@ -62,7 +62,7 @@ func (b *bench) count(from, to int64) tensor.Tensor {
 	return b.make("RangeDataset", tensor.Scalar(from), tensor.Scalar(to), tensor.Scalar[int64](1))
 }
 
-// iterator returns an iterator at the beginning of a dataset.
+// iterator returns an iterator at the start of a dataset.
 func (b *bench) iterator(name string, d tensor.Tensor) tensor.Tensor {
 	b.Helper()
 	attrs := b.attrs()
@@ -77,7 +77,7 @@ func (b *bench) iterator(name string, d tensor.Tensor) tensor.Tensor {
 	return it[0]
 }
 
-// take returns the numbers of the next n elements, or of all that are left if n is negative.
+// take returns the numbers in the next n elements, or in all remaining ones if n is negative.
 func (b *bench) take(it tensor.Tensor, n int) (all []int64) {
 	b.Helper()
 	for ; n != 0; n-- {
@@ -93,7 +93,7 @@ func (b *bench) take(it tensor.Tensor, n int) (all []int64) {
 	return all
 }
 
-// noSeeds returns what stands for a generator of seeds.
+// noSeeds returns a placeholder for a seed generator.
 func (b *bench) noSeeds() tensor.Tensor {
 	b.Helper()
 	out, err := b.run("seeds", "DummySeedGenerator", nil)
@@ -105,7 +105,7 @@ func (b *bench) noSeeds() tensor.Tensor {
 
 func num(v int64) tensor.Tensor { return tensor.Scalar(v) }
 
-// stages are datasets of numbers and their elements, batches one after the other.
+// stages are datasets of numbers and their elements, batches flattened.
 var stages = []struct {
 	name string
 	make func(b *bench) tensor.Tensor
@@ -128,22 +128,22 @@ var stages = []struct {
 	{"prefetch", func(b *bench) tensor.Tensor {
 		return b.make("PrefetchDataset", b.make("RepeatDataset", b.count(0, 3), num(2)), num(2))
 	}, []int64{0, 1, 2, 0, 1, 2}, 6},
-	{"shuffle", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+	{"shuffle", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("ShuffleDataset", b.count(0, 10), num(4), num(3), num(7))
 	}, []int64{2, 0, 3, 1, 6, 8, 4, 9, 7, 5}, 10},
-	{"shuffle without seeds", func(b *bench) tensor.Tensor { // one element at a time
+	{"shuffle without seeds", func(b *bench) tensor.Tensor { // a buffer of one element
 		return b.make("ShuffleDatasetV2", b.count(2, 6), num(1), b.noSeeds())
 	}, []int64{2, 3, 4, 5}, 4},
-	{"global shuffle", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+	{"global shuffle", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("GlobalShuffleDataset", b.count(0, 10), num(1), num(2), b.noSeeds())
 	}, []int64{3, 4, 5, 9, 0, 8, 1, 7, 2, 6}, 10},
-	{"global shuffle of repetitions", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+	{"global shuffle of repetitions", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("GlobalShuffleDataset", b.make("RepeatDataset", b.count(0, 4), num(3)), num(3), num(4), b.noSeeds())
 	}, []int64{2, 1, 3, 0, 2, 3, 3, 0, 1, 0, 2, 1}, 12},
-	{"shuffle, repeated", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+	{"shuffle, repeated", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("RepeatDataset", b.make("ShuffleDataset", b.count(0, 4), num(4), num(3), num(7)), num(3))
 	}, []int64{2, 0, 3, 1, 3, 0, 2, 1, 2, 1, 3, 0}, 12},
-	{"shuffle and repeat", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+	{"shuffle and repeat", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("ShuffleAndRepeatDataset", b.count(0, 7), num(4), num(3), num(7), num(2))
 	}, []int64{2, 0, 3, 1, 5, 6, 4, 3, 4, 2, 0, 5, 6, 1}, 14},
 	{"sliding windows", func(b *bench) tensor.Tensor {
@@ -161,10 +161,10 @@ var stages = []struct {
 		return b.make("RebatchDatasetV2", in, tensor.Vector[int64](0, 3), tensor.Scalar(false))
 	}, []int64{0, 1, 2, 3}, unknown},
 	{"asserted size", func(b *bench) tensor.Tensor { return b.make("AssertCardinalityDataset", b.count(0, 3), num(3)) }, []int64{0, 1, 2}, 3},
-	{"split batches", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+	{"split batches", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("RebatchDataset", b.make("BatchDatasetV2", b.count(0, 10), num(4), tensor.Scalar(false)), num(3))
 	}, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, unknown},
-	{"samples", func(b *bench) tensor.Tensor { // as TensorFlow 2.21 has it
+	{"samples", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("SamplingDataset", b.count(0, 20), tensor.Scalar[float32](0.4), num(3), num(7))
 	}, []int64{2, 3, 5, 7, 16, 17, 18, 19}, unknown},
 	{"the fastest", func(b *bench) tensor.Tensor {
@@ -195,8 +195,8 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// TestSavedPlaces saves each iterator after any number of elements and goes on from there with
-// another.
+// TestSavedPlaces saves each iterator after every number of elements and continues with another
+// iterator.
 func TestSavedPlaces(t *testing.T) {
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestOptionsAreMerged(t *testing.T) {
 	}
 }
 
-// TestRepetitionsByIndex asks for elements of repetitions of what nobody has counted.
+// TestRepetitionsByIndex reads elements of repeated datasets of unknown size by index.
 func TestRepetitionsByIndex(t *testing.T) {
 	b := newBench(t)
 	d := b.make("RepeatDataset", b.make("UniqueDataset", b.count(0, 3)), num(-1))
@@ -304,7 +304,7 @@ func TestRepetitionsByIndex(t *testing.T) {
 	}
 }
 
-// TestShufflesByIndex asks for elements in the order that TensorFlow 2.21 has.
+// TestShufflesByIndex compares the order of elements read by index with TensorFlow 2.21.
 func TestShufflesByIndex(t *testing.T) {
 	b := newBench(t)
 	d := b.make("ShuffleDataset", b.count(1, 8), num(10), num(87654321), num(2))
@@ -316,7 +316,7 @@ func TestShufflesByIndex(t *testing.T) {
 	}
 }
 
-// TestRowsByIndex asks for rows of batches whose size is known.
+// TestRowsByIndex reads rows of batches of known size by index.
 func TestRowsByIndex(t *testing.T) {
 	for size, code := range map[int64]status.Code{4: status.OK, -1: status.FailedPrecondition} {
 		b := newBench(t)

@@ -1,11 +1,11 @@
-// Package data holds datasets and iterators (tf.data) of graphs.
+// Package data implements the datasets and iterators of tf.data.
 //
-// A dataset is the value of a variant: a description that is never modified. An iterator, a
-// resource, asks its dataset for elements, one at a time; each stage asks the stage before it. A
-// step that wants the next element waits on a goroutine of its own, so that the functions which
-// make elements may wait too. Such functions run as part of that step; only those that work ahead
-// of the steps (parallel maps, prefetching) run in a step of the iterator, which ends when the
-// iterator does.
+// A dataset is the value of a variant: an immutable description of a sequence of elements. An
+// iterator is a resource that reads the elements of a dataset one at a time; each stage reads from
+// the stage before it. A step that requests the next element waits on a goroutine of its own, so
+// that functions that compute elements may block. These functions run in the step that requests the
+// element. Only stages that run ahead of the requests (parallel maps, prefetching) use a step of
+// the iterator, which ends when the iterator is closed or reset.
 package data
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// element is what a dataset holds many of: one tensor for each component.
+// element is one element of a dataset: a tensor for each component.
 type element []tensor.Tensor
 
 func (e element) retain() element {
@@ -34,7 +34,7 @@ func (e element) release() {
 	}
 }
 
-// Cardinalities that are no number of elements, as TensorFlow's clients know them.
+// Special cardinalities, with the values of TensorFlow.
 const (
 	infinite = -1
 	unknown  = -2
@@ -44,11 +44,11 @@ const (
 type dataset interface {
 	elementSpec() *spec
 	cardinality() int64
-	// iterate begins at the first element.
+	// iterate returns an iterator at the first element.
 	iterate(r *run) (iterator, error)
 }
 
-// inputsOf returns the datasets that d takes elements from.
+// inputsOf returns the input datasets of d.
 func inputsOf(d dataset) []dataset {
 	switch d := d.(type) {
 	case interface{ from() dataset }:
@@ -61,18 +61,18 @@ func inputsOf(d dataset) []dataset {
 	return nil
 }
 
-// errEnd is what an iterator returns after the last element, however often it is asked.
+// errEnd is the error of next after the last element; every further call returns it too.
 var errEnd = io.EOF
 
-// iterator is a place in a dataset. It is used by one goroutine at a time.
+// iterator iterates over a dataset. It is used by one goroutine at a time.
 type iterator interface {
 	// next returns the next element, which the caller owns.
 	next(r *run) (element, error)
-	// state saves the place, or goes to a saved one.
+	// state saves the position, or loads a saved one.
 	state(a *archive)
 }
 
-// spec is what is known of the components of elements.
+// spec holds the types and shapes of the components of elements, as far as they are known.
 type spec struct {
 	types  []tensor.DType
 	shapes []tensor.PartialShape
@@ -80,7 +80,7 @@ type spec struct {
 
 func (s *spec) elementSpec() *spec { return s }
 
-// checkTypes compares the types of components with those that are asked for.
+// checkTypes compares the types of components with the expected ones.
 func checkTypes(want, have []tensor.DType) error {
 	if len(want) != len(have) {
 		return status.InvalidArgumentf("Number of components does not match: expected %d types but got %d.", len(want), len(have))
@@ -105,7 +105,7 @@ func checkShapes(want, have []tensor.PartialShape) error {
 	return nil
 }
 
-// check compares elements of one spec with another that is asked for.
+// check checks that elements of spec have are compatible with s.
 func (s *spec) check(have *spec) error {
 	if err := checkTypes(s.types, have.types); err != nil {
 		return err
@@ -124,23 +124,23 @@ func specOf(e element) *spec {
 
 // run is one request to an iterator.
 type run struct {
-	ctx  *kernel.Context // of the node that asks, for the calls of functions
-	life context.Context // of the iterator, for what works ahead
-	ends *ending         // of the iterator
+	ctx  *kernel.Context // of the requesting node; function calls use it
+	life context.Context // lifetime of the iterator, for work ahead of requests
+	ends *ending         // cleanup functions of the iterator
 
-	// the options of the dataset that is iterated over have deterministic = false
+	// options of the iterated dataset have deterministic = false
 	unordered bool
 }
 
-// newRun returns a request of a node. An error in a function does not end the step by itself: a
-// stage may make something else of it.
+// newRun returns a request of a node. An error in a function does not end the step, because a stage
+// may handle it.
 func newRun(ctx *kernel.Context, life context.Context, ends *ending) *run { //nolint:revive // ctx is the node's, not a context
 	step := *ctx.Step
 	step.Cancel = nil
 	return &run{ctx: withStep(ctx, &step), life: life, ends: ends}
 }
 
-// ahead returns a request that is not bound to the step of r and lives as long as the iterator.
+// ahead returns a request that is bound to the iterator's lifetime instead of the step of r.
 func (r *run) ahead() *run {
 	return &run{ctx: withStep(r.ctx, r.ctx.Step.Detach(r.life)), life: r.life, ends: r.ends, unordered: r.unordered}
 }
@@ -149,7 +149,7 @@ func withStep(ctx *kernel.Context, step *kernel.Step) *kernel.Context {
 	return &kernel.Context{Step: step, Device: ctx.Device, Node: ctx.Node, Depth: ctx.Depth}
 }
 
-// cancelled reports why the request must end.
+// cancelled returns an error if the request is cancelled.
 func (r *run) cancelled() error {
 	if ctx := r.ctx.Step.Context; ctx.Err() != nil {
 		return status.FromContext(ctx, "Iterator was cancelled")

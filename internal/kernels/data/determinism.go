@@ -12,16 +12,16 @@ import (
 type determinism int8
 
 const (
-	// orderByOptions keeps the order unless the options of the dataset that is iterated over have
-	// deterministic = false.
+	// orderByOptions keeps the order unless the options of the iterated dataset have deterministic
+	// = false.
 	orderByOptions determinism = iota
 	orderKept
 	orderFree
 )
 
-// determinism returns the policy that the attribute deterministic or sloppy of the node sets.
-// Without either the order is kept. The attribute sloppy cannot require the order: its false is
-// orderByOptions, as in TensorFlow.
+// determinism returns the policy of the node's attribute deterministic or sloppy. Without either
+// the order is kept. sloppy = false means orderByOptions, as in TensorFlow: it does not require the
+// order.
 func (n *node) determinism() (determinism, error) {
 	has := func(attr string) bool {
 		return slices.ContainsFunc(n.Op.Attrs, func(a opdef.Attr) bool { return a.Name == attr })

@@ -14,14 +14,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// gate is a function library whose functions wait for element 0 until the gate is opened:
-// "identity" returns its argument, "positive" reports whether it is >= 0, "twice" returns a dataset
-// that has the argument twice. "append" returns 10*state + element and waits for nothing.
+// gate is a function library whose functions block element 0 until the gate is opened: "identity"
+// returns its argument, "positive" reports whether it is >= 0, "twice" returns a dataset that
+// contains the argument twice. "append" returns 10*state + element and does not block.
 type gate struct {
 	opened  func()
 	enter   func()
 	open    chan struct{}
-	entered chan struct{} // closed when element 0 waits
+	entered chan struct{} // closed when element 0 blocks
 	passed  chan int64    // the other elements, and those of append
 	blocked int64
 }
@@ -83,7 +83,7 @@ func (f *gated) Call(ctx *kernel.Context, args []tensor.Tensor, done func([]tens
 	done([]tensor.Tensor{num(x)}, nil)
 }
 
-// gatedBench returns a bench whose functions wait at a gate.
+// gatedBench returns a bench with a gate as function library.
 func gatedBench(t *testing.T) (*bench, *gate) {
 	b, g := newBench(t), newGate()
 	b.env.Functions = g
@@ -91,14 +91,15 @@ func gatedBench(t *testing.T) (*bench, *gate) {
 	return b, g
 }
 
-// parallelForm is an operation that is told about the order of its elements.
+// parallelForm is a parallel operation with a parameter for the order of its elements.
 type parallelForm struct {
 	op     string
-	f      string // the function
-	attr   string // that sets the policy; an input of that name if empty
+	f      string // name of the function
+	attr   string // attribute that sets the policy; if empty, the input sloppy does
 	inputs []tensor.Tensor
-	each   int // elements for each of the input
-	ahead  int // elements that pass the gate while the first is waited for in order
+	each   int // number of elements for each element of the input
+	// number of elements that pass the gate while an ordered iterator waits for element 0
+	ahead int
 }
 
 var parallelForms = []parallelForm{
@@ -113,7 +114,8 @@ var parallelForms = []parallelForm{
 	{"ExperimentalParallelInterleaveDataset", "twice", "", []tensor.Tensor{num(4), num(1), tensor.Scalar(false), num(2), num(2)}, 2, 0},
 }
 
-// dataset makes the form of the numbers below 8 with a policy: "default", "true" or "false".
+// dataset returns the operation applied to the numbers below 8 with a policy: "default", "true" or
+// "false".
 func (p *parallelForm) dataset(b *bench, policy string) tensor.Tensor {
 	b.Helper()
 	attrs := b.attrs()
@@ -139,7 +141,7 @@ func (p *parallelForm) dataset(b *bench, policy string) tensor.Tensor {
 	return out[0]
 }
 
-// withDeterministic adds options with a value of deterministic.
+// withDeterministic adds options with the given value of deterministic.
 func withDeterministic(b *bench, d tensor.Tensor, deterministic bool) tensor.Tensor {
 	b.Helper()
 	const field = 1
@@ -152,8 +154,8 @@ func withDeterministic(b *bench, d tensor.Tensor, deterministic bool) tensor.Ten
 	return out[0]
 }
 
-// TestOrderOfParallelDatasets blocks element 0: without an order the others overtake it, with an
-// order they wait. The table is that of TensorFlow 2.21.
+// TestOrderOfParallelDatasets blocks element 0. Without an order the others overtake it, with an
+// order they wait. The table has TensorFlow 2.21's results.
 func TestOrderOfParallelDatasets(t *testing.T) {
 	t.Parallel()
 	for _, p := range parallelForms {
@@ -172,10 +174,10 @@ func TestOrderOfParallelDatasets(t *testing.T) {
 			{"false", []bool{true}, true},
 		} {
 			if p.attr == "sloppy" && c.policy == "true" {
-				continue // the attribute cannot say so
+				continue // the attribute has no such value
 			}
 			if p.attr == "" && c.policy == "default" {
-				c.unordered = false // options do not matter to the input sloppy
+				c.unordered = false // the input sloppy overrides the options
 			}
 			t.Log(p.op, c)
 			b, g := gatedBench(t)
@@ -219,7 +221,7 @@ func TestOrderOfParallelDatasets(t *testing.T) {
 	}
 }
 
-// start starts a node and returns where its result will be.
+// start starts a node and returns a channel for its result.
 func (b *bench) start(node, op string, attrs opdef.Attrs, in ...tensor.Tensor) <-chan kerneltest.Result {
 	b.Helper()
 	n, err := b.env.MakeNode(node, op, attrs)
@@ -240,7 +242,8 @@ func TestUnknownDeterminismPolicy(t *testing.T) {
 	}
 }
 
-// TestUnorderedPlaces saves an iterator while element 0 is blocked and goes on with another.
+// TestUnorderedPlaces saves an iterator while element 0 is blocked and continues with another
+// iterator.
 func TestUnorderedPlaces(t *testing.T) {
 	t.Parallel()
 	for _, p := range parallelForms {
@@ -274,8 +277,9 @@ func TestUnorderedPlaces(t *testing.T) {
 	}
 }
 
-// TestMapsReturnWhatIsReady blocks the input of a parallel map: elements before it are returned.
-func TestMapsReturnWhatIsReady(t *testing.T) {
+// TestMapsReturnReadyElements blocks the input of a parallel map. The elements before it are
+// returned.
+func TestMapsReturnReadyElements(t *testing.T) {
 	t.Parallel()
 	b, g := gatedBench(t)
 	g.blocked = 2
@@ -302,7 +306,7 @@ func TestMapsReturnWhatIsReady(t *testing.T) {
 	}
 }
 
-// TestOptionsOfReductions opens the gate when all elements but 0 have been reduced.
+// TestOptionsOfReductions opens the gate after all elements except 0 are reduced.
 func TestOptionsOfReductions(t *testing.T) {
 	t.Parallel()
 	b, g := gatedBench(t)

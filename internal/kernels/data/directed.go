@@ -11,7 +11,7 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "DirectedInterleaveDataset", Doc: "Makes a dataset of elements of several datasets; the numbers in the first input say which gives the next.",
+		Name: "DirectedInterleaveDataset", Doc: "Creates a dataset that takes each element from one of several datasets. The elements of the first input are the indices of these datasets.",
 		In: []string{"selector_input_dataset: variant", "data_input_datasets: N * variant"}, Attrs: append(typed(), "N: int >= 1", "stop_on_empty_dataset: bool = false"),
 	}, newDirected)
 }
@@ -20,7 +20,7 @@ type directedDataset struct {
 	spec
 	selector dataset
 	inputs   []dataset
-	stop     bool // at the end of the first that is over
+	stop     bool // stop at the end of the first exhausted input
 }
 
 func newDirected(n *node, ctx *kernel.Context) (dataset, error) {
@@ -55,7 +55,7 @@ func (d *directedDataset) cardinality() int64 {
 		}
 		total += n
 	}
-	// Endless input is taken from as often as an endless selector asks for it.
+	// An infinite selector may select an infinite input infinitely often.
 	if total == infinite && d.selector.cardinality() == infinite {
 		return infinite
 	}
@@ -79,7 +79,7 @@ func (d *directedDataset) iterate(r *run) (iterator, error) {
 type directedIterator struct {
 	d        *directedDataset
 	selector iterator
-	inputs   []iterator // nil for those that are over
+	inputs   []iterator // nil for exhausted inputs
 	over     bool
 }
 
@@ -112,7 +112,7 @@ func errSelector() error {
 	return status.InvalidArgumentf("The selector input must be a dataset of scalar int64 elements.")
 }
 
-// choose returns which input is next.
+// choose returns the index of the next input.
 func (it *directedIterator) choose(r *run) (int64, error) {
 	e, err := it.selector.next(r)
 	if errors.Is(err, errEnd) {
@@ -122,7 +122,7 @@ func (it *directedIterator) choose(r *run) (int64, error) {
 		return 0, err
 	}
 	defer e.release()
-	if e[0].NumElements() != 1 { // of a dataset that did not say so
+	if e[0].NumElements() != 1 { // the selector's shape was not known
 		return 0, errSelector()
 	}
 	i := tensor.Value[int64](&e[0])

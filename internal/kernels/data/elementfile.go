@@ -19,16 +19,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Files of elements are version 1 of TensorFlow's format of snapshots: strings of bytes, each after
-// its length in 8 bytes. Such a string is an element, a SnapshotRecord, which may be compressed
-// with the whole file; or, of elements that are compressed with Snappy, what is known of their
-// components, and then these together.
+// Element files use version 1 of TensorFlow's snapshot format: byte strings, each preceded by its
+// length in 8 bytes. Without compression, or with compression of the whole file, each string is an
+// element, a serialized SnapshotRecord. With Snappy, an element is two strings: the metadata of its
+// components, and the compressed components.
 const elementsVersion = 1
 
 type elementWriter struct {
 	file   *os.File
 	buf    *bufio.Writer
-	gzip   *gzip.Writer // nil if the file is not compressed as a whole
+	gzip   *gzip.Writer // nil unless the whole file is compressed
 	to     io.Writer
 	snappy bool
 }
@@ -97,12 +97,12 @@ func (w *elementWriter) write(e element) error {
 	return w.bytes(snappy.Encode(nil, all))
 }
 
-// simple reports whether the elements of a tensor are its bytes.
+// simple reports whether the memory of a tensor of the type is its serialized form.
 func simple(dtype tensor.DType) bool {
 	return dtype != tensor.String && dtype != tensor.Variant && dtype != tensor.Resource
 }
 
-// size returns the length of the file after writing everything out.
+// size flushes the writer and returns the length of the file.
 func (w *elementWriter) size() (int64, error) {
 	if w.gzip != nil {
 		if err := w.gzip.Flush(); err != nil {
@@ -150,7 +150,7 @@ func openElements(name string, compression string, types []tensor.DType) (*eleme
 	return r, nil
 }
 
-// bytes returns the next string; errEnd where the file ends.
+// bytes returns the next string, or errEnd at the end of the file.
 func (r *elementReader) bytes() ([]byte, error) {
 	var head [8]byte
 	if _, err := io.ReadFull(r.from, head[:]); errors.Is(err, io.EOF) {
@@ -225,7 +225,7 @@ func (r *elementReader) readSnappy(head []byte) (element, error) {
 	return e, nil
 }
 
-// storedComponent returns a component of an element from its bytes.
+// storedComponent decodes a component of an element.
 func storedComponent(dtype tensor.DType, p *pb.TensorShapeProto, b []byte) (tensor.Tensor, error) {
 	if !simple(dtype) {
 		m := &pb.TensorProto{}

@@ -2,15 +2,15 @@ package data
 
 import "sync"
 
-// ending is what must be done when the life of an iterator ends, before the next begins: files are
-// closed.
+// ending holds the cleanup functions of one iteration, such as closing files. They run when the
+// iterator is closed or reset.
 type ending struct {
 	mu   sync.Mutex
 	last int            // guarded by mu
 	all  map[int]func() // guarded by mu
 }
 
-// add has f called at the end, unless it is called off before.
+// add registers f to run at the end. callOff removes it.
 func (e *ending) add(f func()) (callOff func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -27,7 +27,7 @@ func (e *ending) add(f func()) (callOff func()) {
 	}
 }
 
-// run does it, once.
+// run calls the registered functions, once each.
 func (e *ending) run() {
 	e.mu.Lock()
 	all := e.all

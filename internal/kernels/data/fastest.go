@@ -12,8 +12,8 @@ import (
 func init() {
 	register(opdef.Def{
 		Name: "ChooseFastestDataset",
-		Doc: "Gives a dataset of the elements that all of several datasets have: the first num_experiments are made by all of them, the " +
-			"others by the fastest.",
+		Doc: "Creates a dataset that chooses the fastest of several datasets with the same elements. The first num_experiments elements " +
+			"are read from all of them, the others from the fastest.",
 		In: []string{"input_datasets: N * variant"}, Attrs: typed("N: int >= 2", "num_experiments: int"),
 	}, newFastest)
 }
@@ -21,7 +21,7 @@ func init() {
 type fastestDataset struct {
 	spec
 	inputs      []dataset
-	n           int64 // the cardinality
+	n           int64 // cardinality
 	experiments int64
 }
 
@@ -46,7 +46,7 @@ func newFastest(n *node, ctx *kernel.Context) (dataset, error) {
 	return d, nil
 }
 
-// join makes a spec that of the elements of all of several inputs.
+// join widens s to a spec that covers the elements of all inputs.
 func (s *spec) join(op string, inputs []dataset) error {
 	s.shapes = slices.Clone(s.shapes)
 	for i := 1; i < len(inputs); i++ {
@@ -86,13 +86,13 @@ func (d *fastestDataset) iterate(r *run) (iterator, error) {
 
 type fastestIterator struct {
 	d      *fastestDataset
-	inputs []iterator // only that which is chosen, in the end
+	inputs []iterator // after the choice, only the chosen one
 	times  []time.Duration
-	tried  int64 // experiments
-	chosen int64 // the index of the fastest
+	tried  int64 // number of experiments done
+	chosen int64 // index of the fastest input, or noChoice
 }
 
-// noChoice is the index of the fastest before it is known.
+// noChoice is the value of chosen before the fastest input is known.
 const noChoice = -1
 
 func (it *fastestIterator) next(r *run) (element, error) {
@@ -124,7 +124,7 @@ func (it *fastestIterator) next(r *run) (element, error) {
 	return results[0].value, results[0].err
 }
 
-// choose ends the experiments, if they have not ended.
+// choose selects the fastest input, unless one is chosen.
 func (it *fastestIterator) choose() {
 	if it.chosen != noChoice {
 		return

@@ -12,19 +12,19 @@ import (
 
 func init() {
 	registerStage("ChooseFastestBranchDataset",
-		"Makes a dataset of what several functions make of datasets of the elements of another: the first num_elements_per_branch of each, "+
-			"the others of the fastest.",
+		"Creates a dataset that applies the fastest of several functions from datasets to datasets to its input. The first "+
+			"num_elements_per_branch elements of each function are used to choose.",
 		[]string{"ratio_numerator: int64", "ratio_denominator: int64", "other_arguments: Targuments"},
 		typed("Targuments: list(type) >= 0", "num_elements_per_branch: int >= 1", "branches: list(func) >= 1",
 			"other_arguments_lengths: list(int) >= 1"), newFastestBranch)
 }
 
-// fastestBranchDataset has ratio[0] elements for ratio[1] of its input.
+// fastestBranchDataset returns ratio[0] elements for every ratio[1] elements of its input.
 type fastestBranchDataset struct {
 	stage
 	branches []*captured
 	ratio    [2]int64
-	trial    int64 // elements of each branch before one is chosen
+	trial    int64 // number of elements of each branch before one is chosen
 }
 
 func newFastestBranch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -84,13 +84,13 @@ func (d *fastestBranchDataset) iterate(r *run) (iterator, error) {
 type fastestBranchIterator struct {
 	source
 	d *fastestBranchDataset
-	// guards the input, which a branch that reads ahead takes from on a goroutine of its own
+	// guards the input, which a branch with prefetching reads on a goroutine of its own
 	mu     sync.Mutex
 	times  [][]time.Duration
-	branch int64 // on trial; as many as there are when all have been
-	tried  int64 // elements of the branch
+	branch int64 // index of the branch on trial; number of branches after the trials
+	tried  int64 // number of elements read from the branch
 	chosen int64
-	at     iterator // of the branch, or of the chosen one; nil before its first element
+	at     iterator // iterator of the current branch; nil before its first element
 }
 
 func (it *fastestBranchIterator) next(r *run) (element, error) {
@@ -109,7 +109,7 @@ func (it *fastestBranchIterator) next(r *run) (element, error) {
 	}
 	start := time.Now()
 	e, err := it.at.next(r)
-	if it.tried > 0 { // the first pays for the beginning
+	if it.tried > 0 { // the first element includes the cost of starting the branch
 		it.times[it.branch] = append(it.times[it.branch], time.Since(start))
 	}
 	if it.tried++; it.tried >= it.d.trial {
@@ -119,7 +119,7 @@ func (it *fastestBranchIterator) next(r *run) (element, error) {
 	return e, err
 }
 
-// choose takes the branch whose slow elements, the last tenth, are the fastest.
+// choose selects the branch whose 90th percentile of element times is the lowest.
 func (it *fastestBranchIterator) choose() {
 	var best time.Duration
 	for i, times := range it.times {
@@ -134,8 +134,8 @@ func (it *fastestBranchIterator) choose() {
 	}
 }
 
-// begin makes the dataset of the branch, of as many elements of the input as the trial takes or of
-// those that are left.
+// begin iterates over the current branch. A branch on trial reads only the input elements of its
+// trial, the chosen one reads all that are left.
 func (it *fastestBranchIterator) begin(r *run) (iterator, error) {
 	branch := it.chosen
 	var d dataset = &restDataset{spec: it.d.input.elementSpec(), it: it}
@@ -158,7 +158,7 @@ func (it *fastestBranchIterator) state(a *archive) {
 	a.iterator(&it.at, func() (iterator, error) { return it.begin(a.run) })
 }
 
-// restDataset is what is left of the input of an iterator. There is one place in it.
+// restDataset holds the remaining input elements of an iterator. It supports one iteration.
 type restDataset struct {
 	*spec
 	it    *fastestBranchIterator
@@ -185,5 +185,5 @@ func (it *restIterator) next(r *run) (element, error) {
 	return it.of.input.next(r)
 }
 
-// state saves nothing: the iterator whose input this is does.
+// state does nothing: the iterator that owns the input saves it.
 func (*restIterator) state(*archive) {}

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// fileCacheDataset keeps the elements of its input in files, which have the format of checkpoints
-// and TensorFlow's names. While they are written, each saved place of the iterator begins new ones,
-// prefix_0, prefix_1 and so on; at the end of the input these become one.
+// fileCacheDataset caches the elements of its input in files in the checkpoint format with
+// TensorFlow's names. During writing, each saved state of the iterator starts new files: prefix_0,
+// prefix_1 and so on. At the end of the input they are merged into one.
 type fileCacheDataset struct {
 	stage
 	prefix string
@@ -32,10 +32,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// key names component k of element i.
+// key returns the key of component k of element i.
 func (d *fileCacheDataset) key(i int64, k int) string {
 	width := len(strconv.Itoa(max(len(d.types)-1, 0)))
-	// 7 digits: TensorFlow caches ten million elements at most
+	// 7 digits: TensorFlow caches at most ten million elements
 	return fmt.Sprintf("%7d_%*d", i, width, k)
 }
 
@@ -49,19 +49,19 @@ func (d *fileCacheDataset) iterate(r *run) (iterator, error) {
 	return it, err
 }
 
-// fileCacheIterator reads the files if they are complete when it begins, and otherwise writes them.
+// fileCacheIterator reads the files if they are complete when it starts, and writes them otherwise.
 type fileCacheIterator struct {
 	d       *fileCacheDataset
 	writing bool
-	input   iterator // nil if it reads
-	i       int64    // of the next element
-	shard   int64    // of the files that are written
-	over    bool     // all is written
+	input   iterator // nil when reading
+	i       int64    // index of the next element
+	shard   int64    // index of the files being written
+	over    bool     // all elements are written
 
 	mu     sync.Mutex
 	reader *checkpoint.Reader // guarded by mu; nil before the first element
 	writer *checkpoint.Writer // guarded by mu; nil before the first element of a shard
-	// guarded by mu; calls off what closes the files when the iterator ends
+	// cancels the cleanup that closes the files; guarded by mu
 	forget func()
 }
 
@@ -99,7 +99,7 @@ func (it *fileCacheIterator) next(r *run) (element, error) {
 	return e, nil
 }
 
-// read returns an element from the files. mu is held.
+// read returns the next element from the files. The caller holds mu.
 func (it *fileCacheIterator) read(r *run) (element, error) {
 	if it.reader == nil {
 		var err error
@@ -124,7 +124,7 @@ func (it *fileCacheIterator) read(r *run) (element, error) {
 	return e, nil
 }
 
-// open begins new files, unless somebody else writes them. mu is held.
+// open creates new files, unless another iterator is writing them. The caller holds mu.
 func (it *fileCacheIterator) open(r *run) error {
 	part := it.d.part(it.shard)
 	if index := checkpoint.IndexFile(part); exists(index) {
@@ -154,7 +154,7 @@ func (it *fileCacheIterator) open(r *run) error {
 	return nil
 }
 
-// abandon closes the files of an iterator that has ended. Those that are not complete are removed.
+// abandon closes the files of an iterator that has ended and removes incomplete ones.
 func (it *fileCacheIterator) abandon() {
 	it.mu.Lock()
 	defer it.mu.Unlock()
@@ -168,7 +168,7 @@ func (it *fileCacheIterator) abandon() {
 	}
 }
 
-// flush puts the files that are written in place. mu is held.
+// flush finishes the files being written. The caller holds mu.
 func (it *fileCacheIterator) flush() error {
 	it.forget()
 	err := it.writer.Close()
@@ -176,7 +176,7 @@ func (it *fileCacheIterator) flush() error {
 	return err
 }
 
-// finish makes the parts one. mu is held.
+// finish merges the parts. The caller holds mu.
 func (it *fileCacheIterator) finish() error {
 	if err := it.flush(); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (it *fileCacheIterator) state(a *archive) {
 	if it.i < 0 || it.shard < 0 || it.shard > it.i {
 		a.fail(status.InvalidArgumentf("the saved state of the iterator has an index of %d and a shard of %d", it.i, it.shard))
 	}
-	if a.loading && it.d.complete() { // others have written the files since
+	if a.loading && it.d.complete() { // another iterator has completed the files since the save
 		it.writing = false
 	}
 }

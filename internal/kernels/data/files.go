@@ -23,25 +23,25 @@ func init() {
 		register(opdef.Def{Name: name, Doc: doc, In: in, Attrs: []string{metadata}, Stateful: true},
 			func(n *node, ctx *kernel.Context) (dataset, error) { return newFiles(n, ctx, open) })
 	}
-	files("TextLineDataset", "Makes a dataset of the lines of text files.", in, openLines)
-	files("TFRecordDataset", "Makes a dataset of the records of files in TensorFlow's format.", in, openRecords)
-	files("TFRecordDatasetV2", "Makes a dataset of the records of files in TensorFlow's format, in each from a given byte on.",
+	files("TextLineDataset", "Creates a dataset of the lines of text files.", in, openLines)
+	files("TFRecordDataset", "Creates a dataset of the records of TFRecord files.", in, openRecords)
+	files("TFRecordDatasetV2", "Creates a dataset of the records of TFRecord files, starting at a byte offset in each file.",
 		append(in[:3:3], "byte_offsets: int64"), openRecords)
 }
 
-// reading gives the records of one file, and io.EOF after the last.
+// reading reads the records of one file, then returns io.EOF.
 type reading interface {
 	record() (string, error)
 }
 
-// opener begins to read what a file holds.
+// opener returns a reader of the records in a file's contents.
 type opener func(r io.Reader, compression string) (reading, error)
 
-// filesDataset has the records of files.
+// filesDataset contains the records of files.
 type filesDataset struct {
 	spec
 	names       []string
-	offsets     []int64 // where to begin in each file; nil for the beginning
+	offsets     []int64 // start offset in each file; nil for 0
 	compression string
 	open        opener
 }
@@ -70,8 +70,8 @@ func newFiles(n *node, ctx *kernel.Context, open opener) (*filesDataset, error) 
 	return d, nil
 }
 
-// checkBuffer looks at the size of the buffer for reading, which is not needed for anything else.
-// Records have one that means that nobody says what it is.
+// checkBuffer checks buffer_size, which has no other use. The buffer size of TFRecord files may be
+// unspecified.
 func checkBuffer(n *node, ctx *kernel.Context) error {
 	size, err := scalar[int64](n, ctx, "buffer_size")
 	switch {
@@ -87,10 +87,10 @@ func checkBuffer(n *node, ctx *kernel.Context) error {
 	return status.InvalidArgumentf("`buffer_size` must be >= 0 (0 == no buffering)")
 }
 
-// unspecified is the size of a buffer that nobody asks for.
+// unspecified is the buffer size that means "not specified".
 const unspecified = -1
 
-// cmpError returns err, or an error of the given text if there is none.
+// cmpError returns err, or an error with the given text if err is nil.
 func cmpError(err error, text string) error {
 	if err != nil {
 		return err
@@ -124,8 +124,8 @@ func (d *filesDataset) iterate(*run) (iterator, error) { return &filesIterator{d
 
 type filesIterator struct {
 	d    *filesDataset
-	i    int64 // of the file
-	n    int64 // of the next record in it
+	i    int64 // index of the file
+	n    int64 // index of the next record in the file
 	file *os.File
 	from reading // nil between files
 }
@@ -152,8 +152,8 @@ func (it *filesIterator) next(*run) (element, error) {
 	return nil, errEnd
 }
 
-// begin opens the file whose turn it is. It is closed at its end, or by the collector with an
-// iterator that is dropped.
+// begin opens the current file. It is closed at its end, or by a finalizer if the iterator is
+// dropped.
 func (it *filesIterator) begin() error {
 	name := it.d.names[it.i]
 	f, err := os.Open(name)
@@ -178,7 +178,7 @@ func (it *filesIterator) end() {
 	it.file, it.from = nil, nil
 }
 
-// state saves how many records have been read; loading reads them again.
+// state saves the number of records read from the file; loading reads and skips them.
 func (it *filesIterator) state(a *archive) {
 	a.int(&it.i)
 	a.int(&it.n)
@@ -203,7 +203,7 @@ func (it *filesIterator) state(a *archive) {
 	}
 }
 
-// decompress returns what a compressed file holds.
+// decompress returns a reader of the decompressed contents.
 func decompress(r io.Reader, compression string) (*bufio.Reader, error) {
 	var err error
 	switch compression {
@@ -213,7 +213,7 @@ func decompress(r io.Reader, compression string) (*bufio.Reader, error) {
 		r, err = zlib.NewReader(r)
 	}
 	switch {
-	case errors.Is(err, io.EOF): // an empty file holds nothing
+	case errors.Is(err, io.EOF): // an empty file is valid
 		return bufio.NewReader(strings.NewReader("")), nil
 	case err != nil:
 		return nil, status.DataLossf("cannot decompress: %v", err)
@@ -221,7 +221,7 @@ func decompress(r io.Reader, compression string) (*bufio.Reader, error) {
 	return bufio.NewReaderSize(r, 1<<18), nil
 }
 
-// lines gives the lines of a text without their ends.
+// lines reads the lines of a text without their line ends.
 type lines struct{ *bufio.Reader }
 
 func openLines(r io.Reader, compression string) (reading, error) {
@@ -240,7 +240,7 @@ func (l lines) record() (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), nil
 }
 
-// records gives the records of a file.
+// records reads the records of a TFRecord file.
 type records struct{ *record.Reader }
 
 func openRecords(r io.Reader, compression string) (reading, error) {

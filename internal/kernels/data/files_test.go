@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestBuffersOfFiles asks for buffers as TensorFlow's programs do, which leave open how large one
-// for records is.
+// TestBuffersOfFiles sets buffer sizes as programs of TensorFlow do. The size for TFRecord files
+// may be unspecified.
 func TestBuffersOfFiles(t *testing.T) {
 	for _, c := range []struct {
 		op   string

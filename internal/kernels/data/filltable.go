@@ -12,17 +12,17 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "InitializeTableFromDataset", Doc: "Fills a lookup table, unless that has been done, with the pairs of key and value in a dataset.",
+		Name: "InitializeTableFromDataset", Doc: "Initializes a lookup table with the pairs of key and value in a dataset, unless it is initialized.",
 		In: []string{"table_handle: resource", "dataset: variant"}, Stateful: true,
 		Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0, 0) },
 	}, waiting(fillTable))
 }
 
-// table is a lookup table that is filled once.
+// table is a lookup table that can be initialized once.
 type table interface {
 	// Types returns the types of keys and values.
 	Types() (key, value tensor.DType)
-	// Initialize fills the table with vectors of keys and values, unless it is filled.
+	// Initialize fills the table with vectors of keys and values, unless it is initialized.
 	Initialize(keys, values *tensor.Tensor) error
 }
 
@@ -62,7 +62,8 @@ func fillTable(_ *node, ctx *kernel.Context, r *run) error {
 	return t.Initialize(&vectors[0], &vectors[1])
 }
 
-// checkPairs checks that elements of a dataset, or one element, are keys and values of a table.
+// checkPairs checks that the elements of a dataset, or one element, are pairs of the table's key
+// and value types.
 func checkPairs(t table, s *spec) error {
 	key, value := t.Types()
 	switch types := s.types; {

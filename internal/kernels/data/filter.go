@@ -5,11 +5,11 @@ import "github.com/weft-ml/weft/kernel"
 func init() {
 	attrs := described("predicate: func", "Targuments: list(type) >= 0")
 	in := []string{"other_arguments: Targuments"}
-	registerStage("FilterDataset", "Makes a dataset of the elements for which a function holds.", in, attrs, newFilter)
-	registerStage("ParallelFilterDataset", "Makes a dataset of the elements for which a function holds.",
+	registerStage("FilterDataset", "Creates a dataset of the elements of its input that satisfy a predicate.", in, attrs, newFilter)
+	registerStage("ParallelFilterDataset", "Creates a dataset of the elements of its input that satisfy a predicate.",
 		append(in[:1:1], "num_parallel_calls: int64"),
 		described("predicate: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0"), newParallelFilter)
-	registerStage("TakeWhileDataset", "Makes a dataset of the elements before the first for which a function does not hold.", in, attrs,
+	registerStage("TakeWhileDataset", "Creates a dataset that stops at the first element that does not satisfy a predicate.", in, attrs,
 		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			f, err := n.function(ctx, "predicate", "other_arguments")
 			return &takeWhileDataset{s, f}, err
@@ -55,10 +55,10 @@ func (it *filterIterator) next(r *run) (element, error) {
 	}
 }
 
-// parallelFilterDataset calls the predicate for several elements at once.
+// parallelFilterDataset evaluates the predicate for several elements in parallel.
 type parallelFilterDataset struct {
 	filterDataset
-	calls int // limit of calls at once
+	calls int // maximum number of parallel calls
 	order determinism
 }
 
@@ -79,7 +79,7 @@ func (d *parallelFilterDataset) iterate(r *run) (iterator, error) {
 	return d.parallelMap(r, d.apply, d.calls, d.order)
 }
 
-// apply returns the element if the predicate holds for it, and errSkipped otherwise.
+// apply returns the element if it satisfies the predicate, and errSkipped otherwise.
 func (d *parallelFilterDataset) apply(r *run, e element) (element, error) {
 	holds, err := d.f.holds(r, e)
 	if err == nil && holds {

@@ -13,7 +13,7 @@ import (
 
 func init() {
 	in := []string{"filenames: string", "header_bytes: int64", "record_bytes: int64", "footer_bytes: int64", "buffer_size: int64"}
-	doc := "Makes a dataset of the records of one size in files, each without its header and its footer."
+	doc := "Creates a dataset of the fixed-length records of files. The header and footer of each file are skipped."
 	register(opdef.Def{Name: "FixedLengthRecordDataset", Doc: doc, In: in, Attrs: []string{metadata}, Stateful: true}, newFixed)
 	register(opdef.Def{
 		Name: "FixedLengthRecordDatasetV2", Doc: doc, In: append(in[:5:5], "compression_type: string"),
@@ -52,7 +52,7 @@ func newFixed(n *node, ctx *kernel.Context) (dataset, error) {
 	return d, nil
 }
 
-// fixed gives the records of one size in what lies between header and footer.
+// fixed reads fixed-length records between a header and a footer.
 type fixed struct {
 	body []byte
 	size int64

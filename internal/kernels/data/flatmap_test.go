@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestZipEndsItsInputs zips two caches: at the end both are complete.
+// TestZipEndsItsInputs zips two caches. At the end both are complete.
 func TestZipEndsItsInputs(t *testing.T) {
 	b := newBench(t)
 	calls := 0

@@ -9,20 +9,20 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// captured is a function with the last of its arguments.
+// captured is a function with its captured inputs, which are its last arguments.
 type captured struct {
 	kernel.Function
 	last element
-	op   string // the operation that calls it, for errors
+	op   string // name of the calling operation, for errors; may be empty
 }
 
-// function returns the function of an attribute with the tensors of an argument.
+// function returns the function of an attribute with the captured inputs in an argument.
 func (n *node) function(ctx *kernel.Context, attr, arg string) (*captured, error) {
 	last, err := n.inputs(ctx, arg)
 	return &captured{n.functions[attr], last, n.Op.Name}, err
 }
 
-// call runs the function on its first arguments, which it takes, and waits.
+// call calls the function with its first arguments, which it takes over, and waits for the results.
 func (f *captured) call(r *run, first element) (element, error) {
 	type result struct {
 		rets element
@@ -40,7 +40,7 @@ func (f *captured) call(r *run, first element) (element, error) {
 	return got.rets, f.explain(got.err)
 }
 
-// explain says in which stage the function failed, as TensorFlow does.
+// explain adds to an error the stage in which the function failed, in TensorFlow's wording.
 func (f *captured) explain(err error) error {
 	if err == nil || f.op == "" || status.CodeOf(err) == status.Cancelled {
 		return err
@@ -49,7 +49,7 @@ func (f *captured) explain(err error) error {
 		f.op, strings.TrimSuffix(f.op, "Dataset"), err)
 }
 
-// holds calls a predicate.
+// holds calls a predicate and returns its result.
 func (f *captured) holds(r *run, e element) (bool, error) {
 	got, err := f.call(r, e.retain())
 	if err != nil {
@@ -62,7 +62,7 @@ func (f *captured) holds(r *run, e element) (bool, error) {
 	return tensor.Values[bool](&got[0])[0], nil
 }
 
-// iterate calls a function that makes a dataset and begins to iterate over it.
+// iterate calls a function that returns a dataset and returns an iterator over it.
 func (f *captured) iterate(r *run, e element) (iterator, error) {
 	d, err := f.dataset(r, e)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *captured) dataset(r *run, e element) (dataset, error) {
 	return datasetOf(&made)
 }
 
-// variant calls a function that makes a dataset.
+// variant calls a function that returns a dataset, and returns its variant.
 func (f *captured) variant(r *run, e element) (tensor.Tensor, error) {
 	got, err := f.call(r, e)
 	if err != nil {

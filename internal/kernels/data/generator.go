@@ -11,8 +11,8 @@ import (
 func init() {
 	register(opdef.Def{
 		Name: "GeneratorDataset",
-		Doc: "Makes a dataset of what next_func gives, called again and again with what init_func gave once. Its OutOfRange error is the end; " +
-			"finalize_func is called then.",
+		Doc: "Creates a dataset of the results of next_func, which is called repeatedly with the state that init_func returned. An OutOfRange " +
+			"error of next_func ends the dataset; then finalize_func is called.",
 		In: []string{"init_func_other_args: Tinit_func_args", "next_func_other_args: Tnext_func_args", "finalize_func_other_args: Tfinalize_func_args"},
 		Attrs: described("init_func: func", "next_func: func", "finalize_func: func", "Tinit_func_args: list(type) >= 0",
 			"Tnext_func_args: list(type) >= 0", "Tfinalize_func_args: list(type) >= 0"),
@@ -43,7 +43,7 @@ type generatorIterator struct {
 	d      *generatorDataset
 	begun  bool
 	over   bool
-	given  element // by init_func
+	given  element // state returned by init_func
 	forget func()
 }
 
@@ -58,7 +58,8 @@ func (it *generatorIterator) next(r *run) (element, error) {
 		}
 		it.begun = true
 		ahead := r.ahead()
-		ahead.ctx.Step.Context = context.WithoutCancel(r.life) // it ends, and this is called then
+		// finalize_func is called after the lifetime has ended
+		ahead.ctx.Step.Context = context.WithoutCancel(r.life)
 		it.forget = r.ends.add(func() { _ = guarded(func() error { return it.finish(ahead) }) })
 	}
 	e, err := it.d.more.call(r, it.given.retain())
@@ -73,7 +74,7 @@ func (it *generatorIterator) next(r *run) (element, error) {
 	return nil, errEnd
 }
 
-// finish tells the generator that no more is asked of it.
+// finish calls finalize_func.
 func (it *generatorIterator) finish(r *run) error {
 	given := it.given
 	it.given = nil

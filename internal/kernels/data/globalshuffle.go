@@ -11,11 +11,12 @@ import (
 
 func init() {
 	registerStage("GlobalShuffleDataset",
-		"Makes a dataset of the elements of another in random order without a buffer; the elements must be had in any order.",
+		"Creates a dataset that shuffles the whole input without a buffer. The input must support random access.",
 		[]string{"seed: int64", "seed2: int64", "seed_generator: resource"}, described("reshuffle_each_iteration: bool = true"), newGlobalShuffle)
 }
 
-// globalShuffleDataset takes each next element from a place that a permutation of all places gives.
+// globalShuffleDataset returns the elements of its input in the order of a random permutation of
+// the indices.
 type globalShuffleDataset struct {
 	stage
 	seeds *seeds
@@ -35,17 +36,17 @@ func newGlobalShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	return &globalShuffleDataset{s, from}, err
 }
 
-// kindOf returns the name of a kind of dataset, such as FilterDataset.
+// kindOf returns the kind of a dataset, such as FilterDataset.
 func kindOf(d dataset) string {
 	name := reflect.TypeOf(d).Elem().Name()
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// anyOrder returns why the elements of a dataset can't be had in any order, if so.
+// anyOrder returns an error if a dataset does not support random access.
 func anyOrder(d dataset) error {
 	_, ok := d.(indexed)
 	switch d.(type) {
-	case *shuffleDataset, *unbatchDataset: // can give an element, but are not built for all
+	case *shuffleDataset, *unbatchDataset: // they support at, but not global shuffling
 		ok = false
 	}
 	if !ok {
@@ -86,7 +87,7 @@ type globalShuffleIterator struct {
 	i, n int64
 }
 
-// shuffleRounds are those of TensorFlow's permutation.
+// shuffleRounds is the number of rounds of TensorFlow's permutation.
 const shuffleRounds = 8
 
 func (it *globalShuffleIterator) next(r *run) (element, error) {

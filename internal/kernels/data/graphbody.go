@@ -14,7 +14,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// body is the graph that a function is, for its fingerprint.
+// body is the graph of a function's body, for its fingerprint.
 type body struct {
 	*hasher
 	f        *pb.FunctionDef
@@ -22,7 +22,7 @@ type body struct {
 	rets     []*pb.NodeDef
 	controls []*pb.NodeDef
 
-	defs  map[string]*opdef.Op // by node
+	defs  map[string]*opdef.Op // operation of each node, by its name
 	attrs map[string]opdef.Attrs
 }
 
@@ -38,7 +38,8 @@ func (b *body) build() error {
 	args := len(b.nodes)
 	b.defs, b.attrs = map[string]*opdef.Op{}, map[string]opdef.Attrs{}
 	for _, n := range b.f.GetNodeDef() {
-		n = proto.Clone(n).(*pb.NodeDef) //nolint:forcetypeassert // a clone has the type of what it is made of
+		// a clone has the type of the original
+		n = proto.Clone(n).(*pb.NodeDef) //nolint:forcetypeassert
 		if err := b.complete(n); err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func (b *body) build() error {
 	return nil
 }
 
-// complete gives a node the attributes that it leaves out.
+// complete adds the default values of attributes that a node omits.
 func (b *body) complete(n *pb.NodeDef) error {
 	def, _, err := b.operation(n.GetOp(), false)
 	if err != nil {
@@ -107,7 +108,8 @@ func (b *body) complete(n *pb.NodeDef) error {
 	return nil
 }
 
-// input returns an input of a function's node as graphs write it: "node", "node:1" or "^node".
+// input converts an input of a function's node to the syntax of graphs: "node", "node:1" or
+// "^node".
 func (b *body) input(s string) (string, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) < 2 || strings.HasPrefix(s, "^") {

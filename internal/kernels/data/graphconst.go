@@ -9,9 +9,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// constant returns the attributes of a constant with the bytes that TensorFlow has for it, which
-// the fingerprints of graphs depend on: a single element in the field of its type, several in the
-// field for all types.
+// constant returns the attributes of a constant, encoded exactly as in TensorFlow because graph
+// fingerprints depend on the bytes: a single element is in the field of its type, several are in
+// the tensor content.
 func constant(t *tensor.Tensor) (map[string]*pb.AttrValue, error) {
 	p, err := constantValue(t)
 	if err != nil {
@@ -37,8 +37,8 @@ func constantValue(t *tensor.Tensor) (*pb.TensorProto, error) {
 	return p, nil
 }
 
-// setFirst puts the first element of a tensor into the field of its type. It reports false for the
-// less usual types.
+// setFirst stores the first element of a tensor in the field of its type. It returns false for
+// types that it does not support.
 func setFirst(p *pb.TensorProto, t *tensor.Tensor) bool {
 	switch t.DType() {
 	case tensor.Int64:
@@ -57,9 +57,9 @@ func setFirst(p *pb.TensorProto, t *tensor.Tensor) bool {
 	return true
 }
 
-// foldedValue returns the bytes that TensorFlow has for a constant of a function once it has
-// optimized the graph: one value, or none if it is zero, if all elements are the same. It reports
-// false for other constants, which stay as programs write them.
+// foldedValue returns the encoding of a function's constant after TensorFlow's graph optimization.
+// If all elements are equal, it holds a single value, or none if the value is zero. It returns
+// false for other constants, which keep their encoding.
 func foldedValue(t *tensor.Tensor) (*pb.TensorProto, bool) {
 	n := t.NumElements()
 	if n == 0 {

@@ -10,11 +10,11 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestFoldedConstants compares with the constants in functions that TensorFlow 2.21 has optimized.
+// TestFoldedConstants compares with constants of functions that TensorFlow 2.21 has optimized.
 func TestFoldedConstants(t *testing.T) {
 	for _, c := range []struct {
 		in   tensor.Tensor
-		want *pb.TensorProto // its values; nil for those that stay as they are
+		want *pb.TensorProto // expected encoding; nil for unchanged constants
 	}{
 		{tensor.Scalar[int32](0), &pb.TensorProto{}},
 		{tensor.Scalar[int32](1), &pb.TensorProto{IntVal: []int32{1}}},

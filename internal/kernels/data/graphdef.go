@@ -15,15 +15,15 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// graphWriter writes datasets down as the graph that makes them.
+// graphWriter writes datasets as the graphs that create them.
 type graphWriter struct {
 	graph     *pb.GraphDef
-	stateless bool // functions with a state are errors
+	stateless bool // stateful functions are errors
 	functions map[string]bool
 }
 
-// writeGraph returns the graph of a dataset, in which a node "dataset" of operation _Retval marks
-// it.
+// writeGraph returns the graph of a dataset. A node "dataset" of operation _Retval marks the
+// result.
 func writeGraph(t *tensor.Tensor, stateless bool) (*pb.GraphDef, error) {
 	w := &graphWriter{graph: &pb.GraphDef{Versions: &pb.VersionDef{}}, stateless: stateless, functions: map[string]bool{}}
 	out, err := w.dataset(t)
@@ -42,13 +42,13 @@ func (w *graphWriter) node(name, op string, in []string, attrs opdef.Attrs) erro
 	return err
 }
 
-// add adds a node named as TensorFlow names the nodes of such graphs.
+// add adds a node with the name that TensorFlow uses in such graphs.
 func (w *graphWriter) add(op string, in []string, attrs opdef.Attrs) (string, error) {
 	name := fmt.Sprintf("%s/_%d", op, len(w.graph.Node))
 	return name, w.node(name, op, in, attrs)
 }
 
-// tensor adds a node that gives a tensor: what makes a dataset, or else a constant.
+// tensor adds the nodes that produce a tensor: those of a dataset, or a constant.
 func (w *graphWriter) tensor(t *tensor.Tensor) (string, error) {
 	if t.DType() == tensor.Variant {
 		if name, ok, err := w.datasets(t); ok || err != nil {
@@ -61,7 +61,7 @@ func (w *graphWriter) tensor(t *tensor.Tensor) (string, error) {
 	return name, err
 }
 
-// datasets adds what makes an array of datasets, if t is one.
+// datasets adds the nodes that produce a tensor of datasets. It returns false if t is none.
 func (w *graphWriter) datasets(t *tensor.Tensor) (string, bool, error) {
 	for _, v := range tensor.Values[tensor.VariantValue](t) {
 		if _, ok := v.Value.(dataset); !ok {
@@ -121,7 +121,7 @@ func (w *graphWriter) made(d *made) (string, error) {
 	return w.add(op, in, d.n.Attrs)
 }
 
-// window adds what makes the dataset of a window from its elements.
+// window adds the nodes that create the dataset of a window from its elements.
 func (w *graphWriter) window(d *listDataset) (string, error) {
 	var in []string
 	var types []tensor.DType
@@ -137,7 +137,7 @@ func (w *graphWriter) window(d *listDataset) (string, error) {
 	return w.add("WindowOp", in, opdef.Attrs{"output_types": d.types, "output_shapes": d.shapes, "Tinputs": types})
 }
 
-// shardDir adds what reads a shard of files.
+// shardDir adds the nodes that read a shard of files.
 func (w *graphWriter) shardDir(d *shardDirDataset) (string, error) {
 	var in []string
 	for _, t := range []tensor.Tensor{tensor.Scalar(d.dir), tensor.Scalar(d.start)} {
@@ -152,7 +152,7 @@ func (w *graphWriter) shardDir(d *shardDirDataset) (string, error) {
 	})
 }
 
-// library adds the functions that a node uses.
+// library adds the functions of a node to the graph's library.
 func (w *graphWriter) library(n *node) error {
 	names := slices.Collect(n.Attrs.Functions())
 	if len(names) == 0 {
@@ -208,14 +208,15 @@ func (w *graphWriter) addFunctions(lib *pb.FunctionDefLibrary) error {
 	return nil
 }
 
-// harmless are the operations with a state that does not matter to the elements of datasets.
+// harmless holds the stateful operations whose state does not affect the elements of datasets.
 var harmless = map[string]bool{
 	"Assert": true, "Print": true, "PrintV2": true, "Timestamp": true, "LookupTableFindV2": true, "LookupTableSize": true, "LookupTableSizeV2": true,
-	// Their branches and bodies are functions of the library, which are looked at by themselves.
+	// Their branches and bodies are functions of the library, which are checked separately.
 	"If": true, "While": true,
 }
 
-// checkStateless looks for operations of a function whose state a graph does not carry.
+// checkStateless returns an error if a function has an operation whose state is not part of a
+// graph.
 func checkStateless(f *pb.FunctionDef) error {
 	if !f.GetSignature().GetIsStateful() {
 		return nil
@@ -234,7 +235,7 @@ func makesDataset(op *opdef.Op) bool {
 		(strings.HasSuffix(op.Name, "Dataset") || strings.HasSuffix(op.Name, "DatasetV2"))
 }
 
-// loadGraph makes the dataset, or what else a graph gives as its only result.
+// loadGraph runs a graph and returns its only result, usually a dataset.
 func loadGraph(functions kernel.Functions, r *run, graphDef string) (tensor.Tensor, error) {
 	graphs, ok := functions.(kernel.Graphs)
 	if !ok {

@@ -15,9 +15,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// fingerprint returns a number that says whether two datasets are the same, as TensorFlow computes
-// it: from the operations, attributes and connections of their graphs, whatever the nodes and
-// functions are called. Seeds do not count.
+// fingerprint returns TensorFlow's fingerprint of a dataset's graph. It depends on the operations,
+// attributes and connections, but not on seeds or the names of nodes and functions.
 func fingerprint(g *pb.GraphDef) (uint64, error) {
 	h := &hasher{functions: map[string]*pb.FunctionDef{}, hashes: map[string]uint64{}}
 	for _, f := range g.GetLibrary().GetFunction() {
@@ -30,17 +29,17 @@ func fingerprint(g *pb.GraphDef) (uint64, error) {
 	return h.from(g.GetNode(), g.GetNode()[i])
 }
 
-// hasher computes fingerprints of what functions and nodes compute.
+// hasher computes the fingerprints of nodes and functions.
 type hasher struct {
 	functions map[string]*pb.FunctionDef
-	hashes    map[string]uint64 // of functions, by name
-	under     []string          // the functions that are being hashed
+	hashes    map[string]uint64 // fingerprints of functions, by name
+	under     []string          // functions being hashed, outermost first
 }
 
 // combine is TensorFlow's Hash64Combine.
 func combine(a, b uint64) uint64 { return a ^ (b + 0x9e3779b97f4a7800 + a<<10 + a>>4) }
 
-// from returns the fingerprint of what a node depends on.
+// from returns the fingerprint of a node and everything that it depends on.
 func (h *hasher) from(nodes []*pb.NodeDef, root *pb.NodeDef) (uint64, error) {
 	w := &walk{hasher: h, nodes: make(map[string]*pb.NodeDef, len(nodes)), edges: map[*pb.NodeDef]*edges{}, done: map[*pb.NodeDef]uint64{}}
 	for _, n := range nodes {
@@ -52,7 +51,7 @@ func (h *hasher) from(nodes []*pb.NodeDef, root *pb.NodeDef) (uint64, error) {
 	return w.hash(root)
 }
 
-// walk computes the fingerprint of one graph.
+// walk is the traversal of one graph.
 type walk struct {
 	*hasher
 	nodes map[string]*pb.NodeDef
@@ -60,11 +59,11 @@ type walk struct {
 	done  map[*pb.NodeDef]uint64
 }
 
-// edges are the inputs of a node that count: those that were not reached before it, so that there
-// is no cycle.
+// edges are the inputs of a node that its fingerprint includes: those not visited before the node,
+// so that there are no cycles.
 type edges struct {
 	inputs   []*pb.NodeDef
-	outputs  []string // of each input, its output; "" for the first
+	outputs  []string // output of each input; "" for output 0
 	controls []*pb.NodeDef
 }
 
@@ -100,7 +99,7 @@ func (w *walk) visit(root *pb.NodeDef) error {
 	return nil
 }
 
-// isSeed reports whether an input says how a dataset is shuffled.
+// isSeed reports whether input i of an operation is a seed.
 func isSeed(op string, i int) bool {
 	switch strings.TrimSuffix(strings.TrimRight(op, "0123456789"), "V") {
 	case "AnonymousRandomSeedGenerator", "ShuffleDataset", "ShuffleAndRepeatDataset":
@@ -148,8 +147,8 @@ func (h *hasher) unordered(nodes []*pb.NodeDef) (sum uint64, err error) {
 	return sum, nil
 }
 
-// own returns the fingerprint of a node without its inputs, with or without the functions that it
-// uses.
+// own returns the fingerprint of a node without its inputs. functions includes the functions that
+// it uses.
 func (h *hasher) own(n *pb.NodeDef, functions bool) (uint64, error) {
 	def, sum, err := h.operation(n.GetOp(), functions)
 	if err != nil {
@@ -210,7 +209,7 @@ func (h *hasher) attr(v *pb.AttrValue, functions bool) (sum uint64, err error) {
 	return murmur.Sum64(string(b)), err
 }
 
-// function returns the fingerprint of the results of a function.
+// function returns the fingerprint of a function's results.
 func (h *hasher) function(name string) (uint64, error) {
 	if sum, ok := h.hashes[name]; ok {
 		return sum, nil
@@ -219,7 +218,7 @@ func (h *hasher) function(name string) (uint64, error) {
 	if f == nil {
 		return 0, status.NotFoundf("Function %s is not defined.", name)
 	}
-	if slices.Contains(h.under, name) { // it calls itself
+	if slices.Contains(h.under, name) { // recursive
 		return murmur.Sum64(strconv.Itoa(slices.Index(h.under, name))), nil
 	}
 	h.under = append(h.under, name)

@@ -21,12 +21,12 @@ func init() {
 		attrs = append(attrs, "T"+f+"_other_arguments: list(type) >= 0")
 	}
 	register(opdef.Def{
-		Name: "GroupByReducerDataset", Doc: "Makes a dataset of what functions make of all elements with one key, in the order of the keys.",
+		Name: "GroupByReducerDataset", Doc: "Creates a dataset that groups elements by key and reduces each group to one element, in the order of the keys.",
 		In: append([]string{"input_dataset: variant"}, in...), Attrs: typed(attrs...), Stateful: true,
 	}, newReducer)
 }
 
-// reducerDataset has one element for each key.
+// reducerDataset contains one element for each key.
 type reducerDataset struct {
 	stage
 	key, start, reduce, finish *captured
@@ -55,7 +55,7 @@ func (d *reducerDataset) iterate(r *run) (iterator, error) {
 type reducerIterator struct {
 	source
 	d      *reducerDataset
-	over   bool // the input
+	over   bool // the input is exhausted
 	states map[int64]element
 }
 
@@ -82,7 +82,7 @@ func (it *reducerIterator) next(r *run) (element, error) {
 	return it.d.finish.call(r, state)
 }
 
-// add takes one more element into the state of its key.
+// add applies the reduction to the state of the element's key.
 func (it *reducerIterator) add(r *run, e element) error {
 	key, err := numberFrom(it.d.key, r, e.retain(), "key_func")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	registerStage("GroupByWindowDataset", "Makes a dataset of the datasets that a function makes of windows of elements with one key.",
+	registerStage("GroupByWindowDataset", "Creates a dataset that groups elements by key into windows and concatenates the datasets that reduce_func returns for them.",
 		[]string{"key_func_other_arguments: Tkey_func_other_arguments", "reduce_func_other_arguments: Treduce_func_other_arguments",
 			"window_size_func_other_arguments: Twindow_size_func_other_arguments"},
 		described("key_func: func", "reduce_func: func", "window_size_func: func", "Tkey_func_other_arguments: list(type) >= 0",
@@ -40,7 +40,7 @@ func (d *groupsDataset) iterate(r *run) (iterator, error) {
 	return &groupsIterator{source: src, d: d, groups: map[int64]*group{}}, err
 }
 
-// group is the elements with one key that are not in a window yet.
+// group is the elements of one key that are not in a window yet.
 type group struct {
 	size  int64
 	elems []element
@@ -50,8 +50,8 @@ type groupsIterator struct {
 	source
 	d       *groupsDataset
 	groups  map[int64]*group
-	window  []element // what current was made of
-	key     int64     // of the window
+	window  []element // elements of current
+	key     int64     // key of the window
 	current iterator  // nil if there is none
 	over    bool
 }
@@ -71,8 +71,8 @@ func (it *groupsIterator) next(r *run) (element, error) {
 	}
 }
 
-// advance reads until a window is complete; at the end those that are not are taken in the order of
-// their keys.
+// advance reads until a window is complete. At the end of the input, incomplete windows follow in
+// the order of their keys.
 func (it *groupsIterator) advance(r *run) error {
 	for !it.over {
 		e, err := it.input.next(r)
@@ -100,7 +100,7 @@ func (it *groupsIterator) advance(r *run) error {
 	return errEnd
 }
 
-// group returns the group that an element belongs to.
+// group returns the key and the group of an element.
 func (it *groupsIterator) group(r *run, e element) (int64, *group, error) {
 	key, err := numberFrom(it.d.key, r, e.retain(), "key_func")
 	if err != nil {
@@ -121,7 +121,7 @@ func (it *groupsIterator) group(r *run, e element) (int64, *group, error) {
 	return key, g, nil
 }
 
-// numberFrom calls a function that gives one.
+// numberFrom calls a function that returns a number.
 func numberFrom(f *captured, r *run, args element, name string) (int64, error) {
 	got, err := f.call(r, args)
 	if err != nil {
@@ -142,7 +142,7 @@ func (it *groupsIterator) flush(r *run, key int64, g *group) error {
 	return err
 }
 
-// open begins to iterate over the dataset made of the window.
+// open calls the reduce function for the window and returns an iterator over its result.
 func (it *groupsIterator) open(r *run) (iterator, error) {
 	w := &listDataset{spec: *it.d.input.elementSpec(), all: it.window}
 	d, err := it.d.reduce.variant(r, element{tensor.Scalar(it.key), wrap(w)})

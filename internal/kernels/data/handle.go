@@ -14,19 +14,19 @@ import (
 
 func init() {
 	kernel.RegisterFunc(opdef.Def{
-		Name: "IteratorToStringHandle", Doc: "Gives a string that names an iterator.",
+		Name: "IteratorToStringHandle", Doc: "Returns a string handle for an iterator.",
 		In: []string{"resource_handle: resource"}, Out: []string{"string_handle: string"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, toStringHandle[*Iterator])
 	for _, name := range []string{"IteratorFromStringHandle", "IteratorFromStringHandleV2"} {
 		kernel.RegisterNew(opdef.Def{
-			Name: name, Doc: "Gives the iterator that a string of IteratorToStringHandle names.",
+			Name: name, Doc: "Returns the iterator of a string handle from IteratorToStringHandle.",
 			In: []string{"string_handle: string"}, Out: []string{"resource_handle: resource"},
 			Attrs:    []string{"output_types: list(type) >= 0 = []", "output_shapes: list(shape) >= 0 = []"},
 			Stateful: true, Shape: opdef.ScalarShape,
 		}, newFromStringHandle[*Iterator])
 	}
 	kernel.RegisterFunc(opdef.Def{
-		Name: "IteratorGetDevice", Doc: "Gives the name of the device that an iterator is on.",
+		Name: "IteratorGetDevice", Doc: "Returns the name of the device of an iterator.",
 		In: []string{"resource: resource"}, Out: []string{"device: string"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		ctx.SetOutput(0, tensor.Scalar(ctx.Device.Name))
@@ -52,7 +52,7 @@ func toStringHandle[T kernel.Resource](ctx *kernel.Context) error {
 	return err
 }
 
-// describedResource is a resource of which the elements are known.
+// describedResource is a resource with known types and shapes of its elements.
 type describedResource interface {
 	kernel.Resource
 	elementSpec() *spec
@@ -97,7 +97,8 @@ func parseHandle(ctx *kernel.Context) (*tensor.Handle, error) {
 	return h, err
 }
 
-// fits compares the elements of an iterator with what a node says of them, which may be nothing.
+// fits checks the elements of an iterator against the types and shapes of a node, which may be
+// empty.
 func (s *spec) fits(have *spec) error {
 	if len(s.types) > 0 {
 		if err := checkTypes(s.types, have.types); err != nil {

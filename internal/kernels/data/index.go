@@ -10,19 +10,19 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "GetElementAtIndex", Doc: "Gives the element of a dataset at an index.",
+		Name: "GetElementAtIndex", Doc: "Returns the element of a dataset at an index.",
 		In: []string{"dataset: variant", "index: int64"}, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
 	}, waiting(getElement))
 }
 
-// indexed is a dataset whose elements can be had in any order.
+// indexed is a dataset with random access.
 type indexed interface {
 	dataset
-	// at returns the element at an index below the cardinality.
+	// at returns element i, which must be below the cardinality.
 	at(r *run, i int64) (element, error)
 }
 
-// atIndex returns the element of a dataset at an index.
+// atIndex returns element i of a dataset.
 func atIndex(r *run, d dataset, i int64) (element, error) {
 	if n := d.cardinality(); i < 0 || n >= 0 && i >= n {
 		return nil, status.OutOfRangef("Index out of range [0, %d):%d", n, i)
@@ -33,7 +33,7 @@ func atIndex(r *run, d dataset, i int64) (element, error) {
 	return afterSkipping(r, d, i)
 }
 
-// afterSkipping returns the element of a dataset after i others.
+// afterSkipping returns element i of a dataset by iterating over the preceding ones.
 func afterSkipping(r *run, d dataset, i int64) (element, error) {
 	it, err := d.iterate(r)
 	if err != nil {
@@ -67,7 +67,7 @@ func getElement(n *node, ctx *kernel.Context, r *run) error {
 	return s.give(ctx, e)
 }
 
-// give makes the components of an element the outputs of a node.
+// give sets the outputs of a node to the components of an element.
 func (s *spec) give(ctx *kernel.Context, e element) error {
 	if err := s.check(specOf(e)); err != nil {
 		e.release()
@@ -79,8 +79,8 @@ func (s *spec) give(ctx *kernel.Context, e element) error {
 	return nil
 }
 
-// waiting returns the constructor of kernels that iterate over datasets within one step, on a
-// goroutine of its own.
+// waiting returns the constructor of asynchronous kernels that iterate over datasets within one
+// step.
 func waiting(f func(n *node, ctx *kernel.Context, r *run) error) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		n, err := newNode(c)
@@ -98,7 +98,7 @@ func waiting(f func(n *node, ctx *kernel.Context, r *run) error) kernel.New {
 	}
 }
 
-// each calls f, which takes them, with the elements of a dataset until there is an error.
+// each calls f with each element of a dataset until the end or an error. f takes over the elements.
 func each(r *run, d dataset, f func(element) error) error {
 	it, err := d.iterate(r)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 
 func init() {
 	registerStage("IndexFlatMapDataset",
-		"Makes a dataset of the rows of what map_func makes of elements; index_map_func says in which element and in which row of it each is.",
+		"Creates a dataset that applies map_func to the elements of its input and flattens the results. index_map_func maps an index of the output to the index of the input element and the offset in its result.",
 		[]string{"map_func_other_args: Tmap_func_args", "index_map_func_other_args: Tindex_map_func_args", "output_cardinality: int64"},
 		described("map_func: func", "index_map_func: func", "Tmap_func_args: list(type) >= 0", "Tindex_map_func_args: list(type) >= 0"), newIndexFlatMap)
 }
 
-// indexFlatMapDataset is a flat map whose elements can be had in any order.
+// indexFlatMapDataset is a flat map with random access.
 type indexFlatMapDataset struct {
 	stage
-	f     *captured // makes rows of an element
-	index *captured // tells the place of an element
+	f     *captured // map_func: returns the rows of an element
+	index *captured // index_map_func: maps an index of the output to an element and an offset
 	n     int64
 }
 
@@ -40,7 +40,7 @@ func newIndexFlatMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 
 func (d *indexFlatMapDataset) cardinality() int64 { return d.n }
 
-// place returns in which element of the input an element is, and in which row of it.
+// place returns the index of the input element and the row in its result for element i.
 func (d *indexFlatMapDataset) place(r *run, i int64) (from, row int64, err error) {
 	got, err := d.index.call(r, element{tensor.Scalar(i)})
 	if err != nil {
@@ -70,8 +70,8 @@ func (d *indexFlatMapDataset) place(r *run, i int64) (from, row int64, err error
 	return at[0], at[1], nil
 }
 
-// row returns a row of what map_func made of an element: one of several components, or a row of the
-// only one.
+// row returns row i of a result of map_func: component i if there are several components, and row i
+// of the only component otherwise.
 func (d *indexFlatMapDataset) row(made element, i int64) (element, error) {
 	size, got := int64(len(made)), debugString(made)
 	if len(made) == 1 {
@@ -125,9 +125,9 @@ func (d *indexFlatMapDataset) iterate(r *run) (iterator, error) {
 type indexFlatMapIterator struct {
 	source
 	d    *indexFlatMapDataset
-	i    int64   // elements given
-	from int64   // the element of the input that made is of
-	made element // nil before the first
+	i    int64   // number of elements returned
+	from int64   // index of the input element that made was computed from
+	made element // result of map_func; nil before the first call
 }
 
 func (it *indexFlatMapIterator) next(r *run) (element, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// pairs adds a dataset of the numbers below n, each with what is ten more behind it. The rows are
-// found by dividing by 2, and the index in a row by what op makes of an index and 2.
+// pairs adds a dataset of the pairs x, x+10 for the numbers x below n. The element of a row is its
+// index divided by 2, and the offset is the result of op on the index and 2.
 func (p *program) pairs(op string, n int64) string {
 	two, binary := constantNode("two", 2), opdef.Attrs{"T": tensor.Int64}
 	number := []opdef.Arg{{Name: "x", DType: tensor.Int64}}
@@ -85,7 +85,7 @@ func TestWeightedFlatMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// as TensorFlow 2.21 has it
+	// as in TensorFlow 2.21
 	want := []int64{0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}
 	if got := b.take(b.iterator("it", d), -1); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -103,8 +103,8 @@ func TestWeightedFlatMap(t *testing.T) {
 	}
 }
 
-// TestFastestBranch tries two branches, both with the same elements: whichever is chosen, none is
-// lost.
+// TestFastestBranch tries two branches with the same elements. No element is lost, whichever branch
+// is chosen.
 func TestFastestBranch(t *testing.T) {
 	b := func(trial, denominator int64) ([]int64, error) {
 		p := &program{}

@@ -11,9 +11,9 @@ import (
 func init() {
 	in := func(more ...string) []string { return append([]string{"other_arguments: Targuments"}, more...) }
 	plain := described("f: func", "Targuments: list(type) >= 0")
-	registerStage("FlatMapDataset", "Makes a dataset of the elements of the datasets that a function makes of elements, one after the other.",
+	registerStage("FlatMapDataset", "Creates a dataset that applies a function that returns datasets to the elements of its input and concatenates the results.",
 		in(), plain, newFlatMap)
-	doc := "Makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn."
+	doc := "Creates a dataset that applies a function that returns datasets to the elements of its input and interleaves the results: block_length elements from each of cycle_length datasets in turn."
 	ahead := described("f: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0")
 	sloppy := append(typed("f: func", "Targuments: list(type) >= 0"), "sloppy: bool = false", metadata)
 	registerStage("InterleaveDataset", doc, in("cycle_length: int64", "block_length: int64"), plain, newInterleave)
@@ -27,13 +27,13 @@ func init() {
 		"prefetch_input_elements: int64"), ahead, newParallelInterleave)
 }
 
-// interleaveDataset takes elements from several datasets in turn.
+// interleaveDataset interleaves the elements of several datasets.
 type interleaveDataset struct {
 	stage
 	f            *captured
 	cycle, block int64
 	parallel     *parallelInterleave // nil if the datasets are read one at a time
-	// how many elements there are, once somebody has asked for them to be counted
+	// number of elements, if it has been counted; nil otherwise
 	counted atomic.Pointer[int64]
 }
 
@@ -42,7 +42,7 @@ func newFlatMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	return &interleaveDataset{stage: s, f: f, cycle: 1, block: 1}, err
 }
 
-// defaultCycle is how many datasets are interleaved if nobody says how many.
+// defaultCycle is the cycle length if the program does not set it.
 const defaultCycle = 10
 
 func newInterleave(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -88,9 +88,9 @@ func (d *interleaveDataset) iterate(r *run) (iterator, error) {
 	return &interleaveIterator{source: src, d: d}, err
 }
 
-// lane is one of the datasets that elements are taken from.
+// lane is one of the interleaved datasets.
 type lane struct {
-	from element  // what its dataset was made of
+	from element  // input of the function that created its dataset
 	at   iterator // nil if the lane is free
 }
 
@@ -98,10 +98,10 @@ type interleaveIterator struct {
 	source
 	d     *interleaveDataset
 	lanes []lane
-	turn  int64 // the lane to take from
-	taken int64 // elements of the block
-	open  int64 // lanes that are not free
-	over  bool  // no more input
+	turn  int64 // index of the current lane
+	taken int64 // number of elements taken from the current block
+	open  int64 // number of lanes in use
+	over  bool  // the input is exhausted
 }
 
 func (it *interleaveIterator) next(r *run) (element, error) {
@@ -130,7 +130,7 @@ func (it *interleaveIterator) next(r *run) (element, error) {
 	return nil, errEnd
 }
 
-// pass goes on to the next lane.
+// pass advances to the next lane.
 func (it *interleaveIterator) pass() {
 	it.taken = 0
 	it.turn++
@@ -139,7 +139,7 @@ func (it *interleaveIterator) pass() {
 	}
 }
 
-// lane returns the lane whose turn it is, with a new dataset if it is free and there is one.
+// lane returns the current lane. If it is free, it opens the dataset of the next input element.
 func (it *interleaveIterator) lane(r *run) (*lane, error) {
 	if int64(len(it.lanes)) <= it.turn {
 		it.lanes = append(it.lanes, lane{})

@@ -9,22 +9,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Iterator is the resource that steps take elements from. Requests are answered one at a time.
+// Iterator is the iterator resource. It serves one request at a time.
 type Iterator struct {
 	spec
 
-	turn chan struct{} // holds a token while nobody uses what follows
+	turn chan struct{} // holds a token while no request is running; guards the fields below
 	data dataset       // nil before the first MakeIterator
 	made tensor.Tensor // the variant of data
 	at   iterator
-	life context.Context // of at
-	ends *ending         // of at
+	life context.Context // lifetime of at
+	ends *ending         // cleanup functions of at
 
-	unordered bool // the options of data have deterministic = false
+	unordered bool // options of data have deterministic = false
 
 	mu     sync.Mutex
 	closed bool               // guarded by mu
-	stop   context.CancelFunc // guarded by mu; ends the life of at
+	stop   context.CancelFunc // cancels life; guarded by mu
 }
 
 func newIterator(s spec) *Iterator {
@@ -33,10 +33,10 @@ func newIterator(s spec) *Iterator {
 	return it
 }
 
-// TypeName names the resource as TensorFlow does.
+// TypeName returns TensorFlow's name of the resource.
 func (*Iterator) TypeName() string { return "N10tensorflow4data16IteratorResourceE" }
 
-// Close ends what works ahead for the iterator.
+// Close stops the goroutines that work ahead for the iterator.
 func (it *Iterator) Close() {
 	it.mu.Lock()
 	defer it.mu.Unlock()
@@ -47,8 +47,8 @@ func (it *Iterator) Close() {
 	it.ends.run()
 }
 
-// renew gives the iterator a new life, after the end of the one before, and returns the first
-// request in it.
+// renew ends the current lifetime of the iterator, starts a new one and returns the first request
+// in it.
 func (it *Iterator) renew(ctx *kernel.Context) *run {
 	life, stop := context.WithCancel(context.Background())
 	it.mu.Lock()
@@ -64,15 +64,14 @@ func (it *Iterator) renew(ctx *kernel.Context) *run {
 	return it.request(ctx)
 }
 
-// request returns a request of a node to the iterator.
+// request returns a request of a node within the current lifetime.
 func (it *Iterator) request(ctx *kernel.Context) *run {
 	r := newRun(ctx, it.life, it.ends)
 	r.unordered = it.unordered
 	return r
 }
 
-// use calls f on a goroutine of its own when it is the turn of the request, and passes its error
-// on.
+// use waits for the running request, calls f on a new goroutine and passes its error to done.
 func (it *Iterator) use(ctx *kernel.Context, done func(error), f func() error) {
 	go func() {
 		select {
@@ -87,7 +86,8 @@ func (it *Iterator) use(ctx *kernel.Context, done func(error), f func() error) {
 	}()
 }
 
-// guarded turns a panic, which on this goroutine nobody else would stop, into an error.
+// guarded calls f and converts a panic into an error; nothing else recovers panics on this
+// goroutine.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -97,7 +97,7 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// reset goes to the beginning of a dataset.
+// reset moves the iterator to the start of a dataset.
 func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
 	d, err := datasetOf(t)
 	if err != nil {
@@ -133,7 +133,7 @@ func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
 	return nil
 }
 
-// next returns the next element, of which the node says what it should be.
+// next returns the next element. Its types and shapes must match want, those of the node.
 func (it *Iterator) next(ctx *kernel.Context, want *spec) (element, error) {
 	if it.at == nil {
 		return nil, status.FailedPreconditionf("GetNext() failed because the iterator has not been initialized. " +
@@ -150,8 +150,8 @@ func (it *Iterator) next(ctx *kernel.Context, want *spec) (element, error) {
 	return e, nil
 }
 
-// save returns the place of the iterator. If asked to it fails where functions of the dataset have
-// a state of their own.
+// save returns a variant with the state of the iterator. If stateless is set, it fails if the
+// dataset has stateful functions.
 func (it *Iterator) save(ctx *kernel.Context, stateless bool) (tensor.VariantValue, error) {
 	if it.at == nil {
 		return tensor.VariantValue{}, status.FailedPreconditionf("Save() failed because the iterator has not been initialized. " +
@@ -167,7 +167,7 @@ func (it *Iterator) save(ctx *kernel.Context, stateless bool) (tensor.VariantVal
 	return a.saved(), a.err
 }
 
-// restore goes to a place that was saved.
+// restore loads a state that save returned.
 func (it *Iterator) restore(ctx *kernel.Context, functions kernel.Functions, v tensor.VariantValue) error {
 	if it.at == nil {
 		return status.FailedPreconditionf("Restore() failed because the iterator has not been initialized. " +

@@ -13,7 +13,7 @@ import (
 func init() {
 	for _, name := range []string{"Iterator", "IteratorV2"} {
 		kernel.RegisterNew(opdef.Def{
-			Name: name, Doc: "Gives an iterator, which MakeIterator puts at the beginning of a dataset.",
+			Name: name, Doc: "Creates an iterator resource, which MakeIterator initializes.",
 			Out: []string{"handle: resource"}, Attrs: typed("shared_name: string", "container: string"),
 			Stateful: true, Shape: opdef.ScalarShape,
 		}, makeIterator)
@@ -22,19 +22,19 @@ func init() {
 		"AnonymousIterator": {"handle: resource"}, "AnonymousIteratorV2": {"handle: resource", "deleter: variant"}, "AnonymousIteratorV3": {"handle: resource"},
 	} {
 		kernel.RegisterNew(opdef.Def{
-			Name: name, Doc: "Gives an iterator that nothing but its handle names.",
+			Name: name, Doc: "Creates an anonymous iterator resource, which exists as long as its handle.",
 			Out: out, Attrs: typed(), Stateful: true, Shape: opdef.ScalarShape,
 		}, newAnonymous(func(n *node, _ *kernel.Context) (kernel.Resource, error) {
 			return newIterator(n.spec()), nil
 		}))
 	}
 	kernel.RegisterNew(opdef.Def{
-		Name: "MakeIterator", Doc: "Puts an iterator at the beginning of a dataset.",
+		Name: "MakeIterator", Doc: "Initializes an iterator with a dataset.",
 		In: []string{"dataset: variant", "iterator: resource"}, Stateful: true,
 	}, onIterator(1, initialize))
 	for name, doc := range map[string]string{
-		"IteratorGetNext":     "Takes the next element of an iterator. It waits until there is one.",
-		"IteratorGetNextSync": "Takes the next element of an iterator, like IteratorGetNext.",
+		"IteratorGetNext":     "Returns the next element of an iterator. It blocks until the element is available.",
+		"IteratorGetNextSync": "Returns the next element of an iterator, like IteratorGetNext.",
 	} {
 		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: doc, In: []string{"iterator: resource"}, Out: []string{"components: output_types"},
@@ -42,17 +42,17 @@ func init() {
 		}, onIterator(0, getNext))
 	}
 	kernel.RegisterNew(opdef.Def{
-		Name: "SerializeIterator", Doc: "Gives the place of an iterator, for DeserializeIterator.",
+		Name: "SerializeIterator", Doc: "Returns the serialized state of an iterator, for DeserializeIterator.",
 		In: []string{"resource_handle: resource"}, Out: []string{"serialized: variant"},
 		Attrs: []string{"external_state_policy: int = 0"}, Stateful: true, Shape: vectorShape,
 	}, onIterator(0, serialize))
 	kernel.RegisterNew(opdef.Def{
-		Name: "DeserializeIterator", Doc: "Puts an iterator at a place that SerializeIterator gave.",
+		Name: "DeserializeIterator", Doc: "Restores an iterator from the state that SerializeIterator returned.",
 		In: []string{"resource_handle: resource", "serialized: variant"}, Stateful: true,
 	}, onIterator(0, deserialize))
 }
 
-// elementShape is the rule of operations that give an element.
+// elementShape is the shape function of operations that return an element.
 func elementShape(c *opdef.ShapeContext) error {
 	shapes := c.Attrs.Shapes("output_shapes")
 	if len(shapes) != len(c.Out) {
@@ -76,7 +76,7 @@ func makeIterator(c *kernel.Construction) (kernel.Kernel, error) {
 	}.Kernel(c)
 }
 
-// onIterator returns the constructor of kernels that use the iterator behind input i.
+// onIterator returns the constructor of kernels that use the iterator whose handle is input i.
 func onIterator(i int, f func(*kernel.Construction, *kernel.Context, *Iterator) error) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		return kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
@@ -105,7 +105,7 @@ func getNext(c *kernel.Construction, ctx *kernel.Context, it *Iterator) error {
 	return nil
 }
 
-// endOfSequence gives the end the error that clients look for.
+// endOfSequence converts errEnd to the error that clients expect.
 func endOfSequence(err error) error {
 	if errors.Is(err, errEnd) {
 		return status.OutOfRangef("End of sequence")

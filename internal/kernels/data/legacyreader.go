@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// read returns an iterator over the files of a run.
+// read returns an iterator over the files of the run in m.
 func (d *legacySnapshot) read(r *run, m *pb.SnapshotMetadataRecord) (iterator, error) {
 	run := d.run
 	if run == "" {
@@ -35,7 +35,7 @@ func (d *legacySnapshot) read(r *run, m *pb.SnapshotMetadataRecord) (iterator, e
 		return nil, status.NotFoundf("Could not find any files in dir: %s", dir)
 	}
 	if d.shuffled {
-		seed := uint64(d.seed) //nolint:gosec // the bits are what counts
+		seed := uint64(d.seed) //nolint:gosec // only the bits count
 		if seed == 0 {
 			seed = rand.Uint64()
 		}
@@ -47,7 +47,7 @@ func (d *legacySnapshot) read(r *run, m *pb.SnapshotMetadataRecord) (iterator, e
 
 type legacyReader struct {
 	d      *legacySnapshot
-	files  []string // that are not read
+	files  []string // files that have not been opened
 	from   *elementReader
 	forget func()
 }
@@ -80,5 +80,5 @@ func (it *legacyReader) close() {
 	}
 }
 
-// state carries nothing: a restored reader begins again.
+// state does nothing: a restored reader starts again.
 func (it *legacyReader) state(*archive) {}

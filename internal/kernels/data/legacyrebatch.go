@@ -7,7 +7,7 @@ import (
 )
 
 func init() {
-	registerStage("RebatchDataset", "Makes a dataset of the parts of batches, each of which is split into num_replicas parts of nearly one size.",
+	registerStage("RebatchDataset", "Creates a dataset that splits each batch into num_replicas batches of nearly equal size.",
 		[]string{"num_replicas: int64"}, append(typed(), "use_fallback: bool = true"),
 		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			parts, err := scalar[int64](n, ctx, "num_replicas")
@@ -18,8 +18,8 @@ func init() {
 		})
 }
 
-// splitDataset has the parts of batches. The last ones of a batch are smaller or empty if it cannot
-// be split evenly.
+// splitDataset splits each batch into parts. If it cannot be split evenly, the last parts are
+// smaller or empty.
 type splitDataset struct {
 	stage
 	parts int64
@@ -36,7 +36,7 @@ type splitIterator struct {
 	source
 	d     *splitDataset
 	whole element
-	i     int64 // of the next part of whole; 0 between batches
+	i     int64 // index of the next part of whole; 0 between batches
 }
 
 func (it *splitIterator) next(r *run) (element, error) {

@@ -20,9 +20,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// SnapshotDataset keeps snapshots in files of elements, in one folder for each run.
+// SnapshotDataset stores snapshots in element files, in one directory for each run.
 func init() {
-	registerStage("SnapshotDataset", "Makes a dataset of the elements of another, which are written to files in the first iteration and read from them in the next.",
+	registerStage("SnapshotDataset", "Creates a dataset that writes the elements of its input to files in the first iteration and reads the files in later ones.",
 		[]string{"path: string"}, append(typed(), "compression: string = ''", "reader_path_prefix: string = ''", "writer_path_prefix: string = ''",
 			"shard_size_bytes: int = 10737418240", "pending_snapshot_expiry_seconds: int = 86400", "num_reader_threads: int = 1",
 			"reader_buffer_size: int = 1", "num_writer_threads: int = 1", "writer_buffer_size: int = 1", "shuffle_on_read: bool = false",
@@ -32,8 +32,8 @@ func init() {
 type legacySnapshot struct {
 	stage
 	hash             string
-	dir              string // of the snapshot
-	run              string // "" for a new name
+	dir              string // directory of the snapshot
+	run              string // name of the run; "" for a new one
 	compression      string
 	readFrom, saveTo string // prefixes of dir
 	fileSize         int64
@@ -86,7 +86,7 @@ func newLegacySnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	return d, dumpGraph(filepath.Join(path, d.hash+"-graph.pbtxt"), g)
 }
 
-// dumpGraph leaves the graph of a snapshot's input for people to read.
+// dumpGraph writes the graph of a snapshot's input in text format, for inspection.
 func dumpGraph(file string, g *pb.GraphDef) error {
 	text, err := prototext.MarshalOptions{Multiline: true}.Marshal(g)
 	if err != nil {
@@ -97,10 +97,10 @@ func dumpGraph(file string, g *pb.GraphDef) error {
 
 func (d *legacySnapshot) iterate(*run) (iterator, error) { return &legacyIterator{d: d}, nil }
 
-// legacyIterator decides at its first request whether to read or to write.
+// legacyIterator selects at its first request whether to read or to write.
 type legacyIterator struct {
 	d    *legacySnapshot
-	at   iterator // nil before
+	at   iterator // nil before the first request
 	mode snapshotMode
 }
 
@@ -138,7 +138,7 @@ func (it *legacyIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterator,
 	}
 }
 
-// state carries how the iterator goes on. One that reads begins again from the start, as in
+// state saves the mode and the state of the writer. A restored reader starts again, as in
 // TensorFlow.
 func (it *legacyIterator) state(a *archive) {
 	begun := it.at != nil
@@ -162,18 +162,18 @@ func (it *legacyIterator) state(a *archive) {
 	}
 }
 
-// legacyWriter is always an element ahead, to know at the last one that it is the last.
+// legacyWriter reads one element ahead, to detect the last element.
 type legacyWriter struct {
 	source
 	d      *legacySnapshot
-	run    int64 // its name, unless the snapshot has one
+	run    int64 // name of the run, unless the snapshot has one
 	begun  bool
 	over   bool
-	ahead  []element // the next, if there is one
+	ahead  []element // next element, if there is one
 	files  int64
 	file   *elementWriter
-	bytes  int64   // that went into file
-	ratio  float64 // of bytes to what the file is long; 0 before it is known
+	bytes  int64   // number of bytes written to file before compression
+	ratio  float64 // length of a file relative to bytes; 0 if not measured
 	forget func()
 }
 
@@ -181,7 +181,7 @@ func (w *legacyWriter) name() string {
 	if w.d.run != "" {
 		return w.d.run
 	}
-	return strconv.FormatUint(uint64(w.run), 16) //nolint:gosec // the bits are what counts
+	return strconv.FormatUint(uint64(w.run), 16) //nolint:gosec // only the bits count
 }
 
 func (w *legacyWriter) dir() string { return filepath.Join(w.d.saveTo, w.d.dir, w.name()) }
@@ -235,7 +235,7 @@ func (w *legacyWriter) closeFile() error {
 	return f.close()
 }
 
-// fill takes the next element from the input and writes it.
+// fill reads the next element of the input and writes it.
 func (w *legacyWriter) fill(r *run) error {
 	if w.over {
 		return nil
@@ -256,7 +256,7 @@ func (w *legacyWriter) fill(r *run) error {
 }
 
 func (w *legacyWriter) write(e element) error {
-	if w.file == nil { // after the place was restored
+	if w.file == nil { // after a restore
 		if err := w.openFile(); err != nil {
 			return err
 		}
@@ -279,8 +279,8 @@ func (w *legacyWriter) write(e element) error {
 	return w.file.write(e)
 }
 
-// full reports whether the next element goes into another file. How well elements are compressed is
-// found out once.
+// full reports whether the next element starts another file. The compression ratio is measured
+// once.
 func (w *legacyWriter) full() (bool, error) {
 	if w.ratio > 0 {
 		return float64(w.bytes) > w.ratio*float64(w.d.fileSize), nil
@@ -296,7 +296,7 @@ func (w *legacyWriter) full() (bool, error) {
 	return size >= w.d.fileSize, nil
 }
 
-// finish says that the snapshot is complete, unless somebody else has begun another meanwhile.
+// finish marks the snapshot complete, unless another writer has started a run in the meantime.
 func (w *legacyWriter) finish() error {
 	w.over = true
 	w.forget()
@@ -311,8 +311,8 @@ func (w *legacyWriter) finish() error {
 	return writeMetadata(w.d.dir, m, w.d.types)
 }
 
-// state carries the element ahead. Files that were written after the place was saved stay, with
-// elements that are written again.
+// state saves the element read ahead. Files written after a save stay and hold elements that are
+// written again after a restore.
 func (w *legacyWriter) state(a *archive) {
 	a.int(&w.run)
 	a.bool(&w.begun)

@@ -10,11 +10,11 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "ListDataset", Doc: "Makes a dataset of elements whose components come one after the other.",
+		Name: "ListDataset", Doc: "Creates a dataset from a list of tensors: the components of all elements in order.",
 		In: []string{"tensors: Tinput_types"}, Attrs: slices.Concat([]string{"Tinput_types: list(type) >= 1"}, described()), Stateful: true,
 	}, newList)
 	register(opdef.Def{
-		Name: "WindowOp", Doc: "Makes a dataset of the elements of a window, whose components come one after the other.",
+		Name: "WindowOp", Doc: "Creates a dataset of the elements of a window from the components of all elements in order.",
 		In: []string{"inputs: Tinputs"}, Attrs: append(typed(), "Tinputs: list(type) >= 1"),
 	}, newList)
 }
@@ -39,7 +39,7 @@ func newList(n *node, ctx *kernel.Context) (dataset, error) {
 	return d, nil
 }
 
-// listDataset has the elements of a list.
+// listDataset contains the elements of a list.
 type listDataset struct {
 	spec
 	all []element

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// made is a dataset with the node and the inputs that made it, from which it can be written down,
-// or made again of others.
+// made is a dataset with the node and the inputs that created it. They permit writing it as a graph
+// and creating it again with other inputs.
 type made struct {
 	dataset
 	n      *node
@@ -16,7 +16,7 @@ type made struct {
 	inputs element
 }
 
-// makeFrom returns the variant of the dataset that a node makes of its inputs.
+// makeFrom returns the variant of the dataset that build creates from the node's inputs.
 func makeFrom(n *node, build maker, ctx *kernel.Context) (tensor.Tensor, error) {
 	d, err := build(n, ctx)
 	if err != nil {
@@ -29,10 +29,10 @@ func makeFrom(n *node, build maker, ctx *kernel.Context) (tensor.Tensor, error) 
 	return tensor.Scalar(tensor.VariantValue{Value: m}), nil
 }
 
-// wrap returns the variant of a dataset that no node made.
+// wrap returns the variant of a dataset without a node.
 func wrap(d dataset) tensor.Tensor { return tensor.Scalar(tensor.VariantValue{Value: d}) }
 
-// datasetOf returns the dataset that a tensor holds.
+// datasetOf returns the dataset in a tensor.
 func datasetOf(t *tensor.Tensor) (dataset, error) {
 	if t.DType() != tensor.Variant || t.Rank() != 0 {
 		return nil, status.InvalidArgumentf("Dataset tensor must be a scalar of dtype DT_VARIANT.")
@@ -46,7 +46,7 @@ func datasetOf(t *tensor.Tensor) (dataset, error) {
 	return nil, status.InvalidArgumentf("Tensor must be a Dataset object.")
 }
 
-// madeOf returns the dataset that a tensor holds with the node that made it; nil if there is none.
+// madeOf returns the dataset in a tensor with its node, or nil if it has none.
 func madeOf(t *tensor.Tensor) *made {
 	if t.DType() != tensor.Variant || t.Rank() != 0 {
 		return nil
@@ -58,7 +58,8 @@ func madeOf(t *tensor.Tensor) *made {
 // op returns the name of the operation.
 func (m *made) op() string { return m.n.Op.Name }
 
-// with returns the variant of the dataset that the node makes of other inputs, which it takes.
+// with returns the variant of the dataset that the node creates from other inputs, which it takes
+// over.
 func (m *made) with(r *run, inputs element) (tensor.Tensor, error) {
 	ctx := withStep(r.ctx, r.ctx.Step)
 	values := make([]kernel.Value, len(inputs))
@@ -70,7 +71,7 @@ func (m *made) with(r *run, inputs element) (tensor.Tensor, error) {
 	return makeFrom(m.n, m.build, ctx)
 }
 
-// withFirst is with for another first input.
+// withFirst is like with, but replaces only the first input by t.
 func (m *made) withFirst(r *run, t tensor.Tensor) (tensor.Tensor, error) {
 	inputs := m.inputs.retain()
 	inputs[0].Release()
@@ -78,7 +79,7 @@ func (m *made) withFirst(r *run, t tensor.Tensor) (tensor.Tensor, error) {
 	return m.with(r, inputs)
 }
 
-// rewrite returns the dataset made of what f makes of the datasets among the inputs.
+// rewrite returns the dataset that the node creates after f is applied to the input datasets.
 func (m *made) rewrite(r *run, f func(*tensor.Tensor) (tensor.Tensor, error)) (tensor.Tensor, error) {
 	inputs := m.inputs.retain()
 	for i := range inputs {
@@ -96,8 +97,8 @@ func (m *made) rewrite(r *run, f func(*tensor.Tensor) (tensor.Tensor, error)) (t
 	return m.with(r, inputs)
 }
 
-// another returns the variant of the dataset that another operation makes of inputs, which it
-// takes.
+// another returns the variant of the dataset that another operation creates from inputs, which it
+// takes over.
 func (n *node) another(r *run, op string, attrs opdef.Attrs, inputs ...tensor.Tensor) (tensor.Tensor, error) {
 	c, err := newComponent(n, op, attrs)
 	if err != nil {

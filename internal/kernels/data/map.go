@@ -6,17 +6,18 @@ import (
 )
 
 func init() {
-	registerStage("MapDataset", "Makes a dataset of what a function makes of the elements of another.",
+	registerStage("MapDataset", "Creates a dataset that applies a function to the elements of its input.",
 		[]string{"other_arguments: Targuments"},
 		append(typed("f: func", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true",
 			"preserve_cardinality: bool = false", "force_synchronous: bool = false", metadata), newMap)
 }
 
-// mapDataset has one element for each of its input.
+// mapDataset applies a function to each element of its input.
 type mapDataset struct {
 	stage
-	f    *captured
-	keep bool // an OutOfRange error of the function is an error, not the end
+	f *captured
+	// an OutOfRange error of the function is returned as an error, instead of ending the dataset
+	keep bool
 }
 
 func newMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -36,7 +37,7 @@ func (d *mapDataset) iterate(r *run) (iterator, error) {
 	return &mapIterator{src, d}, err
 }
 
-// apply calls the function; its OutOfRange error is the end of the dataset.
+// apply calls the function. Its OutOfRange error ends the dataset, unless keep is set.
 func (d *mapDataset) apply(r *run, e element) (element, error) {
 	out, err := d.f.call(r, e)
 	if status.CodeOf(err) == status.OutOfRange {

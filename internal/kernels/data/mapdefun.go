@@ -16,8 +16,8 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "MapDefun",
-		Doc: "Calls a function with each row of arguments, all of which have as many rows, and puts its results together as rows. " +
-			"Calls may be under way at once.",
+		Doc: "Applies a function to each row of arguments, which have equal numbers of rows, and stacks the results. " +
+			"Calls may run in parallel.",
 		In: []string{"arguments: Targuments", "captured_inputs: Tcaptured"}, Out: []string{"output: output_types"},
 		Attrs: append(typed("Targuments: list(type) >= 1", "Tcaptured: list(type) >= 0 = []"), "f: func", "max_intra_op_parallelism: int = 1"),
 		Shape: mapDefunShape,
@@ -49,10 +49,10 @@ func mapDefunShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// mapDefun is the kernel of a node that calls a function for rows.
+// mapDefun is the kernel that calls a function for each row of its arguments.
 type mapDefun struct {
 	f       kernel.Function
-	args    int // the first inputs, of which the function is given rows
+	args    int // number of leading inputs that are split into rows
 	types   []tensor.DType
 	outputs []tensor.PartialShape
 }
@@ -91,7 +91,7 @@ func (k *mapDefun) compute(ctx *kernel.Context, done func(error)) {
 	calls.start()
 }
 
-// rows returns how many rows the arguments have.
+// rows returns the number of rows of the arguments.
 func (k *mapDefun) rows(ctx *kernel.Context) (int, error) {
 	rows := -1
 	if in := ctx.Input(0); in.Rank() > 0 {
@@ -110,7 +110,7 @@ func (k *mapDefun) rows(ctx *kernel.Context) (int, error) {
 	return rows, nil
 }
 
-// give puts the results of calls together.
+// give stacks the results of the calls into the outputs.
 func (k *mapDefun) give(ctx *kernel.Context, results []element) error {
 	for i, dtype := range k.types {
 		shape, column := k.outputs[i], make([]tensor.Tensor, len(results))
@@ -126,7 +126,7 @@ func (k *mapDefun) give(ctx *kernel.Context, results []element) error {
 			shape, column[r] = e[i].Shape().Partial(), e[i]
 		}
 		full, ok := shape.Full()
-		if !ok { // no row says what is not known: TensorFlow has no output either
+		if !ok { // without rows the shape is unknown; TensorFlow has no output either
 			continue
 		}
 		out, err := stacking.Stack(dtype, full, column)
@@ -138,8 +138,8 @@ func (k *mapDefun) give(ctx *kernel.Context, results []element) error {
 	return nil
 }
 
-// rowCalls are the calls of a function for each row. Each core begins calls in turn and does not
-// wait for those that wait.
+// rowCalls runs the calls of a function for all rows. One goroutine per core starts calls in turn,
+// without waiting for calls that block.
 type rowCalls struct {
 	k       *mapDefun
 	ctx     *kernel.Context
@@ -148,10 +148,10 @@ type rowCalls struct {
 	done    func([]element, error)
 
 	next  atomic.Int64
-	under atomic.Int64 // calls that have not ended, and those who begin them
+	under atomic.Int64 // number of calls and starting goroutines that have not ended
 
 	mu  sync.Mutex
-	err error // guarded by mu; the first
+	err error // first error; guarded by mu
 }
 
 func (c *rowCalls) start() {
@@ -188,7 +188,7 @@ func (c *rowCalls) call(i int) {
 	})
 }
 
-// end counts one call, or one who began calls, as ended.
+// end records the end of a call or of a starting goroutine.
 func (c *rowCalls) end(err error) {
 	if err != nil {
 		c.mu.Lock()

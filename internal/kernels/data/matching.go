@@ -12,7 +12,7 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "MatchingFilesDataset", Doc: "Makes a dataset of the names of the files that match patterns, in order.",
+		Name: "MatchingFilesDataset", Doc: "Creates a dataset of the sorted names of the files that match patterns.",
 		In: []string{"patterns: string"}, Stateful: true,
 	}, func(_ *node, ctx *kernel.Context) (dataset, error) {
 		in := ctx.Input(0)
@@ -33,7 +33,7 @@ type matchingDataset struct {
 
 func (d *matchingDataset) cardinality() int64 { return unknown }
 
-// iterate looks for the files. A file that several patterns match comes as often.
+// iterate lists the files. A file that matches several patterns is listed once for each.
 func (d *matchingDataset) iterate(*run) (iterator, error) {
 	list := &listDataset{spec: d.spec}
 	var names []string
@@ -50,7 +50,7 @@ func (d *matchingDataset) iterate(*run) (iterator, error) {
 	return &matchingIterator{listIterator{d: list}}, nil
 }
 
-// matchingIterator saves the names too: other files may be there when it is restored.
+// matchingIterator saves the names as well, because the files may differ when it is restored.
 type matchingIterator struct{ listIterator }
 
 func (it *matchingIterator) state(a *archive) {

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "MultiDeviceIterator", Doc: "Gives an iterator whose elements several devices take in turn.",
+		Name: "MultiDeviceIterator", Doc: "Creates an iterator resource whose elements are distributed to several devices in turn.",
 		Out: []string{"handle: resource"}, Attrs: typed("devices: list(string) >= 1", "shared_name: string", "container: string"),
 		Stateful: true, Shape: opdef.ScalarShape,
 	}, makeMultiDevice)
@@ -22,7 +22,7 @@ func init() {
 		"AnonymousMultiDeviceIterator": {"handle: resource", "deleter: variant"}, "AnonymousMultiDeviceIteratorV3": {"handle: resource"},
 	} {
 		kernel.RegisterNew(opdef.Def{
-			Name: name, Doc: "Gives an iterator whose elements several devices take in turn, and that nothing but its handle names.",
+			Name: name, Doc: "Creates an anonymous iterator resource whose elements are distributed to several devices in turn.",
 			Out: out, Attrs: typed("devices: list(string) >= 1"), Stateful: true, Shape: opdef.ScalarShape,
 		}, newAnonymous(func(n *node, _ *kernel.Context) (kernel.Resource, error) {
 			return newMultiDevice(n.Construction), nil
@@ -30,42 +30,42 @@ func init() {
 	}
 	kernel.RegisterNew(opdef.Def{
 		Name: "MultiDeviceIteratorInit",
-		Doc: "Puts an iterator for several devices at the beginning of a dataset, with at most max_buffer_size elements ahead for each. " +
-			"Gives a number that those who take elements must know.",
+		Doc: "Initializes a multi-device iterator with a dataset. At most max_buffer_size elements are buffered for each device. " +
+			"Returns the incarnation, which MultiDeviceIteratorGetNextFromShard must pass.",
 		In:  []string{"dataset: variant", "multi_device_iterator: resource", "max_buffer_size: int64"},
 		Out: []string{"incarnation_id: int64"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, initMultiDevice)
 	kernel.RegisterNew(opdef.Def{
-		Name: "MultiDeviceIteratorGetNextFromShard", Doc: "Takes the next element for the device at index shard_num. It waits until there is one.",
+		Name: "MultiDeviceIteratorGetNextFromShard", Doc: "Returns the next element for the device at index shard_num. It blocks until the element is available.",
 		In:  []string{"multi_device_iterator: resource", "shard_num: int32", "incarnation_id: int64"},
 		Out: []string{"components: output_types"}, Attrs: typed(), Stateful: true, Shape: elementShape,
 	}, nextFromShard)
 	kernel.RegisterFunc(opdef.Def{
-		Name: "MultiDeviceIteratorToStringHandle", Doc: "Gives a string that names an iterator for several devices.",
+		Name: "MultiDeviceIteratorToStringHandle", Doc: "Returns a string handle for a multi-device iterator.",
 		In: []string{"multi_device_iterator: resource"}, Out: []string{"string_handle: string"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, toStringHandle[*MultiDeviceIterator])
 	kernel.RegisterNew(opdef.Def{
-		Name: "MultiDeviceIteratorFromStringHandle", Doc: "Gives the iterator that a string of MultiDeviceIteratorToStringHandle names.",
+		Name: "MultiDeviceIteratorFromStringHandle", Doc: "Returns the multi-device iterator of a string handle from MultiDeviceIteratorToStringHandle.",
 		In: []string{"string_handle: string"}, Out: []string{"multi_device_iterator: resource"},
 		Attrs:    []string{"output_types: list(type) >= 0 = []", "output_shapes: list(shape) >= 0 = []"},
 		Stateful: true, Shape: opdef.ScalarShape,
 	}, newFromStringHandle[*MultiDeviceIterator])
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DeleteMultiDeviceIterator", Doc: "Deletes an iterator for several devices.",
+		Name: "DeleteMultiDeviceIterator", Doc: "Deletes a multi-device iterator.",
 		In:    []string{"multi_device_iterator: resource", "iterators: N * resource", "deleter: variant"},
 		Attrs: []string{"N: int >= 0"}, Stateful: true,
 	}, deleteResource)
 }
 
-// MultiDeviceIterator is the resource that several devices take elements from: the first element is
-// for the first device, the second for the second, and so on, whoever asks first.
+// MultiDeviceIterator is the resource of an iterator for several devices. The first element is for
+// the first device, the second for the second and so on, independent of the order of requests.
 type MultiDeviceIterator struct {
 	spec
 	devices int
 
 	mu          sync.Mutex
 	closed      bool   // guarded by mu
-	incarnation int64  // guarded by mu; how often the iterator was put at a beginning
+	incarnation int64  // number of initializations; guarded by mu
 	at          *deals // guarded by mu; nil before the first MultiDeviceIteratorInit
 }
 
@@ -75,12 +75,12 @@ func newMultiDevice(c *kernel.Construction) *MultiDeviceIterator {
 	}
 }
 
-// TypeName names the resource as TensorFlow does.
+// TypeName returns TensorFlow's name of the resource.
 func (*MultiDeviceIterator) TypeName() string {
 	return "N10tensorflow4data12_GLOBAL__N_119MultiDeviceIteratorE"
 }
 
-// Close ends what works ahead for the iterator.
+// Close stops the goroutine that reads ahead.
 func (m *MultiDeviceIterator) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,7 +130,8 @@ func (n *node) initMultiDevice(ctx *kernel.Context) error {
 	return err
 }
 
-// begin goes to the beginning of a dataset and returns the number of the new incarnation.
+// begin starts an iteration over a dataset and returns the new incarnation. most is the number of
+// elements buffered for each shard.
 func (m *MultiDeviceIterator) begin(ctx *kernel.Context, d dataset, most int64) (int64, error) {
 	life, cancel := context.WithCancel(context.Background())
 	at := &deals{
@@ -207,43 +208,42 @@ func (n *node) nextFromShard(ctx *kernel.Context, m *MultiDeviceIterator, shard 
 	return nil
 }
 
-// deals is one iteration over a dataset whose elements are dealt to shards. A goroutine asks for
-// them, from the first request on until the dataset or the iteration ends; it waits where the shard
-// whose turn it is has enough.
+// deals is one iteration over a dataset whose elements are distributed to shards in turn. A
+// goroutine reads the elements, from the first request until the dataset or the iteration ends. It
+// waits while the buffer of the current shard is full.
 type deals struct {
 	id     int64
 	life   context.Context
 	cancel context.CancelFunc
 	ends   *ending
 	from   iterator
-	most   int64 // elements that are kept for a shard
+	most   int64 // maximum number of buffered elements per shard
 
-	unordered bool // the options of the dataset have deterministic = false
+	unordered bool // options of the dataset have deterministic = false
 
-	changed chan struct{} // holds a token when there may be room again
-	ended   chan struct{} // closed when the goroutine has ended
+	changed chan struct{} // holds a token if a buffer may have room
+	ended   chan struct{} // closed when the reader goroutine has ended
 
 	mu      sync.Mutex
 	started bool         // guarded by mu
-	over    bool         // guarded by mu; the dataset has ended
+	over    bool         // the dataset is exhausted; guarded by mu
 	shards  []shardQueue // guarded by mu
 }
 
-// shardQueue holds the elements of a shard that nobody has asked for, or the requests that have no
-// element yet.
+// shardQueue holds the buffered elements of a shard, or its waiting requests.
 type shardQueue struct {
 	elements []*result
 	requests []*result
 }
 
-// request returns a request of a node to the iteration.
+// request returns a request of a node within the iteration.
 func (d *deals) request(ctx *kernel.Context) *run {
 	r := newRun(ctx, d.life, d.ends)
 	r.unordered = d.unordered
 	return r
 }
 
-// stop ends the iteration: requests that wait fail.
+// stop ends the iteration. Waiting requests fail.
 func (d *deals) stop() {
 	if d == nil {
 		return
@@ -297,7 +297,7 @@ func (d *deals) next(r *run, shard int) (element, error) {
 	return p.value, p.err
 }
 
-// withdraw removes a request; it reports whether it was still there.
+// withdraw removes a waiting request. It returns false if the request was already answered.
 func (d *deals) withdraw(shard int, p *result) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -330,7 +330,7 @@ func (d *deals) deal(r *run) {
 	}
 }
 
-// room waits until a shard can take an element; it reports false if the iteration ends before.
+// room waits until the buffer of a shard has room. It returns false if the iteration ends first.
 func (d *deals) room(shard int) bool {
 	for {
 		d.mu.Lock()
@@ -351,7 +351,7 @@ func (d *deals) room(shard int) bool {
 	}
 }
 
-// give hands an element to the first request of a shard, or keeps it.
+// give passes an element to the first waiting request of a shard, or buffers it.
 func (d *deals) give(shard int, e element, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -365,7 +365,7 @@ func (d *deals) give(shard int, e element, err error) {
 	q.requests = q.requests[1:]
 }
 
-// finish answers the requests that are left: nothing will come for them.
+// finish fails the waiting requests, because no more elements will follow.
 func (d *deals) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// deal makes an iterator for three devices.
+// deal creates an iterator for three devices.
 func (b *bench) deal() tensor.Tensor {
 	b.Helper()
 	attrs := b.attrs()
@@ -48,7 +48,7 @@ func TestMultiDeviceIterator(t *testing.T) {
 			v   int64
 			err error
 		}
-		// the second device asks first, and has the second element nevertheless
+		// The second device requests first and still receives the second element.
 		second := make(chan answer)
 		go func() {
 			v, err := b.shard(it, 1, id)
@@ -96,7 +96,7 @@ func TestMultiDeviceIterator(t *testing.T) {
 	}
 }
 
-// TestCancelledShard gives up a request: the element is for the next one.
+// TestCancelledShard cancels a request. Its element goes to the next request.
 func TestCancelledShard(t *testing.T) {
 	b := newBench(t)
 	it := b.deal()
@@ -105,7 +105,7 @@ func TestCancelledShard(t *testing.T) {
 	cancel()
 	whole := b.env.Step.Context
 	b.env.Step.Context = ctx
-	v, err := b.shard(it, 1, id) // there may be an element at once
+	v, err := b.shard(it, 1, id) // an element may be ready
 	b.env.Step.Context = whole
 	if err != nil && status.CodeOf(err) != status.Cancelled {
 		t.Fatal(err)

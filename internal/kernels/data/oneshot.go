@@ -12,14 +12,14 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "OneShotIterator", Doc: "Gives an iterator at the beginning of the dataset that a function makes, once.",
+		Name: "OneShotIterator", Doc: "Creates an iterator over the dataset that a function returns. It can be iterated over once.",
 		Out: []string{"handle: resource"}, Stateful: true, Shape: opdef.ScalarShape,
 		Attrs: append(typed("dataset_factory: func"), "container: string = ''", "shared_name: string = ''"),
 	}, newOneShot)
 }
 
-// oneShot is the kernel of an iterator that is initialized when it is first asked for. An error in
-// that stays.
+// oneShot is the kernel of an iterator that is initialized at the first request for its handle. An
+// initialization error is permanent.
 type oneShot struct {
 	node      *node
 	place     resource.Place

@@ -12,7 +12,7 @@ import (
 func init() {
 	one := []string{"optional: variant"}
 	kernel.RegisterFunc(opdef.Def{
-		Name: "OptionalFromValue", Doc: "Gives an optional that holds tensors.",
+		Name: "OptionalFromValue", Doc: "Creates an optional variant from tensors.",
 		In: []string{"components: Toutput_types"}, Out: one, Attrs: []string{"Toutput_types: list(type) >= 1"}, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		o := &optional{}
@@ -23,13 +23,13 @@ func init() {
 		return nil
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "OptionalNone", Doc: "Gives an optional that holds nothing.", Out: one, Shape: opdef.ScalarShape,
+		Name: "OptionalNone", Doc: "Creates an optional variant without a value.", Out: one, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		ctx.SetOutput(0, (&optional{}).tensor())
 		return nil
 	})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "OptionalHasValue", Doc: "Reports whether an optional holds something.",
+		Name: "OptionalHasValue", Doc: "Returns true if and only if an optional has a value.",
 		In: one, Out: []string{"has_value: bool"}, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		o, err := optionalOf(ctx.Input(0))
@@ -39,19 +39,19 @@ func init() {
 		return err
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "OptionalGetValue", Doc: "Gives the tensors that an optional holds.",
+		Name: "OptionalGetValue", Doc: "Returns the value of an optional variant. It fails if there is none.",
 		In: one, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
 		want := spec{c.Outputs, c.Attrs.Shapes("output_shapes")}
 		return kernel.Func(func(ctx *kernel.Context) error { return optionalValue(ctx, want) }), nil
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "IteratorGetNextAsOptional", Doc: "Takes the next element of an iterator, or nothing at its end.",
+		Name: "IteratorGetNextAsOptional", Doc: "Returns the next element of an iterator as an optional variant, which has no value at the end.",
 		In: []string{"iterator: resource"}, Out: one, Attrs: typed(), Stateful: true, Shape: opdef.ScalarShape,
 	}, onIterator(0, getOptional))
 }
 
-// optional is the value of a variant: an element, or nothing.
+// optional is the value of a variant that holds an element or nothing.
 type optional struct{ value element }
 
 func (o *optional) tensor() tensor.Tensor { return tensor.Scalar(tensor.VariantValue{Value: o}) }

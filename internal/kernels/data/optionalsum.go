@@ -9,16 +9,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Gradients of conditions add up optionals: intermediate values of the branch that was not taken
-// are there as nothing.
+// Gradients of conditionals add optionals. The intermediate values of the branch not taken are
+// empty optionals.
 
-// summand is a value of a variant that has a zero and sums.
+// summand is a variant value that supports zeros and addition.
 type summand interface {
 	ZerosLike() (any, error)
 	AddVariant(other any) (any, error)
 }
 
-// ZerosLike returns an optional of zeros of the shapes of what o holds.
+// ZerosLike returns an optional of zeros with the shapes of the value of o.
 func (o *optional) ZerosLike() (any, error) {
 	if o.value == nil {
 		return o, nil
@@ -51,7 +51,7 @@ func zeros(t *tensor.Tensor) (tensor.Tensor, error) {
 	return zero, nil
 }
 
-// AddVariant returns the sum of what o and another optional hold.
+// AddVariant returns the sum of two optionals.
 func (o *optional) AddVariant(other any) (any, error) {
 	p, ok := other.(*optional)
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	registerStage("OptionsDataset", "Gives a dataset with options for how it is iterated over.", nil,
+	registerStage("OptionsDataset", "Creates a dataset that attaches options to its input.", nil,
 		append([]string{"serialized_options: string"}, described()...),
 		func(n *node, _ *kernel.Context, s stage) (dataset, error) {
 			options := n.Attrs.String("serialized_options")
@@ -20,7 +20,7 @@ func init() {
 			return &optionsDataset{passDataset{s}, options}, nil
 		})
 	kernel.RegisterFunc(opdef.Def{
-		Name: "GetOptions", Doc: "Gives the options of a dataset, a serialized tensorflow.data.Options: those of its inputs and its own, of which the last count.",
+		Name: "GetOptions", Doc: "Returns the options of a dataset as a serialized tensorflow.data.Options. They are those of its inputs merged with its own, which take precedence.",
 		In: []string{"input_dataset: variant"}, Out: []string{"serialized_options: string"}, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		d, err := datasetOf(ctx.Input(0))
@@ -31,14 +31,15 @@ func init() {
 	})
 }
 
-// optionsDataset has the elements of its input. Of what its options ask for iterators heed parallel
-// maps; the rest is the business of Go's scheduler, and kept for programs that look at it.
+// optionsDataset contains the elements of its input and attaches options. Iterators use those for
+// the order of elements and for parallel maps. The others concern scheduling, which Go's scheduler
+// does, and are kept for programs that read them.
 type optionsDataset struct {
 	passDataset
 	options string
 }
 
-// wellFormed reports whether bytes have the form of a serialized message.
+// wellFormed reports whether message is a syntactically valid serialized message.
 func wellFormed(message []byte) bool {
 	for len(message) > 0 {
 		_, _, n := protowire.ConsumeField(message)
@@ -50,8 +51,7 @@ func wellFormed(message []byte) bool {
 	return true
 }
 
-// options returns the merged options of a dataset. Serialized messages merge by being put one after
-// the other.
+// options returns the merged options of a dataset. Concatenating serialized messages merges them.
 func options(d dataset) (all string) {
 	for _, input := range inputsOf(d) {
 		all += options(input)

@@ -10,7 +10,7 @@ import (
 
 func init() {
 	in := []string{"input_dataset: variant", "batch_size: int64", "padded_shapes: N * int64", "padding_values: Toutput_types"}
-	doc := "Makes a dataset of batches of elements, which are padded to one shape."
+	doc := "Creates a dataset that batches and pads the elements of its input."
 	attrs := []string{"Toutput_types: list(type) >= 1", "output_shapes: list(shape) >= 1", "N: int >= 1", metadata}
 	register(opdef.Def{Name: "PaddedBatchDataset", Doc: doc, In: in[:4:4], Attrs: attrs}, newPaddedBatch)
 	register(opdef.Def{
@@ -19,9 +19,10 @@ func init() {
 	}, newPaddedBatch)
 }
 
-// padding is how the components of a batch are padded.
+// padding is the parameters for padding the components of a batch.
 type padding struct {
-	shapes []tensor.PartialShape // dimensions that are not known are those of the largest element
+	// padded shapes; unknown dimensions are those of the largest element
+	shapes []tensor.PartialShape
 	values element
 }
 

@@ -5,12 +5,12 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// parallelInterleave holds the parameters of the parallel forms of interleave. They matter only
-// where the order is free: elements in order are read one after the other.
+// parallelInterleave holds the parameters of parallel interleaving. They apply only if the order is
+// free: elements in order are read from one dataset at a time.
 type parallelInterleave struct {
 	order  determinism
-	calls  int // limit of datasets that are read at once
-	buffer int // limit of elements per dataset that are not taken
+	calls  int // maximum number of datasets read in parallel
+	buffer int // maximum number of buffered elements per dataset
 }
 
 func newParallelInterleave(n *node, ctx *kernel.Context, s stage) (dataset, error) {

@@ -2,8 +2,8 @@ package data
 
 import "github.com/weft-ml/weft/tensor"
 
-// Fields of messages: what tensorflow.data.Options says of rewriting, and there whether maps are to
-// be parallel; what it says of numbers that the runtime chooses, and there whether it may.
+// Field numbers in tensorflow.data.Options: the optimization options and their map_parallelization,
+// the autotune options and their enabled.
 const (
 	optimizationOptions = 3
 	mapParallelization  = 12
@@ -11,7 +11,8 @@ const (
 	autotuneEnabled     = 1
 )
 
-// asksForParallelMaps reports whether options ask for it; the last that say so count.
+// asksForParallelMaps reports whether options request parallel maps. The last value of a field
+// counts.
 func asksForParallelMaps(options string) bool {
 	if may, ok := varintField(messageField(options, autotuneOptions), autotuneEnabled); ok && may == 0 {
 		return false
@@ -20,8 +21,8 @@ func asksForParallelMaps(options string) bool {
 	return v != 0
 }
 
-// parallelized returns the dataset with maps that call their functions for several elements at
-// once, where these have no state. Those that functions make are left alone.
+// parallelized returns the dataset with its stateless maps replaced by parallel maps. Datasets that
+// functions create are unchanged.
 func parallelized(r *run, t *tensor.Tensor) (tensor.Tensor, error) {
 	m := madeOf(t)
 	if m == nil {

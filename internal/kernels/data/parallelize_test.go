@@ -11,12 +11,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// optionsOf returns serialized options that say whether maps are to be parallel.
+// optionsOf returns serialized options that enable or disable parallel maps.
 func optionsOf(parallel bool) string {
 	return option(optimizationOptions, mapParallelization, parallel)
 }
 
-// option returns a serialized message with a message, which has a truth value.
+// option returns a serialized message with a nested message that has a bool field.
 func option(field, of protowire.Number, v bool) string {
 	inner := protowire.AppendVarint(protowire.AppendTag(nil, of, protowire.VarintType), protowire.EncodeBool(v))
 	return string(protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), inner))
@@ -24,9 +24,9 @@ func option(field, of protowire.Number, v bool) string {
 
 func TestMapsAreParallelIfAsked(t *testing.T) {
 	for name, c := range map[string]struct {
-		op      string // of the function
+		op      string // operation of the function
 		options string
-		force   bool // one call at a time
+		force   bool // value of force_synchronous
 		want    string
 	}{
 		"asked":              {"Mul", optionsOf(true), false, "ParallelMap"},

@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	doc := "Makes a dataset of what a function makes of the elements of another, calling it for several at once."
+	doc := "Creates a dataset that applies a function to several elements of its input in parallel."
 	registerStage("ParallelMapDataset", doc, []string{"other_arguments: Targuments", "num_parallel_calls: int32"},
 		append(typed("f: func", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true", "sloppy: bool = false",
 			"preserve_cardinality: bool = false", metadata), newParallelMap[int32])
@@ -22,13 +22,13 @@ func init() {
 		newParallelMap[int64])
 }
 
-// autotune asks for a number that the runtime chooses.
+// autotune is the value that lets the runtime choose a number.
 const autotune = -1
 
-// parallelMapDataset calls the function of a map for several elements at once.
+// parallelMapDataset applies a function to several elements in parallel.
 type parallelMapDataset struct {
 	mapDataset
-	calls int // limit of calls at once
+	calls int // maximum number of parallel calls
 	order determinism
 }
 
@@ -45,7 +45,7 @@ func newParallelMap[T int32 | int64](n *node, ctx *kernel.Context, s stage) (dat
 	return &parallelMapDataset{mapDataset{s, f, n.Attrs.Bool("preserve_cardinality")}, calls, order}, err
 }
 
-// parallelism returns how many calls of a function may be under way at once.
+// parallelism returns the maximum number of parallel calls.
 func parallelism[T int32 | int64](n *node, ctx *kernel.Context) (int, error) {
 	i, _, err := n.InputRange("num_parallel_calls")
 	if err != nil {
@@ -65,15 +65,15 @@ func parallelism[T int32 | int64](n *node, ctx *kernel.Context) (int, error) {
 	return int(min(calls, mostCalls)), nil
 }
 
-// mostCalls bounds the goroutines of one iterator.
+// mostCalls limits the goroutines of one iterator.
 const mostCalls = 1 << 12
 
 func (d *parallelMapDataset) iterate(r *run) (iterator, error) {
 	return d.parallelMap(r, d.apply, d.calls, d.order)
 }
 
-// parallelMap begins to iterate over the results of apply, which takes an element. Results that are
-// errSkipped are left out.
+// parallelMap returns an iterator over the results of apply, which takes over an element. Results
+// with errSkipped are omitted.
 func (s *stage) parallelMap(r *run, apply func(*run, element) (element, error), calls int, order determinism) (iterator, error) {
 	src, err := s.begin(r)
 	return &parallelMapIterator{
@@ -81,19 +81,19 @@ func (s *stage) parallelMap(r *run, apply func(*run, element) (element, error), 
 	}, err
 }
 
-// parallelMapIterator reads its input on a goroutine that ends when calls results are pending, at
-// the end or an error of the input, and when the iterator ends. Each call of apply has a goroutine
-// of its own.
+// parallelMapIterator reads its input on a goroutine. The goroutine ends when there are calls
+// pending results, at the end or an error of the input, and when the iterator's lifetime ends. Each
+// call of apply has a goroutine of its own.
 type parallelMapIterator struct {
 	source
 	apply     func(*run, element) (element, error)
-	calls     int    // limit of results that are not taken
-	unordered bool   // results are taken as soon as they are ready
-	changed   signal // after each change of what follows, and when a result is ready
+	calls     int    // maximum number of pending results
+	unordered bool   // results are returned in the order of their completion
+	changed   signal // signalled after each change of the fields below, and when a result is ready
 
 	mu      sync.Mutex
 	results []*result // in the order of the input; guarded by mu
-	reading bool      // the reader goroutine runs; guarded by mu
+	reading bool      // the reader goroutine is running; guarded by mu
 	over    bool      // the input has ended; guarded by mu
 }
 
@@ -119,8 +119,9 @@ func (it *parallelMapIterator) next(r *run) (element, error) {
 	}
 }
 
-// take removes the result to return next; nil if it is not ready. mu is held. An end, which a
-// function may report, is taken only after all results before it, even if unordered.
+// take removes and returns the next result, or nil if it is not ready. The caller holds mu. The
+// end, which the function may also report, follows all results before it, even if the order is
+// free.
 func (it *parallelMapIterator) take() *result {
 	for i := 0; i < len(it.results); i++ {
 		p := it.results[i]
@@ -141,7 +142,7 @@ func (it *parallelMapIterator) take() *result {
 	return nil
 }
 
-// read reads the input and starts a call for each element.
+// read is the reader goroutine: it starts a call for each element of the input.
 func (it *parallelMapIterator) read(r *run) {
 	for more := true; more; {
 		e, err := nextGuarded(it.input, r)

@@ -17,23 +17,23 @@ func init() {
 	}
 	ragged := []string{"ragged_keys: list(string) >= 0 = []", "ragged_value_types: list(" + types + ") >= 0 = []", "ragged_split_types: list({int32, int64}) >= 0 = []"}
 	in := []string{"num_parallel_calls: int64", "dense_defaults: Tdense"}
-	doc := "Makes a dataset of the features of serialized Examples, of which each element of the input is a vector."
+	doc := "Creates a dataset that parses vectors of serialized Example protos into features."
 	registerStage("ParseExampleDataset", doc, in, attrs("sloppy: bool = false", ragged...), newParseExample)
 	registerStage("ParseExampleDatasetV2", doc, in, attrs("deterministic: string = 'default'", ragged...), newParseExample)
 	registerStage("ExperimentalParseExampleDataset", doc, in, attrs("sloppy: bool = false"), newParseExample)
 }
 
-// parseExampleDataset has one component for each key, in the order of the keys. Those of sparse
-// features are packed as SerializeSparse packs them, those of ragged ones are variants that hold a
-// ragged tensor.
+// parseExampleDataset contains one component for each key, in the order of the keys. Sparse
+// features are variants packed by SerializeSparse, ragged features are variants that hold a ragged
+// tensor.
 type parseExampleDataset struct {
 	stage
 	parse    *component
-	keys     element // the arguments of ParseExampleV2 after the examples
-	place    []int   // of the component of each sparse, dense and ragged key
-	sparse   int     // keys
+	keys     element // arguments of ParseExampleV2 after the examples
+	place    []int   // component index of each sparse, dense and ragged key
+	sparse   int     // number of sparse keys
 	ragged   int
-	parallel int // vectors of examples at once
+	parallel int // number of vectors parsed in parallel
 	order    determinism
 }
 
@@ -81,7 +81,7 @@ func (d *parseExampleDataset) iterate(r *run) (iterator, error) {
 	return d.parallelMap(r, d.features, d.parallel, d.order)
 }
 
-// features returns the features of a vector of examples.
+// features parses a vector of examples.
 func (d *parseExampleDataset) features(r *run, e element) (element, error) {
 	if len(e) != 1 || e[0].DType() != tensor.String || e[0].Rank() != 1 {
 		e.release()

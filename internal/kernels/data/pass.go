@@ -14,17 +14,17 @@ func init() {
 		name, doc string
 		in, attrs []string
 	}{
-		{"ModelDataset", "Gives a dataset whose parallelism may be tuned.", nil,
+		{"ModelDataset", "Creates a dataset whose parallelism may be tuned.", nil,
 			typed("algorithm: int = 0", "cpu_budget: int = 0", "ram_budget: int = 0")},
-		{"MaxIntraOpParallelismDataset", "Gives a dataset whose functions use a bounded number of threads.", []string{"max_intra_op_parallelism: int64"}, typed()},
-		{"PrivateThreadPoolDataset", "Gives a dataset whose functions use threads of their own.", []string{"num_threads: int64"}, typed()},
-		{"FinalizeDataset", "Gives a dataset that is ready to be iterated over.", nil, typed("has_captured_ref: bool = false")},
-		{"OptimizeDataset", "Gives a dataset that may be rewritten.", []string{"optimizations: string"}, append(typed(), configs)},
-		{"OptimizeDatasetV2", "Gives a dataset that may be rewritten.",
+		{"MaxIntraOpParallelismDataset", "Creates a dataset that limits the intra-op parallelism of its functions.", []string{"max_intra_op_parallelism: int64"}, typed()},
+		{"PrivateThreadPoolDataset", "Creates a dataset whose functions run on a private thread pool.", []string{"num_threads: int64"}, typed()},
+		{"FinalizeDataset", "Creates a dataset that applies the options of its input.", nil, typed("has_captured_ref: bool = false")},
+		{"OptimizeDataset", "Creates a dataset whose graph may be rewritten.", []string{"optimizations: string"}, append(typed(), configs)},
+		{"OptimizeDatasetV2", "Creates a dataset whose graph may be rewritten.",
 			[]string{"optimizations_enabled: string", "optimizations_disabled: string", "optimizations_default: string"}, append(typed(), configs)},
-		{"LatencyStatsDataset", "Gives a dataset whose latencies may be recorded.", []string{"tag: string"}, typed()},
-		{"BytesProducedStatsDataset", "Gives a dataset whose sizes may be recorded.", []string{"tag: string"}, typed()},
-		{"NonSerializableDataset", "Gives a dataset whose iterators need not be saved.", nil, typed()},
+		{"LatencyStatsDataset", "Creates a dataset that may record the latency of its elements.", []string{"tag: string"}, typed()},
+		{"BytesProducedStatsDataset", "Creates a dataset that may record the size of its elements.", []string{"tag: string"}, typed()},
+		{"NonSerializableDataset", "Creates a dataset whose iterators need not be saved.", nil, typed()},
 	} {
 		rank, kind := 0, "scalar"
 		if strings.HasPrefix(p.name, "Optimize") {
@@ -51,8 +51,8 @@ func init() {
 	}
 }
 
-// passDataset has the elements of its input. What it asks for besides is the business of Go's
-// scheduler.
+// passDataset contains the elements of its input. Its parameters concern scheduling, which Go's
+// scheduler does.
 type passDataset struct{ stage }
 
 func (d *passDataset) iterate(r *run) (iterator, error) { return d.input.iterate(r) }

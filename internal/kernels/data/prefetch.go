@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	registerStage("PrefetchDataset", "Gives a dataset whose next elements are made ahead of the requests for them.",
+	registerStage("PrefetchDataset", "Creates a dataset that prefetches elements of its input.",
 		[]string{"buffer_size: int64"},
 		append(typed(), "slack_period: int = 0", "legacy_autotune: bool = true", "buffer_size_min: int = 0", metadata), newPrefetch)
 }
@@ -18,7 +18,7 @@ type prefetchDataset struct {
 	size int64
 }
 
-// defaultAhead is how many elements are made ahead if nobody says how many.
+// defaultAhead is the buffer size if the program leaves it to the runtime.
 const defaultAhead = 2
 
 func newPrefetch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -43,16 +43,16 @@ func (d *prefetchDataset) iterate(r *run) (iterator, error) {
 	return &prefetchIterator{source: src, d: d}, nil
 }
 
-// prefetchIterator fills its buffer on a goroutine that ends when the buffer is full, the dataset
-// is at its end or has failed, or the iterator ends.
+// prefetchIterator fills its buffer on a goroutine. The goroutine ends when the buffer is full, at
+// the end or an error of the input, and when the iterator's lifetime ends.
 type prefetchIterator struct {
 	source
 	d *prefetchDataset
 
 	mu     sync.Mutex
 	buffer []*result     // guarded by mu
-	filled chan struct{} // guarded by mu; closed when the goroutine has ended, nil if there is none
-	more   chan struct{} // guarded by mu; closed when the buffer has changed
+	filled chan struct{} // closed when the goroutine has ended, nil if there is none; guarded by mu
+	more   chan struct{} // closed when the buffer has changed; guarded by mu
 }
 
 func (it *prefetchIterator) next(r *run) (element, error) {
@@ -76,7 +76,7 @@ func (it *prefetchIterator) next(r *run) (element, error) {
 	}
 }
 
-// fill starts the goroutine unless it runs or there is no room. mu is held.
+// fill starts the goroutine, unless it is running or the buffer is full. The caller holds mu.
 func (it *prefetchIterator) fill(r *run) {
 	if it.filled != nil || int64(len(it.buffer)) >= it.d.size {
 		return
@@ -109,7 +109,7 @@ func (it *prefetchIterator) state(a *archive) {
 	filled := it.filled
 	it.mu.Unlock()
 	if filled != nil {
-		<-filled // the input is nobody else's from here on
+		<-filled // the goroutine has ended, so this one has the input to itself
 	}
 	it.mu.Lock()
 	defer it.mu.Unlock()

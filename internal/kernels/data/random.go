@@ -8,7 +8,7 @@ import (
 
 func init() {
 	in := []string{"seed: int64", "seed2: int64"}
-	doc := "Makes a dataset of random numbers of 32 bits, without an end."
+	doc := "Creates an infinite dataset of random 32-bit numbers."
 	register(opdef.Def{Name: "RandomDataset", Doc: doc, In: in, Attrs: described(), Stateful: true}, newRandom)
 	register(opdef.Def{
 		Name: "RandomDatasetV2", Doc: doc, In: append(in[:2:2], "seed_generator: resource"), Stateful: true,

@@ -11,7 +11,7 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "RangeDataset", Doc: "Makes a dataset of the numbers from start up to stop, which is not one of them.",
+		Name: "RangeDataset", Doc: "Creates a dataset of the numbers from start to stop (exclusive).",
 		In:    []string{"start: int64", "stop: int64", "step: int64"},
 		Attrs: append(described(), "replicate_on_split: bool = false"), Stateful: true,
 	}, newRange)
@@ -33,8 +33,7 @@ func newRange(n *node, ctx *kernel.Context) (dataset, error) {
 	return &rangeDataset{n.spec(), v[0], v[1], v[2]}, nil
 }
 
-// cardinality of what stops at the largest number is taken for infinite: numbers that others are
-// counted with stop there.
+// cardinality saturates at the largest number, which stands for an infinite cardinality.
 func (d *rangeDataset) cardinality() int64 {
 	if d.stop == math.MaxInt64 {
 		return infinite

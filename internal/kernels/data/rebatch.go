@@ -9,14 +9,14 @@ import (
 )
 
 func init() {
-	registerStage("RebatchDatasetV2", "Makes a dataset of the rows of batches, put together in batches of other sizes, which take turns.",
+	registerStage("RebatchDatasetV2", "Creates a dataset that changes the batch size of its input. The batch sizes are used in turn.",
 		[]string{"batch_sizes: int64", "drop_remainder: bool"}, typed(), newRebatch)
 }
 
 type rebatchDataset struct {
 	stage
 	sizes []int64
-	whole bool // no smaller batch
+	whole bool // drop the last batch if it is smaller
 }
 
 func newRebatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -45,12 +45,12 @@ func (d *rebatchDataset) iterate(r *run) (iterator, error) {
 	return &rebatchIterator{unbatchIterator: unbatchIterator{source: src}, d: d}, err
 }
 
-// rebatchIterator takes batches apart and puts their rows together.
+// rebatchIterator splits batches into rows and stacks these into batches of other sizes.
 type rebatchIterator struct {
 	unbatchIterator
 	d    *rebatchDataset
-	n    int64 // of batches that were given
-	over bool  // no more rows
+	n    int64 // number of batches returned
+	over bool  // no rows are left
 }
 
 func (it *rebatchIterator) next(r *run) (element, error) {
@@ -86,7 +86,7 @@ func (it *rebatchIterator) next(r *run) (element, error) {
 	return stack(rows, size)
 }
 
-// empty returns a batch without rows. It reads nothing.
+// empty returns a batch without rows. It does not read the input.
 func (d *rebatchDataset) empty() (element, error) {
 	e := make(element, len(d.types))
 	for i, dtype := range d.types {

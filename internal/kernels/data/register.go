@@ -10,27 +10,27 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// node is a node that makes a dataset.
+// node is a node that creates a dataset.
 type node struct {
 	*kernel.Construction
-	functions map[string]kernel.Function // the attributes of kind func
+	functions map[string]kernel.Function // functions of the attributes of kind func
 }
 
-// maker makes the dataset of a node from its inputs.
+// maker creates the dataset of a node from its inputs.
 type maker func(n *node, ctx *kernel.Context) (dataset, error)
 
-// typed adds to attributes those that all datasets have.
+// typed appends the attributes that all datasets have.
 func typed(attrs ...string) []string {
 	return append(attrs, "output_types: list(type) >= 1", "output_shapes: list(shape) >= 1")
 }
 
-// described is typed with the attribute that most datasets have besides.
+// described is like typed, with the attribute metadata of most datasets.
 func described(attrs ...string) []string { return append(typed(attrs...), metadata) }
 
 const metadata = "metadata: string = ''"
 
-// experimental are the operations that older graphs name with "Experimental" before it, and the
-// attributes that they did not have then. None had metadata.
+// experimental holds the operations that older graphs name with the prefix "Experimental", and the
+// attributes that these versions lack. None of them has metadata.
 var experimental = map[string][]string{
 	"AssertNextDataset": nil, "BytesProducedStatsDataset": nil, "ChooseFastestDataset": nil, "DenseToSparseBatchDataset": nil, "DirectedInterleaveDataset": {"stop_on_empty_dataset"},
 	"GroupByReducerDataset": nil, "GroupByWindowDataset": nil, "IgnoreErrorsDataset": nil, "LatencyStatsDataset": nil,
@@ -39,8 +39,8 @@ var experimental = map[string][]string{
 	"SleepDataset": nil, "SlidingWindowDataset": {"drop_remainder"}, "TakeWhileDataset": nil, "ThreadPoolDataset": nil, "UnbatchDataset": nil, "UniqueDataset": nil,
 }
 
-// register adds an operation that makes a dataset. def gives its name, documentation, inputs and
-// attributes.
+// register registers an operation that creates a dataset. def has its name, documentation, inputs
+// and attributes.
 func register(def opdef.Def, build maker) {
 	if def.Out == nil {
 		def.Out = []string{"handle: variant"}
@@ -96,7 +96,7 @@ func newNode(c *kernel.Construction) (*node, error) {
 	return n, nil
 }
 
-// spec returns what the node says of the elements.
+// spec returns the types and shapes of elements in the node's attributes.
 func (n *node) spec() spec {
 	types := n.Attrs.Types("output_types")
 	if types == nil {
@@ -105,7 +105,7 @@ func (n *node) spec() spec {
 	return spec{types: types, shapes: n.Attrs.Shapes("output_shapes")}
 }
 
-// inputs returns the tensors of an argument, each with a reference of its own.
+// inputs returns the tensors of an argument, each with a new reference.
 func (n *node) inputs(ctx *kernel.Context, arg string) (element, error) {
 	lo, hi, err := n.InputRange(arg)
 	if err != nil {
@@ -118,12 +118,12 @@ func (n *node) inputs(ctx *kernel.Context, arg string) (element, error) {
 	return out, nil
 }
 
-// takes reports whether the operation has an argument, which one of its versions may lack.
+// takes reports whether the operation has an argument. Some versions of an operation lack one.
 func (n *node) takes(arg string) bool {
 	return slices.ContainsFunc(n.Op.Inputs, func(a opdef.Arg) bool { return a.Name == arg })
 }
 
-// scalar returns the value of an argument that must be one.
+// scalar returns the value of an argument, which must be a scalar.
 func scalar[T tensor.Elem](n *node, ctx *kernel.Context, arg string) (v T, err error) {
 	i, _, err := n.InputRange(arg)
 	if err != nil {
@@ -136,7 +136,7 @@ func scalar[T tensor.Elem](n *node, ctx *kernel.Context, arg string) (v T, err e
 	return tensor.Value[T](t), nil
 }
 
-// scalars returns the values of integer arguments that must be scalars.
+// scalars returns the values of integer arguments, which must be scalars.
 func (n *node) scalars(ctx *kernel.Context, args ...string) ([]int64, error) {
 	out := make([]int64, len(args))
 	for i, arg := range args {
@@ -149,7 +149,8 @@ func (n *node) scalars(ctx *kernel.Context, args ...string) ([]int64, error) {
 	return out, nil
 }
 
-// stage is a dataset made of another's elements, as many unless it says otherwise.
+// stage is the common part of datasets with one input. By default the elements have the same
+// number, types and shapes as those of the input.
 type stage struct {
 	*spec
 	input dataset
@@ -159,8 +160,8 @@ func (s *stage) cardinality() int64 { return s.input.cardinality() }
 
 func (s *stage) from() dataset { return s.input }
 
-// endlessOrUnknown is the cardinality of a stage that turns endless input into endless output and
-// says no more.
+// endlessOrUnknown is the cardinality of a stage whose output is infinite if the input is, and
+// unknown otherwise.
 func (s *stage) endlessOrUnknown() int64 {
 	if s.input.cardinality() == infinite {
 		return infinite
@@ -175,7 +176,7 @@ func (n *node) stageOf(ctx *kernel.Context) (stage, error) {
 	return stage{spec: &s, input: input}, err
 }
 
-// source is the iterator of a stage as far as it asks the stage before.
+// source is the common part of iterators with one input.
 type source struct{ input iterator }
 
 func (s *stage) begin(r *run) (source, error) {
@@ -185,8 +186,8 @@ func (s *stage) begin(r *run) (source, error) {
 
 func (s *source) state(a *archive) { s.input.state(a) }
 
-// registerStage adds an operation that makes a dataset of the elements of its input input_dataset;
-// more are its other arguments.
+// registerStage registers an operation that creates a dataset from its argument input_dataset and
+// the arguments more.
 func registerStage(name, doc string, more, attrs []string, build func(n *node, ctx *kernel.Context, s stage) (dataset, error)) {
 	register(opdef.Def{
 		Name: name, Doc: doc, In: slices.Concat([]string{"input_dataset: variant"}, more), Attrs: attrs,

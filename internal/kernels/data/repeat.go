@@ -7,7 +7,7 @@ import (
 )
 
 func init() {
-	registerStage("RepeatDataset", "Makes a dataset of the elements of another, count times, or for ever if count is negative.",
+	registerStage("RepeatDataset", "Creates a dataset that repeats its input count times, or forever if count is negative.",
 		[]string{"count: int64"}, described(), func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			count, err := scalar[int64](n, ctx, "count")
 			return &repeatDataset{s, count}, err
@@ -37,8 +37,8 @@ func (d *repeatDataset) cardinality() int64 {
 func (d *repeatDataset) iterate(r *run) (iterator, error) {
 	it := &repeatIterator{d: d}
 	var err error
-	// the place is saved with that of the first round, which may have drawn seeds, even before its
-	// first element
+	// The state includes that of the first round, which may have drawn seeds before its first
+	// element.
 	if d.n != 0 {
 		it.input, err = d.input.iterate(r)
 	}
@@ -49,7 +49,7 @@ type repeatIterator struct {
 	d     *repeatDataset
 	i     int64
 	input iterator // nil between rounds
-	some  bool     // the round has given an element
+	some  bool     // the round has returned an element
 }
 
 func (it *repeatIterator) next(r *run) (element, error) {
@@ -65,7 +65,7 @@ func (it *repeatIterator) next(r *run) (element, error) {
 			it.some = true
 			return e, err
 		}
-		if !it.some && it.d.n < 0 { // otherwise this would never end
+		if !it.some && it.d.n < 0 { // otherwise the loop would not end
 			return nil, errEnd
 		}
 		it.input, it.some = nil, false

@@ -8,7 +8,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "RewriteDataset", Doc: "Gives a dataset that may be rewritten.",
+		Name: "RewriteDataset", Doc: "Creates a dataset whose graph may be rewritten.",
 		In: []string{"input_dataset: variant", "rewrite_name: string"}, Out: []string{"handle: variant"}, Attrs: typed(), Shape: opdef.ScalarShape,
 	}, waiting(func(n *node, ctx *kernel.Context, r *run) error {
 		if _, err := datasetOf(ctx.Input(0)); err != nil {
@@ -30,11 +30,11 @@ func init() {
 	}))
 }
 
-// replicateOnSplit is the name of a rewriting, and of the attribute that it sets: every shard has
-// all elements of the source.
+// replicateOnSplit is the name of a rewrite and of the attribute that it sets. With it every shard
+// contains all elements of the source.
 const replicateOnSplit = "replicate_on_split"
 
-// replicated returns a dataset with the attribute set at all its sources that have it.
+// replicated returns a dataset with the attribute set on all sources that have it.
 func (n *node) replicated(r *run, t *tensor.Tensor) (tensor.Tensor, error) {
 	m := madeOf(t)
 	if op := m.op(); op != "RangeDataset" && op != "TensorSliceDataset" {

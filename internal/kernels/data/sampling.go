@@ -8,7 +8,7 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "SamplingDataset", Doc: "Makes a dataset of elements of another, each with a probability of rate.",
+		Name: "SamplingDataset", Doc: "Creates a dataset of a random sample of its input. Each element is kept with probability rate.",
 		In:    []string{"input_dataset: variant", "rate: float32", "seed: int64", "seed2: int64"},
 		Attrs: typed(), Shape: samplingShape,
 	}, newSampling)

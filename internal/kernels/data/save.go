@@ -15,25 +15,25 @@ func init() {
 	in := []string{"input_dataset: variant", "path: string", "shard_func_other_args: Tshard_func_args"}
 	attrs := []string{"compression: string = ''", "shard_func: func", "use_shard_func: bool = true", "Tshard_func_args: list(type) >= 0"}
 	kernel.RegisterNew(opdef.Def{
-		Name: "SaveDataset", Doc: "Writes the elements of a dataset to files.", In: in, Attrs: attrs, Stateful: true,
+		Name: "SaveDataset", Doc: "Saves the elements of a dataset to files.", In: in, Attrs: attrs, Stateful: true,
 	}, waiting(saveDataset))
 	register(opdef.Def{
-		Name: "SaveDatasetV2", Doc: "Makes a dataset of the elements of another, which are written to files on the way.",
+		Name: "SaveDatasetV2", Doc: "Creates a dataset that saves the elements of its input to files as they are read.",
 		In: in, Attrs: append(attrs[:4:4], typed()...), Stateful: true,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) { return newSave(n, ctx) })
 	register(opdef.Def{
-		Name: "LoadDataset", Doc: "Makes a dataset of the elements that SaveDataset wrote; a function puts the shards together.",
+		Name: "LoadDataset", Doc: "Creates a dataset of the elements that SaveDataset wrote. reader_func combines the datasets of the shards.",
 		In:    []string{"path: string", "reader_func_other_args: Treader_func_args"},
 		Attrs: append(typed(), "compression: string = ''", "reader_func: func", "Treader_func_args: list(type) >= 0"), Stateful: true,
 	}, newLoad)
 }
 
-// savingDataset writes what is taken from it.
+// savingDataset saves the elements that are read from it.
 type savingDataset struct {
 	stage
-	path, hash  string // hash is that of a snapshot
+	path, hash  string // directory of the dataset; fingerprint of a snapshot
 	compression record.Compression
-	shard       *captured // nil for one shard
+	shard       *captured // returns the shard of an element; nil for one shard
 }
 
 func newSave(n *node, ctx *kernel.Context) (*savingDataset, error) {
@@ -68,7 +68,8 @@ func (d *savingDataset) iterate(r *run) (iterator, error) {
 		return nil, err
 	}
 	it := &savingIterator{source: src, d: d, run: rand.Int64()}
-	it.forget = r.ends.add(func() { _ = it.to.close() }) // of a run that is not complete
+	// for a run that ends before the end of the input
+	it.forget = r.ends.add(func() { _ = it.to.close() })
 	return it, nil
 }
 
@@ -76,7 +77,7 @@ type savingIterator struct {
 	source
 	d      *savingDataset
 	run, n int64
-	begun  bool // to write
+	begun  bool // writing has started
 	over   bool
 	to     savedWriter
 	forget func()
@@ -143,12 +144,12 @@ func (it *savingIterator) state(a *archive) {
 	}
 }
 
-// loadDataset has the elements of a saved dataset.
+// loadDataset contains the elements of a saved dataset.
 type loadDataset struct {
 	spec
 	path, run, compression string
 	n                      int64
-	join                   *captured // makes a dataset of the dataset of the shards
+	join                   *captured // reader_func: combines the datasets of the shards
 }
 
 func newLoad(n *node, ctx *kernel.Context) (dataset, error) {

@@ -19,9 +19,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A saved dataset is a folder with the file snapshot.metadata, which names the folder of one run,
-// in which each shard has a folder with files of records. A record is a component of an element, a
-// serialized TensorProto. This is version 2 of TensorFlow's format.
+// A saved dataset is a directory with the file snapshot.metadata, which names the directory of one
+// run. The run has a directory for each shard with files of records. A record is one component of
+// an element, a serialized TensorProto. This is version 2 of TensorFlow's format.
 const (
 	metadataFile = "snapshot.metadata"
 	savedVersion = 2
@@ -40,7 +40,7 @@ func writeMetadata(path string, m *pb.SnapshotMetadataRecord, types []tensor.DTy
 	return fileio.Write(filepath.Join(path, metadataFile), b)
 }
 
-// readMetadata returns what a folder says of what is in it; nil if it says nothing.
+// readMetadata returns the metadata of a directory, or nil if it has none.
 func readMetadata(path string) (*pb.SnapshotMetadataRecord, error) {
 	file := filepath.Join(path, metadataFile)
 	b, err := os.ReadFile(file)
@@ -57,7 +57,7 @@ func readMetadata(path string) (*pb.SnapshotMetadataRecord, error) {
 	return m, nil
 }
 
-// checkVersion reports a format of shards that cannot be read.
+// checkVersion returns an error if the version of the format is not supported.
 func checkVersion(m *pb.SnapshotMetadataRecord) error {
 	if m.GetVersion() != savedVersion {
 		return status.InvalidArgumentf("Snapshot reader version: %d is not supported.", m.GetVersion())
@@ -65,7 +65,7 @@ func checkVersion(m *pb.SnapshotMetadataRecord) error {
 	return nil
 }
 
-// makeDirs makes a folder and those that it is in.
+// makeDirs creates a directory and its parents.
 func makeDirs(dir string) error { return fileio.Error(dir, os.MkdirAll(dir, 0o755)) }
 
 func shardDir(run string, shard int64) string {
@@ -76,13 +76,13 @@ func partFile(shard string, part int64) string {
 	return filepath.Join(shard, fmt.Sprintf("%08d.snapshot", part))
 }
 
-// savedWriter writes the elements of one run. It belongs to one goroutine.
+// savedWriter writes the elements of one run. It is used by one goroutine.
 type savedWriter struct {
-	path, run   string // the folder of the dataset, and the name of that of the run
-	hash        string // of the dataset, for snapshots
+	path, run   string // directory of the dataset, and name of the run's directory
+	hash        string // fingerprint of the dataset, for snapshots
 	compression record.Compression
-	part        int64                // of each shard, that is written
-	shards      map[int64]*shardFile // open
+	part        int64                // number of the part of each shard that is being written
+	shards      map[int64]*shardFile // open files by shard
 }
 
 type shardFile struct {
@@ -90,7 +90,7 @@ type shardFile struct {
 	to   *record.Writer
 }
 
-// begin makes the folder of the run and says that it is not complete.
+// begin creates the directory of the run and marks the run incomplete.
 func (w *savedWriter) begin(types []tensor.DType) error {
 	dir := filepath.Join(w.path, w.run)
 	if err := makeDirs(dir); err != nil {
@@ -99,7 +99,7 @@ func (w *savedWriter) begin(types []tensor.DType) error {
 	return w.note(types, 0, false)
 }
 
-// note says what is written, and whether that is all.
+// note writes the metadata: the number of elements and whether the run is complete.
 func (w *savedWriter) note(types []tensor.DType, elements int64, finalized bool) error {
 	return writeMetadata(w.path, &pb.SnapshotMetadataRecord{
 		GraphHash: w.hash, RunId: w.run, CreationTimestamp: time.Now().UnixMicro(), Version: savedVersion, NumElements: elements, Finalized: finalized,
@@ -127,7 +127,7 @@ func (w *savedWriter) write(shard int64, e element) error {
 	return nil
 }
 
-// shard returns the file of a shard.
+// shard returns the open file of a shard, or creates one.
 func (w *savedWriter) shard(i int64) (*shardFile, error) {
 	if s := w.shards[i]; s != nil {
 		return s, nil
@@ -153,7 +153,7 @@ func (w *savedWriter) shard(i int64) (*shardFile, error) {
 	return w.shards[i], nil
 }
 
-// close ends the files that are open. More elements go into new ones.
+// close closes the open files. Further elements are written to new files.
 func (w *savedWriter) close() error {
 	var first error
 	for _, s := range w.shards {
@@ -170,16 +170,16 @@ func (w *savedWriter) close() error {
 	return first
 }
 
-// shardDirDataset has the elements of one shard.
+// shardDirDataset contains the elements of one shard.
 type shardDirDataset struct {
 	spec
 	dir         string
 	compression string
-	start       int64 // elements that are left out
+	start       int64 // number of elements to skip
 }
 
-// shardsOf returns the datasets of all shards of a run, in order, as if start elements had been
-// read from them in turns.
+// shardsOf returns the datasets of all shards of a run, in order. The first start elements, in
+// round-robin order, are skipped.
 func shardsOf(s spec, path, run, compression string, start int64) ([]element, error) {
 	dirs, err := filepath.Glob(filepath.Join(path, run, "*"+shardSuffix))
 	if err != nil {
@@ -208,9 +208,9 @@ func (d *shardDirDataset) iterate(r *run) (iterator, error) {
 
 type shardDirIterator struct {
 	d       *shardDirDataset
-	part, i int64       // of the next element in its part
+	part, i int64       // index of the current part, and of the next element in it
 	file    *partReader // nil between parts
-	forget  func()      // calls off what closes the file when the iterator ends
+	forget  func()      // cancels the cleanup that closes the file
 }
 
 func (it *shardDirIterator) next(*run) (element, error) {
@@ -233,7 +233,7 @@ func (it *shardDirIterator) next(*run) (element, error) {
 	}
 }
 
-// open begins to read a part; where there is none, the dataset ends.
+// open opens the current part. It returns errEnd if the part does not exist.
 func (it *shardDirIterator) open() (err error) {
 	name := partFile(it.d.dir, it.part)
 	if _, err := os.Stat(name); os.IsNotExist(err) {
@@ -259,17 +259,17 @@ func (it *shardDirIterator) state(a *archive) {
 	}
 }
 
-// newRunID names a run as TensorFlow does: by a number of 64 bits.
+// newRunID formats the name of a run as TensorFlow does.
 func newRunID(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// partReader reads a file of elements: a record for each component.
+// partReader reads the elements of a file with a record for each component.
 type partReader struct {
 	file  *os.File
 	from  reading
 	types []tensor.DType
 }
 
-// openPart opens a file of elements after the first skip of them, which must be there.
+// openPart opens an element file and skips its first skip elements, which must exist.
 func openPart(name, compression string, types []tensor.DType, skip int64) (*partReader, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -281,7 +281,7 @@ func openPart(name, compression string, types []tensor.DType, skip int64) (*part
 		return nil, err
 	}
 	r := &partReader{file, from, types}
-	for range skip { // after the place is restored
+	for range skip { // after a restore
 		e, err := r.read()
 		if err != nil {
 			r.close()

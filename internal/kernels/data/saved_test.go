@@ -28,7 +28,7 @@ func TestCacheInFiles(t *testing.T) {
 	if _, err := b.run("next", "IteratorGetNext", b.attrs(), b.iterator("second", cached(4))); status.CodeOf(err) != status.AlreadyExists {
 		t.Errorf("two write at once: %v", err)
 	}
-	// the first ends in the middle
+	// The first iteration ends in the middle.
 	if _, err := b.run("again", "MakeIterator", nil, cached(4), first); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestPlacesInWrittenCaches(t *testing.T) {
 	b := newBench(t)
 	it := b.iterator("it", b.make("CacheDataset", b.count(0, 5), tensor.Scalar(prefix)))
 	var saved []tensor.Tensor
-	for range 3 { // each begins new files
+	for range 3 { // each iteration starts new files
 		b.take(it, 1)
 		var err error
 		if saved, err = b.run("save", "SerializeIterator", nil, it); err != nil {
@@ -93,7 +93,7 @@ func TestShards(t *testing.T) {
 		if err := w.write(i%2, element{tensor.Scalar(i)}); err != nil {
 			t.Fatal(err)
 		}
-		if i == 3 { // the rest goes into second parts
+		if i == 3 { // the remaining elements go to second parts
 			if err := w.close(); err != nil {
 				t.Fatal(err)
 			}

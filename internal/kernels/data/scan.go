@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	registerStage("ScanDataset", "Makes a dataset of what a function makes of the elements of another and the state that the call before gave.",
+	registerStage("ScanDataset", "Creates a dataset that applies a function to a state and the elements of its input. Each call returns the state for the next.",
 		[]string{"initial_state: Tstate", "other_arguments: Targuments"},
 		append(typed("f: func", "Tstate: list(type) >= 1", "Targuments: list(type) >= 0"), "preserve_cardinality: bool = false",
 			"use_default_device: bool = true", metadata), newScan)
@@ -16,7 +16,7 @@ func init() {
 
 type scanDataset struct {
 	stage
-	f       mapDataset // without its elements
+	f       mapDataset // the function; its element types are not used
 	initial element
 }
 
@@ -39,7 +39,7 @@ func (d *scanDataset) iterate(r *run) (iterator, error) {
 type scanIterator struct {
 	source
 	d     *scanDataset
-	value element // what the next call starts from
+	value element // state argument of the next call
 }
 
 func (it *scanIterator) next(r *run) (element, error) {

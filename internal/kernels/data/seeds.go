@@ -18,13 +18,13 @@ func init() {
 		}, newAnonymous(make))
 	}
 	seed := []string{"seed: int64", "seed2: int64"}
-	anonymous("AnonymousSeedGenerator", "Gives a generator of the seeds that shuffled datasets have in each iteration.",
+	anonymous("AnonymousSeedGenerator", "Creates a generator of the seeds that shuffled datasets use in each iteration.",
 		append(seed[:2:2], "reshuffle: bool"), makeSeeds)
-	anonymous("AnonymousRandomSeedGenerator", "Gives a generator of new seeds for each iteration.", seed, makeSeeds)
-	anonymous("AnonymousMemoryCache", "Gives a cache for the elements of a dataset.", nil,
+	anonymous("AnonymousRandomSeedGenerator", "Creates an anonymous generator of new seeds for each iteration.", seed, makeSeeds)
+	anonymous("AnonymousMemoryCache", "Creates an anonymous in-memory cache for the elements of a dataset.", nil,
 		func(*node, *kernel.Context) (kernel.Resource, error) { return &cache{}, nil })
 	for name, doc := range map[string]string{
-		"DeleteSeedGenerator": "Deletes a generator of seeds.", "DeleteRandomSeedGenerator": "Deletes a generator of seeds.",
+		"DeleteSeedGenerator": "Deletes a seed generator.", "DeleteRandomSeedGenerator": "Deletes a seed generator.",
 		"DeleteMemoryCache": "Deletes a cache.", "DeleteIterator": "Deletes an iterator.",
 	} {
 		kernel.RegisterFunc(opdef.Def{
@@ -32,9 +32,9 @@ func init() {
 		}, deleteResource)
 	}
 	for name, doc := range map[string]string{
-		"DummySeedGenerator":    "Stands for a generator of seeds where there is none.",
-		"DummyMemoryCache":      "Stands for a cache where there is none.",
-		"DummyIterationCounter": "Stands for a counter of iterations where there is none.",
+		"DummySeedGenerator":    "Creates a placeholder for a seed generator.",
+		"DummyMemoryCache":      "Creates a placeholder for a cache.",
+		"DummyIterationCounter": "Creates a placeholder for a counter of iterations.",
 	} {
 		kernel.RegisterFunc(opdef.Def{
 			Name: name, Doc: doc, Out: []string{"handle: resource"}, Stateful: true, Shape: opdef.ScalarShape,
@@ -45,10 +45,10 @@ func init() {
 	}
 }
 
-// seeds gives each iteration of a dataset its stream of random numbers.
+// seeds returns the seeds of each iteration of a dataset.
 type seeds struct {
 	seed, seed2 int64
-	again       bool // in another order each time
+	again       bool // each iteration has other seeds
 
 	mu   sync.Mutex
 	from stream // guarded by mu
@@ -59,8 +59,8 @@ func newSeeds(seed, seed2 int64, again bool) *seeds {
 	return &seeds{seed: seed, seed2: seed2, again: again, from: newStream(seed, seed2)}
 }
 
-// seeds returns the generator that a node is given, if there is one, or else one of its own; again
-// is the attribute that says whether that gives each iteration other seeds.
+// seeds returns the generator of the node's input, if there is one, or a new one. The attribute
+// again determines whether a new generator returns other seeds for each iteration.
 func (n *node) seeds(ctx *kernel.Context, again string) (*seeds, error) {
 	v, err := n.scalars(ctx, "seed", "seed2")
 	if err != nil {
@@ -78,7 +78,7 @@ func (n *node) seeds(ctx *kernel.Context, again string) (*seeds, error) {
 	return newSeeds(v[0], v[1], n.Attrs.Bool(again)), nil
 }
 
-// TypeName names the resource as TensorFlow does.
+// TypeName returns TensorFlow's name of the resource.
 func (*seeds) TypeName() string { return "N10tensorflow4data20SeedGeneratorManagerE" }
 
 func (s *seeds) next() stream { return newStream(s.pair()) }
@@ -94,8 +94,8 @@ func (s *seeds) pair() (int64, int64) {
 	return seed, int64(s.from.next())
 }
 
-// state carries how many seeds were given: a restored iteration gets those that would have come
-// next.
+// state saves the number of seeds drawn, so that a restored iteration continues with the same
+// seeds.
 func (s *seeds) state(a *archive) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +118,8 @@ func makeSeeds(n *node, ctx *kernel.Context) (kernel.Resource, error) {
 
 var lastAnonymous atomic.Int64
 
-// newAnonymous returns the constructor of kernels that make a new resource in every step. The
-// handle holds it: it is gone with the last handle.
+// newAnonymous returns the constructor of kernels that create a new resource in every step. The
+// resource exists as long as its handle.
 func newAnonymous(make func(*node, *kernel.Context) (kernel.Resource, error)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		n, err := newNode(c)
@@ -143,8 +143,8 @@ func newAnonymous(make func(*node, *kernel.Context) (kernel.Resource, error)) ke
 	}
 }
 
-// deleteResource removes a resource that is kept by name; one that its handle holds needs nothing
-// but an end.
+// deleteResource removes a resource from the resource manager. A resource owned by its handle is
+// only closed.
 func deleteResource(ctx *kernel.Context) error {
 	h, err := resource.Handle(ctx, 0)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 )
 
 func init() {
-	registerStage("ShardDataset", "Makes a dataset of one in num_shards elements of another, from that at index on.",
+	registerStage("ShardDataset", "Creates a dataset of every num_shards-th element of its input, starting at index.",
 		[]string{"num_shards: int64", "index: int64"}, append([]string{"require_non_empty: bool = false"}, described()...), newShard)
 }
 
-// shardHint, as the number of shards, stands for the number that sharding by hints finds out.
+// shardHint as the number of shards marks a shard whose parameters sharding by hints replaces.
 const shardHint = -1
 
 type shardDataset struct {
 	stage
 	shards, index int64
-	whole         bool // every shard must have an element
+	whole         bool // fail if a shard has no element
 }
 
 func newShard(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -64,7 +64,7 @@ func (d *shardDataset) iterate(r *run) (iterator, error) {
 type shardIterator struct {
 	source
 	d *shardDataset
-	i int64 // of the next element of the input
+	i int64 // index of the next input element
 }
 
 func (it *shardIterator) next(r *run) (element, error) {
@@ -90,8 +90,7 @@ func (it *shardIterator) next(r *run) (element, error) {
 	}
 }
 
-// checkOthers looks, at the first element of the shard, whether there is one for each of the
-// others.
+// checkOthers checks, at the first element of the shard, that the other shards have an element too.
 func (it *shardIterator) checkOthers(r *run) error {
 	for found := it.i; it.i < it.d.shards; it.i++ {
 		e, err := it.input.next(r)

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	doc := "Makes a dataset of the elements of another in random order."
+	doc := "Creates a dataset that shuffles the elements of its input with a buffer."
 	again := "reshuffle_each_iteration: bool = true"
 	registerStage("ShuffleDataset", doc, []string{"buffer_size: int64", "seed: int64", "seed2: int64"}, described(again), newShuffle)
 	registerStage("ShuffleDatasetV2", doc, []string{"buffer_size: int64", "seed_generator: resource"}, described(), newSharedShuffle)
@@ -21,7 +21,7 @@ func init() {
 		[]string{"buffer_size: int64", "seed: int64", "seed2: int64", "seed_generator: resource"}, described(again), newShuffle)
 }
 
-// shuffleDataset takes each element at random from a buffer.
+// shuffleDataset draws each element at random from a buffer.
 type shuffleDataset struct {
 	stage
 	size  int64
@@ -29,7 +29,7 @@ type shuffleDataset struct {
 	order order
 }
 
-// order is a random order of all elements of a dataset, drawn when somebody asks for it.
+// order is a random order of all elements of a dataset, drawn at the first random access.
 type order struct {
 	once   sync.Once
 	places []int64
@@ -64,7 +64,7 @@ func newSharedShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	shared, err := resource.Find[*seeds](ctx, 2)
-	if status.CodeOf(err) == status.NotFound { // an order of its own for each iteration
+	if status.CodeOf(err) == status.NotFound { // each iteration has its own order
 		shared, err = newSeeds(0, 0, true), nil
 	}
 	return &shuffleDataset{stage: s, size: size, seeds: shared}, err
@@ -78,7 +78,8 @@ func (d *shuffleDataset) iterate(r *run) (iterator, error) {
 	return &shuffleIterator{source: src, d: d, random: d.seeds.next()}, nil
 }
 
-// at returns an element in an order of its own: of all elements, whatever the size of the buffer.
+// at returns element i in an order of all elements, independent of the size of the buffer. It
+// differs from the order of iterations.
 func (d *shuffleDataset) at(r *run, i int64) (element, error) {
 	n := d.input.cardinality()
 	if n < 0 {
@@ -102,7 +103,7 @@ type shuffleIterator struct {
 	source
 	d      *shuffleDataset
 	random stream
-	// in the order of TensorFlow's: the first takes the place of the one that is taken
+	// in TensorFlow's order: the first element moves to the place of a removed one
 	buffer []element
 	over   bool
 }
@@ -138,7 +139,7 @@ func (it *shuffleIterator) state(a *archive) {
 	it.source.state(a)
 }
 
-// stream is a stream of random numbers, as far as it has been used.
+// stream is a partly used stream of random numbers.
 type stream struct {
 	seed, seed2, used int64
 	from              philox.Generator
@@ -173,7 +174,7 @@ func (s *stream) state(a *archive) {
 	s.used = used
 }
 
-// chosen replaces seeds that are both 0 by random ones.
+// chosen replaces a pair of zero seeds by random seeds.
 func chosen(seed, seed2 int64) (int64, int64) {
 	if seed == 0 && seed2 == 0 {
 		return rand.Int64(), rand.Int64()

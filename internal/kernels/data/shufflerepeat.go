@@ -8,15 +8,15 @@ import (
 )
 
 func init() {
-	doc := "Makes a dataset of the elements of another, count times or for ever, each time in random order; no round waits for the one before to end."
+	doc := "Creates a dataset that shuffles and repeats its input, count times or forever. The buffer may hold elements of several repetitions."
 	in := []string{"buffer_size: int64", "seed: int64", "seed2: int64", "count: int64"}
 	again := "reshuffle_each_iteration: bool = true"
 	registerStage("ShuffleAndRepeatDataset", doc, in, append(typed(), again, metadata), newShuffleAndRepeat)
 	registerStage("ShuffleAndRepeatDatasetV2", doc, append(in[:4:4], "seed_generator: resource"), append([]string{again}, described()...), newShuffleAndRepeat)
 }
 
-// shuffleAndRepeatDataset reads the next round into the buffer while elements of the one before are
-// in it.
+// shuffleAndRepeatDataset reads the next round into the buffer while the buffer holds elements of
+// the preceding one.
 type shuffleAndRepeatDataset struct {
 	repeatDataset
 	size  int64
@@ -49,11 +49,11 @@ func (d *shuffleAndRepeatDataset) iterate(*run) (iterator, error) {
 type shuffleAndRepeatIterator struct {
 	d      *shuffleAndRepeatDataset
 	random stream
-	// the buffer: what is left of each round, the oldest first, in the order of TensorFlow's
+	// the buffer: remaining elements of each round, the oldest round first, in TensorFlow's order
 	rounds [][]element
-	n      int64    // of elements in the buffer
-	begun  int64    // rounds
-	any    bool     // an element was read
+	n      int64    // number of elements in the buffer
+	begun  int64    // number of rounds started
+	any    bool     // an element has been read
 	input  iterator // nil between rounds
 }
 
@@ -76,10 +76,10 @@ func (it *shuffleAndRepeatIterator) next(r *run) (element, error) {
 	return e, nil
 }
 
-// mostRounds bounds how many rounds the buffer reads ahead.
+// mostRounds is the maximum number of rounds in the buffer.
 const mostRounds = 3
 
-// fill reads until the buffer is full or the last round is over.
+// fill reads until the buffer is full or the last round ends.
 func (it *shuffleAndRepeatIterator) fill(r *run) error {
 	for it.n < it.d.size && (it.input != nil || it.d.n < 0 || it.begun < it.d.n) && (it.n == 0 || len(it.rounds) <= mostRounds) {
 		if it.input == nil {
@@ -104,7 +104,7 @@ func (it *shuffleAndRepeatIterator) fill(r *run) error {
 			return err
 		default:
 			it.input = nil
-			if !it.any && it.d.n < 0 { // otherwise this would never end
+			if !it.any && it.d.n < 0 { // otherwise the loop would not end
 				return nil
 			}
 		}

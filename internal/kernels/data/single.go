@@ -15,8 +15,8 @@ func init() {
 			Name: name, Doc: doc, In: in, Out: []string{"components: output_types"}, Attrs: attrs, Stateful: true, Shape: elementShape,
 		}, waiting(f))
 	}
-	one("DatasetToSingleElement", "Gives the only element of a dataset.", []string{"dataset: variant"}, described(), single)
-	one("ReduceDataset", "Calls a function with the state that the call before gave and each element of a dataset, and gives the last state.",
+	one("DatasetToSingleElement", "Returns the only element of a dataset.", []string{"dataset: variant"}, described(), single)
+	one("ReduceDataset", "Reduces a dataset to a single value: applies a function to a state and each element, and returns the last state.",
 		[]string{"input_dataset: variant", "initial_state: Tstate", "other_arguments: Targuments"},
 		append(typed("f: func", "Tstate: list(type) >= 1", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true", metadata), reduce)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func init() {
-	registerStage("SleepDataset", "Makes a dataset of the elements of another, each after a pause.", []string{"sleep_microseconds: int64"}, typed(),
+	registerStage("SleepDataset", "Creates a dataset that sleeps before it returns each element of its input.", []string{"sleep_microseconds: int64"}, typed(),
 		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			pause, err := scalar[int64](n, ctx, "sleep_microseconds")
 			return &sleepDataset{s, time.Duration(pause) * time.Microsecond}, err

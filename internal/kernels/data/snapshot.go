@@ -15,16 +15,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A snapshot is a saved dataset in a folder named after the fingerprint of its input: whoever makes
-// the same dataset again reads it.
+// A snapshot is a saved dataset in a directory named after the fingerprint of its input. An equal
+// dataset in another program or run reads it.
 func init() {
-	registerStage("SnapshotDatasetV2", "Makes a dataset of the elements of another, which are written to files in the first iteration and read from them in the next.",
+	registerStage("SnapshotDatasetV2", "Creates a dataset that writes the elements of its input to files in the first iteration and reads the files in later ones.",
 		[]string{"path: string", "reader_func_other_args: Treader_func_args", "shard_func_other_args: Tshard_func_args"},
 		append(typed(), "compression: string = ''", "reader_prefix: string = ''", "writer_prefix: string = ''", "hash_valid: bool = false",
 			"hash: int = 0", "reader_func: func", "shard_func: func", "Treader_func_args: list(type) >= 0", "Tshard_func_args: list(type) >= 0",
 			metadata), newSnapshot)
 	register(opdef.Def{
-		Name: "SnapshotDatasetReader", Doc: "Makes a dataset of the elements of one shard of a saved dataset.",
+		Name: "SnapshotDatasetReader", Doc: "Creates a dataset of the elements of one shard of a saved dataset.",
 		In: []string{"shard_dir: string", "start_index: int64"}, Attrs: append(typed(), "compression: string = ''", "version: int"),
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		if v := n.Attrs.Int("version"); v != savedVersion {
@@ -39,7 +39,7 @@ func init() {
 		return d, err
 	})
 	register(opdef.Def{
-		Name: "SnapshotNestedDatasetReader", Doc: "Makes a dataset of datasets.",
+		Name: "SnapshotNestedDatasetReader", Doc: "Creates a dataset whose elements are datasets.",
 		In: []string{"inputs: N * variant"}, Attrs: append(typed(), "N: int >= 1"),
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		all, err := n.inputs(ctx, "inputs")
@@ -54,7 +54,7 @@ func init() {
 type snapshotDataset struct {
 	stage
 	hash             uint64
-	dir              string // of the snapshot, below the prefixes
+	dir              string // directory of the snapshot, relative to the prefixes
 	compression      string
 	readFrom, saveTo string // prefixes of dir
 	join, shard      *captured
@@ -71,7 +71,7 @@ func newSnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if d.compression == "AUTO" {
 		d.compression = string(record.Snappy)
 	}
-	d.hash = uint64(int64(n.Attrs.Int("hash"))) //nolint:gosec // the bits are what counts
+	d.hash = uint64(int64(n.Attrs.Int("hash"))) //nolint:gosec // only the bits count
 	if !n.Attrs.Bool("hash_valid") {
 		if d.hash, err = hashOf(ctx.Input(0)); err != nil {
 			return nil, err
@@ -99,17 +99,17 @@ func (d *snapshotDataset) iterate(*run) (iterator, error) {
 	return &snapshotIterator{d: d}, makeDirs(filepath.Join(d.saveTo, d.dir))
 }
 
-// snapshotMode is what the iterator of a snapshot does, numbered as TensorFlow does.
+// snapshotMode is the mode of a snapshot's iterator, with TensorFlow's values.
 type snapshotMode int64
 
 const (
 	readsSnapshot snapshotMode = iota
 	writesSnapshot
-	passesSnapshot // somebody else writes
+	passesSnapshot // pass elements through, because another process is writing
 )
 
-// modeOf returns what to do with a snapshot of which a file says m. Asked is what the program asks
-// for, "auto" or "" for what is right; another's snapshot is given up when it is older than expiry.
+// modeOf returns the mode for a snapshot with metadata m. asked is the requested mode: "auto" or ""
+// selects one. An incomplete snapshot older than expiry is considered abandoned.
 func modeOf(asked string, m *pb.SnapshotMetadataRecord, expiry time.Duration) (snapshotMode, error) {
 	switch {
 	case asked == "read" && m == nil:
@@ -130,12 +130,12 @@ func modeOf(asked string, m *pb.SnapshotMetadataRecord, expiry time.Duration) (s
 	return writesSnapshot, nil
 }
 
-// snapshotIterator decides at its first request whether to read or to write.
+// snapshotIterator selects at its first request whether to read or to write.
 type snapshotIterator struct {
 	d    *snapshotDataset
-	at   iterator // nil before
+	at   iterator // nil before the first request
 	mode snapshotMode
-	i    int64 // elements that were asked for
+	i    int64 // number of elements requested
 }
 
 func (it *snapshotIterator) next(r *run) (element, error) {
@@ -187,12 +187,12 @@ func (it *snapshotIterator) state(a *archive) {
 	}
 	a.int((*int64)(&it.mode))
 	a.int(&it.i)
-	hash := int64(it.d.hash) //nolint:gosec // the bits are what counts
+	hash := int64(it.d.hash) //nolint:gosec // only the bits count
 	a.int(&hash)
 	if a.loading {
-		if uint64(hash) != it.d.hash { //nolint:gosec // the bits are what counts
+		if uint64(hash) != it.d.hash { //nolint:gosec // only the bits count
 			a.fail(status.DataLossf("Dataset has changed while restoring from the checkpoint. Old hash directory: %s; new hash directory: %s",
-				strconv.FormatUint(uint64(hash), 10), it.d.dir)) //nolint:gosec // the bits are what counts
+				strconv.FormatUint(uint64(hash), 10), it.d.dir)) //nolint:gosec // only the bits count
 			return
 		}
 		m, err := readMetadata(filepath.Join(it.d.readFrom, it.d.dir))
@@ -207,7 +207,7 @@ func (it *snapshotIterator) state(a *archive) {
 			return
 		}
 	}
-	if it.mode != readsSnapshot { // a reader begins where it was
+	if it.mode != readsSnapshot { // a reader continues at its position
 		it.at.state(a)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestFingerprints compares with what TensorFlow 2.21 computes.
+// TestFingerprints compares fingerprints with those of TensorFlow 2.21.
 func TestFingerprints(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(p *program) string
@@ -45,14 +45,15 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-// identity is a function of a number or a dataset that gives it, or zero for "shard".
+// identity adds a function that returns its argument. For datasets it returns the concatenation of
+// the elements, which are datasets.
 func (p *program) identity(name string, dtype tensor.DType) opdef.Func {
 	f := graph.FunctionDef{
 		Signature: opdef.Op{Name: name, Inputs: []opdef.Arg{{Name: "x", DType: dtype}}, Outputs: []opdef.Arg{{Name: "y", DType: dtype}}},
 		Nodes:     []graph.NodeDef{{Name: "z", Op: "Identity", Inputs: []string{"x"}, Attrs: opdef.Attrs{"T": dtype}}},
 		Ret:       map[string]string{"y": "z:output:0"},
 	}
-	if dtype == tensor.Variant { // the shards, put together
+	if dtype == tensor.Variant { // concatenate the shards
 		f.Nodes = []graph.NodeDef{{Name: "z", Op: "FlatMapDataset", Inputs: []string{"x"}, Attrs: numbersSpec(opdef.Attrs{
 			"f": p.identity("same", tensor.Invalid), "Targuments": []tensor.DType{},
 		})}}
@@ -66,7 +67,7 @@ func (p *program) identity(name string, dtype tensor.DType) opdef.Func {
 	return opdef.Func{Name: name}
 }
 
-// elements runs a program for all n elements of a dataset.
+// elements runs the program and returns the n elements of dataset d.
 func (p *program) elements(t *testing.T, d string, n int64) ([]int64, error) {
 	t.Helper()
 	all := p.add("all", "BatchDataset", numbersSpec(nil), d, p.constant("n", num(n+1)))
@@ -158,11 +159,12 @@ func TestModesOfSnapshots(t *testing.T) {
 		}
 	}
 	if got, err := modeOf("", &pb.SnapshotMetadataRecord{CreationTimestamp: 1 << 62}, 0); err != nil || got != passesSnapshot {
-		t.Errorf("of somebody who writes: %d, %v", got, err)
+		t.Errorf("incomplete snapshot of another writer: %d, %v", got, err)
 	}
 }
 
-// TestPlacesInLegacySnapshots saves a place while a snapshot is written and goes on from it.
+// TestPlacesInLegacySnapshots saves an iterator while it writes a snapshot and continues from the
+// saved state.
 func TestPlacesInLegacySnapshots(t *testing.T) {
 	b := newBench(t)
 	d := b.make("SnapshotDataset", b.count(0, 6), tensor.Scalar(t.TempDir()))

@@ -19,9 +19,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A snapshot that several workers write together is a folder with chunks, files
-// "chunks/chunk_STREAM_NUMBER_ELEMENTS" that appear one after the other, and in the end a file DONE
-// or, if the writers failed, ERROR.
+// A distributed snapshot is written by several workers. It is a directory with chunks, files
+// "chunks/chunk_STREAM_NUMBER_ELEMENTS" that appear one by one, and finally a file DONE or, if the
+// writers failed, ERROR.
 const (
 	doneFile  = "DONE"
 	errorFile = "ERROR"
@@ -31,7 +31,7 @@ const (
 func init() {
 	register(opdef.Def{
 		Name: "ListSnapshotChunksDataset",
-		Doc:  "Makes a dataset of the names of the chunks of a snapshot that several workers write. It waits for those that are still to come.",
+		Doc:  "Creates a dataset of the names of the chunks of a distributed snapshot. It waits for chunks that are not written yet.",
 		In:   []string{"snapshot_path: string"}, Attrs: typed(), Stateful: true, Shape: oneName,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		path, err := scalar[string](n, ctx, "snapshot_path")
@@ -41,7 +41,7 @@ func init() {
 		return &chunkNamesDataset{n.spec(), path}, err
 	})
 	register(opdef.Def{
-		Name: "SnapshotChunkDataset", Doc: "Makes a dataset of the elements in a chunk of a snapshot.",
+		Name: "SnapshotChunkDataset", Doc: "Creates a dataset of the elements of a chunk of a distributed snapshot.",
 		In: []string{"chunk_file: string"}, Attrs: append(typed(), "compression: string = ''"), Shape: oneName,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		name, err := scalar[string](n, ctx, "chunk_file")
@@ -72,7 +72,7 @@ func (d *chunkNamesDataset) cardinality() int64 {
 	return int64(len(all))
 }
 
-// done reports whether there will be no more chunks, and why if the snapshot failed.
+// done reports whether the snapshot is complete. It returns the error of a failed snapshot.
 func (d *chunkNamesDataset) done() (bool, error) {
 	switch text, err := os.ReadFile(filepath.Join(d.path, errorFile)); {
 	case err == nil:
@@ -84,7 +84,7 @@ func (d *chunkNamesDataset) done() (bool, error) {
 	return err == nil, nil
 }
 
-// writtenError returns the error that a message StatusProto in the text format is.
+// writtenError returns the error in a text-format StatusProto.
 func writtenError(text string) error {
 	code, message := status.Unknown, ""
 	for line := range strings.Lines(text) {
@@ -103,7 +103,7 @@ func writtenError(text string) error {
 	return status.Errorf(code, "%s", message)
 }
 
-// chunks returns the names of the chunks that there are, in the order in which they are read.
+// chunks returns the names of the existing chunks in reading order.
 func (d *chunkNamesDataset) chunks() ([]string, error) {
 	dir := filepath.Join(d.path, chunksDir)
 	entries, err := os.ReadDir(dir)
@@ -121,7 +121,7 @@ func (d *chunkNamesDataset) chunks() ([]string, error) {
 	return names, nil
 }
 
-// chunkPlace returns the stream of a chunk and its number in it; zeros for another name.
+// chunkPlace returns the stream and the number of a chunk, or zeros if name is not a chunk's.
 func chunkPlace(name string) (at [2]int64) {
 	parts := strings.Split(name, "_")
 	if len(parts) != 4 || parts[0] != "chunk" {
@@ -144,11 +144,11 @@ func (d *chunkNamesDataset) iterate(*run) (iterator, error) {
 type chunkNamesIterator struct {
 	d    *chunkNamesDataset
 	read map[string]bool
-	left []string // that are known and not read
-	done bool     // there will be no others
+	left []string // chunks found and not returned
+	done bool     // the snapshot is complete
 }
 
-// The pauses between looks at a snapshot that is being written.
+// Minimum and maximum intervals between checks of an incomplete snapshot.
 const (
 	firstLook = time.Millisecond
 	lastLook  = time.Second
@@ -180,7 +180,8 @@ func (it *chunkNamesIterator) next(r *run) (element, error) {
 	}
 }
 
-// look finds new chunks. It asks first whether the snapshot is complete: what is there then is all.
+// look searches for new chunks. It checks first whether the snapshot is complete, because then no
+// chunk can appear after the search.
 func (it *chunkNamesIterator) look() error {
 	done, err := it.d.done()
 	if err != nil {
@@ -227,9 +228,9 @@ func (d *chunkDataset) iterate(r *run) (iterator, error) {
 
 type chunkIterator struct {
 	d      *chunkDataset
-	i      int64 // of the next element
+	i      int64 // index of the next element
 	file   *partReader
-	forget func() // calls off what closes the file when the iterator ends
+	forget func() // cancels the cleanup that closes the file
 }
 
 func (it *chunkIterator) next(*run) (element, error) {

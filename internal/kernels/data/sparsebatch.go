@@ -11,13 +11,13 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "DenseToSparseBatchDataset", Doc: "Makes a dataset of batches of elements, which are sparse tensors, packed as SerializeSparse packs them into variants.",
+		Name: "DenseToSparseBatchDataset", Doc: "Creates a dataset that batches elements into sparse tensors, stored in variants as SerializeSparse does.",
 		In: []string{"input_dataset: variant", "batch_size: int64", "row_shape: int64"}, Attrs: typed(),
 	}, newSparseBatch)
 }
 
-// sparseRows is the shape of the rows of a sparse batch. Dimensions that are not known are those of
-// the largest row.
+// sparseRows is the shape of the rows of a sparse batch. Unknown dimensions are those of the
+// largest row.
 type sparseRows struct{ shape tensor.PartialShape }
 
 func newSparseBatch(n *node, ctx *kernel.Context) (dataset, error) {
@@ -77,8 +77,8 @@ func (s sparseRows) join(rows []element, size int64) (element, error) {
 	return element{packed(places, values, tensor.Vector(dims...))}, nil
 }
 
-// packed returns the parts of a sparse tensor, which it takes, as SerializeSparse packs them into
-// variants.
+// packed packs the parts of a sparse tensor into variants, as SerializeSparse does. It takes over
+// the parts.
 func packed(parts ...tensor.Tensor) tensor.Tensor {
 	out := make([]tensor.VariantValue, len(parts))
 	for i, part := range parts {
@@ -87,8 +87,8 @@ func packed(parts ...tensor.Tensor) tensor.Tensor {
 	return tensor.Vector(out...)
 }
 
-// measure returns the shape of a batch, whose first dimension is left to the caller, and its number
-// of elements.
+// measure returns the shape of a batch and its number of values. The caller sets the first
+// dimension.
 func (s sparseRows) measure(rows []element) (dims []int64, total int, err error) {
 	dims = append([]int64{0}, s.shape.Dims()...)
 	for i := range dims {

@@ -12,7 +12,7 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "SparseTensorSliceDataset", Doc: "Makes a dataset of the rows of a sparse tensor: their indices, values and shape.",
+		Name: "SparseTensorSliceDataset", Doc: "Creates a dataset of the rows of a sparse tensor: their indices, values and shape.",
 		In: []string{"indices: int64", "values: Tvalues", "dense_shape: int64"}, Attrs: []string{"Tvalues: type"}, Stateful: true,
 	}, newSparseSlices)
 }

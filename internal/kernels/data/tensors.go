@@ -11,15 +11,15 @@ func init() {
 	in := []string{"components: Toutput_types"}
 	attrs := []string{"Toutput_types: list(type) >= 1", "output_shapes: list(shape) >= 1"}
 	register(opdef.Def{
-		Name: "TensorDataset", Doc: "Makes a dataset of one element.", In: in, Attrs: append(attrs[:2:2], metadata), Stateful: true,
+		Name: "TensorDataset", Doc: "Creates a dataset of a single element.", In: in, Attrs: append(attrs[:2:2], metadata), Stateful: true,
 	}, newTensors)
 	register(opdef.Def{
-		Name: "TensorSliceDataset", Doc: "Makes a dataset of the rows of tensors.", In: in, Stateful: true,
+		Name: "TensorSliceDataset", Doc: "Creates a dataset of the rows of tensors.", In: in, Stateful: true,
 		Attrs: append(attrs[:2:2], "is_files: bool = false", metadata, "replicate_on_split: bool = false"),
 	}, newSlices)
 }
 
-// tensorsDataset has one element, or one for each row of its tensors.
+// tensorsDataset contains one element, or one element for each row of its tensors.
 type tensorsDataset struct {
 	spec
 	tensors element

@@ -10,30 +10,29 @@ import (
 func init() {
 	for _, name := range []string{"ThreadPoolHandle", "ExperimentalThreadPoolHandle"} {
 		kernel.RegisterNew(opdef.Def{
-			Name: name, Doc: "Gives a pool of threads for the functions of datasets.", Out: []string{"handle: resource"},
+			Name: name, Doc: "Creates a thread pool for the functions of datasets.", Out: []string{"handle: resource"},
 			Attrs: []string{
 				"num_threads: int", "max_intra_op_parallelism: int = 1", "display_name: string", "container: string = ''", "shared_name: string = ''",
 			},
 			Stateful: true, Shape: opdef.ScalarShape,
 		}, makeThreadPool)
 	}
-	registerStage("ThreadPoolDataset", "Gives a dataset whose functions use the threads of a pool.", []string{"thread_pool: resource"}, typed(),
+	registerStage("ThreadPoolDataset", "Creates a dataset whose functions run on a thread pool.", []string{"thread_pool: resource"}, typed(),
 		func(_ *node, ctx *kernel.Context, s stage) (dataset, error) {
 			_, err := resource.Find[*threadPool](ctx, 1)
 			return &passDataset{s}, err
 		})
 }
 
-// threadPool is the resource that stands for threads. Which of them runs what is the business of
-// Go's scheduler.
+// threadPool is the thread pool resource. It has no threads: Go's scheduler assigns the work.
 type threadPool struct{}
 
-// TypeName names the resource as TensorFlow does.
+// TypeName returns TensorFlow's name of the resource.
 func (*threadPool) TypeName() string {
 	return "N10tensorflow4data12experimental12_GLOBAL__N_118ThreadPoolResourceE"
 }
 
-// mostThreads is what TensorFlow allows.
+// mostThreads is TensorFlow's limit.
 const mostThreads = 1 << 16
 
 func makeThreadPool(c *kernel.Construction) (kernel.Kernel, error) {

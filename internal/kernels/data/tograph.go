@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	const doc = "Gives the graph that makes a dataset, a serialized GraphDef."
+	const doc = "Returns the graph that creates a dataset as a serialized GraphDef."
 	for name, attrs := range map[string][]string{
 		"DatasetToGraph": {
 			"stateful_whitelist: list(string) >= 0 = []", "allow_stateful: bool = false", "strip_device_assignment: bool = false",
@@ -25,7 +25,7 @@ func init() {
 		}, newToGraph)
 	}
 	kernel.RegisterFunc(opdef.Def{
-		Name: "DatasetFingerprint", Doc: "Gives a number that tells a dataset from others, whatever its nodes and functions are called.",
+		Name: "DatasetFingerprint", Doc: "Returns the fingerprint of a dataset. It does not depend on the names of nodes and functions.",
 		In: []string{"input_dataset: variant"}, Out: []string{"fingerprint: uint64"}, Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
 		if _, err := datasetOf(ctx.Input(0)); err != nil {
@@ -40,7 +40,7 @@ func init() {
 		return err
 	})
 	kernel.RegisterNew(opdef.Def{
-		Name: "DatasetFromGraph", Doc: "Makes the dataset that a graph of DatasetToGraph makes.",
+		Name: "DatasetFromGraph", Doc: "Creates the dataset of a graph that DatasetToGraph returned.",
 		In: []string{"graph_def: string"}, Out: []string{"handle: variant"}, Shape: opdef.ScalarShape,
 	}, waiting(func(n *node, ctx *kernel.Context, r *run) error {
 		text, err := scalar[string](n, ctx, "graph_def")
@@ -55,8 +55,8 @@ func init() {
 	}))
 }
 
-// What is done about functions whose state a graph does not carry: TensorFlow's
-// ExternalStatePolicy. To warn is to ignore.
+// failOnState is the value of TensorFlow's ExternalStatePolicy that rejects functions whose state
+// is not part of a graph. The policy to warn is treated as the policy to ignore.
 const failOnState = 2
 
 func newToGraph(c *kernel.Construction) (kernel.Kernel, error) {
@@ -88,7 +88,7 @@ func newToGraph(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// statePolicy returns the policy that serialized options ask for.
+// statePolicy returns the policy in serialized options.
 func statePolicy(options string) (policy int, ok bool) {
 	const field = 6 // external_state_policy of tensorflow.data.Options
 	v, ok := varintField(options, field)
@@ -106,8 +106,8 @@ func varintField(message string, field protowire.Number) (v uint64, ok bool) {
 	return v, ok
 }
 
-// messageField returns the message in a field of a serialized message, merged if it is there
-// several times.
+// messageField returns the message in a field of a serialized message. Repeated occurrences are
+// merged.
 func messageField(message string, field protowire.Number) (all string) {
 	eachField(message, func(num protowire.Number, typ protowire.Type, value []byte) {
 		if num == field && typ == protowire.BytesType {
@@ -118,7 +118,7 @@ func messageField(message string, field protowire.Number) (all string) {
 	return all
 }
 
-// eachField calls f with the fields of a serialized message, as far as it can be read.
+// eachField calls f with each field of a serialized message, up to the first malformed one.
 func eachField(message string, f func(num protowire.Number, typ protowire.Type, value []byte)) {
 	for b := []byte(message); len(b) > 0; {
 		num, typ, n := protowire.ConsumeTag(b)
@@ -134,8 +134,8 @@ func eachField(message string, f func(num protowire.Number, typ protowire.Type, 
 	}
 }
 
-// stripDevices leaves of the devices of nodes what does not depend on the task. Calls of Python
-// stay where Python is.
+// stripDevices removes the parts of nodes' devices that depend on the task. Python calls keep their
+// device, because they must run in the process of the Python program.
 func stripDevices(lib *pb.FunctionDefLibrary) {
 	for _, f := range lib.GetFunction() {
 		for _, n := range f.GetNodeDef() {

@@ -23,17 +23,17 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// numbersSpec are the attributes of datasets of numbers.
+// numbersSpec returns the attributes of datasets of numbers.
 func numbersSpec(more opdef.Attrs) opdef.Attrs {
 	attrs := opdef.Attrs{"output_types": []tensor.DType{tensor.Int64}, "output_shapes": []tensor.PartialShape{tensor.MakePartial()}}
 	maps.Copy(attrs, more)
 	return attrs
 }
 
-// program is a graph that is written down for a test, with one result.
+// program is a test graph with one result.
 type program struct{ graph.Def }
 
-// add adds a node whose name is that of its operation if there is none yet.
+// add adds a node. By default it is named after its operation.
 func (p *program) add(name, op string, attrs opdef.Attrs, in ...string) string {
 	p.Nodes = append(p.Nodes, graph.NodeDef{Name: name, Op: op, Inputs: in, Attrs: attrs})
 	return name
@@ -48,8 +48,8 @@ func (p *program) count(name string, n int64) string {
 	return p.add(name, "RangeDataset", numbersSpec(nil), p.constant(name+"/start", num(0)), p.constant(name+"/stop", num(n)), p.constant(name+"/step", num(1)))
 }
 
-// function adds a function of one number: it and what op makes of it and a constant, or of the
-// shape of a scalar alone.
+// function adds a function of a number x that returns op(x, by), or a random number between x and
+// by.
 func (p *program) function(name, op string, by int64) opdef.Func {
 	f := graph.FunctionDef{
 		Signature: opdef.Op{Name: name, Inputs: []opdef.Arg{{Name: "x", DType: tensor.Int64}}, Outputs: []opdef.Arg{{Name: "y", DType: tensor.Int64}}},
@@ -69,7 +69,7 @@ func (p *program) function(name, op string, by int64) opdef.Func {
 	return opdef.Func{Name: name}
 }
 
-// run runs the program and returns what a node gives.
+// run runs the program and returns the output of a node.
 func (p *program) run(t *testing.T, out string, dtype tensor.DType) (tensor.Tensor, error) {
 	t.Helper()
 	def := p.Def
@@ -108,7 +108,7 @@ func (p *program) run(t *testing.T, out string, dtype tensor.DType) (tensor.Tens
 	return got.t, got.err
 }
 
-// mapped adds a dataset of the numbers 0 to 4 with a function.
+// mapped adds a dataset that applies a function to the numbers 0 to 4.
 func (p *program) mapped(op string, by int64) string {
 	return p.add("map", "MapDataset", numbersSpec(opdef.Attrs{"f": p.function("f", op, by), "Targuments": []tensor.DType{}}), p.count("numbers", 5))
 }
@@ -128,14 +128,14 @@ func TestDatasetsAsGraphs(t *testing.T) {
 		nodes = append(nodes, n.GetName()+"("+strings.Join(n.GetInput(), " ")+")")
 	}
 	want := "Const/_0() Const/_1() Const/_2() RangeDataset/_3(Const/_0 Const/_1 Const/_2) MapDataset/_4(RangeDataset/_3) dataset(MapDataset/_4)"
-	if got := strings.Join(nodes, " "); got != want { // as TensorFlow 2.21 names and orders them
+	if got := strings.Join(nodes, " "); got != want { // names and order of TensorFlow 2.21
 		t.Errorf("nodes %s", got)
 	}
 	if lib := g.GetLibrary().GetFunction(); len(lib) != 1 || lib[0].GetSignature().GetName() != "f" {
 		t.Errorf("the library is %v", lib)
 	}
 
-	back := &program{} // its function f is another
+	back := &program{} // its function f differs
 	d := back.add("loaded", "DatasetFromGraph", nil, back.constant("graph", text))
 	all := back.add("all", "BatchDataset", numbersSpec(nil), d, back.constant("five", num(5)))
 	back.function("f", "AddV2", 1)
@@ -181,8 +181,8 @@ func TestPolicyOfOptions(t *testing.T) {
 	}
 }
 
-// TestPlacesWithDatasets saves a place at which a stage holds windows, and restores it from its
-// message.
+// TestPlacesWithDatasets saves an iterator while a stage holds windows, and restores it from its
+// serialized state.
 func TestPlacesWithDatasets(t *testing.T) {
 	b := newBench(t)
 	window := b.make("WindowDataset", b.count(0, 6), num(2), num(2), num(1), tensor.Scalar(false))
@@ -245,7 +245,8 @@ func rangeNode(name string, in ...string) graph.NodeDef {
 	return graph.NodeDef{Name: name, Op: "RangeDataset", Inputs: in, Attrs: numbersSpec(nil)}
 }
 
-// TestReplicatedSources rewrites a dataset, which is written down as if it had been made so.
+// TestReplicatedSources rewrites a dataset. Its graph is that of a dataset created with the
+// attribute.
 func TestReplicatedSources(t *testing.T) {
 	p := &program{}
 	taken := p.add("taken", "TakeDataset", numbersSpec(nil), p.count("numbers", 5), p.constant("n", num(3)))

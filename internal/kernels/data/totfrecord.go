@@ -14,7 +14,7 @@ import (
 func init() {
 	for _, name := range []string{"DatasetToTFRecord", "ExperimentalDatasetToTFRecord"} {
 		kernel.RegisterNew(opdef.Def{
-			Name: name, Doc: "Writes the elements of a dataset, which are strings, to a file of records.",
+			Name: name, Doc: "Writes the elements of a dataset, which must be strings, to a TFRecord file.",
 			In: []string{"input_dataset: variant", "filename: string", "compression_type: string"}, Stateful: true,
 		}, waiting(toTFRecord))
 	}

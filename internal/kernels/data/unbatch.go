@@ -6,7 +6,7 @@ import (
 )
 
 func init() {
-	registerStage("UnbatchDataset", "Makes a dataset of the rows of elements.", nil, described(),
+	registerStage("UnbatchDataset", "Creates a dataset that splits the elements of its input into their rows.", nil, described(),
 		func(_ *node, _ *kernel.Context, s stage) (dataset, error) { return &unbatchDataset{s}, nil })
 }
 
@@ -23,7 +23,7 @@ func (d *unbatchDataset) cardinality() int64 {
 	return unknown
 }
 
-// at returns an element where it is known how many rows each element of the input has.
+// at returns element i if the number of rows of each input element is known.
 func (d *unbatchDataset) at(r *run, i int64) (element, error) {
 	n := int64(unknown)
 	for _, shape := range d.input.elementSpec().shapes {
@@ -77,7 +77,7 @@ func (it *unbatchIterator) next(r *run) (element, error) {
 	return rowOf(it.rows, int(it.i-1))
 }
 
-// checkRows looks for components that cannot be taken apart together.
+// checkRows returns an error if the components cannot be split into equal numbers of rows.
 func checkRows(e element) error {
 	for i := range e {
 		if e[i].Rank() == 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	registerStage("UniqueDataset", "Makes a dataset of the elements that did not come before.", nil, described(),
+	registerStage("UniqueDataset", "Creates a dataset of the unique elements of its input.", nil, described(),
 		func(_ *node, _ *kernel.Context, s stage) (dataset, error) {
 			types := s.input.elementSpec().types
 			if len(types) != 1 {
@@ -36,8 +36,8 @@ func (d *uniqueDataset) iterate(r *run) (iterator, error) {
 
 type uniqueIterator struct {
 	source
-	seen map[string]bool // by contents
-	all  []element       // that were seen
+	seen map[string]bool // keys are contents
+	all  []element       // elements returned
 }
 
 func (it *uniqueIterator) next(r *run) (element, error) {
@@ -55,8 +55,8 @@ func (it *uniqueIterator) next(r *run) (element, error) {
 	}
 }
 
-// contents returns a text that tensors of one type have in common when they are equal, and only
-// then.
+// contents returns a string that is equal for two tensors of one type if and only if they are
+// equal.
 func contents(t *tensor.Tensor) string {
 	key := []byte(fmt.Sprint(t.Shape()))
 	switch t.DType() {

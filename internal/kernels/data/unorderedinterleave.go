@@ -8,27 +8,27 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// unorderedInterleave takes elements from any lane that has one ready, up to a block from one lane
-// before it goes on to the next. Goroutines read ahead: one reads the input to fill free lanes, and
-// each of up to calls workers reads one lane until its buffer is full, its dataset ends or fails.
-// Requests start them; they end without waiting for a request.
+// unorderedInterleave returns elements from any lane that has one ready, up to a block from one
+// lane before it advances to the next. Its goroutines read ahead: one reads the input to fill free
+// lanes, and at most calls workers each read one lane until its buffer is full or its dataset ends
+// or fails. Requests start the goroutines, which end without waiting for a request.
 type unorderedInterleave struct {
 	source
 	d       *interleaveDataset
-	changed signal // after each change of what follows
+	changed signal // signalled after each change of the fields below
 
 	mu      sync.Mutex
 	lanes   []*aheadLane // nil where free; guarded by mu
-	turn    int64        // lane to take from; guarded by mu
-	taken   int64        // elements of the block; guarded by mu
-	scan    int          // lane to look at first for a worker; guarded by mu
-	workers int          // goroutines that read lanes; guarded by mu
+	turn    int64        // index of the current lane; guarded by mu
+	taken   int64        // number of elements taken from the current block; guarded by mu
+	scan    int          // index of the lane from which the search for work starts; guarded by mu
+	workers int          // number of goroutines that read lanes; guarded by mu
 	reading bool         // a goroutine reads the input; guarded by mu
-	over    bool         // the input has ended; guarded by mu
+	over    bool         // the input is exhausted; guarded by mu
 }
 
-// aheadLane is a dataset that is read ahead. Its worker alone uses at while the lane is busy; the
-// other fields are guarded by the mutex of the iterator.
+// aheadLane is a dataset that is read ahead. While the lane is busy, only its worker uses at. The
+// mutex of the iterator guards the other fields.
 type aheadLane struct {
 	from    element   // input of the function that makes the dataset
 	at      iterator  // nil before the first read and after the end
@@ -56,8 +56,8 @@ func (it *unorderedInterleave) next(r *run) (element, error) {
 	}
 }
 
-// take removes a result from the lane whose turn it is, or else from the first lane behind it that
-// has one; nil if none has. mu is held.
+// take removes and returns a result of the current lane, or of the first lane after it that has
+// one; nil if none has. The caller holds mu.
 func (it *unorderedInterleave) take() *result {
 	for range it.lanes {
 		l := it.lanes[it.turn]
@@ -76,13 +76,13 @@ func (it *unorderedInterleave) take() *result {
 	return nil
 }
 
-// pass goes on to the next lane. mu is held.
+// pass advances to the next lane. The caller holds mu.
 func (it *unorderedInterleave) pass() {
 	it.taken = 0
 	it.turn = (it.turn + 1) % int64(len(it.lanes))
 }
 
-// free frees a lane from which nothing more will come. mu is held.
+// free frees a lane that has ended. The caller holds mu.
 func (it *unorderedInterleave) free(l *aheadLane) {
 	if !l.ended || len(l.results) > 0 {
 		return
@@ -95,7 +95,7 @@ func (it *unorderedInterleave) free(l *aheadLane) {
 	}
 }
 
-// start starts the goroutines for which there is work. mu is held.
+// start starts the goroutines that have work. The caller holds mu.
 func (it *unorderedInterleave) start(r *run) {
 	if !it.over && !it.reading && it.hasRoom() {
 		it.reading = true
@@ -115,12 +115,12 @@ func (it *unorderedInterleave) start(r *run) {
 	}
 }
 
-// hasRoom reports whether one more lane may be open. mu is held.
+// hasRoom reports whether another lane may be opened. The caller holds mu.
 func (it *unorderedInterleave) hasRoom() bool {
 	return int64(len(it.lanes)) < min(it.d.cycle, mostCalls) || slices.Contains(it.lanes, nil)
 }
 
-// readInput opens lanes until none is free or the input ends or fails.
+// readInput opens lanes until none is free, or the input ends or fails.
 func (it *unorderedInterleave) readInput(r *run) {
 	for more := true; more; {
 		e, err := nextGuarded(it.input, r)
@@ -140,7 +140,7 @@ func (it *unorderedInterleave) readInput(r *run) {
 	}
 }
 
-// open puts a lane into the first free place. mu is held.
+// open stores a lane in the first free place. The caller holds mu.
 func (it *unorderedInterleave) open(l *aheadLane) {
 	if i := slices.Index(it.lanes, nil); i >= 0 {
 		it.lanes[i] = l
@@ -171,7 +171,7 @@ func (it *unorderedInterleave) readLane(r *run, l *aheadLane) {
 	}
 }
 
-// read returns the next element of a lane. If its dataset cannot be made, l.at stays nil.
+// read returns the next element of a lane. If its dataset cannot be created, l.at stays nil.
 func (it *unorderedInterleave) read(r *run, l *aheadLane) (e element, err error) {
 	err = guarded(func() error {
 		if l.at == nil {

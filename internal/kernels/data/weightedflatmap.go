@@ -13,8 +13,8 @@ import (
 func init() {
 	register(opdef.Def{
 		Name: "WeightedFlatMapDataset",
-		Doc: "Makes a dataset of elements of several datasets, one dataset after the other, as many of each as its weight says: until there are no " +
-			"more of one.",
+		Doc: "Creates a dataset that concatenates elements of several datasets in proportion to their weights, until one dataset has " +
+			"no more.",
 		In: []string{"input_datasets: N * variant", "weights: M * float64"}, Attrs: described("N: int >= 2", "M: int >= 2"),
 	}, newWeightedFlatMap)
 }
@@ -22,7 +22,7 @@ func init() {
 type weightedFlatMapDataset struct {
 	spec
 	inputs []dataset
-	counts []int64 // how many elements of each input
+	counts []int64 // number of elements of each input
 }
 
 func newWeightedFlatMap(n *node, ctx *kernel.Context) (dataset, error) {
@@ -54,16 +54,16 @@ func newWeightedFlatMap(n *node, ctx *kernel.Context) (dataset, error) {
 		if t.NumElements() != 1 {
 			return nil, status.InvalidArgumentf("`weights` must be scalars. Weight %d has shape %v", i, t.Shape())
 		}
-		if weights[i] = tensor.Values[float64](t)[0]; !(weights[i] > 0) { // a NaN is not
+		if weights[i] = tensor.Values[float64](t)[0]; !(weights[i] > 0) { // a NaN is not positive
 			return nil, status.InvalidArgumentf("`weights` must be greater than 0.0. Input %d has a weight of %v", i, weights[i])
 		}
 	}
 	return d, d.weigh(weights)
 }
 
-// weigh lowers the numbers of elements, which are those that there are, to what the weights say.
-// The input that sets the measure is TensorFlow's choice: that with the least product of number and
-// weight, so that another may be too short.
+// weigh reduces counts, initially the sizes of the inputs, in proportion to the weights. As in
+// TensorFlow, the input with the least product of size and weight sets the scale, so another input
+// may have too few elements.
 func (d *weightedFlatMapDataset) weigh(weights []float64) error {
 	greatest := slices.Max(weights)
 	some, of := math.Inf(1), 0.0
@@ -104,8 +104,8 @@ func (d *weightedFlatMapDataset) iterate(r *run) (iterator, error) {
 type weightedFlatMapIterator struct {
 	d      *weightedFlatMapDataset
 	inputs []iterator
-	i      int64 // the input to take from
-	taken  int64 // elements of it
+	i      int64 // index of the current input
+	taken  int64 // number of elements taken from it
 }
 
 func (it *weightedFlatMapIterator) next(r *run) (element, error) {

@@ -9,16 +9,16 @@ import (
 )
 
 func init() {
-	registerStage("WindowDataset", "Makes a dataset of windows of elements, which are datasets.",
+	registerStage("WindowDataset", "Creates a dataset of windows of its input. Each window is a dataset.",
 		[]string{"size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"}, described(), newWindow)
-	registerStage("SlidingWindowDataset", "Makes a dataset of batches of elements, each begun a number of elements after the one before.",
+	registerStage("SlidingWindowDataset", "Creates a dataset that slides a window over its input and batches the elements of each window.",
 		[]string{"window_size: int64", "window_shift: int64", "window_stride: int64"}, append([]string{"drop_remainder: bool = true"}, typed()...), newSliding)
 }
 
 type windowDataset struct {
 	stage
 	size, shift, stride int64
-	whole               bool // no smaller windows
+	whole               bool // drop smaller windows
 }
 
 func newWindow(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -30,7 +30,7 @@ func newWindow(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	return d, err
 }
 
-// windows reads the measures of windows from arguments whose names begin with prefix.
+// windows reads the size, shift and stride of windows from arguments whose names start with prefix.
 func windows(n *node, ctx *kernel.Context, s stage, prefix string) (*windowDataset, error) {
 	names := []string{"size", "shift", "stride"}
 	v, err := n.scalars(ctx, prefix+names[0], prefix+names[1], prefix+names[2])
@@ -45,7 +45,7 @@ func windows(n *node, ctx *kernel.Context, s stage, prefix string) (*windowDatas
 	return &windowDataset{stage: s, size: v[0], shift: v[1], stride: v[2]}, nil
 }
 
-// span is how many elements of the input a window stretches over.
+// span is the number of input elements from the first to the last element of a window.
 func (d *windowDataset) span() int64 { return (d.size-1)*d.stride + 1 }
 
 func (d *windowDataset) cardinality() int64 {
@@ -73,8 +73,8 @@ type windowIterator struct {
 	over   bool
 }
 
-// slot is an element of a window, or the error that there was instead: it matters only to windows
-// that have the element.
+// slot is an element of a window, or its error. Only windows that contain the element return the
+// error.
 type slot struct {
 	element element
 	err     error
@@ -117,7 +117,7 @@ func (it *windowIterator) rows(r *run) ([]element, error) {
 	return rows, err
 }
 
-// read takes one element from the input and keeps it if asked to.
+// read reads one element of the input and keeps it if requested.
 func (it *windowIterator) read(r *run, keep bool) error {
 	e, err := it.input.next(r)
 	switch {
@@ -177,7 +177,7 @@ func (s *slot) state(a *archive) {
 	}
 }
 
-// slidingDataset has windows put together.
+// slidingDataset contains batches of windows.
 type slidingDataset struct{ *windowDataset }
 
 func newSliding(n *node, ctx *kernel.Context, s stage) (dataset, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestErrorsInWindows has an error for every odd number. Windows of even numbers do not see it,
-// others do.
+// TestErrorsInWindows has an error for every odd number. Windows of even numbers succeed, others
+// fail.
 func TestErrorsInWindows(t *testing.T) {
 	for first, code := range map[int64]status.Code{0: status.OK, 1: status.InvalidArgument} {
 		p := &program{}
@@ -19,7 +19,7 @@ func TestErrorsInWindows(t *testing.T) {
 			Signature: opdef.Op{
 				Name: "even", Inputs: []opdef.Arg{{Name: "x", DType: tensor.Int64}}, Outputs: []opdef.Arg{{Name: "y", DType: tensor.Int64}},
 			},
-			// reshaped to two rows, which an odd number of elements cannot be
+			// Reshape to two rows fails for an odd number of elements.
 			Nodes: []graph.NodeDef{
 				constantNode("zero", 0), constantNode("one", 1), constantNode("two", 2),
 				{Name: "below", Op: "Range", Inputs: []string{"zero:output:0", "x", "one:output:0"}, Attrs: opdef.Attrs{"Tidx": tensor.Int64}},
@@ -42,8 +42,8 @@ func TestErrorsInWindows(t *testing.T) {
 	}
 }
 
-// TestShuffledRoundsAreSavedBeforeTheirFirstElement restores a place from before the first element:
-// the rounds are the same.
+// TestShuffledRoundsAreSavedBeforeTheirFirstElement restores a state from before the first element.
+// The rounds have the same order.
 func TestShuffledRoundsAreSavedBeforeTheirFirstElement(t *testing.T) {
 	b := newBench(t)
 	it := b.iterator("it", b.make("RepeatDataset", b.make("ShuffleDataset", b.count(0, 20), num(20), num(0), num(0)), num(2)))

@@ -19,13 +19,13 @@ func init() {
 			return err
 		})
 	}
-	convert("WrapDatasetVariant", "Gives a variant that holds a dataset as a value like any other.", func(t *tensor.Tensor) (tensor.Tensor, error) {
+	convert("WrapDatasetVariant", "Wraps a dataset in a variant, so that it is passed as an ordinary value.", func(t *tensor.Tensor) (tensor.Tensor, error) {
 		if _, err := datasetOf(t); err != nil {
 			return tensor.Tensor{}, err
 		}
 		return tensor.Scalar(tensor.VariantValue{Value: wrapped{t.Retain()}}), nil
 	})
-	convert("UnwrapDatasetVariant", "Gives the dataset that WrapDatasetVariant was given.", func(t *tensor.Tensor) (tensor.Tensor, error) {
+	convert("UnwrapDatasetVariant", "Returns the dataset in a variant that WrapDatasetVariant created.", func(t *tensor.Tensor) (tensor.Tensor, error) {
 		if t.Rank() != 0 {
 			return tensor.Tensor{}, status.InvalidArgumentf("Dataset tensor must be a scalar of dtype DT_VARIANT.")
 		}

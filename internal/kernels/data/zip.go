@@ -10,7 +10,7 @@ import (
 
 func init() {
 	register(opdef.Def{
-		Name: "ZipDataset", Doc: "Makes a dataset whose elements have the components of one element of each of several datasets.",
+		Name: "ZipDataset", Doc: "Creates a dataset that zips several datasets: each element has the components of one element of each.",
 		In:    []string{"input_datasets: N * variant"},
 		Attrs: append(typed(), "N: int >= 1", metadata),
 	}, newZip)
@@ -26,7 +26,7 @@ func newZip(n *node, ctx *kernel.Context) (dataset, error) {
 	return &zipDataset{n.spec(), inputs}, err
 }
 
-// datasetsOf returns the datasets that inputs lo to hi hold.
+// datasetsOf returns the datasets in inputs lo to hi.
 func datasetsOf(ctx *kernel.Context, lo, hi int) ([]dataset, error) {
 	all := make([]dataset, hi-lo)
 	for i := range all {
@@ -73,7 +73,7 @@ func (it *zipIterator) next(r *run) (element, error) {
 	}
 	parts := make([]element, 0, len(it.inputs))
 	var failed error
-	// all of them are asked, so that they stay together after an error
+	// All inputs are read, so that they stay aligned after an error.
 	for i, input := range it.inputs {
 		e, err := input.next(r)
 		if errors.Is(err, errEnd) {
@@ -95,7 +95,8 @@ func (it *zipIterator) next(r *run) (element, error) {
 	return slices.Concat(parts...), nil
 }
 
-// endAll asks iterators for the last time: those of the same size come to their end, too.
+// endAll reads once more from the remaining inputs, so that those of equal size reach their end
+// too.
 func endAll(r *run, inputs []iterator) {
 	for _, input := range inputs {
 		if e, err := input.next(r); err == nil {
