@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// AnonymousIterator gives an iterator that nothing but its handle names.
+// AnonymousIterator creates an anonymous iterator resource, which exists as long as its handle.
 //
 //	handle  resource
 //
@@ -20,7 +20,7 @@ func AnonymousIterator(s *Scope, outputTypes []tensor.DType, outputShapes []tens
 	return out(s.Add("AnonymousIterator", nil, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// AnonymousIteratorV2 gives an iterator that nothing but its handle names.
+// AnonymousIteratorV2 creates an anonymous iterator resource, which exists as long as its handle.
 //
 //	handle   resource
 //	deleter  variant
@@ -34,7 +34,7 @@ func AnonymousIteratorV2(s *Scope, outputTypes []tensor.DType, outputShapes []te
 	return out(node, 0), out(node, 1)
 }
 
-// AnonymousIteratorV3 gives an iterator that nothing but its handle names.
+// AnonymousIteratorV3 creates an anonymous iterator resource, which exists as long as its handle.
 //
 //	handle  resource
 //
@@ -46,7 +46,7 @@ func AnonymousIteratorV3(s *Scope, outputTypes []tensor.DType, outputShapes []te
 	return out(s.Add("AnonymousIteratorV3", nil, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// AnonymousMemoryCache gives a cache for the elements of a dataset.
+// AnonymousMemoryCache creates an anonymous in-memory cache for the elements of a dataset.
 //
 //	handle   resource  []
 //	deleter  variant   []
@@ -55,7 +55,7 @@ func AnonymousMemoryCache(s *Scope) (handle Output, deleter Output) {
 	return out(node, 0), out(node, 1)
 }
 
-// AnonymousMultiDeviceIterator gives an iterator whose elements several devices take in turn, and that nothing but its handle names.
+// AnonymousMultiDeviceIterator creates an anonymous iterator resource whose elements are distributed to several devices in turn.
 //
 //	handle   resource
 //	deleter  variant
@@ -70,7 +70,7 @@ func AnonymousMultiDeviceIterator(s *Scope, devices []string, outputTypes []tens
 	return out(node, 0), out(node, 1)
 }
 
-// AnonymousMultiDeviceIteratorV3 gives an iterator whose elements several devices take in turn, and that nothing but its handle names.
+// AnonymousMultiDeviceIteratorV3 creates an anonymous iterator resource whose elements are distributed to several devices in turn.
 //
 //	handle  resource
 //
@@ -83,7 +83,7 @@ func AnonymousMultiDeviceIteratorV3(s *Scope, devices []string, outputTypes []te
 	return out(s.Add("AnonymousMultiDeviceIteratorV3", nil, opdef.Attrs{"devices": devices, "output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// AnonymousRandomSeedGenerator gives a generator of new seeds for each iteration.
+// AnonymousRandomSeedGenerator creates an anonymous generator of new seeds for each iteration.
 //
 //	seed     int64
 //	seed2    int64
@@ -95,7 +95,7 @@ func AnonymousRandomSeedGenerator(s *Scope, seed Output, seed2 Output) (handle O
 	return out(node, 0), out(node, 1)
 }
 
-// AnonymousSeedGenerator gives a generator of the seeds that shuffled datasets have in each iteration.
+// AnonymousSeedGenerator creates a generator of the seeds that shuffled datasets use in each iteration.
 //
 //	seed       int64
 //	seed2      int64
@@ -108,7 +108,7 @@ func AnonymousSeedGenerator(s *Scope, seed Output, seed2 Output, reshuffle Outpu
 	return out(node, 0), out(node, 1)
 }
 
-// AssertCardinalityDataset gives a dataset whose number of elements is known; another number is an error.
+// AssertCardinalityDataset creates a dataset with an asserted cardinality. An iteration fails if the number of elements differs.
 //
 //	inputDataset  variant
 //	cardinality   int64
@@ -123,7 +123,7 @@ func AssertCardinalityDataset(s *Scope, inputDataset Output, cardinality Output,
 	return out(s.Add("AssertCardinalityDataset", []Arg{One(inputDataset), One(cardinality)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// AssertNextDataset gives a dataset that can only be iterated over if the given transformations come after it.
+// AssertNextDataset creates a dataset that fails unless the given transformations follow it.
 //
 //	inputDataset     variant
 //	transformations  string
@@ -138,7 +138,7 @@ func AssertNextDataset(s *Scope, inputDataset Output, transformations Output, ou
 	return out(s.Add("AssertNextDataset", []Arg{One(inputDataset), One(transformations)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// AssertPrevDataset gives a dataset that can only be iterated over if the given transformations, with attributes, come before it.
+// AssertPrevDataset creates a dataset that fails unless the given transformations, with their attributes, precede it.
 //
 //	inputDataset     variant
 //	transformations  string
@@ -166,7 +166,7 @@ func AutoShardDatasetNumReplicas(value int64) AutoShardDatasetAttr {
 	return func(a opdef.Attrs) { a["num_replicas"] = value }
 }
 
-// AutoShardDataset gives the dataset that one of several workers takes elements from: of some of the files that its input reads, or else of some of its elements.
+// AutoShardDataset creates the dataset of one of several workers. It has the elements of a shard of the input files, or a shard of the elements.
 //
 //	inputDataset  variant
 //	numWorkers    int64
@@ -190,7 +190,7 @@ func BatchDatasetMetadata(value string) BatchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// BatchDataset makes a dataset of batches of elements.
+// BatchDataset creates a dataset that batches elements of its input.
 //
 //	inputDataset  variant
 //	batchSize     int64
@@ -218,7 +218,7 @@ func BatchDatasetV2Metadata(value string) BatchDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// BatchDatasetV2 makes a dataset of batches of elements.
+// BatchDatasetV2 creates a dataset that batches elements of its input.
 //
 //	inputDataset   variant
 //	batchSize      int64
@@ -234,7 +234,7 @@ func BatchDatasetV2(s *Scope, inputDataset Output, batchSize Output, dropRemaind
 	return out(s.Add("BatchDatasetV2", []Arg{One(inputDataset), One(batchSize), One(dropRemainder)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// BytesProducedStatsDataset gives a dataset whose sizes may be recorded.
+// BytesProducedStatsDataset creates a dataset that may record the size of its elements.
 //
 //	inputDataset  variant
 //	tag           string
@@ -249,7 +249,7 @@ func BytesProducedStatsDataset(s *Scope, inputDataset Output, tag Output, output
 	return out(s.Add("BytesProducedStatsDataset", []Arg{One(inputDataset), One(tag)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// CSVDataset makes a dataset of the records of files of comma-separated values; a field that is empty has its default.
+// CSVDataset creates a dataset of the records of CSV files. An empty field has its default value.
 //
 //	filenames        string
 //	compressionType  string
@@ -271,7 +271,7 @@ func CSVDataset(s *Scope, filenames Output, compressionType Output, bufferSize O
 	return out(s.Add("CSVDataset", []Arg{One(filenames), One(compressionType), One(bufferSize), One(header), One(fieldDelim), One(useQuoteDelim), One(naValue), One(selectCols), Many(recordDefaults)}, opdef.Attrs{"output_shapes": outputShapes}), 0)
 }
 
-// CSVDatasetV2 makes a dataset of the records of files of comma-separated values; a field that is empty has its default.
+// CSVDatasetV2 creates a dataset of the records of CSV files. An empty field has its default value.
 //
 //	filenames        string
 //	compressionType  string
@@ -302,7 +302,7 @@ func CacheDatasetMetadata(value string) CacheDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// CacheDataset makes a dataset that keeps the elements of another after the first iteration.
+// CacheDataset creates a dataset that caches the elements of its input during the first iteration.
 //
 //	inputDataset  variant
 //	filename      string
@@ -325,7 +325,7 @@ func CacheDatasetV2Metadata(value string) CacheDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// CacheDatasetV2 makes a dataset that keeps the elements of another after the first iteration.
+// CacheDatasetV2 creates a dataset that caches the elements of its input during the first iteration.
 //
 //	inputDataset  variant
 //	filename      string
@@ -341,7 +341,7 @@ func CacheDatasetV2(s *Scope, inputDataset Output, filename Output, cache Output
 	return out(s.Add("CacheDatasetV2", []Arg{One(inputDataset), One(filename), One(cache)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// ChooseFastestBranchDataset makes a dataset of what several functions make of datasets of the elements of another: the first num_elements_per_branch of each, the others of the fastest.
+// ChooseFastestBranchDataset creates a dataset that applies the fastest of several functions from datasets to datasets to its input. The first num_elements_per_branch elements of each function are used to choose.
 //
 //	inputDataset      variant
 //	ratioNumerator    int64
@@ -362,7 +362,7 @@ func ChooseFastestBranchDataset(s *Scope, inputDataset Output, ratioNumerator Ou
 	return out(s.Add("ChooseFastestBranchDataset", []Arg{One(inputDataset), One(ratioNumerator), One(ratioDenominator), Many(otherArguments)}, opdef.Attrs{"num_elements_per_branch": numElementsPerBranch, "branches": branches, "other_arguments_lengths": otherArgumentsLengths, "output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ChooseFastestDataset gives a dataset of the elements that all of several datasets have: the first num_experiments are made by all of them, the others by the fastest.
+// ChooseFastestDataset creates a dataset that chooses the fastest of several datasets with the same elements. The first num_experiments elements are read from all of them, the others from the fastest.
 //
 //	inputDatasets  N tensors of variant
 //	→
@@ -378,7 +378,7 @@ func ChooseFastestDataset(s *Scope, inputDatasets []Output, numExperiments int64
 	return out(s.Add("ChooseFastestDataset", []Arg{Many(inputDatasets)}, opdef.Attrs{"num_experiments": numExperiments, "output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// CompressElement gives the tensors of an element together, compressed with Snappy.
+// CompressElement compresses the components of a dataset element with Snappy.
 //
 //	components  tensors of the types input_types
 //	→
@@ -391,7 +391,7 @@ func CompressElement(s *Scope, components []Output) Output {
 	return out(s.Add("CompressElement", []Arg{Many(components)}, nil), 0)
 }
 
-// ComputeBatchSize gives the size of the batches that a dataset has as elements, or -1 if it is not known.
+// ComputeBatchSize returns the batch size of a dataset, or -1 if it is not known.
 //
 //	inputDataset  variant
 //	→
@@ -408,7 +408,7 @@ func ConcatenateDatasetMetadata(value string) ConcatenateDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ConcatenateDataset makes a dataset of the elements of one dataset and then those of another.
+// ConcatenateDataset creates a dataset that concatenates two datasets.
 //
 //	inputDataset    variant
 //	anotherDataset  variant
@@ -431,7 +431,7 @@ func DatasetCardinalityCardinalityOptions(value string) DatasetCardinalityAttr {
 	return func(a opdef.Attrs) { a["cardinality_options"] = value }
 }
 
-// DatasetCardinality gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.
+// DatasetCardinality returns the cardinality of a dataset: its number of elements, -1 if it is infinite, or -2 if it is not known.
 //
 //	inputDataset  variant
 //	→
@@ -440,7 +440,7 @@ func DatasetCardinality(s *Scope, inputDataset Output, optional ...DatasetCardin
 	return out(s.Add("DatasetCardinality", []Arg{One(inputDataset)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// DatasetFingerprint gives a number that tells a dataset from others, whatever its nodes and functions are called.
+// DatasetFingerprint returns the fingerprint of a dataset. It does not depend on the names of nodes and functions.
 //
 //	inputDataset  variant
 //	→
@@ -449,7 +449,7 @@ func DatasetFingerprint(s *Scope, inputDataset Output) Output {
 	return out(s.Add("DatasetFingerprint", []Arg{One(inputDataset)}, nil), 0)
 }
 
-// DatasetFromGraph makes the dataset that a graph of DatasetToGraph makes.
+// DatasetFromGraph creates the dataset of a graph that DatasetToGraph returned.
 //
 //	graphDef  string
 //	→
@@ -476,7 +476,7 @@ func DatasetToGraphStripDeviceAssignment(value bool) DatasetToGraphAttr {
 	return func(a opdef.Attrs) { a["strip_device_assignment"] = value }
 }
 
-// DatasetToGraph gives the graph that makes a dataset, a serialized GraphDef.
+// DatasetToGraph returns the graph that creates a dataset as a serialized GraphDef.
 //
 //	inputDataset  variant
 //	→
@@ -498,7 +498,7 @@ func DatasetToGraphV2StripDeviceAssignment(value bool) DatasetToGraphV2Attr {
 	return func(a opdef.Attrs) { a["strip_device_assignment"] = value }
 }
 
-// DatasetToGraphV2 gives the graph that makes a dataset, a serialized GraphDef.
+// DatasetToGraphV2 returns the graph that creates a dataset as a serialized GraphDef.
 //
 //	inputDataset  variant
 //	→
@@ -515,7 +515,7 @@ func DatasetToSingleElementMetadata(value string) DatasetToSingleElementAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// DatasetToSingleElement gives the only element of a dataset.
+// DatasetToSingleElement returns the only element of a dataset.
 //
 //	dataset     variant
 //	→
@@ -529,7 +529,7 @@ func DatasetToSingleElement(s *Scope, dataset Output, outputTypes []tensor.DType
 	return outArg(s.Add("DatasetToSingleElement", []Arg{One(dataset)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), "components")
 }
 
-// DatasetToTFRecord writes the elements of a dataset, which are strings, to a file of records.
+// DatasetToTFRecord writes the elements of a dataset, which must be strings, to a TFRecord file.
 //
 //	inputDataset     variant
 //	filename         string
@@ -554,7 +554,7 @@ func DeleteMemoryCache(s *Scope, handle Output, deleter Output) *graph.Node {
 	return s.Add("DeleteMemoryCache", []Arg{One(handle), One(deleter)}, nil)
 }
 
-// DeleteMultiDeviceIterator deletes an iterator for several devices.
+// DeleteMultiDeviceIterator deletes a multi-device iterator.
 //
 //	multiDeviceIterator  resource
 //	iterators            N tensors of resource
@@ -567,7 +567,7 @@ func DeleteMultiDeviceIterator(s *Scope, multiDeviceIterator Output, iterators [
 	return s.Add("DeleteMultiDeviceIterator", []Arg{One(multiDeviceIterator), Many(iterators), One(deleter)}, nil)
 }
 
-// DeleteRandomSeedGenerator deletes a generator of seeds.
+// DeleteRandomSeedGenerator deletes a seed generator.
 //
 //	handle   resource
 //	deleter  variant
@@ -575,7 +575,7 @@ func DeleteRandomSeedGenerator(s *Scope, handle Output, deleter Output) *graph.N
 	return s.Add("DeleteRandomSeedGenerator", []Arg{One(handle), One(deleter)}, nil)
 }
 
-// DeleteSeedGenerator deletes a generator of seeds.
+// DeleteSeedGenerator deletes a seed generator.
 //
 //	handle   resource
 //	deleter  variant
@@ -583,7 +583,7 @@ func DeleteSeedGenerator(s *Scope, handle Output, deleter Output) *graph.Node {
 	return s.Add("DeleteSeedGenerator", []Arg{One(handle), One(deleter)}, nil)
 }
 
-// DenseToSparseBatchDataset makes a dataset of batches of elements, which are sparse tensors, packed as SerializeSparse packs them into variants.
+// DenseToSparseBatchDataset creates a dataset that batches elements into sparse tensors, stored in variants as SerializeSparse does.
 //
 //	inputDataset  variant
 //	batchSize     int64
@@ -599,7 +599,7 @@ func DenseToSparseBatchDataset(s *Scope, inputDataset Output, batchSize Output, 
 	return out(s.Add("DenseToSparseBatchDataset", []Arg{One(inputDataset), One(batchSize), One(rowShape)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// DeserializeIterator puts an iterator at a place that SerializeIterator gave.
+// DeserializeIterator restores an iterator from the state that SerializeIterator returned.
 //
 //	resourceHandle  resource
 //	serialized      variant
@@ -615,7 +615,7 @@ func DirectedInterleaveDatasetStopOnEmptyDataset(value bool) DirectedInterleaveD
 	return func(a opdef.Attrs) { a["stop_on_empty_dataset"] = value }
 }
 
-// DirectedInterleaveDataset makes a dataset of elements of several datasets; the numbers in the first input say which gives the next.
+// DirectedInterleaveDataset creates a dataset that takes each element from one of several datasets. The elements of the first input are the indices of these datasets.
 //
 //	selectorInputDataset  variant
 //	dataInputDatasets     N tensors of variant
@@ -631,28 +631,28 @@ func DirectedInterleaveDataset(s *Scope, selectorInputDataset Output, dataInputD
 	return out(s.Add("DirectedInterleaveDataset", []Arg{One(selectorInputDataset), Many(dataInputDatasets)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// DummyIterationCounter stands for a counter of iterations where there is none.
+// DummyIterationCounter creates a placeholder for a counter of iterations.
 //
 //	handle  resource  []
 func DummyIterationCounter(s *Scope) Output {
 	return out(s.Add("DummyIterationCounter", nil, nil), 0)
 }
 
-// DummyMemoryCache stands for a cache where there is none.
+// DummyMemoryCache creates a placeholder for a cache.
 //
 //	handle  resource  []
 func DummyMemoryCache(s *Scope) Output {
 	return out(s.Add("DummyMemoryCache", nil, nil), 0)
 }
 
-// DummySeedGenerator stands for a generator of seeds where there is none.
+// DummySeedGenerator creates a placeholder for a seed generator.
 //
 //	handle  resource  []
 func DummySeedGenerator(s *Scope) Output {
 	return out(s.Add("DummySeedGenerator", nil, nil), 0)
 }
 
-// ExperimentalAssertNextDataset gives a dataset that can only be iterated over if the given transformations come after it.
+// ExperimentalAssertNextDataset creates a dataset that fails unless the given transformations follow it.
 //
 //	inputDataset     variant
 //	transformations  string
@@ -675,7 +675,7 @@ func ExperimentalAutoShardDatasetAutoShardPolicy(value int64) ExperimentalAutoSh
 	return func(a opdef.Attrs) { a["auto_shard_policy"] = value }
 }
 
-// ExperimentalAutoShardDataset gives the dataset that one of several workers takes elements from: of some of the files that its input reads, or else of some of its elements.
+// ExperimentalAutoShardDataset creates the dataset of one of several workers. It has the elements of a shard of the input files, or a shard of the elements.
 //
 //	inputDataset  variant
 //	numWorkers    int64
@@ -691,7 +691,7 @@ func ExperimentalAutoShardDataset(s *Scope, inputDataset Output, numWorkers Outp
 	return out(s.Add("ExperimentalAutoShardDataset", []Arg{One(inputDataset), One(numWorkers), One(index)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// ExperimentalBytesProducedStatsDataset gives a dataset whose sizes may be recorded.
+// ExperimentalBytesProducedStatsDataset creates a dataset that may record the size of its elements.
 //
 //	inputDataset  variant
 //	tag           string
@@ -706,7 +706,7 @@ func ExperimentalBytesProducedStatsDataset(s *Scope, inputDataset Output, tag Ou
 	return out(s.Add("ExperimentalBytesProducedStatsDataset", []Arg{One(inputDataset), One(tag)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalCSVDataset makes a dataset of the records of files of comma-separated values; a field that is empty has its default.
+// ExperimentalCSVDataset creates a dataset of the records of CSV files. An empty field has its default value.
 //
 //	filenames        string
 //	compressionType  string
@@ -728,7 +728,7 @@ func ExperimentalCSVDataset(s *Scope, filenames Output, compressionType Output, 
 	return out(s.Add("ExperimentalCSVDataset", []Arg{One(filenames), One(compressionType), One(bufferSize), One(header), One(fieldDelim), One(useQuoteDelim), One(naValue), One(selectCols), Many(recordDefaults)}, opdef.Attrs{"output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalChooseFastestDataset gives a dataset of the elements that all of several datasets have: the first num_experiments are made by all of them, the others by the fastest.
+// ExperimentalChooseFastestDataset creates a dataset that chooses the fastest of several datasets with the same elements. The first num_experiments elements are read from all of them, the others from the fastest.
 //
 //	inputDatasets  N tensors of variant
 //	→
@@ -744,7 +744,7 @@ func ExperimentalChooseFastestDataset(s *Scope, inputDatasets []Output, numExper
 	return out(s.Add("ExperimentalChooseFastestDataset", []Arg{Many(inputDatasets)}, opdef.Attrs{"num_experiments": numExperiments, "output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalDatasetCardinality gives the number of elements of a dataset: -1 if there is no end of them, -2 if it is not known.
+// ExperimentalDatasetCardinality returns the cardinality of a dataset: its number of elements, -1 if it is infinite, or -2 if it is not known.
 //
 //	inputDataset  variant
 //	→
@@ -753,7 +753,7 @@ func ExperimentalDatasetCardinality(s *Scope, inputDataset Output) Output {
 	return out(s.Add("ExperimentalDatasetCardinality", []Arg{One(inputDataset)}, nil), 0)
 }
 
-// ExperimentalDatasetToTFRecord writes the elements of a dataset, which are strings, to a file of records.
+// ExperimentalDatasetToTFRecord writes the elements of a dataset, which must be strings, to a TFRecord file.
 //
 //	inputDataset     variant
 //	filename         string
@@ -762,7 +762,7 @@ func ExperimentalDatasetToTFRecord(s *Scope, inputDataset Output, filename Outpu
 	return s.Add("ExperimentalDatasetToTFRecord", []Arg{One(inputDataset), One(filename), One(compressionType)}, nil)
 }
 
-// ExperimentalDenseToSparseBatchDataset makes a dataset of batches of elements, which are sparse tensors, packed as SerializeSparse packs them into variants.
+// ExperimentalDenseToSparseBatchDataset creates a dataset that batches elements into sparse tensors, stored in variants as SerializeSparse does.
 //
 //	inputDataset  variant
 //	batchSize     int64
@@ -778,7 +778,7 @@ func ExperimentalDenseToSparseBatchDataset(s *Scope, inputDataset Output, batchS
 	return out(s.Add("ExperimentalDenseToSparseBatchDataset", []Arg{One(inputDataset), One(batchSize), One(rowShape)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalDirectedInterleaveDataset makes a dataset of elements of several datasets; the numbers in the first input say which gives the next.
+// ExperimentalDirectedInterleaveDataset creates a dataset that takes each element from one of several datasets. The elements of the first input are the indices of these datasets.
 //
 //	selectorInputDataset  variant
 //	dataInputDatasets     N tensors of variant
@@ -794,7 +794,7 @@ func ExperimentalDirectedInterleaveDataset(s *Scope, selectorInputDataset Output
 	return out(s.Add("ExperimentalDirectedInterleaveDataset", []Arg{One(selectorInputDataset), Many(dataInputDatasets)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalGroupByReducerDataset makes a dataset of what functions make of all elements with one key, in the order of the keys.
+// ExperimentalGroupByReducerDataset creates a dataset that groups elements by key and reduces each group to one element, in the order of the keys.
 //
 //	inputDataset                variant
 //	keyFuncOtherArguments       tensors of the types Tkey_func_other_arguments
@@ -820,7 +820,7 @@ func ExperimentalGroupByReducerDataset(s *Scope, inputDataset Output, keyFuncOth
 	return out(s.Add("ExperimentalGroupByReducerDataset", []Arg{One(inputDataset), Many(keyFuncOtherArguments), Many(initFuncOtherArguments), Many(reduceFuncOtherArguments), Many(finalizeFuncOtherArguments)}, opdef.Attrs{"key_func": keyFunc, "init_func": initFunc, "reduce_func": reduceFunc, "finalize_func": finalizeFunc, "output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalGroupByWindowDataset makes a dataset of the datasets that a function makes of windows of elements with one key.
+// ExperimentalGroupByWindowDataset creates a dataset that groups elements by key into windows and concatenates the datasets that reduce_func returns for them.
 //
 //	inputDataset                  variant
 //	keyFuncOtherArguments         tensors of the types Tkey_func_other_arguments
@@ -851,7 +851,7 @@ func ExperimentalIgnoreErrorsDatasetLogWarning(value bool) ExperimentalIgnoreErr
 	return func(a opdef.Attrs) { a["log_warning"] = value }
 }
 
-// ExperimentalIgnoreErrorsDataset makes a dataset of the elements of another that can be made without an error.
+// ExperimentalIgnoreErrorsDataset creates a dataset of the elements of its input, ignoring those that fail with an error.
 //
 //	inputDataset  variant
 //	→
@@ -865,7 +865,7 @@ func ExperimentalIgnoreErrorsDataset(s *Scope, inputDataset Output, outputTypes 
 	return out(s.Add("ExperimentalIgnoreErrorsDataset", []Arg{One(inputDataset)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// ExperimentalLatencyStatsDataset gives a dataset whose latencies may be recorded.
+// ExperimentalLatencyStatsDataset creates a dataset that may record the latency of its elements.
 //
 //	inputDataset  variant
 //	tag           string
@@ -888,7 +888,7 @@ func ExperimentalMapAndBatchDatasetPreserveCardinality(value bool) ExperimentalM
 	return func(a opdef.Attrs) { a["preserve_cardinality"] = value }
 }
 
-// ExperimentalMapAndBatchDataset makes a dataset of batches of what a function makes of elements, calling it for several at once.
+// ExperimentalMapAndBatchDataset creates a dataset that applies a function to several elements of its input in parallel and batches the results.
 //
 //	inputDataset      variant
 //	otherArguments    tensors of the types Targuments
@@ -926,7 +926,7 @@ func ExperimentalMapDatasetForceSynchronous(value bool) ExperimentalMapDatasetAt
 	return func(a opdef.Attrs) { a["force_synchronous"] = value }
 }
 
-// ExperimentalMapDataset makes a dataset of what a function makes of the elements of another.
+// ExperimentalMapDataset creates a dataset that applies a function to the elements of its input.
 //
 //	inputDataset    variant
 //	otherArguments  tensors of the types Targuments
@@ -943,7 +943,7 @@ func ExperimentalMapDataset(s *Scope, inputDataset Output, otherArguments []Outp
 	return out(s.Add("ExperimentalMapDataset", []Arg{One(inputDataset), Many(otherArguments)}, withOptions(opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// ExperimentalMatchingFilesDataset makes a dataset of the names of the files that match patterns, in order.
+// ExperimentalMatchingFilesDataset creates a dataset of the sorted names of the files that match patterns.
 //
 //	patterns  string
 //	→
@@ -952,7 +952,7 @@ func ExperimentalMatchingFilesDataset(s *Scope, patterns Output) Output {
 	return out(s.Add("ExperimentalMatchingFilesDataset", []Arg{One(patterns)}, nil), 0)
 }
 
-// ExperimentalMaxIntraOpParallelismDataset gives a dataset whose functions use a bounded number of threads.
+// ExperimentalMaxIntraOpParallelismDataset creates a dataset that limits the intra-op parallelism of its functions.
 //
 //	inputDataset           variant
 //	maxIntraOpParallelism  int64
@@ -967,7 +967,7 @@ func ExperimentalMaxIntraOpParallelismDataset(s *Scope, inputDataset Output, max
 	return out(s.Add("ExperimentalMaxIntraOpParallelismDataset", []Arg{One(inputDataset), One(maxIntraOpParallelism)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalNonSerializableDataset gives a dataset whose iterators need not be saved.
+// ExperimentalNonSerializableDataset creates a dataset whose iterators need not be saved.
 //
 //	inputDataset  variant
 //	→
@@ -981,7 +981,7 @@ func ExperimentalNonSerializableDataset(s *Scope, inputDataset Output, outputTyp
 	return out(s.Add("ExperimentalNonSerializableDataset", []Arg{One(inputDataset)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalParallelInterleaveDataset makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// ExperimentalParallelInterleaveDataset creates a dataset that applies a function that returns datasets to the elements of its input and interleaves the results: block_length elements from each of cycle_length datasets in turn.
 //
 //	inputDataset           variant
 //	otherArguments         tensors of the types Targuments
@@ -1011,7 +1011,7 @@ func ExperimentalParseExampleDatasetSloppy(value bool) ExperimentalParseExampleD
 	return func(a opdef.Attrs) { a["sloppy"] = value }
 }
 
-// ExperimentalParseExampleDataset makes a dataset of the features of serialized Examples, of which each element of the input is a vector.
+// ExperimentalParseExampleDataset creates a dataset that parses vectors of serialized Example protos into features.
 //
 //	inputDataset      variant
 //	numParallelCalls  int64
@@ -1032,7 +1032,7 @@ func ExperimentalParseExampleDataset(s *Scope, inputDataset Output, numParallelC
 	return out(s.Add("ExperimentalParseExampleDataset", []Arg{One(inputDataset), One(numParallelCalls), Many(denseDefaults)}, withOptions(opdef.Attrs{"sparse_keys": sparseKeys, "dense_keys": denseKeys, "sparse_types": sparseTypes, "dense_shapes": denseShapes, "output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// ExperimentalPrivateThreadPoolDataset gives a dataset whose functions use threads of their own.
+// ExperimentalPrivateThreadPoolDataset creates a dataset whose functions run on a private thread pool.
 //
 //	inputDataset  variant
 //	numThreads    int64
@@ -1047,7 +1047,7 @@ func ExperimentalPrivateThreadPoolDataset(s *Scope, inputDataset Output, numThre
 	return out(s.Add("ExperimentalPrivateThreadPoolDataset", []Arg{One(inputDataset), One(numThreads)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalRandomDataset makes a dataset of random numbers of 32 bits, without an end.
+// ExperimentalRandomDataset creates an infinite dataset of random 32-bit numbers.
 //
 //	seed    int64
 //	seed2   int64
@@ -1070,7 +1070,7 @@ func ExperimentalRebatchDatasetUseFallback(value bool) ExperimentalRebatchDatase
 	return func(a opdef.Attrs) { a["use_fallback"] = value }
 }
 
-// ExperimentalRebatchDataset makes a dataset of the parts of batches, each of which is split into num_replicas parts of nearly one size.
+// ExperimentalRebatchDataset creates a dataset that splits each batch into num_replicas batches of nearly equal size.
 //
 //	inputDataset  variant
 //	numReplicas   int64
@@ -1093,7 +1093,7 @@ func ExperimentalScanDatasetPreserveCardinality(value bool) ExperimentalScanData
 	return func(a opdef.Attrs) { a["preserve_cardinality"] = value }
 }
 
-// ExperimentalScanDataset makes a dataset of what a function makes of the elements of another and the state that the call before gave.
+// ExperimentalScanDataset creates a dataset that applies a function to a state and the elements of its input. Each call returns the state for the next.
 //
 //	inputDataset    variant
 //	initialState    tensors of the types Tstate
@@ -1112,7 +1112,7 @@ func ExperimentalScanDataset(s *Scope, inputDataset Output, initialState []Outpu
 	return out(s.Add("ExperimentalScanDataset", []Arg{One(inputDataset), Many(initialState), Many(otherArguments)}, withOptions(opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// ExperimentalSleepDataset makes a dataset of the elements of another, each after a pause.
+// ExperimentalSleepDataset creates a dataset that sleeps before it returns each element of its input.
 //
 //	inputDataset       variant
 //	sleepMicroseconds  int64
@@ -1127,7 +1127,7 @@ func ExperimentalSleepDataset(s *Scope, inputDataset Output, sleepMicroseconds O
 	return out(s.Add("ExperimentalSleepDataset", []Arg{One(inputDataset), One(sleepMicroseconds)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalSlidingWindowDataset makes a dataset of batches of elements, each begun a number of elements after the one before.
+// ExperimentalSlidingWindowDataset creates a dataset that slides a window over its input and batches the elements of each window.
 //
 //	inputDataset  variant
 //	windowSize    int64
@@ -1144,7 +1144,7 @@ func ExperimentalSlidingWindowDataset(s *Scope, inputDataset Output, windowSize 
 	return out(s.Add("ExperimentalSlidingWindowDataset", []Arg{One(inputDataset), One(windowSize), One(windowShift), One(windowStride)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalTakeWhileDataset makes a dataset of the elements before the first for which a function does not hold.
+// ExperimentalTakeWhileDataset creates a dataset that stops at the first element that does not satisfy a predicate.
 //
 //	inputDataset    variant
 //	otherArguments  tensors of the types Targuments
@@ -1161,7 +1161,7 @@ func ExperimentalTakeWhileDataset(s *Scope, inputDataset Output, otherArguments 
 	return out(s.Add("ExperimentalTakeWhileDataset", []Arg{One(inputDataset), Many(otherArguments)}, opdef.Attrs{"predicate": predicate, "output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalThreadPoolDataset gives a dataset whose functions use the threads of a pool.
+// ExperimentalThreadPoolDataset creates a dataset whose functions run on a thread pool.
 //
 //	inputDataset  variant
 //	threadPool    resource
@@ -1194,7 +1194,7 @@ func ExperimentalThreadPoolHandleSharedName(value string) ExperimentalThreadPool
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// ExperimentalThreadPoolHandle gives a pool of threads for the functions of datasets.
+// ExperimentalThreadPoolHandle creates a thread pool for the functions of datasets.
 //
 //	handle  resource  []
 //
@@ -1206,7 +1206,7 @@ func ExperimentalThreadPoolHandle(s *Scope, numThreads int64, displayName string
 	return out(s.Add("ExperimentalThreadPoolHandle", nil, withOptions(opdef.Attrs{"num_threads": numThreads, "display_name": displayName}, optional)), 0)
 }
 
-// ExperimentalUnbatchDataset makes a dataset of the rows of elements.
+// ExperimentalUnbatchDataset creates a dataset that splits the elements of its input into their rows.
 //
 //	inputDataset  variant
 //	→
@@ -1220,7 +1220,7 @@ func ExperimentalUnbatchDataset(s *Scope, inputDataset Output, outputTypes []ten
 	return out(s.Add("ExperimentalUnbatchDataset", []Arg{One(inputDataset)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// ExperimentalUniqueDataset makes a dataset of the elements that did not come before.
+// ExperimentalUniqueDataset creates a dataset of the unique elements of its input.
 //
 //	inputDataset  variant
 //	→
@@ -1242,7 +1242,7 @@ func FilterDatasetMetadata(value string) FilterDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// FilterDataset makes a dataset of the elements for which a function holds.
+// FilterDataset creates a dataset of the elements of its input that satisfy a predicate.
 //
 //	inputDataset    variant
 //	otherArguments  tensors of the types Targuments
@@ -1267,7 +1267,7 @@ func FinalizeDatasetHasCapturedRef(value bool) FinalizeDatasetAttr {
 	return func(a opdef.Attrs) { a["has_captured_ref"] = value }
 }
 
-// FinalizeDataset gives a dataset that is ready to be iterated over.
+// FinalizeDataset creates a dataset that applies the options of its input.
 //
 //	inputDataset  variant
 //	→
@@ -1289,7 +1289,7 @@ func FixedLengthRecordDatasetMetadata(value string) FixedLengthRecordDatasetAttr
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// FixedLengthRecordDataset makes a dataset of the records of one size in files, each without its header and its footer.
+// FixedLengthRecordDataset creates a dataset of the fixed-length records of files. The header and footer of each file are skipped.
 //
 //	filenames    string
 //	headerBytes  int64
@@ -1310,7 +1310,7 @@ func FixedLengthRecordDatasetV2Metadata(value string) FixedLengthRecordDatasetV2
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// FixedLengthRecordDatasetV2 makes a dataset of the records of one size in files, each without its header and its footer.
+// FixedLengthRecordDatasetV2 creates a dataset of the fixed-length records of files. The header and footer of each file are skipped.
 //
 //	filenames        string
 //	headerBytes      int64
@@ -1332,7 +1332,7 @@ func FlatMapDatasetMetadata(value string) FlatMapDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// FlatMapDataset makes a dataset of the elements of the datasets that a function makes of elements, one after the other.
+// FlatMapDataset creates a dataset that applies a function that returns datasets to the elements of its input and concatenates the results.
 //
 //	inputDataset    variant
 //	otherArguments  tensors of the types Targuments
@@ -1357,7 +1357,7 @@ func GeneratorDatasetMetadata(value string) GeneratorDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// GeneratorDataset makes a dataset of what next_func gives, called again and again with what init_func gave once. Its OutOfRange error is the end; finalize_func is called then.
+// GeneratorDataset creates a dataset of the results of next_func, which is called repeatedly with the state that init_func returned. An OutOfRange error of next_func ends the dataset; then finalize_func is called.
 //
 //	initFuncOtherArgs      tensors of the types Tinit_func_args
 //	nextFuncOtherArgs      tensors of the types Tnext_func_args
@@ -1379,7 +1379,7 @@ func GeneratorDataset(s *Scope, initFuncOtherArgs []Output, nextFuncOtherArgs []
 	return out(s.Add("GeneratorDataset", []Arg{Many(initFuncOtherArgs), Many(nextFuncOtherArgs), Many(finalizeFuncOtherArgs)}, withOptions(opdef.Attrs{"init_func": initFunc, "next_func": nextFunc, "finalize_func": finalizeFunc, "output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// GetElementAtIndex gives the element of a dataset at an index.
+// GetElementAtIndex returns the element of a dataset at an index.
 //
 //	dataset     variant
 //	index       int64
@@ -1394,7 +1394,7 @@ func GetElementAtIndex(s *Scope, dataset Output, index Output, outputTypes []ten
 	return outArg(s.Add("GetElementAtIndex", []Arg{One(dataset), One(index)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), "components")
 }
 
-// GetOptions gives the options of a dataset, a serialized tensorflow.data.Options: those of its inputs and its own, of which the last count.
+// GetOptions returns the options of a dataset as a serialized tensorflow.data.Options. They are those of its inputs merged with its own, which take precedence.
 //
 //	inputDataset       variant
 //	→
@@ -1416,7 +1416,7 @@ func GlobalShuffleDatasetMetadata(value string) GlobalShuffleDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// GlobalShuffleDataset makes a dataset of the elements of another in random order without a buffer; the elements must be had in any order.
+// GlobalShuffleDataset creates a dataset that shuffles the whole input without a buffer. The input must support random access.
 //
 //	inputDataset   variant
 //	seed           int64
@@ -1433,7 +1433,7 @@ func GlobalShuffleDataset(s *Scope, inputDataset Output, seed Output, seed2 Outp
 	return out(s.Add("GlobalShuffleDataset", []Arg{One(inputDataset), One(seed), One(seed2), One(seedGenerator)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// GroupByReducerDataset makes a dataset of what functions make of all elements with one key, in the order of the keys.
+// GroupByReducerDataset creates a dataset that groups elements by key and reduces each group to one element, in the order of the keys.
 //
 //	inputDataset                variant
 //	keyFuncOtherArguments       tensors of the types Tkey_func_other_arguments
@@ -1467,7 +1467,7 @@ func GroupByWindowDatasetMetadata(value string) GroupByWindowDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// GroupByWindowDataset makes a dataset of the datasets that a function makes of windows of elements with one key.
+// GroupByWindowDataset creates a dataset that groups elements by key into windows and concatenates the datasets that reduce_func returns for them.
 //
 //	inputDataset                  variant
 //	keyFuncOtherArguments         tensors of the types Tkey_func_other_arguments
@@ -1498,7 +1498,7 @@ func IgnoreErrorsDatasetLogWarning(value bool) IgnoreErrorsDatasetAttr {
 	return func(a opdef.Attrs) { a["log_warning"] = value }
 }
 
-// IgnoreErrorsDataset makes a dataset of the elements of another that can be made without an error.
+// IgnoreErrorsDataset creates a dataset of the elements of its input, ignoring those that fail with an error.
 //
 //	inputDataset  variant
 //	→
@@ -1520,7 +1520,7 @@ func IndexFlatMapDatasetMetadata(value string) IndexFlatMapDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// IndexFlatMapDataset makes a dataset of the rows of what map_func makes of elements; index_map_func says in which element and in which row of it each is.
+// IndexFlatMapDataset creates a dataset that applies map_func to the elements of its input and flattens the results. index_map_func maps an index of the output to the index of the input element and the offset in its result.
 //
 //	inputDataset           variant
 //	mapFuncOtherArgs       tensors of the types Tmap_func_args
@@ -1541,7 +1541,7 @@ func IndexFlatMapDataset(s *Scope, inputDataset Output, mapFuncOtherArgs []Outpu
 	return out(s.Add("IndexFlatMapDataset", []Arg{One(inputDataset), Many(mapFuncOtherArgs), Many(indexMapFuncOtherArgs), One(outputCardinality)}, withOptions(opdef.Attrs{"map_func": mapFunc, "index_map_func": indexMapFunc, "output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// InitializeTableFromDataset fills a lookup table, unless that has been done, with the pairs of key and value in a dataset.
+// InitializeTableFromDataset initializes a lookup table with the pairs of key and value in a dataset, unless it is initialized.
 //
 //	tableHandle  resource  []
 //	dataset      variant   []
@@ -1557,7 +1557,7 @@ func InterleaveDatasetMetadata(value string) InterleaveDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// InterleaveDataset makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// InterleaveDataset creates a dataset that applies a function that returns datasets to the elements of its input and interleaves the results: block_length elements from each of cycle_length datasets in turn.
 //
 //	inputDataset    variant
 //	otherArguments  tensors of the types Targuments
@@ -1576,7 +1576,7 @@ func InterleaveDataset(s *Scope, inputDataset Output, otherArguments []Output, c
 	return out(s.Add("InterleaveDataset", []Arg{One(inputDataset), Many(otherArguments), One(cycleLength), One(blockLength)}, withOptions(opdef.Attrs{"f": f, "output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// Iterator gives an iterator, which MakeIterator puts at the beginning of a dataset.
+// Iterator creates an iterator resource, which MakeIterator initializes.
 //
 //	handle  resource
 //
@@ -1603,7 +1603,7 @@ func IteratorFromStringHandleOutputShapes(value []tensor.PartialShape) IteratorF
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// IteratorFromStringHandle gives the iterator that a string of IteratorToStringHandle names.
+// IteratorFromStringHandle returns the iterator of a string handle from IteratorToStringHandle.
 //
 //	stringHandle    string
 //	→
@@ -1625,7 +1625,7 @@ func IteratorFromStringHandleV2OutputShapes(value []tensor.PartialShape) Iterato
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// IteratorFromStringHandleV2 gives the iterator that a string of IteratorToStringHandle names.
+// IteratorFromStringHandleV2 returns the iterator of a string handle from IteratorToStringHandle.
 //
 //	stringHandle    string
 //	→
@@ -1634,7 +1634,7 @@ func IteratorFromStringHandleV2(s *Scope, stringHandle Output, optional ...Itera
 	return out(s.Add("IteratorFromStringHandleV2", []Arg{One(stringHandle)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// IteratorGetDevice gives the name of the device that an iterator is on.
+// IteratorGetDevice returns the name of the device of an iterator.
 //
 //	resource  resource
 //	→
@@ -1643,7 +1643,7 @@ func IteratorGetDevice(s *Scope, resource Output) Output {
 	return out(s.Add("IteratorGetDevice", []Arg{One(resource)}, nil), 0)
 }
 
-// IteratorGetNext takes the next element of an iterator. It waits until there is one.
+// IteratorGetNext returns the next element of an iterator. It blocks until the element is available.
 //
 //	iterator    resource
 //	→
@@ -1657,7 +1657,7 @@ func IteratorGetNext(s *Scope, iterator Output, outputTypes []tensor.DType, outp
 	return outArg(s.Add("IteratorGetNext", []Arg{One(iterator)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), "components")
 }
 
-// IteratorGetNextAsOptional takes the next element of an iterator, or nothing at its end.
+// IteratorGetNextAsOptional returns the next element of an iterator as an optional variant, which has no value at the end.
 //
 //	iterator   resource
 //	→
@@ -1671,7 +1671,7 @@ func IteratorGetNextAsOptional(s *Scope, iterator Output, outputTypes []tensor.D
 	return out(s.Add("IteratorGetNextAsOptional", []Arg{One(iterator)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// IteratorGetNextSync takes the next element of an iterator, like IteratorGetNext.
+// IteratorGetNextSync returns the next element of an iterator, like IteratorGetNext.
 //
 //	iterator    resource
 //	→
@@ -1685,7 +1685,7 @@ func IteratorGetNextSync(s *Scope, iterator Output, outputTypes []tensor.DType, 
 	return outArg(s.Add("IteratorGetNextSync", []Arg{One(iterator)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), "components")
 }
 
-// IteratorToStringHandle gives a string that names an iterator.
+// IteratorToStringHandle returns a string handle for an iterator.
 //
 //	resourceHandle  resource
 //	→
@@ -1694,7 +1694,7 @@ func IteratorToStringHandle(s *Scope, resourceHandle Output) Output {
 	return out(s.Add("IteratorToStringHandle", []Arg{One(resourceHandle)}, nil), 0)
 }
 
-// IteratorV2 gives an iterator, which MakeIterator puts at the beginning of a dataset.
+// IteratorV2 creates an iterator resource, which MakeIterator initializes.
 //
 //	handle  resource
 //
@@ -1708,7 +1708,7 @@ func IteratorV2(s *Scope, sharedName string, container string, outputTypes []ten
 	return out(s.Add("IteratorV2", nil, opdef.Attrs{"shared_name": sharedName, "container": container, "output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// LatencyStatsDataset gives a dataset whose latencies may be recorded.
+// LatencyStatsDataset creates a dataset that may record the latency of its elements.
 //
 //	inputDataset  variant
 //	tag           string
@@ -1736,7 +1736,7 @@ func LegacyParallelInterleaveDatasetV2Metadata(value string) LegacyParallelInter
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// LegacyParallelInterleaveDatasetV2 makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// LegacyParallelInterleaveDatasetV2 creates a dataset that applies a function that returns datasets to the elements of its input and interleaves the results: block_length elements from each of cycle_length datasets in turn.
 //
 //	inputDataset           variant
 //	otherArguments         tensors of the types Targuments
@@ -1765,7 +1765,7 @@ func ListDatasetMetadata(value string) ListDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ListDataset makes a dataset of elements whose components come one after the other.
+// ListDataset creates a dataset from a list of tensors: the components of all elements in order.
 //
 //	tensors  tensors of the types Tinput_types
 //	→
@@ -1780,7 +1780,7 @@ func ListDataset(s *Scope, tensors []Output, outputTypes []tensor.DType, outputS
 	return out(s.Add("ListDataset", []Arg{Many(tensors)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// ListSnapshotChunksDataset makes a dataset of the names of the chunks of a snapshot that several workers write. It waits for those that are still to come.
+// ListSnapshotChunksDataset creates a dataset of the names of the chunks of a distributed snapshot. It waits for chunks that are not written yet.
 //
 //	snapshotPath  string
 //	→
@@ -1802,7 +1802,7 @@ func LoadDatasetCompression(value string) LoadDatasetAttr {
 	return func(a opdef.Attrs) { a["compression"] = value }
 }
 
-// LoadDataset makes a dataset of the elements that SaveDataset wrote; a function puts the shards together.
+// LoadDataset creates a dataset of the elements that SaveDataset wrote. reader_func combines the datasets of the shards.
 //
 //	path                 string
 //	readerFuncOtherArgs  tensors of the types Treader_func_args
@@ -1819,7 +1819,7 @@ func LoadDataset(s *Scope, path Output, readerFuncOtherArgs []Output, outputType
 	return out(s.Add("LoadDataset", []Arg{One(path), Many(readerFuncOtherArgs)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes, "reader_func": readerFunc}, optional)), 0)
 }
 
-// MakeIterator puts an iterator at the beginning of a dataset.
+// MakeIterator initializes an iterator with a dataset.
 //
 //	dataset   variant
 //	iterator  resource
@@ -1840,7 +1840,7 @@ func MapAndBatchDatasetMetadata(value string) MapAndBatchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// MapAndBatchDataset makes a dataset of batches of what a function makes of elements, calling it for several at once.
+// MapAndBatchDataset creates a dataset that applies a function to several elements of its input in parallel and batches the results.
 //
 //	inputDataset      variant
 //	otherArguments    tensors of the types Targuments
@@ -1883,7 +1883,7 @@ func MapDatasetMetadata(value string) MapDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// MapDataset makes a dataset of what a function makes of the elements of another.
+// MapDataset creates a dataset that applies a function to the elements of its input.
 //
 //	inputDataset    variant
 //	otherArguments  tensors of the types Targuments
@@ -1908,7 +1908,7 @@ func MapDefunMaxIntraOpParallelism(value int64) MapDefunAttr {
 	return func(a opdef.Attrs) { a["max_intra_op_parallelism"] = value }
 }
 
-// MapDefun calls a function with each row of arguments, all of which have as many rows, and puts its results together as rows. Calls may be under way at once.
+// MapDefun applies a function to each row of arguments, which have equal numbers of rows, and stacks the results. Calls may run in parallel.
 //
 //	arguments       tensors of the types Targuments
 //	capturedInputs  tensors of the types Tcaptured
@@ -1926,7 +1926,7 @@ func MapDefun(s *Scope, arguments []Output, capturedInputs []Output, outputTypes
 	return outArg(s.Add("MapDefun", []Arg{Many(arguments), Many(capturedInputs)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes, "f": f}, optional)), "output")
 }
 
-// MatchingFilesDataset makes a dataset of the names of the files that match patterns, in order.
+// MatchingFilesDataset creates a dataset of the sorted names of the files that match patterns.
 //
 //	patterns  string
 //	→
@@ -1935,7 +1935,7 @@ func MatchingFilesDataset(s *Scope, patterns Output) Output {
 	return out(s.Add("MatchingFilesDataset", []Arg{One(patterns)}, nil), 0)
 }
 
-// MaxIntraOpParallelismDataset gives a dataset whose functions use a bounded number of threads.
+// MaxIntraOpParallelismDataset creates a dataset that limits the intra-op parallelism of its functions.
 //
 //	inputDataset           variant
 //	maxIntraOpParallelism  int64
@@ -1968,7 +1968,7 @@ func ModelDatasetRamBudget(value int64) ModelDatasetAttr {
 	return func(a opdef.Attrs) { a["ram_budget"] = value }
 }
 
-// ModelDataset gives a dataset whose parallelism may be tuned.
+// ModelDataset creates a dataset whose parallelism may be tuned.
 //
 //	inputDataset  variant
 //	→
@@ -1982,7 +1982,7 @@ func ModelDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, out
 	return out(s.Add("ModelDataset", []Arg{One(inputDataset)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// MultiDeviceIterator gives an iterator whose elements several devices take in turn.
+// MultiDeviceIterator creates an iterator resource whose elements are distributed to several devices in turn.
 //
 //	handle  resource
 //
@@ -2010,7 +2010,7 @@ func MultiDeviceIteratorFromStringHandleOutputShapes(value []tensor.PartialShape
 	return func(a opdef.Attrs) { a["output_shapes"] = value }
 }
 
-// MultiDeviceIteratorFromStringHandle gives the iterator that a string of MultiDeviceIteratorToStringHandle names.
+// MultiDeviceIteratorFromStringHandle returns the multi-device iterator of a string handle from MultiDeviceIteratorToStringHandle.
 //
 //	stringHandle         string
 //	→
@@ -2019,7 +2019,7 @@ func MultiDeviceIteratorFromStringHandle(s *Scope, stringHandle Output, optional
 	return out(s.Add("MultiDeviceIteratorFromStringHandle", []Arg{One(stringHandle)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// MultiDeviceIteratorGetNextFromShard takes the next element for the device at index shard_num. It waits until there is one.
+// MultiDeviceIteratorGetNextFromShard returns the next element for the device at index shard_num. It blocks until the element is available.
 //
 //	multiDeviceIterator  resource
 //	shardNum             int32
@@ -2035,7 +2035,7 @@ func MultiDeviceIteratorGetNextFromShard(s *Scope, multiDeviceIterator Output, s
 	return outArg(s.Add("MultiDeviceIteratorGetNextFromShard", []Arg{One(multiDeviceIterator), One(shardNum), One(incarnationId)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), "components")
 }
 
-// MultiDeviceIteratorInit puts an iterator for several devices at the beginning of a dataset, with at most max_buffer_size elements ahead for each. Gives a number that those who take elements must know.
+// MultiDeviceIteratorInit initializes a multi-device iterator with a dataset. At most max_buffer_size elements are buffered for each device. Returns the incarnation, which MultiDeviceIteratorGetNextFromShard must pass.
 //
 //	dataset              variant
 //	multiDeviceIterator  resource
@@ -2046,7 +2046,7 @@ func MultiDeviceIteratorInit(s *Scope, dataset Output, multiDeviceIterator Outpu
 	return out(s.Add("MultiDeviceIteratorInit", []Arg{One(dataset), One(multiDeviceIterator), One(maxBufferSize)}, nil), 0)
 }
 
-// MultiDeviceIteratorToStringHandle gives a string that names an iterator for several devices.
+// MultiDeviceIteratorToStringHandle returns a string handle for a multi-device iterator.
 //
 //	multiDeviceIterator  resource
 //	→
@@ -2055,7 +2055,7 @@ func MultiDeviceIteratorToStringHandle(s *Scope, multiDeviceIterator Output) Out
 	return out(s.Add("MultiDeviceIteratorToStringHandle", []Arg{One(multiDeviceIterator)}, nil), 0)
 }
 
-// NonSerializableDataset gives a dataset whose iterators need not be saved.
+// NonSerializableDataset creates a dataset whose iterators need not be saved.
 //
 //	inputDataset  variant
 //	→
@@ -2082,7 +2082,7 @@ func OneShotIteratorSharedName(value string) OneShotIteratorAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// OneShotIterator gives an iterator at the beginning of the dataset that a function makes, once.
+// OneShotIterator creates an iterator over the dataset that a function returns. It can be iterated over once.
 //
 //	handle  resource
 //
@@ -2103,7 +2103,7 @@ func OptimizeDatasetOptimizationConfigs(value []string) OptimizeDatasetAttr {
 	return func(a opdef.Attrs) { a["optimization_configs"] = value }
 }
 
-// OptimizeDataset gives a dataset that may be rewritten.
+// OptimizeDataset creates a dataset whose graph may be rewritten.
 //
 //	inputDataset   variant
 //	optimizations  string
@@ -2126,7 +2126,7 @@ func OptimizeDatasetV2OptimizationConfigs(value []string) OptimizeDatasetV2Attr 
 	return func(a opdef.Attrs) { a["optimization_configs"] = value }
 }
 
-// OptimizeDatasetV2 gives a dataset that may be rewritten.
+// OptimizeDatasetV2 creates a dataset whose graph may be rewritten.
 //
 //	inputDataset           variant
 //	optimizationsEnabled   string
@@ -2143,7 +2143,7 @@ func OptimizeDatasetV2(s *Scope, inputDataset Output, optimizationsEnabled Outpu
 	return out(s.Add("OptimizeDatasetV2", []Arg{One(inputDataset), One(optimizationsEnabled), One(optimizationsDisabled), One(optimizationsDefault)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// OptionalFromValue gives an optional that holds tensors.
+// OptionalFromValue creates an optional variant from tensors.
 //
 //	components  tensors of the types Toutput_types
 //	→
@@ -2156,7 +2156,7 @@ func OptionalFromValue(s *Scope, components []Output) Output {
 	return out(s.Add("OptionalFromValue", []Arg{Many(components)}, nil), 0)
 }
 
-// OptionalGetValue gives the tensors that an optional holds.
+// OptionalGetValue returns the value of an optional variant. It fails if there is none.
 //
 //	optional_   variant
 //	→
@@ -2170,7 +2170,7 @@ func OptionalGetValue(s *Scope, optional_ Output, outputTypes []tensor.DType, ou
 	return outArg(s.Add("OptionalGetValue", []Arg{One(optional_)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), "components")
 }
 
-// OptionalHasValue reports whether an optional holds something.
+// OptionalHasValue returns true if and only if an optional has a value.
 //
 //	optional_  variant
 //	→
@@ -2179,7 +2179,7 @@ func OptionalHasValue(s *Scope, optional_ Output) Output {
 	return out(s.Add("OptionalHasValue", []Arg{One(optional_)}, nil), 0)
 }
 
-// OptionalNone gives an optional that holds nothing.
+// OptionalNone creates an optional variant without a value.
 //
 //	optional_  variant  []
 func OptionalNone(s *Scope) Output {
@@ -2194,7 +2194,7 @@ func OptionsDatasetMetadata(value string) OptionsDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// OptionsDataset gives a dataset with options for how it is iterated over.
+// OptionsDataset creates a dataset that attaches options to its input.
 //
 //	inputDataset  variant
 //	→
@@ -2217,7 +2217,7 @@ func PaddedBatchDatasetMetadata(value string) PaddedBatchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// PaddedBatchDataset makes a dataset of batches of elements, which are padded to one shape.
+// PaddedBatchDataset creates a dataset that batches and pads the elements of its input.
 //
 //	inputDataset   variant
 //	batchSize      int64
@@ -2248,7 +2248,7 @@ func PaddedBatchDatasetV2Metadata(value string) PaddedBatchDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// PaddedBatchDatasetV2 makes a dataset of batches of elements, which are padded to one shape.
+// PaddedBatchDatasetV2 creates a dataset that batches and pads the elements of its input.
 //
 //	inputDataset   variant
 //	batchSize      int64
@@ -2285,7 +2285,7 @@ func ParallelBatchDatasetMetadata(value string) ParallelBatchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelBatchDataset makes a dataset of batches of elements.
+// ParallelBatchDataset creates a dataset that batches elements of its input.
 //
 //	inputDataset      variant
 //	batchSize         int64
@@ -2315,7 +2315,7 @@ func ParallelFilterDatasetMetadata(value string) ParallelFilterDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelFilterDataset makes a dataset of the elements for which a function holds.
+// ParallelFilterDataset creates a dataset of the elements of its input that satisfy a predicate.
 //
 //	inputDataset      variant
 //	otherArguments    tensors of the types Targuments
@@ -2341,7 +2341,7 @@ func ParallelInterleaveDatasetMetadata(value string) ParallelInterleaveDatasetAt
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelInterleaveDataset makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// ParallelInterleaveDataset creates a dataset that applies a function that returns datasets to the elements of its input and interleaves the results: block_length elements from each of cycle_length datasets in turn.
 //
 //	inputDataset           variant
 //	otherArguments         tensors of the types Targuments
@@ -2376,7 +2376,7 @@ func ParallelInterleaveDatasetV2Metadata(value string) ParallelInterleaveDataset
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelInterleaveDatasetV2 makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// ParallelInterleaveDatasetV2 creates a dataset that applies a function that returns datasets to the elements of its input and interleaves the results: block_length elements from each of cycle_length datasets in turn.
 //
 //	inputDataset      variant
 //	otherArguments    tensors of the types Targuments
@@ -2409,7 +2409,7 @@ func ParallelInterleaveDatasetV3Metadata(value string) ParallelInterleaveDataset
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelInterleaveDatasetV3 makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// ParallelInterleaveDatasetV3 creates a dataset that applies a function that returns datasets to the elements of its input and interleaves the results: block_length elements from each of cycle_length datasets in turn.
 //
 //	inputDataset      variant
 //	otherArguments    tensors of the types Targuments
@@ -2442,7 +2442,7 @@ func ParallelInterleaveDatasetV4Metadata(value string) ParallelInterleaveDataset
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelInterleaveDatasetV4 makes a dataset of the elements of the datasets that a function makes of elements, block_length from each of cycle_length in turn.
+// ParallelInterleaveDatasetV4 creates a dataset that applies a function that returns datasets to the elements of its input and interleaves the results: block_length elements from each of cycle_length datasets in turn.
 //
 //	inputDataset           variant
 //	otherArguments         tensors of the types Targuments
@@ -2487,7 +2487,7 @@ func ParallelMapDatasetMetadata(value string) ParallelMapDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelMapDataset makes a dataset of what a function makes of the elements of another, calling it for several at once.
+// ParallelMapDataset creates a dataset that applies a function to several elements of its input in parallel.
 //
 //	inputDataset      variant
 //	otherArguments    tensors of the types Targuments
@@ -2533,7 +2533,7 @@ func ParallelMapDatasetV2Metadata(value string) ParallelMapDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ParallelMapDatasetV2 makes a dataset of what a function makes of the elements of another, calling it for several at once.
+// ParallelMapDatasetV2 creates a dataset that applies a function to several elements of its input in parallel.
 //
 //	inputDataset      variant
 //	otherArguments    tensors of the types Targuments
@@ -2574,7 +2574,7 @@ func ParseExampleDatasetRaggedSplitTypes(value []tensor.DType) ParseExampleDatas
 	return func(a opdef.Attrs) { a["ragged_split_types"] = value }
 }
 
-// ParseExampleDataset makes a dataset of the features of serialized Examples, of which each element of the input is a vector.
+// ParseExampleDataset creates a dataset that parses vectors of serialized Example protos into features.
 //
 //	inputDataset      variant
 //	numParallelCalls  int64
@@ -2620,7 +2620,7 @@ func ParseExampleDatasetV2RaggedSplitTypes(value []tensor.DType) ParseExampleDat
 	return func(a opdef.Attrs) { a["ragged_split_types"] = value }
 }
 
-// ParseExampleDatasetV2 makes a dataset of the features of serialized Examples, of which each element of the input is a vector.
+// ParseExampleDatasetV2 creates a dataset that parses vectors of serialized Example protos into features.
 //
 //	inputDataset      variant
 //	numParallelCalls  int64
@@ -2666,7 +2666,7 @@ func PrefetchDatasetMetadata(value string) PrefetchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// PrefetchDataset gives a dataset whose next elements are made ahead of the requests for them.
+// PrefetchDataset creates a dataset that prefetches elements of its input.
 //
 //	inputDataset  variant
 //	bufferSize    int64
@@ -2681,7 +2681,7 @@ func PrefetchDataset(s *Scope, inputDataset Output, bufferSize Output, outputTyp
 	return out(s.Add("PrefetchDataset", []Arg{One(inputDataset), One(bufferSize)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// PrivateThreadPoolDataset gives a dataset whose functions use threads of their own.
+// PrivateThreadPoolDataset creates a dataset whose functions run on a private thread pool.
 //
 //	inputDataset  variant
 //	numThreads    int64
@@ -2704,7 +2704,7 @@ func RandomDatasetMetadata(value string) RandomDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// RandomDataset makes a dataset of random numbers of 32 bits, without an end.
+// RandomDataset creates an infinite dataset of random 32-bit numbers.
 //
 //	seed    int64
 //	seed2   int64
@@ -2732,7 +2732,7 @@ func RandomDatasetV2Metadata(value string) RandomDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// RandomDatasetV2 makes a dataset of random numbers of 32 bits, without an end.
+// RandomDatasetV2 creates an infinite dataset of random 32-bit numbers.
 //
 //	seed           int64
 //	seed2          int64
@@ -2761,7 +2761,7 @@ func RangeDatasetReplicateOnSplit(value bool) RangeDatasetAttr {
 	return func(a opdef.Attrs) { a["replicate_on_split"] = value }
 }
 
-// RangeDataset makes a dataset of the numbers from start up to stop, which is not one of them.
+// RangeDataset creates a dataset of the numbers from start to stop (exclusive).
 //
 //	start   int64
 //	stop    int64
@@ -2785,7 +2785,7 @@ func RebatchDatasetUseFallback(value bool) RebatchDatasetAttr {
 	return func(a opdef.Attrs) { a["use_fallback"] = value }
 }
 
-// RebatchDataset makes a dataset of the parts of batches, each of which is split into num_replicas parts of nearly one size.
+// RebatchDataset creates a dataset that splits each batch into num_replicas batches of nearly equal size.
 //
 //	inputDataset  variant
 //	numReplicas   int64
@@ -2800,7 +2800,7 @@ func RebatchDataset(s *Scope, inputDataset Output, numReplicas Output, outputTyp
 	return out(s.Add("RebatchDataset", []Arg{One(inputDataset), One(numReplicas)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// RebatchDatasetV2 makes a dataset of the rows of batches, put together in batches of other sizes, which take turns.
+// RebatchDatasetV2 creates a dataset that changes the batch size of its input. The batch sizes are used in turn.
 //
 //	inputDataset   variant
 //	batchSizes     int64
@@ -2829,7 +2829,7 @@ func ReduceDatasetMetadata(value string) ReduceDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ReduceDataset calls a function with the state that the call before gave and each element of a dataset, and gives the last state.
+// ReduceDataset reduces a dataset to a single value: applies a function to a state and each element, and returns the last state.
 //
 //	inputDataset    variant
 //	initialState    tensors of the types Tstate
@@ -2856,7 +2856,7 @@ func RepeatDatasetMetadata(value string) RepeatDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// RepeatDataset makes a dataset of the elements of another, count times, or for ever if count is negative.
+// RepeatDataset creates a dataset that repeats its input count times, or forever if count is negative.
 //
 //	inputDataset  variant
 //	count         int64
@@ -2871,7 +2871,7 @@ func RepeatDataset(s *Scope, inputDataset Output, count Output, outputTypes []te
 	return out(s.Add("RepeatDataset", []Arg{One(inputDataset), One(count)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// RewriteDataset gives a dataset that may be rewritten.
+// RewriteDataset creates a dataset whose graph may be rewritten.
 //
 //	inputDataset  variant
 //	rewriteName   string
@@ -2886,7 +2886,7 @@ func RewriteDataset(s *Scope, inputDataset Output, rewriteName Output, outputTyp
 	return out(s.Add("RewriteDataset", []Arg{One(inputDataset), One(rewriteName)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// SamplingDataset makes a dataset of elements of another, each with a probability of rate.
+// SamplingDataset creates a dataset of a random sample of its input. Each element is kept with probability rate.
 //
 //	inputDataset  variant
 //	rate          float32
@@ -2916,7 +2916,7 @@ func SaveDatasetUseShardFunc(value bool) SaveDatasetAttr {
 	return func(a opdef.Attrs) { a["use_shard_func"] = value }
 }
 
-// SaveDataset writes the elements of a dataset to files.
+// SaveDataset saves the elements of a dataset to files.
 //
 //	inputDataset        variant
 //	path                string
@@ -2943,7 +2943,7 @@ func SaveDatasetV2UseShardFunc(value bool) SaveDatasetV2Attr {
 	return func(a opdef.Attrs) { a["use_shard_func"] = value }
 }
 
-// SaveDatasetV2 makes a dataset of the elements of another, which are written to files on the way.
+// SaveDatasetV2 creates a dataset that saves the elements of its input to files as they are read.
 //
 //	inputDataset        variant
 //	path                string
@@ -2979,7 +2979,7 @@ func ScanDatasetMetadata(value string) ScanDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ScanDataset makes a dataset of what a function makes of the elements of another and the state that the call before gave.
+// ScanDataset creates a dataset that applies a function to a state and the elements of its input. Each call returns the state for the next.
 //
 //	inputDataset    variant
 //	initialState    tensors of the types Tstate
@@ -3006,7 +3006,7 @@ func SerializeIteratorExternalStatePolicy(value int64) SerializeIteratorAttr {
 	return func(a opdef.Attrs) { a["external_state_policy"] = value }
 }
 
-// SerializeIterator gives the place of an iterator, for DeserializeIterator.
+// SerializeIterator returns the serialized state of an iterator, for DeserializeIterator.
 //
 //	resourceHandle  resource
 //	→
@@ -3028,7 +3028,7 @@ func ShardDatasetMetadata(value string) ShardDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ShardDataset makes a dataset of one in num_shards elements of another, from that at index on.
+// ShardDataset creates a dataset of every num_shards-th element of its input, starting at index.
 //
 //	inputDataset  variant
 //	numShards     int64
@@ -3057,7 +3057,7 @@ func ShuffleAndRepeatDatasetMetadata(value string) ShuffleAndRepeatDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ShuffleAndRepeatDataset makes a dataset of the elements of another, count times or for ever, each time in random order; no round waits for the one before to end.
+// ShuffleAndRepeatDataset creates a dataset that shuffles and repeats its input, count times or forever. The buffer may hold elements of several repetitions.
 //
 //	inputDataset  variant
 //	bufferSize    int64
@@ -3088,7 +3088,7 @@ func ShuffleAndRepeatDatasetV2Metadata(value string) ShuffleAndRepeatDatasetV2At
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ShuffleAndRepeatDatasetV2 makes a dataset of the elements of another, count times or for ever, each time in random order; no round waits for the one before to end.
+// ShuffleAndRepeatDatasetV2 creates a dataset that shuffles and repeats its input, count times or forever. The buffer may hold elements of several repetitions.
 //
 //	inputDataset   variant
 //	bufferSize     int64
@@ -3120,7 +3120,7 @@ func ShuffleDatasetMetadata(value string) ShuffleDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ShuffleDataset makes a dataset of the elements of another in random order.
+// ShuffleDataset creates a dataset that shuffles the elements of its input with a buffer.
 //
 //	inputDataset  variant
 //	bufferSize    int64
@@ -3145,7 +3145,7 @@ func ShuffleDatasetV2Metadata(value string) ShuffleDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ShuffleDatasetV2 makes a dataset of the elements of another in random order.
+// ShuffleDatasetV2 creates a dataset that shuffles the elements of its input with a buffer.
 //
 //	inputDataset   variant
 //	bufferSize     int64
@@ -3174,7 +3174,7 @@ func ShuffleDatasetV3Metadata(value string) ShuffleDatasetV3Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ShuffleDatasetV3 makes a dataset of the elements of another in random order.
+// ShuffleDatasetV3 creates a dataset that shuffles the elements of its input with a buffer.
 //
 //	inputDataset   variant
 //	bufferSize     int64
@@ -3200,7 +3200,7 @@ func SkipDatasetMetadata(value string) SkipDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// SkipDataset makes a dataset of the elements of another without the first, or of none if count is negative.
+// SkipDataset creates a dataset that skips the first count elements of its input, or all if count is negative.
 //
 //	inputDataset  variant
 //	count         int64
@@ -3215,7 +3215,7 @@ func SkipDataset(s *Scope, inputDataset Output, count Output, outputTypes []tens
 	return out(s.Add("SkipDataset", []Arg{One(inputDataset), One(count)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// SleepDataset makes a dataset of the elements of another, each after a pause.
+// SleepDataset creates a dataset that sleeps before it returns each element of its input.
 //
 //	inputDataset       variant
 //	sleepMicroseconds  int64
@@ -3238,7 +3238,7 @@ func SlidingWindowDatasetDropRemainder(value bool) SlidingWindowDatasetAttr {
 	return func(a opdef.Attrs) { a["drop_remainder"] = value }
 }
 
-// SlidingWindowDataset makes a dataset of batches of elements, each begun a number of elements after the one before.
+// SlidingWindowDataset creates a dataset that slides a window over its input and batches the elements of each window.
 //
 //	inputDataset  variant
 //	windowSize    int64
@@ -3263,7 +3263,7 @@ func SnapshotChunkDatasetCompression(value string) SnapshotChunkDatasetAttr {
 	return func(a opdef.Attrs) { a["compression"] = value }
 }
 
-// SnapshotChunkDataset makes a dataset of the elements in a chunk of a snapshot.
+// SnapshotChunkDataset creates a dataset of the elements of a chunk of a distributed snapshot.
 //
 //	chunkFile  string
 //	→
@@ -3350,7 +3350,7 @@ func SnapshotDatasetSnapshotName(value string) SnapshotDatasetAttr {
 	return func(a opdef.Attrs) { a["snapshot_name"] = value }
 }
 
-// SnapshotDataset makes a dataset of the elements of another, which are written to files in the first iteration and read from them in the next.
+// SnapshotDataset creates a dataset that writes the elements of its input to files in the first iteration and reads the files in later ones.
 //
 //	inputDataset  variant
 //	path          string
@@ -3373,7 +3373,7 @@ func SnapshotDatasetReaderCompression(value string) SnapshotDatasetReaderAttr {
 	return func(a opdef.Attrs) { a["compression"] = value }
 }
 
-// SnapshotDatasetReader makes a dataset of the elements of one shard of a saved dataset.
+// SnapshotDatasetReader creates a dataset of the elements of one shard of a saved dataset.
 //
 //	shardDir    string
 //	startIndex  int64
@@ -3422,7 +3422,7 @@ func SnapshotDatasetV2Metadata(value string) SnapshotDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// SnapshotDatasetV2 makes a dataset of the elements of another, which are written to files in the first iteration and read from them in the next.
+// SnapshotDatasetV2 creates a dataset that writes the elements of its input to files in the first iteration and reads the files in later ones.
 //
 //	inputDataset         variant
 //	path                 string
@@ -3443,7 +3443,7 @@ func SnapshotDatasetV2(s *Scope, inputDataset Output, path Output, readerFuncOth
 	return out(s.Add("SnapshotDatasetV2", []Arg{One(inputDataset), One(path), Many(readerFuncOtherArgs), Many(shardFuncOtherArgs)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes, "reader_func": readerFunc, "shard_func": shardFunc}, optional)), 0)
 }
 
-// SnapshotNestedDatasetReader makes a dataset of datasets.
+// SnapshotNestedDatasetReader creates a dataset whose elements are datasets.
 //
 //	inputs  N tensors of variant
 //	→
@@ -3458,7 +3458,7 @@ func SnapshotNestedDatasetReader(s *Scope, inputs []Output, outputTypes []tensor
 	return out(s.Add("SnapshotNestedDatasetReader", []Arg{Many(inputs)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// SparseTensorSliceDataset makes a dataset of the rows of a sparse tensor: their indices, values and shape.
+// SparseTensorSliceDataset creates a dataset of the rows of a sparse tensor: their indices, values and shape.
 //
 //	indices     int64
 //	values      Tvalues
@@ -3481,7 +3481,7 @@ func TFRecordDatasetMetadata(value string) TFRecordDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TFRecordDataset makes a dataset of the records of files in TensorFlow's format.
+// TFRecordDataset creates a dataset of the records of TFRecord files.
 //
 //	filenames        string
 //	compressionType  string
@@ -3500,7 +3500,7 @@ func TFRecordDatasetV2Metadata(value string) TFRecordDatasetV2Attr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TFRecordDatasetV2 makes a dataset of the records of files in TensorFlow's format, in each from a given byte on.
+// TFRecordDatasetV2 creates a dataset of the records of TFRecord files, starting at a byte offset in each file.
 //
 //	filenames        string
 //	compressionType  string
@@ -3520,7 +3520,7 @@ func TakeDatasetMetadata(value string) TakeDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TakeDataset makes a dataset of the first elements of another, or of all if count is negative.
+// TakeDataset creates a dataset of the first count elements of its input, or of all if count is negative.
 //
 //	inputDataset  variant
 //	count         int64
@@ -3543,7 +3543,7 @@ func TakeWhileDatasetMetadata(value string) TakeWhileDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TakeWhileDataset makes a dataset of the elements before the first for which a function does not hold.
+// TakeWhileDataset creates a dataset that stops at the first element that does not satisfy a predicate.
 //
 //	inputDataset    variant
 //	otherArguments  tensors of the types Targuments
@@ -3568,7 +3568,7 @@ func TensorDatasetMetadata(value string) TensorDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TensorDataset makes a dataset of one element.
+// TensorDataset creates a dataset of a single element.
 //
 //	components  tensors of the types Toutput_types
 //	→
@@ -3600,7 +3600,7 @@ func TensorSliceDatasetReplicateOnSplit(value bool) TensorSliceDatasetAttr {
 	return func(a opdef.Attrs) { a["replicate_on_split"] = value }
 }
 
-// TensorSliceDataset makes a dataset of the rows of tensors.
+// TensorSliceDataset creates a dataset of the rows of tensors.
 //
 //	components  tensors of the types Toutput_types
 //	→
@@ -3622,7 +3622,7 @@ func TextLineDatasetMetadata(value string) TextLineDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// TextLineDataset makes a dataset of the lines of text files.
+// TextLineDataset creates a dataset of the lines of text files.
 //
 //	filenames        string
 //	compressionType  string
@@ -3633,7 +3633,7 @@ func TextLineDataset(s *Scope, filenames Output, compressionType Output, bufferS
 	return out(s.Add("TextLineDataset", []Arg{One(filenames), One(compressionType), One(bufferSize)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
-// ThreadPoolDataset gives a dataset whose functions use the threads of a pool.
+// ThreadPoolDataset creates a dataset whose functions run on a thread pool.
 //
 //	inputDataset  variant
 //	threadPool    resource
@@ -3666,7 +3666,7 @@ func ThreadPoolHandleSharedName(value string) ThreadPoolHandleAttr {
 	return func(a opdef.Attrs) { a["shared_name"] = value }
 }
 
-// ThreadPoolHandle gives a pool of threads for the functions of datasets.
+// ThreadPoolHandle creates a thread pool for the functions of datasets.
 //
 //	handle  resource  []
 //
@@ -3686,7 +3686,7 @@ func UnbatchDatasetMetadata(value string) UnbatchDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// UnbatchDataset makes a dataset of the rows of elements.
+// UnbatchDataset creates a dataset that splits the elements of its input into their rows.
 //
 //	inputDataset  variant
 //	→
@@ -3700,7 +3700,7 @@ func UnbatchDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, o
 	return out(s.Add("UnbatchDataset", []Arg{One(inputDataset)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// UncompressElement gives the tensors that CompressElement was given.
+// UncompressElement uncompresses an element that CompressElement compressed.
 //
 //	compressed  variant
 //	→
@@ -3722,7 +3722,7 @@ func UniqueDatasetMetadata(value string) UniqueDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// UniqueDataset makes a dataset of the elements that did not come before.
+// UniqueDataset creates a dataset of the unique elements of its input.
 //
 //	inputDataset  variant
 //	→
@@ -3736,7 +3736,7 @@ func UniqueDataset(s *Scope, inputDataset Output, outputTypes []tensor.DType, ou
 	return out(s.Add("UniqueDataset", []Arg{One(inputDataset)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// UnwrapDatasetVariant gives the dataset that WrapDatasetVariant was given.
+// UnwrapDatasetVariant returns the dataset in a variant that WrapDatasetVariant created.
 //
 //	inputHandle   variant
 //	→
@@ -3753,7 +3753,7 @@ func WeightedFlatMapDatasetMetadata(value string) WeightedFlatMapDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// WeightedFlatMapDataset makes a dataset of elements of several datasets, one dataset after the other, as many of each as its weight says: until there are no more of one.
+// WeightedFlatMapDataset creates a dataset that concatenates elements of several datasets in proportion to their weights, until one dataset has no more.
 //
 //	inputDatasets  N tensors of variant
 //	weights        M tensors of float64
@@ -3778,7 +3778,7 @@ func WindowDatasetMetadata(value string) WindowDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// WindowDataset makes a dataset of windows of elements, which are datasets.
+// WindowDataset creates a dataset of windows of its input. Each window is a dataset.
 //
 //	inputDataset   variant
 //	size           int64
@@ -3796,7 +3796,7 @@ func WindowDataset(s *Scope, inputDataset Output, size Output, shift Output, str
 	return out(s.Add("WindowDataset", []Arg{One(inputDataset), One(size), One(shift), One(stride), One(dropRemainder)}, withOptions(opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}, optional)), 0)
 }
 
-// WindowOp makes a dataset of the elements of a window, whose components come one after the other.
+// WindowOp creates a dataset of the elements of a window from the components of all elements in order.
 //
 //	inputs  tensors of the types Tinputs
 //	→
@@ -3811,7 +3811,7 @@ func WindowOp(s *Scope, inputs []Output, outputTypes []tensor.DType, outputShape
 	return out(s.Add("WindowOp", []Arg{Many(inputs)}, opdef.Attrs{"output_types": outputTypes, "output_shapes": outputShapes}), 0)
 }
 
-// WrapDatasetVariant gives a variant that holds a dataset as a value like any other.
+// WrapDatasetVariant wraps a dataset in a variant, so that it is passed as an ordinary value.
 //
 //	inputHandle   variant
 //	→
@@ -3828,7 +3828,7 @@ func ZipDatasetMetadata(value string) ZipDatasetAttr {
 	return func(a opdef.Attrs) { a["metadata"] = value }
 }
 
-// ZipDataset makes a dataset whose elements have the components of one element of each of several datasets.
+// ZipDataset creates a dataset that zips several datasets: each element has the components of one element of each.
 //
 //	inputDatasets  N tensors of variant
 //	→
