@@ -7,47 +7,48 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// Def is a graph as it is written down, in a file or a message: TensorFlow's GraphDef. It may be
-// wrong in every way; [Import] finds out.
+// Def is the definition of a graph as in a file or a message, TensorFlow's GraphDef. It may be
+// invalid; [Import] checks it.
 type Def struct {
 	Nodes    []NodeDef
 	Library  []FunctionDef
-	Gradient map[string]string // name of a function → name of the function that is its gradient
+	Gradient map[string]string // name of the gradient function, by name of the function
 	Versions Versions
 }
 
-// NodeDef is a node as it is written down.
+// NodeDef is the definition of a node.
 type NodeDef struct {
 	Name string
 	Op   string
-	// "node", "node:1" for an output other than the first, "^node" for a control input; data inputs
-	// first
+	// data inputs, then control inputs: "node" for output 0, "node:1" for output 1, "^node" for a
+	// control input
 	Inputs []string
-	Device string // requested: a full or partial name
+	Device string // requested device: a full or partial name
 	Attrs  opdef.Attrs
 }
 
-// FunctionDef is a function of a graph's library as it is written down. Inputs of its nodes are
-// written "arg", "node:out_arg:index" or "^node".
+// FunctionDef is the definition of a function of a library. The inputs of its nodes have the forms
+// "arg", "node:out_arg:index" and "^node".
 type FunctionDef struct {
 	Signature  opdef.Op
 	Nodes      []NodeDef
-	Ret        map[string]string // output argument → value in the body
-	ControlRet map[string]string // control output → node in the body
+	Ret        map[string]string // input string of the value, by output argument
+	ControlRet map[string]string // name of the node, by control output
 	Attrs      opdef.Attrs
 	ArgAttrs   map[int]opdef.Attrs
 }
 
-// Versions say who made a graph and who can read it.
+// Versions are the version of the program that produced a graph, and the versions of the programs
+// that can read it.
 type Versions struct {
 	Producer     int
 	MinConsumer  int
 	BadConsumers []int
 }
 
-// Def writes the graph down: nodes in the order of their IDs with complete attributes, the device
-// they are assigned to or else the one they request, and functions in the order of their names.
-// Inputs that are not connected are left out.
+// Def returns the definition of the graph. Nodes are in the order of their IDs, with all
+// attributes; functions are sorted by name. The device of a node is the assigned one, or else the
+// requested one. Unconnected inputs are omitted.
 func (g *Graph) Def() *Def {
 	def := &Def{Versions: g.Versions, Nodes: make([]NodeDef, 0, g.NumNodes())}
 	for n := range g.Nodes() {
@@ -57,7 +58,7 @@ func (g *Graph) Def() *Def {
 	return def
 }
 
-// Def writes the node down.
+// Def returns the definition of the node.
 func (n *Node) Def() NodeDef {
 	d := NodeDef{Name: n.Name, Op: n.Op.Name, Device: n.Device, Attrs: n.Attrs}
 	if n.Assigned != "" {

@@ -6,20 +6,20 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Lists of edges are searched one by one while they are short. Beyond this length an index is kept,
-// so that a constant with a million consumers, or an initializer with a million control inputs, is
-// changed in constant time.
+// indexFrom is the length from which a list of edges has an index. Shorter lists are searched
+// linearly. With the index, edges of a constant with a million consumers, or of an initializer with
+// a million control inputs, are changed in constant time.
 const indexFrom = 32
 
-// consumer is the destination of an edge; no source has two edges to one.
+// consumer is the destination of an edge. A source has at most one edge to a consumer.
 type consumer struct {
 	node *Node
 	in   int
 }
 
-// Connect makes output src the data input of dst at position in. The types must agree, except that
-// a reference may be taken where a value is wanted. An input that is connected already is connected
-// anew.
+// Connect connects data input in of dst to output src, instead of its previous source if there is
+// one. It fails with InvalidArgument if the input or the output does not exist, or if their types
+// differ. A reference may be connected to an input that takes a value.
 func (g *Graph) Connect(src Output, dst *Node, in int) error {
 	if err := checkEdge(src, dst, in); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (g *Graph) Connect(src Output, dst *Node, in int) error {
 	return nil
 }
 
-// checkEdge reports why src cannot be the data input of dst at position in.
+// checkEdge returns an error if src cannot be connected to data input in of dst.
 func checkEdge(src Output, dst *Node, in int) error {
 	if in < 0 || in >= len(dst.in) {
 		return status.InvalidArgumentf("Input %d of node %s does not exist. Node only has %d inputs.", in, dst.Name, len(dst.in))
@@ -49,13 +49,13 @@ func checkEdge(src Output, dst *Node, in int) error {
 	return nil
 }
 
-// setInput adds the data edge of an input that is open.
+// setInput connects a data input that is not connected.
 func (n *Node) setInput(in int, src Output) {
 	n.in[in] = src
 	src.Node.addOut(Edge{src.Node, src.Index, n, in})
 }
 
-// Disconnect opens a data input.
+// Disconnect removes the edge to data input in of dst, if there is one.
 func (g *Graph) Disconnect(dst *Node, in int) {
 	if src := dst.in[in]; src.Node != nil {
 		src.Node.removeOut(dst, in)
@@ -63,14 +63,14 @@ func (g *Graph) Disconnect(dst *Node, in int) {
 	}
 }
 
-// ConnectControl makes dst run only after src. A second edge between the same nodes is not added.
+// ConnectControl adds a control edge: dst runs after src. It does nothing if the edge exists.
 func (g *Graph) ConnectControl(src, dst *Node) {
 	if dst.controlPosition(src) < 0 {
 		dst.addControl(src)
 	}
 }
 
-// addControl adds a control edge that does not exist yet.
+// addControl adds a control edge, which must not exist yet.
 func (n *Node) addControl(src *Node) {
 	if n.controlIndex != nil {
 		n.controlIndex[src] = len(n.controlIn)
@@ -79,7 +79,7 @@ func (n *Node) addControl(src *Node) {
 	src.addOut(Edge{src, Control, n, Control})
 }
 
-// DisconnectControl removes a control edge, if there is one.
+// DisconnectControl removes the control edge from src to dst, if there is one.
 func (g *Graph) DisconnectControl(src, dst *Node) {
 	if i := dst.controlPosition(src); i >= 0 {
 		dst.removeControl(i)
@@ -87,7 +87,8 @@ func (g *Graph) DisconnectControl(src, dst *Node) {
 	}
 }
 
-// Remove removes a node and all edges to and from it; inputs it was connected to stay open.
+// Remove removes a node and all edges to and from it. Inputs of its consumers are unconnected
+// afterwards.
 func (g *Graph) Remove(n *Node) {
 	for i := range n.in {
 		g.Disconnect(n, i)
@@ -109,7 +110,7 @@ func (g *Graph) Remove(n *Node) {
 	delete(g.byName, n.Name)
 }
 
-// controlPosition returns the position of a control input, or -1.
+// controlPosition returns the position of src in the control inputs, or -1.
 func (n *Node) controlPosition(src *Node) int {
 	if len(n.controlIn) < indexFrom {
 		return slices.Index(n.controlIn, src)
@@ -148,7 +149,7 @@ func (n *Node) addOut(e Edge) {
 	n.out = append(n.out, e)
 }
 
-// removeOut removes the edge to an input of dst, which exists.
+// removeOut removes the edge to input in of dst, which must exist.
 func (n *Node) removeOut(dst *Node, in int) {
 	if n.outIndex == nil && len(n.out) < indexFrom {
 		n.out = slices.DeleteFunc(n.out, func(e Edge) bool { return e.Dst == dst && e.DstIn == in })

@@ -19,8 +19,8 @@ func mustAdd(t testing.TB, g *graph.Graph, name, op string, attrs opdef.Attrs) *
 	return n
 }
 
-// TestEdgesAtRandom changes a graph of few nodes with many edges at random, so that lists are
-// searched in both ways.
+// TestEdgesAtRandom adds and removes random edges between few nodes, so that both lists with and
+// without an index occur.
 func TestEdgesAtRandom(t *testing.T) {
 	g := graph.New(testOps(t))
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -88,9 +88,9 @@ func TestCopyIf(t *testing.T) {
 	}
 }
 
-// TestLargeGraph imports, extends, copies and takes apart a graph in which one node has all others
-// as consumers and another waits for all of them. It would not end if one of these took time in the
-// square of the number of nodes.
+// TestLargeGraph imports, extends, copies and empties a graph in which one node has all others as
+// consumers, and another has all others as control inputs. With an operation of quadratic time the
+// test would not finish.
 func TestLargeGraph(t *testing.T) {
 	const n = 50_000
 	def := &graph.Def{Nodes: []graph.NodeDef{constant("c")}}

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// sameFunction reports whether two functions are written alike. Shape rules, which messages do not
-// have, are left aside.
+// sameFunction reports whether two definitions of a function are equal. It ignores shape functions,
+// which messages do not contain.
 func sameFunction(a, b *FunctionDef) bool {
 	x, y := a.Signature, b.Signature
 	x.Shape, y.Shape = nil, nil
@@ -25,7 +25,8 @@ func sameNode(a, b NodeDef) bool {
 
 func sameAttrs(a, b opdef.Attrs) bool { return maps.EqualFunc(a, b, sameValue) }
 
-// sameValue compares values of attributes, tensors by their elements.
+// sameValue reports whether two attribute values are equal. Tensors are equal if their elements
+// are.
 func sameValue(a, b any) bool {
 	switch x := a.(type) {
 	case tensor.Tensor:

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestSameFunction compares equal definitions of a function whose constants do not share memory.
+// TestSameFunction compares equal definitions whose constants do not share memory.
 func TestSameFunction(t *testing.T) {
 	define := func(value float32, text string) *FunctionDef {
 		number, err := tensor.Alloc(tensor.Float32, tensor.Shape{1})

@@ -13,7 +13,7 @@ func illegalName(name string) error {
 
 func notUnique(name string) error { return status.InvalidArgumentf("Node '%s' is not unique", name) }
 
-// host names the machine in errors that every task of a cluster may report.
+// host is the name of this machine, for errors that any task of a cluster may return.
 var host = sync.OnceValue(func() string {
 	name, err := os.Hostname()
 	if err != nil {

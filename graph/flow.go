@@ -2,42 +2,42 @@ package graph
 
 import "slices"
 
-// IsSwitch reports whether the node gives its input to one side of a condition.
+// IsSwitch reports whether the node forwards its input to one of two branches.
 func (n *Node) IsSwitch() bool { return n.Op.Name == "Switch" || n.Op.Name == "RefSwitch" }
 
-// IsMerge reports whether the node joins the branches of a condition or the entry and the next
-// iteration of a loop.
+// IsMerge reports whether the node forwards the input that arrives: that of one branch of a
+// condition, or that of the entry or the next iteration of a loop.
 func (n *Node) IsMerge() bool { return n.Op.Name == "Merge" || n.Op.Name == "RefMerge" }
 
-// IsEnter reports whether the node lets a value into a loop.
+// IsEnter reports whether the node forwards its input into the frame of a loop.
 func (n *Node) IsEnter() bool { return n.Op.Name == "Enter" || n.Op.Name == "RefEnter" }
 
-// IsExit reports whether the node lets a value out of a loop.
+// IsExit reports whether the node forwards its input out of the frame of a loop.
 func (n *Node) IsExit() bool { return n.Op.Name == "Exit" || n.Op.Name == "RefExit" }
 
-// IsNextIteration reports whether the node passes its input to the next iteration of a loop.
+// IsNextIteration reports whether the node forwards its input to the next iteration of a loop.
 func (n *Node) IsNextIteration() bool {
 	return n.Op.Name == "NextIteration" || n.Op.Name == "RefNextIteration"
 }
 
-// IsLoopSwitch reports whether the node is where a variable of a loop goes into the body or out of
-// the loop.
+// IsLoopSwitch reports whether the node forwards a loop variable to the body or to the exit of a
+// loop.
 func (n *Node) IsLoopSwitch() bool { return n.IsSwitch() && n.Input(1).Node.Op.Name == "LoopCond" }
 
-// IsLoopMerge reports whether the node is where a variable of a loop begins an iteration.
+// IsLoopMerge reports whether the node forwards a loop variable into each iteration of a loop.
 func (n *Node) IsLoopMerge() bool {
 	return n.IsMerge() && slices.ContainsFunc(n.Inputs(), func(in Output) bool { return in.Node.IsNextIteration() })
 }
 
-// LoopVar is what a variable of a loop goes through: Enter → Merge → Switch → body → NextIteration
-// → Merge, and Switch → Exit.
+// LoopVar holds the nodes of a loop variable, in the order in which its value passes them: Enter →
+// Merge → Switch → body → NextIteration → Merge, and Switch → Exit.
 type LoopVar struct {
 	Enter, Merge, Switch, Next *Node
 	Exit                       *Node // nil if the last value is not used
 }
 
-// LoopVar returns the variable that an Enter node begins, and false if what it lets in is the same
-// in all iterations.
+// LoopVar returns the loop variable of an Enter node. It returns false if the value is
+// loop-invariant.
 func (n *Node) LoopVar() (LoopVar, bool) {
 	v := LoopVar{Enter: n}
 	for _, e := range n.OutEdges() {
@@ -69,7 +69,8 @@ func (n *Node) LoopVar() (LoopVar, bool) {
 	return v, true
 }
 
-// EnteredBy returns the frame that an Enter node leads to, nil if its output is not used.
+// EnteredBy returns the frame into which an Enter node forwards its input; nil if the output of the
+// node is not used.
 func (f *Frames) EnteredBy(enter *Node) *Frame {
 	for _, e := range enter.OutEdges() {
 		if frame := f.RunsIn[e.Dst.ID]; frame != nil {

@@ -2,25 +2,23 @@ package graph
 
 import "github.com/weft-ml/weft/status"
 
-// Frame is a loop as the graph describes it: the nodes between Enter nodes of one frame name and
-// the Exit nodes.
+// Frame is a loop of a graph: the nodes from the Enter nodes of one frame name to the Exit nodes.
 type Frame struct {
-	// of all Enter nodes that lead to it; "" for the root, which is outside of all loops
+	// frame name of the Enter nodes; "" for the root, the nodes outside of all loops
 	Name   string
 	Parent *Frame // nil for the root
-	Cond   *Node  // its LoopCond node, if it has one
+	Cond   *Node  // the LoopCond node; nil if there is none
 }
 
-// Frames says which frame every node is executed in. It is indexed by the ID of the node; the frame
-// is nil where no value can reach a node.
+// Frames holds the frame of each node. RunsIn is indexed by the ID of the node. Its element is nil
+// if no value can reach the node.
 type Frames struct {
 	Root   *Frame
 	RunsIn []*Frame
 }
 
-// FindFrames follows the edges from the nodes without inputs and finds the frame of every node. A
-// graph in which inputs of a node come from different frames, or a frame has more than one parent,
-// is wrong.
+// FindFrames finds the frame of each node, following the edges from the nodes without inputs. It
+// fails if inputs of a node are in different frames, or if a frame has more than one parent.
 func FindFrames(g *Graph) (*Frames, error) {
 	f := &frameFinder{
 		Frames: Frames{Root: &Frame{}, RunsIn: make([]*Frame, g.NumIDs())},
@@ -55,8 +53,8 @@ func FindFrames(g *Graph) (*Frames, error) {
 	return &f.Frames, nil
 }
 
-// frameFinder holds, for nodes by ID, the frame that their outputs go to and the node through which
-// they were reached first.
+// frameFinder holds, for nodes by ID, the frame of their outputs and the node from which they were
+// reached first.
 type frameFinder struct {
 	Frames
 	byName      map[string]*Frame
@@ -85,7 +83,7 @@ func (f *frameFinder) assign(n *Node, frame *Frame) error {
 	return nil
 }
 
-// child returns the frame that an Enter node leads to.
+// child returns the frame into which an Enter node forwards its input.
 func (f *frameFinder) child(n *Node, parent *Frame) (*Frame, error) {
 	name := n.Attrs.String("frame_name")
 	if name == "" {
@@ -103,7 +101,7 @@ func (f *frameFinder) child(n *Node, parent *Frame) (*Frame, error) {
 	return frame, nil
 }
 
-// mixed reports that dst has inputs from two frames, src being the second.
+// mixed returns the error for a node dst with inputs from two frames; src is the second input.
 func (f *frameFinder) mixed(dst, src *Node) error {
 	first := f.reachedFrom[dst.ID]
 	return status.InvalidArgumentf("{{node %s}} has inputs from different frames. The input {{node %s}} is in frame '%s'. "+

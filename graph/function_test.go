@@ -12,8 +12,8 @@ import (
 
 type attrs = opdef.Attrs
 
-// fn writes a function down: arguments as Op.String prints them, nodes, and results as
-// "name=value".
+// fn returns the definition of a function, from arguments in the format of Op.String, nodes, and
+// results in the form "name=value".
 func fn(name string, in, out []opdef.Arg, ret map[string]string, nodes ...graph.NodeDef) graph.FunctionDef {
 	return graph.FunctionDef{Signature: opdef.Op{Name: name, Inputs: in, Outputs: out}, Nodes: nodes, Ret: ret}
 }
@@ -86,8 +86,8 @@ func TestInstantiateBody(t *testing.T) {
 	checkEdges(t, body.Graph)
 }
 
-// TestRecursiveFunction checks that a function that calls itself is instantiated one level at a
-// time.
+// TestRecursiveFunction checks that instantiating a recursive function does not instantiate its
+// calls of itself.
 func TestRecursiveFunction(t *testing.T) {
 	f := fn("F", arg("x", tensor.Float32), arg("y", tensor.Float32), map[string]string{"y": "again:y:0"},
 		graph.NodeDef{Name: "again", Op: "F", Inputs: []string{"x"}})

@@ -1,12 +1,13 @@
-// Package graph holds the graphs that clients build and that the passes of the master rewrite:
-// nodes, edges, names, versions and function libraries.
+// Package graph holds graphs of operations: nodes, edges, names, versions and function libraries.
+// Clients build graphs, and the master rewrites them before it runs them.
 //
-// A [Graph] is always well formed: names are unique and legal, every input that is connected has
-// the type that its operation asks for, and attributes are complete and allowed. A [Def] is the
-// same thing written down, and may be wrong in every way; [Import] makes the one from the other and
-// [Graph.Def] the reverse.
+// A [Graph] is always well formed: names are unique and legal, the types of connected inputs are
+// those of the operation, and all attributes are present and valid. A [Def] is the definition of a
+// graph in a file or a message and may be invalid. [Import] converts a Def to a Graph, and
+// [Graph.Def] converts a Graph to a Def.
 //
-// Graphs are not safe for concurrent modification. Passes copy what they rewrite.
+// A Graph must not be modified concurrently with other uses. Only the Library is safe for
+// concurrent use. Passes that rewrite a graph work on a copy.
 package graph
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Control is the index of the control edges of a node, as a source and as a destination.
+// Control is the index of both ends of a control edge.
 const Control = -1
 
 // Graph is a set of nodes and the edges between them.
@@ -31,36 +32,37 @@ type Graph struct {
 	byName  map[string]*Node
 }
 
-// Node is one operation of a graph. Its fields are read freely and changed only as their comments
-// say.
+// Node is one operation of a graph. Fields may be read directly. Device and Assigned may be set;
+// Attrs is changed with [Node.SetAttr]; the others must not be changed.
 type Node struct {
-	ID       int // position in the graph; ids of removed nodes are not used again
+	ID       int // position in the graph; IDs of removed nodes are not reused
 	Name     string
 	Op       *opdef.Op
-	Attrs    opdef.Attrs // of Op, complete; replaced as a whole
+	Attrs    opdef.Attrs // attributes of Op, complete; replaced as a whole
 	Device   string      // requested by the client; may be partial
 	Assigned string      // full name, set by placement
 
 	InTypes  []tensor.DType
 	OutTypes []tensor.DType
 
-	in        []Output // data inputs by position; Node is nil where not connected yet
-	controlIn []*Node  // without repetitions
+	in        []Output // data inputs by position; Node is nil for unconnected ones
+	controlIn []*Node  // control inputs without duplicates
 	out       []Edge   // data and control edges to consumers
 
-	// position in out, for nodes of many consumers; nil until it is needed
+	// position in out; nil while out is short (see indexFrom)
 	outIndex map[consumer]int
-	// position in controlIn, for nodes of many control inputs; nil until it is needed
+	// position in controlIn; nil while controlIn is short
 	controlIndex map[*Node]int
 }
 
-// Output is output Index of a node.
+// Output is the output of a node with the given index.
 type Output struct {
 	Node  *Node
 	Index int
 }
 
-// Edge leads from an output of Src to an input of Dst; both indices are Control for a control edge.
+// Edge is an edge from output SrcOut of Src to input DstIn of Dst. Both indices of a control edge
+// are Control.
 type Edge struct {
 	Src    *Node
 	SrcOut int
@@ -68,13 +70,12 @@ type Edge struct {
 	DstIn  int
 }
 
-// New returns an empty graph whose operations are looked up in ops; functions of its library come
-// first.
+// New returns an empty graph. Names of operations are looked up in its library first, then in ops.
 func New(ops opdef.Lookup) *Graph {
 	return &Graph{ops: ops, byName: map[string]*Node{}, Library: newLibrary()}
 }
 
-// Ops returns what the graph looks operations up in, functions not included.
+// Ops returns the operations of the graph, without the functions of its library.
 func (g *Graph) Ops() opdef.Lookup { return g.ops }
 
 // LookupOp returns the operation or library function of the given name.
@@ -85,13 +86,14 @@ func (g *Graph) LookupOp(name string) (*opdef.Op, bool) {
 	return g.ops.LookupOp(name)
 }
 
-// NumIDs returns a number above every node's ID, for tables indexed by ID.
+// NumIDs returns one more than the highest ID that was ever used, the length of tables indexed by
+// ID.
 func (g *Graph) NumIDs() int { return len(g.nodes) }
 
 // NumNodes returns the number of nodes.
 func (g *Graph) NumNodes() int { return len(g.byName) }
 
-// Nodes returns the nodes in order of their IDs.
+// Nodes returns the nodes in the order of their IDs.
 func (g *Graph) Nodes() iter.Seq[*Node] {
 	return func(yield func(*Node) bool) {
 		for _, n := range g.nodes {
@@ -113,7 +115,9 @@ func (g *Graph) NodeByID(id int) *Node {
 	return g.nodes[id]
 }
 
-// Add adds a node without inputs. Its attributes are checked and completed with defaults.
+// Add adds a node with unconnected inputs. It checks the attributes and adds defaults. It fails
+// with InvalidArgument if the name is illegal or in use or if an attribute is wrong, and with
+// NotFound if there is no such operation.
 func (g *Graph) Add(name, op string, attrs opdef.Attrs) (*Node, error) {
 	if !LegalName(name) {
 		return nil, illegalName(name)
@@ -129,7 +133,7 @@ func (g *Graph) Add(name, op string, attrs opdef.Attrs) (*Node, error) {
 	return n, nil
 }
 
-// newNode returns a node that is in no graph yet.
+// newNode returns a node that is not in a graph yet.
 func newNode(ops opdef.Lookup, name, op string, attrs opdef.Attrs) (*Node, error) {
 	def, ok := ops.LookupOp(op)
 	if !ok {
@@ -159,38 +163,40 @@ func (g *Graph) insert(n *Node) {
 // NumInputs returns the number of data inputs.
 func (n *Node) NumInputs() int { return len(n.in) }
 
-// Input returns what data input i is connected to; its Node is nil where nothing is.
+// Input returns the source of data input i; its Node is nil if the input is not connected.
 func (n *Node) Input(i int) Output { return n.in[i] }
 
-// Inputs returns the data inputs, which must not be modified.
+// Inputs returns the sources of the data inputs. The caller must not modify the slice.
 func (n *Node) Inputs() []Output { return n.in }
 
-// ControlInputs returns the nodes that must run first, which must not be modified.
+// ControlInputs returns the sources of the control edges to the node. The caller must not modify
+// the slice.
 func (n *Node) ControlInputs() []*Node { return n.controlIn }
 
-// OutEdges returns the edges to consumers, data and control, which must not be modified.
+// OutEdges returns the data and control edges to consumers. The caller must not modify the slice.
 func (n *Node) OutEdges() []Edge { return n.out }
 
 // Out returns output i.
 func (n *Node) Out(i int) Output { return Output{n, i} }
 
-// SetAttr sets one attribute, in a copy of the others.
+// SetAttr sets an attribute. It replaces the map of attributes by a modified copy, because nodes
+// may share it.
 func (n *Node) SetAttr(name string, v any) {
 	n.Attrs = n.Attrs.Clone()
 	n.Attrs[name] = v
 }
 
-// DType returns the type of the output.
+// DType returns the type of the output, which may be a reference type.
 func (o Output) DType() tensor.DType { return o.Node.OutTypes[o.Index] }
 
 // IsControl reports whether the edge is a control edge.
 func (e Edge) IsControl() bool { return e.SrcOut == Control }
 
-// Copy returns a graph with copies of all nodes, under their names, in the order of their IDs; IDs
-// of removed nodes are closed up. The library is shared.
+// Copy returns a graph with copies of all nodes, in the same order. IDs are renumbered without
+// gaps. The library is shared.
 func (g *Graph) Copy() *Graph { return g.CopyIf(func(*Node) bool { return true }) }
 
-// CopyIf is Copy for the nodes that keep returns true for, and the edges between these.
+// CopyIf is Copy for the nodes for which keep returns true, and the edges between them.
 func (g *Graph) CopyIf(keep func(*Node) bool) *Graph {
 	return g.CopyParts(1, func(n *Node) int {
 		if keep(n) {
@@ -200,15 +206,15 @@ func (g *Graph) CopyIf(keep func(*Node) bool) *Graph {
 	})[0]
 }
 
-// CopyParts is Copy into several graphs: part returns which of the count graphs a node goes to, or
-// a negative number for none. Edges between different graphs are left out.
+// CopyParts copies nodes into count graphs. part returns the index of the graph for a node, or a
+// negative number to omit the node. Edges between different graphs are omitted.
 func (g *Graph) CopyParts(count int, part func(*Node) int) []*Graph {
 	out := make([]*Graph, count)
 	for i := range out {
 		out[i] = New(g.ops)
 		out[i].Versions, out[i].Library, out[i].options = g.Versions, g.Library, g.options
 	}
-	copies := make([]copied, len(g.nodes)) // by ID in g
+	copies := make([]copied, len(g.nodes)) // by ID of the original
 	for n := range g.Nodes() {
 		at := part(n)
 		if at < 0 {
@@ -229,13 +235,13 @@ func (g *Graph) CopyParts(count int, part func(*Node) int) []*Graph {
 	return out
 }
 
-// copied is the copy of a node and the graph that it went to.
+// copied is the copy of a node and the index of its graph.
 type copied struct {
 	node *Node
 	part int
 }
 
-// connect makes the edges to the copy of n that come from its own graph.
+// connect connects the copy of n to the copies of its inputs in the same graph.
 func (c copied) connect(n *Node, copies []copied) {
 	for i, in := range n.in {
 		if in.Node == nil {

@@ -8,15 +8,16 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// ImportOptions say what a graph that is imported may hold.
+// ImportOptions configures [Import].
 type ImportOptions struct {
-	// Internal allows names that begin with "_", which the runtime gives to the nodes that it
-	// makes. A client's graph has none; one that a master sends to a worker does.
+	// Internal allows names that begin with "_". Only the runtime uses such names, for nodes that a
+	// master adds before it sends a graph to a worker.
 	Internal bool
 }
 
-// Import makes a graph of what is written down, after checking all of it. Nodes come in the order
-// in which they are written, which may be any.
+// Import checks a definition and returns its graph. Nodes keep their order in the definition, which
+// need not be topological. Names of operations are looked up in the library of def, then in ops.
+// Errors have TensorFlow's codes and texts.
 func Import(def *Def, ops opdef.Lookup, options ImportOptions) (*Graph, error) {
 	g := New(ops)
 	g.options = options
@@ -26,8 +27,8 @@ func Import(def *Def, ops opdef.Lookup, options ImportOptions) (*Graph, error) {
 	return g, nil
 }
 
-// Extend adds the nodes and functions of def to the graph: all, or none if there is an error. New
-// nodes may use those that the graph has; their names must be new.
+// Extend adds the nodes and functions of def to the graph, or nothing if there is an error. Inputs
+// of new nodes may refer to existing nodes. Names of nodes must be unused.
 func (g *Graph) Extend(def *Def) error {
 	x := &extension{g: g, byName: make(map[string]*Node, len(def.Nodes)), nodes: make([]*Node, len(def.Nodes))}
 	if err := def.Versions.Check(); err != nil {
@@ -50,15 +51,15 @@ func (g *Graph) Extend(def *Def) error {
 	return nil
 }
 
-// extension holds what is going to be added to a graph, which knows nothing of it before commit.
+// extension holds the additions to a graph, which are invisible in it until commit.
 type extension struct {
 	g       *Graph
 	library addition
-	nodes   []*Node // in the order of the definition
+	nodes   []*Node // new nodes in the order of the definition
 	byName  map[string]*Node
 }
 
-// LookupOp returns the operation or function of the given name, new functions included.
+// LookupOp returns the operation or function of the given name, including new functions.
 func (x *extension) LookupOp(name string) (*opdef.Op, bool) {
 	if f, ok := x.library.functions[name]; ok {
 		return &f.Def.Signature, true
@@ -66,7 +67,7 @@ func (x *extension) LookupOp(name string) (*opdef.Op, bool) {
 	return x.g.LookupOp(name)
 }
 
-// node returns the new or old node of the given name, or nil.
+// node returns the new or existing node of the given name, or nil.
 func (x *extension) node(name string) *Node {
 	if n := x.byName[name]; n != nil {
 		return n
@@ -119,7 +120,7 @@ func (x *extension) makeNodes(defs []NodeDef) error {
 	return nil
 }
 
-// connect gives the new nodes their inputs, without the edges of their sources.
+// connect sets the inputs of the new nodes. commit adds the edges to their sources.
 func (x *extension) connect(defs []NodeDef) error {
 	for i, n := range x.nodes {
 		inputs := defs[i].Inputs
@@ -149,7 +150,7 @@ func (x *extension) connect(defs []NodeDef) error {
 	return nil
 }
 
-// unique returns nodes without repetitions, in order of their first occurrence.
+// unique returns nodes without duplicates, in the order of first occurrence.
 func unique(nodes []*Node) []*Node {
 	if len(nodes) < indexFrom {
 		out := nodes[:0]
@@ -168,7 +169,7 @@ func unique(nodes []*Node) []*Node {
 	})
 }
 
-// commit adds everything to the graph; nothing can go wrong any more.
+// commit adds everything to the graph. It cannot fail.
 func (x *extension) commit() {
 	x.g.Library.commit(x.library)
 	for _, n := range x.nodes {

@@ -32,7 +32,7 @@ func withAttrs(n graph.NodeDef, attrs opdef.Attrs) graph.NodeDef {
 	return n
 }
 
-// TestImportErrors holds TensorFlow's texts for graphs that are none.
+// TestImportErrors checks for TensorFlow's error texts for invalid definitions.
 func TestImportErrors(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -168,8 +168,7 @@ func TestParseInput(t *testing.T) {
 	}
 }
 
-// loop is a while loop and nodes around it, sources before their consumers except for the back
-// edge.
+// loop is a while loop with nodes around it, in topological order except for the back edge.
 const loop = `
 a = Const() value=int32[]{0}
 ten = Const() value=int32[]{10}
@@ -190,8 +189,7 @@ set = Assign(v, exit) T=int32
 read = Identity(v) T=int32
 `
 
-// TestImportInAnyOrder checks that the order in which nodes are written has no influence on the
-// graph.
+// TestImportInAnyOrder checks that the order of nodes in a definition does not affect edges.
 func TestImportInAnyOrder(t *testing.T) {
 	ops := testOps(t)
 	g, err := graphtext.Parse(ops, loop)
@@ -221,7 +219,7 @@ func sortedLines(s string) []string {
 	return lines
 }
 
-// checkOrder checks that InOrder returns every node once, after its inputs.
+// checkOrder checks that InOrder returns each node once, after its inputs.
 func checkOrder(t *testing.T, g *graph.Graph) {
 	t.Helper()
 	order, err := g.InOrder()
@@ -244,7 +242,7 @@ func checkOrder(t *testing.T, g *graph.Graph) {
 	}
 }
 
-// checkEdges checks that inputs and out-edges say the same.
+// checkEdges checks that inputs and out-edges are consistent.
 func checkEdges(t *testing.T, g *graph.Graph) {
 	t.Helper()
 	edges := map[graph.Edge]int{}
@@ -296,7 +294,7 @@ func TestExtend(t *testing.T) {
 	checkEdges(t, g)
 }
 
-// TestExtendIsAllOrNothing extends a graph by definitions that are wrong at the end.
+// TestExtendIsAllOrNothing extends a graph by definitions whose last part is invalid.
 func TestExtendIsAllOrNothing(t *testing.T) {
 	ops := testOps(t)
 	g, err := graph.Import(&graph.Def{Nodes: []graph.NodeDef{constant("a"), node("b", "Identity", "a")}}, ops, graph.ImportOptions{})
@@ -338,7 +336,8 @@ func TestImportAcceptsRuntimeNames(t *testing.T) {
 	}
 }
 
-// TestUnknownAttributesPass follows TensorFlow, which ignores attributes of newer clients.
+// TestUnknownAttributesPass checks that, as in TensorFlow, unknown attributes are accepted: a newer
+// client may have set them.
 func TestUnknownAttributesPass(t *testing.T) {
 	attrs := opdef.Attrs{"dtype": tensor.Int32, "foo": int64(1), "_bar": true}
 	g, err := graph.Import(&graph.Def{Nodes: placeholder(attrs)}, testOps(t), graph.ImportOptions{})

@@ -11,21 +11,21 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Body is a function instantiated for attributes: a graph in which node Args[i], of operation _Arg,
-// yields argument i, and Rets[i], of operation _Retval, takes result i. The graph shares the
-// library, so that functions called in it, the function itself among them, are instantiated when
-// they are needed.
+// Body is an instantiated function body. Its nodes Args[i] of operation _Arg return argument i, and
+// its nodes Rets[i] of operation _Retval take result i. The graph shares the library, so called
+// functions, including recursive calls, are instantiated when needed.
 type Body struct {
 	Graph *Graph
 	Args  []*Node
 	Rets  []*Node
-	// that a call must run even where no result depends on them, in the order of the control
+	// nodes that a call executes even if no result depends on them, in the order of the control
 	// outputs
 	Controls []*Node
 }
 
-// InstantiateBody returns the body of a function with the placeholders of its nodes replaced by the
-// attributes of fn. Operations that are no functions are looked up in ops.
+// InstantiateBody returns the body of a function. It replaces placeholders by the attributes of fn.
+// Names of operations are looked up in the library, then in ops. It fails with NotFound if there is
+// no such function or if fn lacks an attribute, and with InvalidArgument if the body is invalid.
 func (l *Library) InstantiateBody(fn opdef.Func, ops opdef.Lookup) (*Body, error) {
 	f, ok := l.Lookup(fn.Name)
 	if !ok {
@@ -52,7 +52,7 @@ func (l *Library) InstantiateBody(fn opdef.Func, ops opdef.Lookup) (*Body, error
 	return b.body()
 }
 
-// bindAttrs returns the attributes of a call completed with the defaults of the signature.
+// bindAttrs returns the attributes of a call with the defaults of the signature added.
 func bindAttrs(sig *opdef.Op, attrs opdef.Attrs) (opdef.Attrs, error) {
 	out := attrs.Clone()
 	if out == nil {
@@ -77,24 +77,24 @@ func bindAttrs(sig *opdef.Op, attrs opdef.Attrs) (opdef.Attrs, error) {
 	return out, nil
 }
 
-// bodyBuilder writes the definition of a body.
+// bodyBuilder builds the definition of a body.
 type bodyBuilder struct {
 	f     *FunctionDef
-	attrs opdef.Attrs // of the call, complete
-	g     *Graph      // empty, for its operations
+	attrs opdef.Attrs // attributes of the call, complete
+	g     *Graph      // empty graph, for looking up operations
 
-	args  map[string][]bodyValue // by name of the argument
-	nodes map[string]*bodyNode   // by name
-	names map[string]bool        // of nodes, to tell new ones from
+	args  map[string][]bodyValue // values by name of the argument
+	nodes map[string]*bodyNode   // nodes by name
+	names map[string]bool        // names of all nodes, for choosing unused ones
 	out   []NodeDef
 
-	argNames, retNames []string // of the nodes that stand for arguments and results
+	argNames, retNames []string // names of the _Arg and _Retval nodes
 }
 
-// bodyValue is a tensor in the body, as an input of a graph's node is written.
+// bodyValue is a tensor in the body, as an input string of a graph.
 type bodyValue struct {
 	input string
-	dtype tensor.DType // without a reference mark
+	dtype tensor.DType // element type, never a reference type
 }
 
 // bodyNode is a node of the body with its placeholders replaced.
@@ -126,7 +126,7 @@ func (b *bodyBuilder) indexNodes() error {
 	return nil
 }
 
-// substitute replaces the placeholders in attributes by the attributes of the call.
+// substitute returns attributes with placeholders replaced by the attributes of the call.
 func (b *bodyBuilder) substitute(attrs opdef.Attrs) (opdef.Attrs, error) {
 	out := make(opdef.Attrs, len(attrs))
 	for name, v := range attrs {
@@ -164,7 +164,7 @@ func (b *bodyBuilder) substituteIn(v any) (any, error) {
 	}
 }
 
-// newName returns name, or name with a number if a node has it already.
+// newName returns name, with a number appended if a node has the name already.
 func (b *bodyBuilder) newName(name string) string {
 	unique := name
 	for i := 1; b.names[unique]; i++ {
@@ -174,7 +174,7 @@ func (b *bodyBuilder) newName(name string) string {
 	return unique
 }
 
-// numbered returns the name of the node for tensor i of an argument that stands for n.
+// numbered returns the name of the node for tensor i of an argument of n tensors.
 func numbered(name string, i, n int) string {
 	if n == 1 {
 		return name
@@ -223,8 +223,8 @@ func (b *bodyBuilder) addNodes() error {
 	return nil
 }
 
-// inputs translates the inputs of a node. One of them may stand for all tensors of an argument or
-// output.
+// inputs returns the inputs of a node as input strings of a graph. One input in a function body may
+// denote all tensors of an argument or output.
 func (b *bodyBuilder) inputs(d *NodeDef) ([]string, error) {
 	n := b.nodes[d.Name]
 	out := make([]string, 0, len(d.Inputs))
@@ -280,8 +280,8 @@ func (b *bodyBuilder) control(i int, input string) (string, error) {
 	return "", status.InvalidArgumentf("input[%d] == '%s', is not found.", i, input)
 }
 
-// values returns the tensors that an input of a body's node stands for: "arg", "arg:i", "node:out"
-// or "node:out:i".
+// values returns the tensors that an input string of a function body denotes. It has the form
+// "arg", "arg:i", "node:out" or "node:out:i".
 func (b *bodyBuilder) values(input string) ([]bodyValue, bool) {
 	parts := strings.Split(input, ":")
 	if values, ok := b.args[parts[0]]; ok {
@@ -313,7 +313,7 @@ func (b *bodyBuilder) values(input string) ([]bodyValue, bool) {
 	return nil, false
 }
 
-// pick returns the value that an index, if one is given, points at.
+// pick returns the value at an index, or all values if there is no index.
 func pick(values []bodyValue, index []string) ([]bodyValue, bool) {
 	if len(index) == 0 {
 		return values, true
@@ -366,7 +366,7 @@ func (b *bodyBuilder) addRet(arg *opdef.Arg) error {
 	return nil
 }
 
-// body collects the nodes that stand for arguments and results.
+// body returns the Body, with the nodes of arguments and results.
 func (b *bodyBuilder) body() (*Body, error) {
 	body := &Body{Graph: b.g}
 	for _, name := range b.argNames {

@@ -9,12 +9,14 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Library holds the functions of a graph. It is shared between copies of a graph, which may be used
-// at the same time, and only grows.
+// Library holds the functions of a graph. Copies of a graph share it. Its methods may be called
+// concurrently, except that only one goroutine at a time may add functions. Functions are never
+// removed.
 type Library struct {
 	mu        sync.RWMutex
 	functions map[string]*Function // guarded by mu
-	gradient  map[string]string    // guarded by mu; function → its gradient
+	// name of the gradient function by name of the function; guarded by mu
+	gradient map[string]string
 }
 
 // Function is a function of a library.
@@ -26,7 +28,7 @@ func newLibrary() *Library {
 	return &Library{functions: map[string]*Function{}, gradient: map[string]string{}}
 }
 
-// Lookup returns the function of the given name.
+// Lookup returns the function of the given name, and whether there is one.
 func (l *Library) Lookup(name string) (*Function, bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -34,7 +36,7 @@ func (l *Library) Lookup(name string) (*Function, bool) {
 	return f, ok
 }
 
-// Gradient returns the name of the function that is the gradient of the given one, or "".
+// Gradient returns the name of the gradient function of the given function, or "".
 func (l *Library) Gradient(name string) string {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -48,15 +50,17 @@ func (l *Library) Len() int {
 	return len(l.functions)
 }
 
-// Names returns the names of all functions in order.
+// Names returns the names of all functions, sorted.
 func (l *Library) Names() []string {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return slices.Sorted(maps.Keys(l.functions))
 }
 
-// Add adds functions and gradients, all or none. One that the library has already is ignored if it
-// is the same and an error if it is not; the name of an operation of ops cannot be a function's.
+// Add adds functions and gradients, or nothing if there is an error. It ignores functions that the
+// library contains already. It fails with InvalidArgument if a different function of the same name,
+// a different gradient of the same function, or an operation of ops with the name of a function
+// exists.
 func (l *Library) Add(functions []FunctionDef, gradient map[string]string, ops opdef.Lookup) error {
 	add, err := l.stage(functions, gradient, ops)
 	if err == nil {
@@ -65,13 +69,14 @@ func (l *Library) Add(functions []FunctionDef, gradient map[string]string, ops o
 	return err
 }
 
-// addition is what a library is going to have.
+// addition holds the checked additions to a library.
 type addition struct {
 	functions map[string]*Function
 	gradient  map[string]string
 }
 
-// stage checks what is to be added. Only the caller adds to the library until it commits.
+// stage checks additions and returns them for commit. No other additions may be made between the
+// two.
 func (l *Library) stage(functions []FunctionDef, gradient map[string]string, ops opdef.Lookup) (addition, error) {
 	add := addition{functions: make(map[string]*Function, len(functions)), gradient: gradient}
 	for i := range functions {

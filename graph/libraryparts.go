@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Part returns the named functions and all that they use, in the order of their names, with their
-// gradients. Names that are no function's are ignored.
+// Part returns the definitions and gradients of the named functions and of all functions that they
+// use, sorted by name. Unknown names are ignored.
 func (l *Library) Part(names []string) ([]FunctionDef, map[string]string) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -40,8 +40,8 @@ func (l *Library) Part(names []string) ([]FunctionDef, map[string]string) {
 	return defs, gradient
 }
 
-// With returns a library that has the functions and gradients of this one and those of another
-// graph, which take the place of functions of the same name.
+// With returns a new library with the functions and gradients of l and the given ones. The given
+// ones replace those of the same name.
 func (l *Library) With(functions []FunctionDef, gradient map[string]string) *Library {
 	out := newLibrary()
 	l.mu.RLock()

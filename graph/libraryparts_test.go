@@ -54,7 +54,7 @@ func TestLibraryParts(t *testing.T) {
 	}
 }
 
-// noOps knows no operation.
+// noOps is a Lookup without operations.
 type noOps struct{}
 
 func (noOps) LookupOp(string) (*opdef.Op, bool) { return nil, false }

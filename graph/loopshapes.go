@@ -6,13 +6,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// maxLoopPasses bounds how often shapes within loops are inferred anew before those that still
-// change are given up.
+// maxLoopPasses is the number of passes over the loops of a graph. After the last pass, shapes that
+// still change are set to unknown.
 const maxLoopPasses = 8
 
-// inferMerge gives the outputs of a Merge node what its inputs have in common. An input that has
-// not been inferred, the back edge of a loop, is left aside: on the first pass a loop is taken to
-// keep the shapes that enter it.
+// inferMerge sets the shape of a Merge node to what the shapes of its inputs have in common. Inputs
+// that have not been inferred, that is back edges of loops, are ignored. The first pass therefore
+// assumes that a loop preserves the shapes that enter it.
 func (s *Shapes) inferMerge(n *Node) {
 	result := nodeShapes{inferred: true, out: make([]tensor.PartialShape, len(n.OutTypes))}
 	var handles []tensor.HandleElem
@@ -44,7 +44,7 @@ func sameHandles(a, b []tensor.HandleElem) bool {
 	return slices.EqualFunc(a, b, func(x, y tensor.HandleElem) bool { return x.DType == y.DType && x.Shape.Equal(y.Shape) })
 }
 
-// common returns what p and q agree on.
+// common returns the shape with the sizes that p and q have in common; the others are unknown.
 func common(p, q tensor.PartialShape) tensor.PartialShape {
 	if p.Rank() != q.Rank() || !p.RankKnown() {
 		return tensor.PartialShape{}
@@ -58,8 +58,8 @@ func common(p, q tensor.PartialShape) tensor.PartialShape {
 	return tensor.MakePartial(dims...)
 }
 
-// settleLoops infers shapes again, now with the back edges of loops, until nothing changes any
-// more. Shapes only become less known on the way. Errors cannot be new: the first pass had the
+// settleLoops infers shapes again, including back edges of loops, until they no longer change. A
+// pass only makes shapes less known, so there can be no new errors: the first pass has checked the
 // shapes of the first iteration.
 func (s *Shapes) settleLoops(order []*Node) {
 	for pass := 1; ; pass++ {
@@ -74,8 +74,8 @@ func (s *Shapes) settleLoops(order []*Node) {
 			}
 			for _, in := range n.in {
 				if in.Node != nil && changed[in.Node.ID] {
-					_ = s.Infer(n)       // an error means that the outputs are unknown
-					changed[n.ID] = true // its value may have, even where its shape has not
+					_ = s.Infer(n)       // on errors the outputs are unknown
+					changed[n.ID] = true // its value may have changed even if its shape has not
 					break
 				}
 			}
@@ -86,8 +86,8 @@ func (s *Shapes) settleLoops(order []*Node) {
 	}
 }
 
-// relaxMerges infers the starts of loops again and marks those that changed. With giveUp, nothing
-// is known of any of them afterwards.
+// relaxMerges infers the Merge nodes of loops again, marks those that changed, and reports whether
+// there are any. With giveUp it sets their shapes to unknown.
 func (s *Shapes) relaxMerges(order []*Node, changed []bool, giveUp bool) bool {
 	found := false
 	for _, n := range order {

@@ -11,14 +11,14 @@ func isAlnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// LegalName reports whether name is one that nodes may have: a letter, digit, "." or, for nodes
-// that the runtime makes, "_", followed by any of these and "/", "-"; several such names are joined
-// by ">", without the "_" in front.
+// LegalName reports whether a node may have the name. A legal name consists of letters, digits and
+// the characters "._/->" and does not start with "/", "-" or ">". After ">" there must be a letter,
+// digit or ".". Names that start with "_" are reserved for the runtime.
 func LegalName(name string) bool {
 	return strings.HasPrefix(name, "_") && legalRest(name[1:]) || legalExternalName(name)
 }
 
-// legalExternalName is LegalName without the names that only the runtime gives.
+// legalExternalName is LegalName without the names that are reserved for the runtime.
 func legalExternalName(name string) bool {
 	return name != "" && (isAlnum(name[0]) || name[0] == '.') && legalRest(name[1:])
 }
@@ -36,13 +36,13 @@ func legalRest(s string) bool {
 	return true
 }
 
-// legalIndex reports whether s is an output index as inputs have it: digits without leading zeros.
+// legalIndex reports whether s is an output index in an input string: digits without leading zeros.
 func legalIndex(s string) bool {
 	n, err := strconv.ParseUint(s, 10, 31)
 	return err == nil && strconv.FormatUint(n, 10) == s
 }
 
-// ParseInput splits an input as nodes have it written: "node", "node:2" or "^node", whose index is
+// ParseInput parses an input string of a node: "node", "node:2" or "^node", for which the index is
 // Control.
 func ParseInput(s string) (name string, index int) {
 	if rest, ok := strings.CutPrefix(s, "^"); ok {
@@ -56,7 +56,7 @@ func ParseInput(s string) (name string, index int) {
 	return s, 0
 }
 
-// checkInput reports what is wrong with an input as it is written, given the rule for names.
+// checkInput returns an error if an input string is malformed or legal returns false for its name.
 func checkInput(input string, legal func(string) bool) error {
 	name, isControl := strings.CutPrefix(input, "^")
 	if !isControl {
@@ -72,7 +72,7 @@ func checkInput(input string, legal func(string) bool) error {
 	return nil
 }
 
-// String writes the output as inputs are written: "node", or "node:2" for one other than the first.
+// String returns the output as an input string: "node" for output 0, "node:2" for output 2.
 func (o Output) String() string {
 	if o.Index == 0 {
 		return o.Node.Name

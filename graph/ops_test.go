@@ -9,15 +9,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// testOps are the operations that the tests of this package build graphs of, with their shape
-// rules.
+// testOps returns the operations of the test graphs, with their shape functions.
 func testOps(t testing.TB) graphtext.Ops {
 	t.Helper()
 	ops, err := graphtext.ParseOps(opText)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, rule := range shapeRules {
+	for name, rule := range shapeFns {
 		ops[name].Shape = rule
 	}
 	return ops
@@ -83,8 +82,8 @@ const opText = `
 	ScalarSum(input: T, axis: int32) -> (output: T) [T: type]
 `
 
-// shapeRules are rules that use every way in which a rule can ask.
-var shapeRules = map[string]opdef.ShapeFn{
+// shapeFns are shape functions that use all features of opdef.ShapeContext.
+var shapeFns = map[string]opdef.ShapeFn{
 	"Const": func(c *opdef.ShapeContext) error {
 		c.SetAll(c.Attrs.Tensor("value").Shape().Partial())
 		return nil

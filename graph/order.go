@@ -7,18 +7,18 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// IsBackEdge reports whether the edge leads back to the start of a loop: from NextIteration to
-// Merge. Without back edges a graph has no cycles.
+// IsBackEdge reports whether the edge is the back edge of a loop, from NextIteration to Merge.
+// Without back edges a graph has no cycles.
 func (e Edge) IsBackEdge() bool {
 	return !e.IsControl() && e.Src.IsNextIteration() && e.Dst.IsMerge()
 }
 
-// InOrder returns all nodes, every one after those that it depends on, back edges left aside. It
-// fails if there is another cycle.
+// InOrder returns all nodes in topological order. It ignores back edges and fails with
+// InvalidArgument if there is another cycle.
 func (g *Graph) InOrder() ([]*Node, error) { return sortTopologically(slices.Collect(g.Nodes())) }
 
-// sortTopologically returns the nodes, whose IDs are ascending, in order. It looks at their inputs
-// only, and only at those that are among the nodes.
+// sortTopologically returns the nodes, whose IDs must be ascending, in topological order. It
+// ignores edges from other nodes.
 func sortTopologically(nodes []*Node) ([]*Node, error) {
 	if len(nodes) == 0 {
 		return nil, nil
@@ -49,13 +49,13 @@ func sortTopologically(nodes []*Node) ([]*Node, error) {
 	return order, nil
 }
 
-// sorter holds, for nodes by ID less base, how many inputs they still wait for, and their consumers
-// in one list.
+// sorter holds, by ID minus base, the number of pending inputs of each node. The consumers of all
+// nodes are in one slice.
 type sorter struct {
 	base      int
 	member    []bool
 	pending   []int32
-	start     []int32 // consumers of node i are at start[i] to start[i+1]
+	start     []int32 // consumers of node i are at positions start[i] to start[i+1]-1
 	consumers []*Node
 }
 
@@ -80,8 +80,9 @@ func (s *sorter) countConsumers(nodes []*Node) {
 	}
 }
 
-// eachSource calls f for every edge to n that orders it after another of the nodes. A Merge with no
-// other data input than back edges never runs: those order it after itself, as TensorFlow has it.
+// eachSource calls f for the source of each edge that orders n after another of the nodes. Back
+// edges count if a Merge has no other data inputs. Such a Merge never runs, and TensorFlow reports
+// the cycle.
 func (s *sorter) eachSource(n *Node, f func(src *Node)) {
 	entered := !n.IsMerge() || slices.ContainsFunc(n.in, func(o Output) bool { return o.Node != nil && !o.Node.IsNextIteration() })
 	for i, in := range n.in {
@@ -101,8 +102,7 @@ func (s *sorter) has(n *Node) bool {
 	return n.ID >= s.base && n.ID-s.base < len(s.member) && s.member[n.ID-s.base]
 }
 
-// cycleError names one cycle among the nodes that still wait for inputs: each of them waits for
-// another.
+// cycleError returns an error with the names of one cycle among the nodes with pending inputs.
 func (s *sorter) cycleError(nodes []*Node, waiting int) error {
 	at := nodes[slices.IndexFunc(nodes, s.waits)]
 	var path []*Node

@@ -9,12 +9,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Shapes is what is known of the tensors of a graph before it runs: their shapes, what lies behind
-// resource handles, and, where a shape rule asks for it, the values of integers that follow from
-// constants and shapes. It knows nothing of nodes that it has not been shown.
+// Shapes holds what is known about the tensors of a graph before it runs: their shapes, the types
+// and shapes behind resource handles, and integer values that follow from constants and shapes.
+// Values are computed when a shape function asks for them. Nodes for which [Shapes.Infer] was not
+// called have unknown shapes. A Shapes must not be used concurrently.
 type Shapes struct {
 	nodes  []nodeShapes        // by ID of the node
-	values map[Output]*numbers // as far as they were asked for; nil where nothing is known
+	values map[Output]*numbers // computed values; nil for unknown ones
 }
 
 type nodeShapes struct {
@@ -23,13 +24,13 @@ type nodeShapes struct {
 	handles  [][]tensor.HandleElem // nil if there are none
 }
 
-// NewShapes returns an empty Shapes, for a graph that is being built: [Shapes.Infer] is called for
-// each node once its inputs are connected.
+// NewShapes returns an empty Shapes for a graph under construction. The caller calls [Shapes.Infer]
+// for each node after connecting its inputs.
 func NewShapes() *Shapes { return &Shapes{values: map[Output]*numbers{}} }
 
-// InferShapes infers the shapes of all nodes. In loops it finds what holds in every iteration. The
-// Shapes are valid even where there is an error, which is the first one found: nothing is known of
-// the outputs of a node at fault.
+// InferShapes infers the shapes of all nodes. The shapes in a loop are those that hold in all
+// iterations. It returns the first error. The Shapes are valid even then: the outputs of a node
+// with an error have unknown shapes.
 func InferShapes(g *Graph) (*Shapes, error) {
 	s := NewShapes()
 	order, err := g.InOrder()
@@ -46,7 +47,7 @@ func InferShapes(g *Graph) (*Shapes, error) {
 	return s, err
 }
 
-// Of returns what is known of the shape of an output.
+// Of returns the shape of an output, as far as it is known.
 func (s *Shapes) Of(o Output) tensor.PartialShape {
 	if n := s.of(o.Node); n != nil && o.Index < len(n.out) {
 		return n.out[o.Index]
@@ -54,8 +55,8 @@ func (s *Shapes) Of(o Output) tensor.PartialShape {
 	return tensor.PartialShape{}
 }
 
-// HandlesOf returns what is known of the values behind an output of resource or variant handles;
-// nil for nothing.
+// HandlesOf returns the types and shapes of the values behind an output of resource or variant
+// handles; nil if they are unknown.
 func (s *Shapes) HandlesOf(o Output) []tensor.HandleElem {
 	if n := s.of(o.Node); n != nil && o.Index < len(n.handles) {
 		return n.handles[o.Index]
@@ -63,11 +64,12 @@ func (s *Shapes) HandlesOf(o Output) []tensor.HandleElem {
 	return nil
 }
 
-// ValueOf returns the value of an output that is a constant or an integer that follows from
-// constants and shapes; nil if it is not known.
+// ValueOf returns the value of an output that is a constant, or an integer that follows from
+// constants and shapes; nil if it is unknown.
 func (s *Shapes) ValueOf(o Output) *tensor.Tensor { return s.evaluator().tensor(o) }
 
-// Set adds what the caller knows of the shape of an output.
+// Set merges a shape into the known shape of an output. It fails with InvalidArgument if they are
+// incompatible.
 func (s *Shapes) Set(o Output, shape tensor.PartialShape) error {
 	merged, err := opdef.MergeShapes(s.Of(o), shape)
 	if err != nil {
@@ -82,8 +84,8 @@ func (s *Shapes) Set(o Output, shape tensor.PartialShape) error {
 	return nil
 }
 
-// Relax replaces what is known of the shape of an output, such as one that enters a loop whose
-// iterations change it.
+// Relax replaces the known shape of an output by a less specific one, for example for an output
+// that enters a loop whose iterations change it.
 func (s *Shapes) Relax(o Output, shape tensor.PartialShape) {
 	if n := s.of(o.Node); n != nil && o.Index < len(n.out) {
 		n.out[o.Index] = shape
@@ -103,8 +105,8 @@ func (s *Shapes) grow(n *Node) {
 	}
 }
 
-// Infer runs the shape rule of a node whose inputs have been inferred; inputs that have not are
-// taken as unknown. It is an error of the graph if the inputs can never fit.
+// Infer calls the shape function of a node. Inputs that have not been inferred have unknown shapes.
+// It returns the error of the shape function if the inputs are invalid.
 func (s *Shapes) Infer(n *Node) error {
 	s.grow(n)
 	if n.IsMerge() {
@@ -129,16 +131,16 @@ func (s *Shapes) Infer(n *Node) error {
 	return err
 }
 
-// inference is one run of a shape rule.
+// inference is one call of a shape function.
 type inference struct {
 	shapes *Shapes
 	eval   *evaluator
 	node   *Node
 
 	inputs   []tensor.PartialShape
-	values   []*tensor.Tensor       // by input, as far as the rule asked for them
-	asShapes []*tensor.PartialShape // the same
-	invalid  error                  // a value that cannot be a shape
+	values   []*tensor.Tensor       // values that the shape function asked for, by input
+	asShapes []*tensor.PartialShape // shapes that the shape function asked for, by input
+	invalid  error                  // error for a value that is not a shape; nil for none
 }
 
 func (in *inference) context() *opdef.ShapeContext {
@@ -194,8 +196,8 @@ func (in *inference) valueAsShape(i int) tensor.PartialShape {
 	return *in.asShapes[i]
 }
 
-// describe says in TensorFlow's form what the rule was given: the node, the shapes of its inputs,
-// and the values it used.
+// describe returns, in TensorFlow's format, the arguments of the shape function: the node, the
+// shapes of its inputs, and the values that it asked for.
 func (in *inference) describe() string {
 	shapes := make([]string, len(in.inputs))
 	var values, asShapes []string

@@ -13,7 +13,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestShapeScripts infers shapes, and prints those of the nodes that a case names, or of all.
+// TestShapeScripts infers shapes and prints those of the nodes that a test case lists, or of all
+// nodes.
 func TestShapeScripts(t *testing.T) {
 	ops := testOps(t)
 	graphtext.RunScripts(t, "testdata/shapes.txt", func(t *testing.T, c *graphtext.Case) string {
@@ -47,7 +48,7 @@ func printShapes(b *strings.Builder, shapes *graph.Shapes, n *graph.Node) {
 	b.WriteByte('\n')
 }
 
-// TestIncrementalShapes infers node by node, as a builder does.
+// TestIncrementalShapes infers one node at a time, as builders do.
 func TestIncrementalShapes(t *testing.T) {
 	g := graph.New(testOps(t))
 	s := graph.NewShapes()
@@ -107,7 +108,7 @@ s = Shape(p) out_type=int64
 	}
 }
 
-// TestDeepValues checks that long chains of arithmetic end, and in time linear in their length.
+// TestDeepValues checks that long chains of arithmetic take linear time.
 func TestDeepValues(t *testing.T) {
 	g := graph.New(testOps(t))
 	last := mustAdd(t, g, "c", "Const", attrs{"dtype": tensor.Int32, "value": tensor.Scalar(int32(0))})
@@ -139,8 +140,8 @@ func TestDeepValues(t *testing.T) {
 	}
 }
 
-// TestManyLoopsSettle checks that loops whose shapes change one after the other do not take a pass
-// each.
+// TestManyLoopsSettle checks that a chain of loops with changing shapes does not need one pass for
+// each loop.
 func TestManyLoopsSettle(t *testing.T) {
 	g := graph.New(testOps(t))
 	src := mustAdd(t, g, "p", "Placeholder", attrs{"dtype": tensor.Float32, "shape": tensor.MakePartial(2)})

@@ -2,15 +2,15 @@ package graph
 
 import "strings"
 
-// Summary describes the node in one line, as TensorFlow does in errors: {{node y}} =
-// Op[attr=value](input, ^control), with the requested device as the last attribute.
+// Summary returns a one-line description of the node in the format of TensorFlow's errors: {{node
+// y}} = Op[attr=value](input, ^control). The requested device is the last attribute.
 func (n *Node) Summary() string {
 	d := n.Def()
 	d.Device = n.Device
 	return d.Summary()
 }
 
-// Summary describes the node in one line, as TensorFlow does in errors.
+// Summary returns a one-line description of the node in the format of TensorFlow's errors.
 func (d *NodeDef) Summary() string {
 	attrs := d.Attrs.Format()
 	if d.Device != "" {
@@ -22,7 +22,7 @@ func (d *NodeDef) Summary() string {
 	return "{{node " + d.Name + "}} = " + d.Op + "[" + attrs + "](" + strings.Join(d.Inputs, ", ") + ")"
 }
 
-// Summary describes the graph, one node a line.
+// Summary returns the summaries of all nodes, one per line.
 func (g *Graph) Summary() string {
 	var b strings.Builder
 	for n := range g.Nodes() {

@@ -7,14 +7,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// passesOn are the operations whose first output is their first input.
-var passesOn = map[string]bool{"Identity": true, "StopGradient": true, "PreventGradient": true, "Snapshot": true, "EnsureShape": true}
+// forwarding holds the operations whose first output has the value of their first input.
+var forwarding = map[string]bool{"Identity": true, "StopGradient": true, "PreventGradient": true, "Snapshot": true, "EnsureShape": true}
 
-// A valueRule computes the integers of an output from those of the inputs of its node; nil where
-// nothing is known.
+// A valueRule computes the integers of an output from those of the inputs of its node. It returns
+// nil if the value is unknown.
 type valueRule func(e *evaluator, o Output) *numbers
 
-// ruleOf returns the rule of an operation, nil if it has none.
+// ruleOf returns the rule of an operation; nil if it has none.
 func ruleOf(op string) valueRule {
 	switch op {
 	case "Const":
@@ -38,7 +38,7 @@ func ruleOf(op string) valueRule {
 	case "Min":
 		return reduction(unknownNumber, minimum)
 	}
-	if passesOn[op] {
+	if forwarding[op] {
 		return sameNumbers
 	}
 	if rule := vectorRule(op); rule != nil {
@@ -104,7 +104,7 @@ func (e *evaluator) input(o Output, i int) *numbers {
 	return e.numbers(o.Node.in[i])
 }
 
-// scalar returns the value of a scalar input that is known.
+// scalar returns the value of scalar input i, and whether it is known.
 func (e *evaluator) scalar(o Output, i int) (int64, bool) {
 	v := e.input(o, i)
 	if v == nil || !v.scalar || v.vals[0] == unknownNumber {
@@ -113,7 +113,7 @@ func (e *evaluator) scalar(o Output, i int) (int64, bool) {
 	return v.vals[0], true
 }
 
-// vector returns a vector input, whose elements may be unknown as long as their number is not.
+// vector returns vector input i, and whether its length is known. Elements may be unknownNumber.
 func (e *evaluator) vector(o Output, i int) ([]int64, bool) {
 	if v := e.input(o, i); v != nil {
 		return v.vals, !v.scalar
@@ -169,8 +169,8 @@ func sizeOfInput(e *evaluator, o Output) *numbers {
 	return nil
 }
 
-// elementwise returns the rule of an operation on two scalars or vectors. f returns false where it
-// has no result.
+// elementwise returns the rule of an operation on two scalars or vectors. f returns false if there
+// is no result.
 func elementwise(f func(a, b int64) (int64, bool)) valueRule {
 	return func(e *evaluator, o Output) *numbers {
 		a, b := e.input(o, 0), e.input(o, 1)
@@ -200,8 +200,8 @@ func apply(f func(a, b int64) (int64, bool), x, y int64) int64 {
 	return unknownNumber
 }
 
-// reduction returns the rule of an operation that folds a vector to one number, starting with
-// start, or with the first element if start is unknownNumber.
+// reduction returns the rule of an operation that reduces a vector to a scalar. The initial value
+// is start, or the first element if start is unknownNumber.
 func reduction(start int64, f func(a, b int64) (int64, bool)) valueRule {
 	return func(e *evaluator, o Output) *numbers {
 		v, ok := e.vector(o, 0)

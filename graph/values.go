@@ -9,13 +9,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Limits of what is computed to know shapes before the graph runs.
+// Limits of the evaluation of integers before the graph runs. They bound its time and memory.
 const (
-	maxNumbers   = 4096 // elements of an integer tensor
-	maxEvalDepth = 200  // nodes behind each other
+	maxNumbers   = 4096 // elements of a vector
+	maxEvalDepth = 200  // length of a chain of nodes
 )
 
-// numbers are the elements of a scalar or vector of integers; unknown ones are unknownNumber.
+// numbers are the elements of an integer scalar or vector. Unknown elements are unknownNumber.
 type numbers struct {
 	scalar bool
 	vals   []int64
@@ -25,7 +25,7 @@ const unknownNumber = math.MinInt64
 
 func (v *numbers) complete() bool { return !slices.Contains(v.vals, unknownNumber) }
 
-// evaluator computes the integers that shapes depend on. It remembers what it has computed.
+// evaluator computes the integers on which shapes depend. Results are stored in Shapes.values.
 type evaluator struct {
 	shapes *Shapes
 	depth  int
@@ -33,7 +33,7 @@ type evaluator struct {
 
 func (s *Shapes) evaluator() *evaluator { return &evaluator{shapes: s} }
 
-// tensor returns the value of an output, nil if it is not known.
+// tensor returns the value of an output; nil if it is unknown.
 func (e *evaluator) tensor(o Output) *tensor.Tensor {
 	for range maxEvalDepth {
 		if o.Node == nil {
@@ -42,7 +42,7 @@ func (e *evaluator) tensor(o Output) *tensor.Tensor {
 		if o.Node.Op.Name == "Const" {
 			return o.Node.Attrs.Tensor("value")
 		}
-		if !passesOn[o.Node.Op.Name] {
+		if !forwarding[o.Node.Op.Name] {
 			break
 		}
 		o = o.Node.in[0]
@@ -54,7 +54,7 @@ func (e *evaluator) tensor(o Output) *tensor.Tensor {
 	return v.tensor(o.DType().Base())
 }
 
-// tensor returns the numbers as a tensor of an integer type, nil if they are too large for it.
+// tensor returns the numbers as a tensor of type int32 or int64; nil for other types.
 func (v *numbers) tensor(dtype tensor.DType) *tensor.Tensor {
 	shape := tensor.Shape{int64(len(v.vals))}
 	if v.scalar {
@@ -80,8 +80,8 @@ func (v *numbers) tensor(dtype tensor.DType) *tensor.Tensor {
 	return &t
 }
 
-// shape returns the shape that an output, a vector of sizes or the scalar -1 for an unknown shape,
-// stands for.
+// shape returns the shape that is the value of an output: a vector of sizes, or the scalar -1 for
+// an unknown shape. Sizes less than -1 are an InvalidArgument error.
 func (e *evaluator) shape(o Output) (tensor.PartialShape, error) {
 	v := e.numbers(o)
 	if v == nil {
@@ -106,7 +106,7 @@ func (e *evaluator) shape(o Output) (tensor.PartialShape, error) {
 	return tensor.MakePartial(dims...), nil
 }
 
-// numbers returns the integers of an output as far as they are known, nil if nothing is.
+// numbers returns the integers of an output, as far as they are known; nil if none are.
 func (e *evaluator) numbers(o Output) *numbers {
 	if o.Node == nil {
 		return nil
@@ -147,7 +147,7 @@ func (e *evaluator) compute(o Output) *numbers {
 	return v
 }
 
-// fromTensor returns the elements of an integer scalar or vector.
+// fromTensor returns the elements of an integer scalar or vector; nil for other tensors.
 func fromTensor(t *tensor.Tensor) *numbers {
 	if t == nil || t.Rank() > 1 || t.NumElements() > maxNumbers {
 		return nil

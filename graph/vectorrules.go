@@ -2,7 +2,7 @@ package graph
 
 import "slices"
 
-// Rules of operations that put vectors together and take them apart.
+// Rules of operations that concatenate, pack, slice and index vectors.
 
 func packScalars(e *evaluator, o Output) *numbers {
 	out := &numbers{vals: make([]int64, len(o.Node.in))}
@@ -56,7 +56,7 @@ func sliceVector(e *evaluator, o Output) *numbers {
 	return &numbers{vals: rest[:size[0]]}
 }
 
-// stridedSliceVector takes a range or an element of a vector, as v[a:b:c] and v[i] do in Python.
+// stridedSliceVector returns a slice or an element of a vector, v[a:b:c] or v[i] in Python.
 func stridedSliceVector(e *evaluator, o Output) *numbers {
 	attrs := o.Node.Attrs
 	v, ok := e.vector(o, 0)
@@ -84,7 +84,7 @@ func stridedSliceVector(e *evaluator, o Output) *numbers {
 	if stride == 0 || stride == unknownNumber {
 		return nil
 	}
-	first, last := int64(0), n // where the range begins and ends if nothing is said
+	first, last := int64(0), n // default bounds of the slice
 	if stride < 0 {
 		first, last = n-1, -1
 	}
@@ -103,8 +103,8 @@ func stridedSliceVector(e *evaluator, o Output) *numbers {
 	return out
 }
 
-// bound returns a bound of a slice of n elements: counted from the end if it is negative, and moved
-// into the range.
+// bound returns a bound of a slice of n elements. Negative bounds count from the end, and the
+// result is clamped to the valid range. It returns false if the bound is unknown.
 func bound(x, n, open, stride int64, masked bool) (int64, bool) {
 	if masked {
 		return open, true

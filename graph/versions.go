@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// ProducerVersion is the version of graphs that this module makes, and the one that it
-	// consumes: TensorFlow 2.21's.
+	// ProducerVersion is the producer version of the graphs that this module creates, and the
+	// consumer version of the graphs that it reads. It is that of TensorFlow 2.21.
 	ProducerVersion = 2474
-	// MinConsumerVersion is the oldest consumer that can read the graphs that this module makes,
-	// functions included.
+	// MinConsumerVersion is the oldest consumer version that can read the graphs that this module
+	// creates, including their functions.
 	MinConsumerVersion = 12
 )
 
-// Check reports why a graph of these versions cannot be read here.
+// Check returns an InvalidArgument error if this module cannot read a graph with these versions.
 func (v Versions) Check() error {
 	const tf = "TensorFlow 2.21.0"
 	switch {
@@ -32,7 +32,8 @@ func (v Versions) Check() error {
 	return nil
 }
 
-// merge returns the versions of a graph of versions v after it was extended by one of versions w.
+// merge returns the versions of a graph with versions v after it was extended by one with versions
+// w.
 func (v Versions) merge(w Versions) Versions {
 	bad := slices.Concat(v.BadConsumers, w.BadConsumers)
 	slices.Sort(bad)
