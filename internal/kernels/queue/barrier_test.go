@@ -59,10 +59,10 @@ func TestTakersWaitForCompleteElements(t *testing.T) {
 	}
 	mustInsert(t, b, 1, "b", "a")
 	if got := <-first; got.err != nil || !slices.Equal(got.keys, []string{"c", "b"}) {
-		t.Errorf("the first take gave %v", got)
+		t.Errorf("the first take returned %v", got)
 	}
 	if got := <-second; got.err != nil || !slices.Equal(got.keys, []string{"a"}) {
-		t.Errorf("the second take gave %v", got)
+		t.Errorf("the second take returned %v", got)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestCancelledTakeLeavesElements(t *testing.T) {
 	mustInsert(t, b, 0, "a")
 	cancel()
 	if got := <-take; status.CodeOf(got.err) != status.Cancelled {
-		t.Errorf("cancelled take gave %v", got)
+		t.Errorf("cancelled take returned %v", got)
 	}
 	if b.readySize() != 1 {
 		t.Errorf("%d elements are left", b.readySize())
