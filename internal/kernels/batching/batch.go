@@ -20,9 +20,8 @@ func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "Batch",
 		Doc: "Batches the input rows of several steps. One step receives the batch and an " +
-			"index of which rows belong to which step. The others receive empty tensors. " +
-			"Blocks until max_batch_size rows are available, for at most " +
-			"batch_timeout_micros.",
+			"index that maps its rows to the steps. The others receive empty tensors. Blocks " +
+			"until max_batch_size rows are available, for at most batch_timeout_micros.",
 		In: []string{"in_tensors: T"}, Out: []string{"batched_tensors: T", "batch_index: int64", "id: int64"},
 		Attrs: []string{
 			"num_batch_threads: int", "max_batch_size: int", "max_enqueued_batches: int = 10", "batch_timeout_micros: int",
