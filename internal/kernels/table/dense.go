@@ -93,7 +93,7 @@ func (d *dense[K]) probe(buckets, key []K) (bucket, free int) {
 	return -1, free
 }
 
-// same is slices.Equal for keys of equal length, most of which differ in the first element.
+// same is slices.Equal for keys of equal length. Most pairs differ in the first element.
 func same[K key](x, y []K) bool {
 	return x[0] == y[0] && (len(x) == 1 || slices.Equal(x[1:], y[1:]))
 }

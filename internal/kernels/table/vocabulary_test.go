@@ -39,7 +39,7 @@ func FuzzVocabulary(f *testing.F) {
 		}
 		k, val := keys.tensor(), values.tensor()
 		if int64(k.NumElements()) != r.lines || int64(val.NumElements()) != r.lines || v.size >= 0 && r.lines != int64(v.size) {
-			t.Errorf("%d lines gave %v and %v", r.lines, k.Shape(), val.Shape())
+			t.Errorf("%d lines returned %v and %v", r.lines, k.Shape(), val.Shape())
 		}
 	})
 }
