@@ -41,7 +41,7 @@ func newImmutable(c *kernel.Construction) (kernel.Kernel, error) {
 			return status.Internalf("Readonly memory region has wrong length (%d) when allocating %d", len(contents), size)
 		}
 		if dtype == tensor.Bool {
-			for i := range tensor.Values[bool](out) { // whose other bytes are no truth values
+			for i := range tensor.Values[bool](out) { // other byte values are not valid bools
 				tensor.Values[bool](out)[i] = contents[i] != 0
 			}
 			return nil

@@ -1,5 +1,5 @@
-// Package ioops holds the operations on files: saving and restoring of checkpoints in both formats,
-// names of sharded files, files read and written whole, and readers, which give the records of
+// Package ioops implements file operations: saving and restoring checkpoints in both formats, names
+// of sharded files, reading and writing whole files, and readers, which produce the records of
 // files whose names they take from a queue.
 package ioops
 
@@ -11,7 +11,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// scalars is the rule of operations whose inputs and outputs are scalars.
+// scalars is the shape function of operations whose inputs and outputs are scalars.
 func scalars(c *opdef.ShapeContext) error {
 	for i := range c.In {
 		if err := shapefn.CheckRanks(c, i, 0); err != nil {

@@ -11,39 +11,43 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Reader gives the records of files whose names it takes from a queue, one file after the other.
+// Reader produces the records of files, one file after another, and takes the file names from a
+// queue.
 type Reader struct {
 	format
-	name string // for errors
+	name string // for error messages
 
-	turn chan struct{} // holds a token when nobody reads; who took it owns the file
-	from records       // of the file in work; nil between files
+	// holds a token when the reader is idle; the receiver of the token owns the open file
+	turn chan struct{}
+	from records // records of the open file; nil between files
 
 	mu     sync.Mutex
 	counts // guarded by mu
 }
 
-// counts is what a reader has done so far.
+// counts is the progress of a reader.
 type counts struct {
 	started, finished int64 // files
 	produced          int64 // records
 	work              string
 }
 
-// format is a kind of reader.
+// format describes a kind of reader.
 type format struct {
 	open func(path string) (records, error)
-	// nobody sees such a reader within a file, so that there is nothing to save but counts
+	// whether the state can be saved: such a reader is never observed within a file, so only its
+	// counts need saving
 	saveState bool
 }
 
-// records gives the records of a file, and io.EOF after the last, or with it where that is known.
+// records iterates over the records of a file. It returns io.EOF after the last record, or with it
+// if the end is known.
 type records interface {
 	next() (*entry, error)
 	close() error
 }
 
-// entry is a record with the name of its place.
+// entry is a record with its key, which names its position.
 type entry struct{ key, value string }
 
 // TypeName names the resource as TensorFlow does.
@@ -55,14 +59,14 @@ func newReader(name string, f format) *Reader {
 	return r
 }
 
-// workQueue is the queue that names of files come from.
+// workQueue is the queue of file names.
 type workQueue interface {
 	Types() []tensor.DType
 	Dequeue(ctx context.Context, done func([]tensor.Tensor, error))
 }
 
-// use calls f on a goroutine of its own when nobody else reads, and passes its error on. It ends
-// with the step.
+// use waits until the reader is idle, calls f on a new goroutine, and passes its error to done. The
+// wait ends with the step.
 func (r *Reader) use(ctx context.Context, done func(error), f func() error) {
 	go func() {
 		select {
@@ -77,7 +81,7 @@ func (r *Reader) use(ctx context.Context, done func(error), f func() error) {
 	}()
 }
 
-// guarded turns a panic, which nobody else would stop on this goroutine, into an error.
+// guarded converts a panic, which nothing else on this goroutine recovers, to an error.
 func (r *Reader) guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -87,8 +91,8 @@ func (r *Reader) guarded(f func() error) (err error) {
 	return f()
 }
 
-// read returns up to n records: those that are left of a file, or the first of the next one that
-// has any. It must have the turn.
+// read returns up to n records: the rest of the open file, or the first records of the next file
+// that is not empty. The caller must hold the token.
 func (r *Reader) read(ctx context.Context, q workQueue, n int64) ([]*entry, error) {
 	var got []*entry
 	for int64(len(got)) < n {
@@ -116,7 +120,7 @@ func (r *Reader) read(ctx context.Context, q workQueue, n int64) ([]*entry, erro
 	return got, nil
 }
 
-// begin takes the name of a file from the queue and opens it.
+// begin dequeues a file name and opens the file.
 func (r *Reader) begin(ctx context.Context, q workQueue) error {
 	work, err := nextWork(ctx, q)
 	r.count(func(c *counts) { c.work = work })
@@ -130,7 +134,7 @@ func (r *Reader) begin(ctx context.Context, q workQueue) error {
 	return nil
 }
 
-// end is done with the file in work.
+// end closes the open file and counts it as finished.
 func (r *Reader) end() {
 	r.drop()
 	r.count(func(c *counts) { c.finished = c.started })
@@ -138,7 +142,7 @@ func (r *Reader) end() {
 
 func (r *Reader) drop() {
 	if r.from != nil {
-		_ = r.from.close() // it was only read
+		_ = r.from.close() // an error does not matter after reading
 		r.from = nil
 	}
 }
@@ -149,13 +153,13 @@ func (r *Reader) count(f func(*counts)) {
 	f(&r.counts)
 }
 
-// reset forgets the file in work and what has been done. It must have the turn.
+// reset closes the open file and clears the counts. The caller must hold the token.
 func (r *Reader) reset() {
 	r.drop()
 	r.count(func(c *counts) { *c = counts{} })
 }
 
-// nextWork waits for the name of a file.
+// nextWork waits for a file name.
 func nextWork(ctx context.Context, q workQueue) (string, error) {
 	switch types := q.Types(); {
 	case len(types) != 1:
@@ -169,7 +173,7 @@ func nextWork(ctx context.Context, q workQueue) (string, error) {
 	}
 	answers := make(chan answer, 1)
 	q.Dequeue(ctx, func(components []tensor.Tensor, err error) { answers <- answer{components, err} })
-	a := <-answers // the queue answers when the step ends, too
+	a := <-answers // the queue also answers when the step ends
 	if a.err != nil {
 		return "", a.err
 	}
@@ -180,13 +184,14 @@ func nextWork(ctx context.Context, q workQueue) (string, error) {
 	return tensor.Values[string](&a.components[0])[0], nil
 }
 
-// Close implements kernel.Closer: a reader that can no longer be named gives back its file.
+// Close implements kernel.Closer. It closes the open file of a reader that is no longer reachable
+// by name.
 func (r *Reader) Close() {
 	select {
 	case <-r.turn:
 		r.drop()
 		r.turn <- struct{}{}
-	default: // whoever reads it keeps it; the collector closes the file
+	default: // an active read keeps the file open; a finalizer closes it
 	}
 }
 

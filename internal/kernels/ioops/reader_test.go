@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// readerBench is a reader and the queue that it takes names from.
+// readerBench is a reader and its queue of file names.
 type readerBench struct {
 	*testing.T
 	env           *kerneltest.Env
@@ -60,7 +60,7 @@ func (b *readerBench) read() <-chan kerneltest.Result {
 func TestReadWaitsForWork(t *testing.T) {
 	b := newReaderBench(t, "IdentityReaderV2", nil)
 	reads := []<-chan kerneltest.Result{b.read(), b.read()}
-	// does not wait for the reads
+	// must not wait for the reads
 	if n := b.run("ReaderNumRecordsProducedV2", nil, b.reader); tensor.Value[int64](&n[0]) != 0 {
 		t.Errorf("%v records before there was a file", n[0])
 	}
@@ -82,7 +82,7 @@ func TestReadEndsWithItsStep(t *testing.T) {
 	b := newReaderBench(t, "IdentityReaderV2", nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.env.Step.Context = ctx
-	first, second := b.read(), b.read() // one waits for the queue, the other for its turn
+	first, second := b.read(), b.read() // one waits for the queue, the other for the token
 	cancel()
 	for _, r := range []<-chan kerneltest.Result{first, second} {
 		if got := <-r; status.CodeOf(got.Err) != status.Cancelled {
@@ -96,7 +96,7 @@ func TestReadEndsWithItsStep(t *testing.T) {
 	}
 }
 
-// TestConcurrentReads reads the lines of files from several goroutines, each once.
+// TestConcurrentReads reads lines of files from several goroutines and expects each line once.
 func TestConcurrentReads(t *testing.T) {
 	b := newReaderBench(t, "TextLineReaderV2", nil)
 	const files, perFile = 5, 40

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// single is a file that is one record. What cannot be read is tried again, as TensorFlow does.
+// single is a file that is one record. A failed read is retried on the next call, as in TensorFlow.
 type single struct {
 	key  string
 	read func(path string) (string, error)
@@ -31,7 +31,7 @@ func (s single) next() (*entry, error) {
 
 func (single) close() error { return nil }
 
-// openName gives names instead of files.
+// openName returns the file name as the only record.
 func openName(path string) (records, error) {
 	return single{path, func(path string) (string, error) { return path, nil }}, nil
 }
@@ -43,11 +43,11 @@ func openWhole(path string) (records, error) {
 	}}, nil
 }
 
-// opened is a file that is being read.
+// opened is an open file.
 type opened struct {
 	path string
 	file *os.File
-	n    int64 // records so far
+	n    int64 // number of records read
 }
 
 func (o *opened) close() error { return o.file.Close() }
@@ -65,13 +65,13 @@ func openFile(path string) (opened, error) {
 
 const readerBuffer = 256 << 10
 
-// lines is a text file of which every line is a record.
+// lines is a text file with one record for each line.
 type lines struct {
 	opened
 	in *bufio.Reader
 }
 
-// openLines returns the constructor of readers that pass over some lines at the beginning.
+// openLines returns the constructor of readers that skip the first lines of a file.
 func openLines(skip int) func(string) (records, error) {
 	return func(path string) (records, error) {
 		o, err := openFile(path)
@@ -83,7 +83,7 @@ func openLines(skip int) func(string) (records, error) {
 			_, err = l.next()
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			_ = o.close() // it was only read
+			_ = o.close() // an error does not matter after reading
 			return nil, err
 		}
 		return l, nil
@@ -102,14 +102,14 @@ func (l *lines) next() (*entry, error) {
 	return &entry{l.key(l.n), strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")}, nil
 }
 
-// framed is a file of records in TensorFlow's format.
+// framed is a TFRecord file.
 type framed struct {
 	opened
 	in *record.Reader
 }
 
-// openFramed returns the constructor of readers of compressed files. Like TensorFlow it takes a
-// compression that it does not know for none.
+// openFramed returns the constructor of readers of compressed files. An unknown compression means
+// none, as in TensorFlow.
 func openFramed(compression string) func(string) (records, error) {
 	c := record.Compression(compression)
 	if c != record.ZLIB && c != record.GZIP {
@@ -122,7 +122,7 @@ func openFramed(compression string) func(string) (records, error) {
 		}
 		in, err := record.NewReader(o.file, c)
 		if err != nil {
-			_ = o.close() // it was only read
+			_ = o.close() // an error does not matter after reading
 			return nil, err
 		}
 		return &framed{o, in}, nil
@@ -138,15 +138,15 @@ func (f *framed) next() (*entry, error) {
 	return &entry{f.key(at), string(b)}, nil
 }
 
-// sizes says where the records of a file lie that all have one size.
+// sizes describes the layout of a file of fixed-length records, in bytes.
 type sizes struct{ header, record, footer, hop int64 }
 
-// fixed is a file of records of one size, which may overlap or lie apart.
+// fixed is a file of fixed-length records, which may overlap or have gaps between them.
 type fixed struct {
 	opened
 	sizes
 	in    io.Reader
-	ahead []byte // read so far of what begins at the last record
+	ahead []byte // bytes read from the start of the last record on
 }
 
 func openFixed(s sizes, encoding string) func(string) (records, error) {
@@ -163,15 +163,15 @@ func openFixed(s sizes, encoding string) func(string) (records, error) {
 			err = status.OutOfRangef("reached end of file")
 		}
 		if err != nil {
-			_ = o.close() // it was only read
+			_ = o.close() // an error does not matter after reading
 			return nil, err
 		}
 		return f, nil
 	}
 }
 
-// decompress returns what a file holds in one of the encodings that TensorFlow knows; others are
-// none.
+// decompress returns a reader of the decompressed file for the encodings that TensorFlow supports.
+// Any other encoding means none.
 func decompress(in io.Reader, encoding string) (io.Reader, error) {
 	var out io.Reader
 	var err error
@@ -191,7 +191,7 @@ func decompress(in io.Reader, encoding string) (io.Reader, error) {
 
 func damaged(err error) error { return status.DataLossf("inflate() failed: %v", err) }
 
-// skip passes over bytes; io.EOF if there are fewer.
+// skip skips n bytes. It returns io.EOF if there are fewer.
 func (f *fixed) skip(n int64) error {
 	_, err := io.CopyN(io.Discard, f.in, n)
 	return f.translate(err)
@@ -216,7 +216,7 @@ func (f *fixed) next() (*entry, error) {
 		}
 	}
 	missing := f.record + f.footer - int64(len(f.ahead))
-	more, err := io.ReadAll(io.LimitReader(f.in, missing)) // memory grows with what is there
+	more, err := io.ReadAll(io.LimitReader(f.in, missing)) // memory grows with the bytes that exist
 	if err == nil && int64(len(more)) < missing {
 		err = io.EOF
 	}
@@ -228,7 +228,7 @@ func (f *fixed) next() (*entry, error) {
 	return &entry{f.key(f.n - 1), string(f.ahead[:f.record])}, nil
 }
 
-// advance goes from one record to the next.
+// advance moves to the start of the next record.
 func (f *fixed) advance() error {
 	have := int64(len(f.ahead))
 	if f.hop <= have {

@@ -47,8 +47,8 @@ func atLeastZero(a opdef.Attrs, names ...string) error {
 	return nil
 }
 
-// registerReader adds the two operations that make one kind of reader. Those of its attributes that
-// are called more come last, and only the newer operation has them if newer is set.
+// registerReader registers the two operations that create one kind of reader. The attributes in
+// more come last; if newer is set, only the newer operation has them.
 func registerReader(name, doc string, attrs, more []string, newer bool, make func(opdef.Attrs) (format, error)) {
 	impl := kernel.Any(func(c *kernel.Construction) (kernel.Kernel, error) {
 		f, err := make(c.Attrs)

@@ -22,8 +22,8 @@ func init() {
 	}, readMany)
 }
 
-// registerRead adds an operation with the handles of a reader and of a queue in both forms. Shape
-// is the rule for what comes after the handles.
+// registerRead registers both forms of an operation with handles of a reader and a queue. shape is
+// the shape function of the remaining inputs and outputs.
 func registerRead(def opdef.Def, compute kernel.AsyncFunc) {
 	inputs, shape := def.In, def.Shape
 	impl := kernel.Any(func(*kernel.Construction) (kernel.Kernel, error) { return compute, nil })
@@ -38,7 +38,7 @@ func registerRead(def opdef.Def, compute kernel.AsyncFunc) {
 	kernel.Register(kernel.Op{Def: def, Kernels: impl})
 }
 
-// after returns the rule that checks two handles and then goes on with another.
+// after returns the shape function that checks two handles and then calls shape.
 func after(check func(*opdef.ShapeContext, int) error, shape opdef.ShapeFn) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		for i := range 2 {
@@ -55,7 +55,7 @@ func readManyShape(c *opdef.ShapeContext) error {
 	return shapefn.CheckRanks(c, 2, 0)
 }
 
-// source returns the reader and the queue that are the first inputs.
+// source returns the reader and the queue of the first two inputs.
 func source(ctx *kernel.Context) (*Reader, workQueue, error) {
 	r, err := resource.Find[*Reader](ctx, 0)
 	if err != nil {

@@ -51,7 +51,7 @@ func init() {
 	}, onReader(func(_ *kernel.Context, r *Reader) error { r.reset(); return nil }))
 }
 
-// counting returns the constructor of kernels that give a number, even while somebody reads.
+// counting returns the constructor of kernels that return a count, even during a read.
 func counting(f func(*counts) int64) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		r, err := resource.Find[*Reader](ctx, 0)
@@ -62,7 +62,7 @@ func counting(f func(*counts) int64) kernel.New {
 	})
 }
 
-// onReader returns the constructor of kernels that call f when nobody reads.
+// onReader returns the constructor of kernels that call f while the reader is idle.
 func onReader(f func(*kernel.Context, *Reader) error) kernel.New {
 	compute := kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
 		r, err := resource.Find[*Reader](ctx, 0)
@@ -98,7 +98,7 @@ func restore(ctx *kernel.Context, r *Reader) error {
 	return nil
 }
 
-// The fields of a saved state, which is a message ReaderBaseState.
+// Fields of a saved state, a ReaderBaseState message.
 const (
 	fieldStarted = 1 + iota
 	fieldFinished
@@ -106,7 +106,7 @@ const (
 	fieldWork
 )
 
-// numbers returns the counts by their fields.
+// numbers returns pointers to the counts, by field.
 func (c *counts) numbers() []*int64 {
 	return []*int64{fieldStarted: &c.started, fieldFinished: &c.finished, fieldProduced: &c.produced}
 }
@@ -151,7 +151,7 @@ func decodeCounts(b []byte) (c counts, ok bool) {
 	return c, true
 }
 
-// String prints the counts as protocol buffers print such a message.
+// String formats the counts in protocol buffer text format.
 func (c counts) String() string {
 	var s strings.Builder
 	for field, name := range []string{fieldStarted: "work_started", fieldFinished: "work_finished", fieldProduced: "num_records_produced"} {

@@ -30,21 +30,21 @@ func init() {
 	}, newRecordInput)
 }
 
-// recordInput is a kernel that goes through files again and again.
+// recordInput is a kernel that repeatedly reads a set of files.
 type recordInput struct {
 	pattern string
-	// part of the files that go from the beginning to the end after they were shuffled
+	// fraction of the shuffled files that is moved from the beginning to the end
 	shift  float32
-	buffer int // records among which the next one is drawn
+	buffer int // number of records from which the next one is drawn
 	batch  int64
 	open   func(path string) (records, error)
 
 	mu     sync.Mutex
-	random *rand.Rand // guarded by mu, as all that follows
-	files  []string   // of this pass that were not opened yet
-	from   records    // of the file that is being read, or nil
-	ready  []string   // records of this pass, in random order
-	err    error      // the end of everything
+	random *rand.Rand // guarded by mu, like the fields below
+	files  []string   // unopened files of this pass
+	from   records    // records of the open file, or nil
+	ready  []string   // buffered records of this pass, in random order
+	err    error      // permanent error
 }
 
 func newRecordInput(c *kernel.Construction) (kernel.Kernel, error) {
@@ -84,14 +84,14 @@ func (r *recordInput) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.from != nil {
-		_ = r.from.close() // it was only read
+		_ = r.from.close() // an error does not matter after reading
 		r.from = nil
 	}
 	r.err = status.Cancelledf("RecordInput is closed")
 }
 
-// next returns a record, after it has filled the buffer as far as this pass goes. After an error of
-// a file there are no more.
+// next fills the buffer as far as this pass allows and returns a record. An error of a file is
+// permanent.
 func (r *recordInput) next(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", status.FromContext(ctx, "RecordInput")
@@ -120,7 +120,7 @@ func (r *recordInput) next(ctx context.Context) (string, error) {
 	return rec, nil
 }
 
-// begin finds the files of a pass.
+// begin lists and shuffles the files of a pass.
 func (r *recordInput) begin() error {
 	for pattern := range strings.SplitSeq(r.pattern, ",") {
 		r.files = append(r.files, fileio.Match(pattern)...)
@@ -136,7 +136,7 @@ func (r *recordInput) begin() error {
 	return nil
 }
 
-// read puts a record at a random place of the buffer, or goes to the next file.
+// read inserts a record at a random position of the buffer, or opens the next file.
 func (r *recordInput) read() error {
 	if r.from == nil {
 		path := r.files[0]
@@ -149,7 +149,7 @@ func (r *recordInput) read() error {
 	}
 	rec, err := r.from.next()
 	if err != nil {
-		_ = r.from.close() // it was only read
+		_ = r.from.close() // an error does not matter after reading
 		r.from = nil
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -34,7 +34,7 @@ func writeRecords(t *testing.T, path string, recs ...string) {
 	}
 }
 
-func TestRecordInputGivesEachRecordOnceInAPass(t *testing.T) {
+func TestRecordInputReturnsEachRecordOncePerPass(t *testing.T) {
 	dir := t.TempDir()
 	const files, each = 7, 11
 	for i := range files {
@@ -72,7 +72,7 @@ func TestRecordInputGivesEachRecordOnceInAPass(t *testing.T) {
 		}
 		n.Close()
 		if _, err := n.Run(); status.CodeOf(err) != status.Cancelled {
-			t.Errorf("a closed kernel gave %v", err)
+			t.Errorf("a closed kernel returned %v", err)
 		}
 	}
 }

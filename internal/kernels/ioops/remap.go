@@ -32,10 +32,10 @@ func init() {
 	})
 }
 
-// remapper reads matrices of one size.
+// remapper is a kernel that loads matrices of a fixed result size.
 type remapper struct {
 	rows, cols int64 // of the result
-	chunk      int64 // rows to be read at once, or not positive for all
+	chunk      int64 // rows to read at once; all if not positive
 }
 
 // Compute implements kernel.Kernel.
@@ -60,7 +60,7 @@ func (r *remapper) Compute(ctx *kernel.Context) error {
 	if err := r.check(c, name, cols); err != nil {
 		return err
 	}
-	// columns that the old matrix lacks are set by nobody
+	// missing columns are not written below
 	out, err := ctx.AllocateZeros(0, tensor.Shape{r.rows, r.cols})
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (r *remapper) Compute(ctx *kernel.Context) error {
 	return r.fill(rows, cols, tensor.Values[float32](ctx.Input(4)), to)
 }
 
-// only returns the string that is input i, which has no other.
+// only returns the single string of input i.
 func only(ctx *kernel.Context, i int, name string) (string, error) {
 	in := ctx.Input(i)
 	if in.NumElements() != 1 {
@@ -81,14 +81,13 @@ func only(ctx *kernel.Context, i int, name string) (string, error) {
 	return tensor.Value[string](in), nil
 }
 
-// mapping says where old rows or columns are in the result; a nil mapping leaves them where they
-// are.
+// mapping maps old rows or columns to positions in the result. A nil mapping is the identity.
 type mapping struct {
-	old  []int64         // by position in the result; negative for none
-	from map[int64]int64 // positions by old ones
+	old  []int64         // old positions by result position; negative for none
+	from map[int64]int64 // result positions by old position
 }
 
-// at returns the position of what was at i, if it is wanted.
+// at returns the result position of old position i, and whether it is selected.
 func (m *mapping) at(i int64) (int64, bool) {
 	if m == nil {
 		return i, true
@@ -99,7 +98,7 @@ func (m *mapping) at(i int64) (int64, bool) {
 
 func (m *mapping) absent(j int64) bool { return m != nil && m.old[j] < 0 }
 
-// span returns the first and the last old position that is wanted; the last is smaller if none is.
+// span returns the first and last selected old positions. If none is selected, hi is less than lo.
 func (m *mapping) span() (lo, hi int64) {
 	lo, hi = 0, -1
 	for _, i := range m.old {
@@ -127,7 +126,7 @@ func newMapping(t *tensor.Tensor) (*mapping, error) {
 	return m, nil
 }
 
-// mappings returns those of rows and of columns.
+// mappings returns the mappings of rows and columns.
 func (r *remapper) mappings(ctx *kernel.Context) (rows, cols *mapping, err error) {
 	rowIDs, colIDs := ctx.Input(2), ctx.Input(3)
 	if rowIDs.Rank() != 1 {
@@ -146,7 +145,7 @@ func (r *remapper) mappings(ctx *kernel.Context) (rows, cols *mapping, err error
 	return rows, cols, err
 }
 
-// check checks that the tensor in the checkpoint is a matrix that fits.
+// check checks that the tensor in the checkpoint is a matrix of matching size.
 func (r *remapper) check(c *checkpoint.Reader, name string, cols *mapping) error {
 	info, err := c.Lookup(name)
 	switch {
@@ -164,7 +163,7 @@ func (r *remapper) check(c *checkpoint.Reader, name string, cols *mapping) error
 	return nil
 }
 
-// load reads the rows that are wanted and those between them.
+// load reads the selected rows and any rows between them.
 func (r *remapper) load(c *checkpoint.Reader, name string, rows, cols *mapping, to []float32) error {
 	first, last := rows.span()
 	for first <= last {
@@ -189,7 +188,7 @@ func (r *remapper) load(c *checkpoint.Reader, name string, rows, cols *mapping, 
 	return nil
 }
 
-// rowAt returns the row of the result that old row i becomes.
+// rowAt returns the result row for old row i.
 func rowAt(to []float32, rows *mapping, i, width int64) ([]float32, bool) {
 	j, ok := rows.at(i)
 	if !ok {
@@ -198,7 +197,7 @@ func rowAt(to []float32, rows *mapping, i, width int64) ([]float32, bool) {
 	return to[j*width : (j+1)*width], true
 }
 
-// place copies the elements of an old row that are wanted.
+// place copies the selected elements of an old row.
 func place(to, from []float32, cols *mapping) {
 	if cols == nil {
 		copy(to, from)
@@ -211,7 +210,7 @@ func place(to, from []float32, cols *mapping) {
 	}
 }
 
-// fill sets the elements that have no old one.
+// fill sets the elements without an old position.
 func (r *remapper) fill(rows, cols *mapping, values, to []float32) error {
 	used := 0
 	for i := range r.rows {

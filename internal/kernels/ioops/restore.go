@@ -69,7 +69,7 @@ func restoreSliceShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// specShape gives output i the shape that the specification of a slice says.
+// specShape sets the shape of output i to that of the slice specification.
 func specShape(c *opdef.ShapeContext, i int, spec string) error {
 	if spec == "" {
 		return nil
@@ -79,7 +79,7 @@ func specShape(c *opdef.ShapeContext, i int, spec string) error {
 	return err
 }
 
-// request is what the first three inputs of SaveV2 and RestoreV2 ask for.
+// request holds the first three inputs of SaveV2 and RestoreV2.
 type request struct {
 	prefix        string
 	names, slices []string // of equal length
@@ -126,7 +126,7 @@ func restoreV2(ctx *kernel.Context) error {
 	return nil
 }
 
-// checkTypes checks that all tensors are there and of the types of the outputs.
+// checkTypes checks that all tensors exist and have the dtypes of the outputs.
 func checkTypes(ctx *kernel.Context, c *checkpoint.Reader, names []string) error {
 	var wrong []string
 	for i, name := range names {
@@ -145,7 +145,7 @@ func checkTypes(ctx *kernel.Context, c *checkpoint.Reader, names []string) error
 	return nil
 }
 
-// readTensor reads a tensor, or a slice of it if there is a specification of one.
+// readTensor reads a tensor, or a slice of it if spec is not empty.
 func readTensor(c *checkpoint.Reader, name, spec string) (tensor.Tensor, error) {
 	if spec == "" {
 		return c.Read(name)
@@ -165,7 +165,7 @@ func readTensor(c *checkpoint.Reader, name, spec string) (tensor.Tensor, error) 
 	return c.ReadSlice(name, slice)
 }
 
-// restoreV1 reads a tensor, or a slice of it where there is a third input.
+// restoreV1 reads a tensor, or a slice of it if there is a third input.
 func restoreV1(ctx *kernel.Context) error {
 	if n := ctx.Input(0).NumElements(); n != 1 {
 		return status.InvalidArgumentf("Input 0 (file_pattern) must be a string scalar; got a tensor of %d elements", n)

@@ -41,8 +41,8 @@ func init() {
 	}, func(ctx *kernel.Context) error { return saveV1(ctx, 3) })
 }
 
-// savingShape is the rule of operations whose first inputs are a name and vectors with an element
-// for each of the others.
+// savingShape is the shape function of operations whose first inputs are a file name and vectors
+// with one element for each remaining input.
 func savingShape(fixed int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := shapefn.CheckRanks(c, 0, 0); err != nil {
@@ -81,13 +81,13 @@ func saveV2(ctx *kernel.Context) error {
 	return w.Close()
 }
 
-// adder is a checkpoint that is being written, in either format.
+// adder is a checkpoint writer of either format.
 type adder interface {
 	Add(name string, t *tensor.Tensor) error
 	AddSlice(name string, full tensor.Shape, s checkpoint.Slice, t *tensor.Tensor) error
 }
 
-// addTensor adds a tensor, or a slice if there is a specification of one.
+// addTensor adds a tensor, or a slice if spec is not empty.
 func addTensor(w adder, name, spec string, t *tensor.Tensor) error {
 	if spec == "" {
 		return w.Add(name, t)
@@ -103,8 +103,8 @@ func addTensor(w adder, name, spec string, t *tensor.Tensor) error {
 	return w.AddSlice(name, full, slice, t)
 }
 
-// saveV1 saves in the format V1; the first fixed inputs are the name of the file, the names of
-// tensors and, if there are three, the slices.
+// saveV1 saves a checkpoint in format V1. The first fixed inputs are the file name, the tensor
+// names and, if fixed is three, the slices.
 func saveV1(ctx *kernel.Context, fixed int) error {
 	if n := ctx.Input(0).NumElements(); n != 1 {
 		return status.InvalidArgumentf("Input 0 (filename) must be a string scalar; got a tensor of %delements", n)
@@ -144,7 +144,8 @@ func newMerge(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		for _, prefix := range prefixes {
 			if dir := filepath.Dir(prefix); deleteDirs && dir != filepath.Dir(into) {
-				// the first of several in one folder does it; a folder with other files stays
+				// the first of several tasks in one directory removes it; a directory with other
+				// files remains
 				os.Remove(dir)
 			}
 		}

@@ -51,13 +51,13 @@ func init() {
 	})
 }
 
-// ended returns a name up to its first NUL, where names of files end.
+// ended returns a name up to its first NUL byte, which ends file names.
 func ended(name string) string {
 	name, _, _ = strings.Cut(name, "\x00")
 	return name
 }
 
-// number returns the integer that input i is, which must be a scalar.
+// number returns the integer that is input i, which must be a scalar.
 func number(ctx *kernel.Context, i int, name string) (int32, error) {
 	t := ctx.Input(i)
 	if t.Rank() != 0 {
