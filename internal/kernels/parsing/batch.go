@@ -9,22 +9,23 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// batch is a number of records on their way into tensors.
+// batch is a batch of records being parsed to tensors.
 type batch struct {
 	ctx     *kernel.Context
 	records []string
 	names   names
-	single  bool // there is one record, and the results have no dimension of records
-	// for ParseSingleSequenceExample, which is stricter and words errors in its own way
+	single  bool // whether there is a single record; results then have no batch dimension
+	// whether the operation is ParseSingleSequenceExample, which is stricter and has its own error
+	// texts
 	sole  bool
 	words wording
 }
 
-// grain is how many bytes of records are worth handing to another core.
+// grain is the minimum number of record bytes per parallel block.
 const grain = 1 << 15
 
-// each calls f for every record, on several cores if there is enough to do, and returns the error
-// of the first record that has one.
+// each calls f for every record, in parallel if there is enough work, and returns the error of the
+// first record that fails.
 func (b *batch) each(f func(row int) error) error {
 	size, n := 0, len(b.records)
 	for _, r := range b.records {
@@ -48,18 +49,18 @@ func (b *batch) each(f func(row int) error) error {
 	return nil
 }
 
-// span is where a feature lies in a record.
+// span is the position of a feature in a record.
 type span struct {
 	text    message
 	present bool
 }
 
-// found is where the features of an index lie in the records of a batch.
+// found holds the positions of indexed features in the records of a batch.
 type found struct {
 	*index
 	rows  int
-	spans []span // by number of the key and then by record
-	// skipEmpty takes a feature without a value for one that is not there.
+	spans []span // by key number, then by record
+	// whether a feature without a value counts as missing
 	skipEmpty bool
 }
 
@@ -67,13 +68,13 @@ func newFound(x *index, rows int) *found {
 	return &found{index: x, rows: rows, spans: make([]span, len(x.slots)*rows)}
 }
 
-// of returns where a feature lies in each record.
+// of returns the position of a feature in each record.
 func (f *found) of(key string) []span {
 	slot := f.slots[key]
 	return f.spans[slot*f.rows : (slot+1)*f.rows]
 }
 
-// scan finds features in one map of a record. Of several with one key the last counts.
+// scan finds features in one map of a record. If a key is repeated, the last feature counts.
 func (f *found) scan(features message, row int) bool {
 	for features != "" {
 		entry, ok := features.partItem()
@@ -91,7 +92,7 @@ func (f *found) scan(features message, row int) bool {
 	return true
 }
 
-// scan finds features in all records: those of maps[i] in field i+1 of a record.
+// scan finds features in all records. Field i+1 of a record is searched for the keys of maps[i].
 func (b *batch) scan(maps ...*found) error {
 	return b.each(func(row int) error {
 		m := message(b.records[row])
@@ -134,7 +135,7 @@ func (b *batch) list(f *feature, row int, s span) (list message, n int, err erro
 	return list, n, err
 }
 
-// read sets the elements of out from at on to n values.
+// read sets the elements of out from index at on to n values.
 func (b *batch) read(f *feature, row int, list message, out *tensor.Tensor, at int) error {
 	if f.set().read(out, at, list) {
 		return nil
@@ -142,7 +143,7 @@ func (b *batch) read(f *feature, row int, list message, out *tensor.Tensor, at i
 	return b.words.unreadable(f, row)
 }
 
-// shape puts the dimension of records before dims, if there is one.
+// shape returns dims preceded by the batch dimension, if there is one.
 func (b *batch) shape(dims ...int64) tensor.Shape {
 	if b.single {
 		return slices.Clone(dims)
@@ -150,7 +151,7 @@ func (b *batch) shape(dims ...int64) tensor.Shape {
 	return slices.Concat(tensor.Shape{int64(len(b.records))}, dims)
 }
 
-// dense makes output i the values of a dense feature.
+// dense sets output i to the values of a dense feature.
 func (b *batch) dense(i int, f *feature, spans []span) error {
 	if f.varying {
 		return b.varying(i, f, spans)
@@ -178,7 +179,7 @@ func (b *batch) dense(i int, f *feature, spans []span) error {
 	})
 }
 
-// copyElements sets the elements of dst from at on to those of src.
+// copyElements copies src to the elements of dst from index at on.
 func copyElements(dst *tensor.Tensor, at int, src *tensor.Tensor) error {
 	if src.DType() == tensor.String {
 		copy(tensor.Values[string](dst)[at:], tensor.Values[string](src))
@@ -188,12 +189,12 @@ func copyElements(dst *tensor.Tensor, at int, src *tensor.Tensor) error {
 	return nil
 }
 
-// lists are the values of a feature in all records: in each the list of them and where they begin
-// in the order of all.
+// lists holds the values of a feature in all records: the list of each record and its start in the
+// concatenation of all lists.
 type lists struct {
 	of    []message
-	start []int // one more than records
-	most  int   // in one record
+	start []int // start of each record's values, and the total
+	most  int   // maximum number of values in one record
 }
 
 // lists finds the values of a feature in all records.
@@ -212,7 +213,7 @@ func (b *batch) lists(f *feature, spans []span) (*lists, error) {
 
 func (l *lists) total() int { return l.start[len(l.start)-1] }
 
-// flat makes output i a vector of the values in all records.
+// flat sets output i to a vector of the values in all records.
 func (b *batch) flat(i int, f *feature, l *lists) error {
 	out, err := b.ctx.Allocate(i, tensor.Shape{int64(l.total())})
 	if err != nil {
@@ -221,8 +222,8 @@ func (b *batch) flat(i int, f *feature, l *lists) error {
 	return b.each(func(row int) error { return b.read(f, row, l.of[row], out, l.start[row]) })
 }
 
-// varying makes output i the values of a feature of any number of rows, filled up to the most of
-// them.
+// varying sets output i to the values of a feature with a variable number of rows, padded to the
+// maximum.
 func (b *batch) varying(i int, f *feature, spans []span) error {
 	l, err := b.lists(f, spans)
 	if err != nil {
@@ -250,7 +251,7 @@ func (b *batch) varying(i int, f *feature, spans []span) error {
 	})
 }
 
-// sparse makes outputs the indices, values and shape of a sparse feature.
+// sparse sets outputs to the indices, values and shape of a sparse feature.
 func (b *batch) sparse(indices, values, shape int, f *feature, spans []span) error {
 	l, err := b.lists(f, spans)
 	if err != nil {
@@ -276,7 +277,7 @@ func (b *batch) sparse(indices, values, shape int, f *feature, spans []span) err
 	return b.flat(values, f, l)
 }
 
-// ragged makes outputs the values and the row splits of a ragged feature. One record alone has no
+// ragged sets outputs to the values and row splits of a ragged feature. A single record has no
 // splits.
 func (b *batch) ragged(values, splits int, f *feature, spans []span) error {
 	l, err := b.lists(f, spans)
@@ -301,7 +302,7 @@ func widened(v []int) []int64 {
 	return out
 }
 
-// putInts makes output i a vector of integers.
+// putInts sets output i to a vector of integers.
 func putInts(ctx *kernel.Context, i int, vals []int64) error {
 	out, err := ctx.Allocate(i, tensor.Shape{int64(len(vals))})
 	if err == nil {
@@ -310,9 +311,9 @@ func putInts(ctx *kernel.Context, i int, vals []int64) error {
 	return err
 }
 
-// features makes the outputs from the given one on the features of one map: of the sparse ones all
-// indices, then all values, then all shapes; the dense ones; of the ragged ones all values, then
-// all splits. It returns the number after the last.
+// features sets the outputs, from index out on, to the features of one map. The order is: all
+// indices, all values and all shapes of sparse features; dense features; all values and all splits
+// of ragged features. It returns the index after the last output.
 func (b *batch) features(out int, w *wanted, f *found) (int, error) {
 	n := len(w.sparse)
 	for i := range w.sparse {

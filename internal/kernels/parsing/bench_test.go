@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// BenchmarkExample parses batches of 128 records with 20 dense features of each kind, of 4 values.
+// BenchmarkExample parses batches of 128 records with 20 dense features of each kind, with 4 values
+// each.
 func BenchmarkExample(b *testing.B) {
 	const features, batch = 20, 128
 	record := &pb.Example{Features: &pb.Features{Feature: map[string]*pb.Feature{}}}

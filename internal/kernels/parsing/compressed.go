@@ -48,7 +48,7 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 			if isZstd && (header.Decode([]byte(s)) != nil || !header.HasFCS) {
 				return status.InvalidArgumentf("Failed to determine decompressed size")
 			}
-			// what is too short for a header is looked at as far as it goes
+			// a string shorter than the header is compared as far as it goes
 			if isGzip && len(s) >= 2 && s[:2] != gzipMagic {
 				return status.DataLossf("inflate() failed with error -3: incorrect header check")
 			}
@@ -64,11 +64,11 @@ func newDecodeCompressed(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// gzipMagic is what gzip's files begin with.
+// gzipMagic is the prefix of gzip files.
 const gzipMagic = "\x1f\x8b"
 
-// decompress returns what s holds, up to its end if it breaks off. The result has at most 2 GiB, as
-// in TensorFlow.
+// decompress returns the decompressed data of s, up to the end if s is truncated. The result is
+// limited to 2 GiB, as in TensorFlow.
 func decompress(s string, open func(io.Reader) (io.Reader, error)) (string, error) {
 	r, err := open(strings.NewReader(s))
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -77,7 +77,7 @@ func decompress(s string, open func(io.Reader) (io.Reader, error)) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if c, ok := r.(interface{ Close() }); ok { // what zstd holds is given back by hand
+	if c, ok := r.(interface{ Close() }); ok { // zstd readers must be closed explicitly
 		defer c.Close()
 	}
 	var text strings.Builder

@@ -36,12 +36,12 @@ func init() {
 	}, newDecodeCSV)
 }
 
-// csv is how records are written and which columns of them are wanted.
+// csv describes the record format and the selected columns.
 type csv struct {
 	delim  byte
-	quoted bool // fields may stand in quotes
+	quoted bool // whether fields may be quoted
 	na     string
-	cols   []int64 // increasing; empty for all
+	cols   []int64 // selected columns, ascending; empty for all
 }
 
 func newCSV(c *kernel.Construction) (*csv, error) {
@@ -59,7 +59,7 @@ func newCSV(c *kernel.Construction) (*csv, error) {
 	return &csv{delim[0], c.Attrs.Bool("use_quote_delim"), c.Attrs.String("na_value"), cols}, nil
 }
 
-// column sets element i of an output to what text says; ok is false if it cannot be read.
+// column sets element i of an output to the value of text. ok is false if text cannot be parsed.
 type column func(out *tensor.Tensor, i int, text string) (ok bool)
 
 var columns = map[tensor.DType]column{
@@ -116,7 +116,7 @@ func newDecodeCSV(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// set makes element i of each output the field of its column.
+// set sets element i of each output to the field of its column.
 func (c *csv) set(ctx *kernel.Context, outs []*tensor.Tensor, i int, fields []string) error {
 	for f, text := range fields {
 		fill, t := ctx.Input(f+1), outs[f].DType()
@@ -136,7 +136,7 @@ func (c *csv) set(ctx *kernel.Context, outs []*tensor.Tensor, i int, fields []st
 	return nil
 }
 
-// split appends the wanted fields of a record to fields.
+// split appends the selected fields of a record to fields.
 func (c *csv) split(fields []string, record string) ([]string, error) {
 	wanted := func(col int) bool { return len(c.cols) == 0 || c.cols[len(fields)] == int64(col) }
 	col := 0
@@ -168,7 +168,7 @@ func (c *csv) split(fields []string, record string) ([]string, error) {
 	return fields, nil
 }
 
-// plainField reads a field up to the next delimiter, which it takes too.
+// plainField reads a field up to the next delimiter and consumes the delimiter.
 func (c *csv) plainField(s string) (field, rest string, err error) {
 	field, rest, _ = strings.Cut(s, string([]byte{c.delim}))
 	if strings.ContainsAny(field, "\r\n") || c.quoted && strings.Contains(field, `"`) {
@@ -177,8 +177,8 @@ func (c *csv) plainField(s string) (field, rest string, err error) {
 	return field, rest, nil
 }
 
-// quotedField reads a field whose first quote has been taken up to the quote that ends it and the
-// delimiter after that.
+// quotedField reads a field after its opening quote, and consumes the closing quote and the
+// delimiter.
 func (c *csv) quotedField(s string) (field, rest string, err error) {
 	var text strings.Builder
 	for {

@@ -39,7 +39,7 @@ func init() {
 	}, newSingleExample)
 }
 
-// exampleWanted reads the attributes of the first or second version of ParseExample.
+// exampleWanted reads the attributes of version 1 or 2 of ParseExample.
 func exampleWanted(attrs opdef.Attrs, version int) (*wanted, error) {
 	dense := attrLength{"dense_keys", attrs.Int("Ndense")}
 	sparse := attrLength{"sparse_keys", attrs.Int("Nsparse")}
@@ -64,12 +64,12 @@ func checkedWanted(attrs opdef.Attrs, sparse, dense, ragged attrLength) (*wanted
 		attrs.Shapes("dense_shapes"))
 }
 
-// example is the kernel of the operations on messages Example.
+// example is the kernel of the operations that parse Example messages.
 type example struct {
 	wanted  *wanted
 	version int // 0 for ParseSingleExample, whose keys are attributes
 	keys    keys
-	index   atomic.Pointer[index] // of the keys of the last run
+	index   atomic.Pointer[index] // index of the keys of the last run
 }
 
 func newExample(version int) kernel.New {
@@ -123,7 +123,7 @@ func (e *example) Compute(ctx *kernel.Context) error {
 	return err
 }
 
-// cachedIndex returns the index of k, which is mostly the one of the run before.
+// cachedIndex returns the index of k, which usually equals that of the previous run.
 func cachedIndex(cache *atomic.Pointer[index], k keys) *index {
 	if x := cache.Load(); x != nil && x.keys.equal(k) {
 		return x
@@ -152,7 +152,7 @@ func (e *example) arguments(ctx *kernel.Context) (k keys, fills []*tensor.Tensor
 	return k, inputs(ctx, first, ctx.NumInputs()-first), nil
 }
 
-// inputs returns n inputs from the given one on.
+// inputs returns n inputs from index first on.
 func inputs(ctx *kernel.Context, first, n int) []*tensor.Tensor {
 	out := make([]*tensor.Tensor, n)
 	for i := range out {
@@ -161,7 +161,7 @@ func inputs(ctx *kernel.Context, first, n int) []*tensor.Tensor {
 	return out
 }
 
-// singles is scalars for arguments of any shape that have one element.
+// singles is like scalars, but accepts inputs of any shape with one element.
 func singles(ctx *kernel.Context, name string, first, n int) ([]string, error) {
 	out := make([]string, n)
 	for i, t := range inputs(ctx, first, n) {
@@ -177,8 +177,8 @@ func notScalar(name string, i int, t *tensor.Tensor) error {
 	return status.InvalidArgumentf("Expected %s[%d] to be a scalar, got shape: %v", name, i, t.Shape())
 }
 
-// scalars returns the text of n inputs from the given one on, which are an argument of the given
-// name.
+// scalars returns the strings of n scalar inputs from index first on. name is the argument's name
+// in errors.
 func scalars(ctx *kernel.Context, name string, first, n int) ([]string, error) {
 	out := make([]string, n)
 	for i, t := range inputs(ctx, first, n) {

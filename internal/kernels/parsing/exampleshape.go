@@ -5,7 +5,7 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// outputs sets the shapes of outputs one after the other.
+// outputs sets the shapes of outputs in order.
 type outputs struct {
 	c    *opdef.ShapeContext
 	next int
@@ -18,7 +18,7 @@ func (o *outputs) put(n int, s shapefn.Shape) {
 	}
 }
 
-// sparse sets those of n sparse features, each record of which has the given rank.
+// sparse sets the shapes of n sparse features. Each record has the given rank.
 func (o *outputs) sparse(n int, records shapefn.Shape, rank int64) {
 	if records.RankKnown() {
 		rank += int64(records.Rank())
@@ -36,7 +36,7 @@ func (o *outputs) dense(features []feature, records shapefn.Shape) {
 	}
 }
 
-// splits is the shape of the row splits of as many records.
+// splits returns the shape of the row splits of the records.
 func splits(records shapefn.Shape) shapefn.Shape {
 	if records.Rank() == 1 {
 		return shapefn.Of(shapefn.Add(records.Dim(0), 1))

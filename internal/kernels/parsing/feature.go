@@ -8,29 +8,29 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// feature is one feature that is wanted, and what is to become of it.
+// feature describes a feature to parse.
 type feature struct {
 	key    string
 	dtype  tensor.DType
-	shape  tensor.PartialShape // of the values in one record; dense features only
-	row    []int64             // the dimensions of shape, less the first if varying
-	stride int                 // number of elements of row
-	// varying features have any number of rows in a record, less than the most are filled up.
+	shape  tensor.PartialShape // shape of the values in one record; dense features only
+	row    []int64             // dimensions of shape, without the first if varying
+	stride int                 // number of elements in row
+	// whether a record may have any number of rows; shorter ones are padded
 	varying  bool
-	optional bool // a dense list may be missing
-	// default, or what fills up a varying feature; without elements if there is none
+	optional bool // whether a dense list may be missing
+	// default value, or padding of a varying feature; empty if there is none
 	fill   *tensor.Tensor
-	splits tensor.DType // of ragged features
+	splits tensor.DType // splits dtype of a ragged feature
 }
 
-// set names the values of the feature.
+// set returns the reader for the values of the feature.
 func (f *feature) set() *values { return valuesOf[f.dtype] }
 
-// wanted are the features that are wanted of one map of them: of an Example, or of the context or
-// the lists of a SequenceExample.
+// wanted lists the features to parse from one map: of an Example, or of the context or the feature
+// lists of a SequenceExample.
 type wanted struct{ sparse, dense, ragged []feature }
 
-// newWanted reads the attributes that give types and shapes; prefix is "context_" or empty.
+// newWanted reads the attributes with dtypes and shapes. prefix is "context_" or empty.
 func newWanted(sparse, dense, ragged, splits []tensor.DType, shapes []tensor.PartialShape) (*wanted, error) {
 	w := &wanted{sparse: ofTypes(sparse), dense: ofTypes(dense), ragged: ofTypes(ragged)}
 	for i, s := range shapes {
@@ -61,7 +61,7 @@ func ofTypes(types []tensor.DType) []feature {
 	return out
 }
 
-// named returns w with keys and defaults.
+// named returns a copy of w with keys and defaults.
 func (w *wanted) named(k keys, fills []*tensor.Tensor) *wanted {
 	with := func(features []feature, keys []string) []feature {
 		features = slices.Clone(features)
@@ -77,14 +77,14 @@ func (w *wanted) named(k keys, fills []*tensor.Tensor) *wanted {
 	return out
 }
 
-// keys are the keys of features by role.
+// keys holds the feature keys by kind of feature.
 type keys struct{ sparse, dense, ragged []string }
 
 func (k keys) equal(o keys) bool {
 	return slices.Equal(k.sparse, o.sparse) && slices.Equal(k.dense, o.dense) && slices.Equal(k.ragged, o.ragged)
 }
 
-// index numbers keys: a key that is wanted several times has one number.
+// index assigns numbers to keys. A repeated key has one number.
 type index struct {
 	keys  keys
 	slots map[string]int
@@ -100,7 +100,7 @@ func newIndex(k keys) *index {
 	return x
 }
 
-// checkFill checks the default of dense feature i.
+// checkFill checks the default value of dense feature i.
 func (f *feature) checkFill(i int) error {
 	n := f.fill.NumElements()
 	switch {
@@ -113,7 +113,7 @@ func (f *feature) checkFill(i int) error {
 	return nil
 }
 
-// checkLengths checks that lists of attributes have one length; pairs are names and lengths.
+// checkLengths checks that list attributes have equal lengths.
 func checkLengths(lists ...attrLength) error {
 	for _, l := range lists[1:] {
 		if l.n != lists[0].n {
@@ -123,13 +123,13 @@ func checkLengths(lists ...attrLength) error {
 	return nil
 }
 
-// attrLength is the length of a list of attributes.
+// attrLength is the name and length of a list attribute.
 type attrLength struct {
 	name string
 	n    int
 }
 
-// listLength returns the length of the attribute of the given name.
+// listLength returns the length of the named attribute.
 func listLength(attrs opdef.Attrs, name string) attrLength {
 	switch v := attrs[name].(type) {
 	case []tensor.DType:

@@ -7,21 +7,21 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// step is the values of one step of a feature list, and their number.
+// step holds the values of one step of a feature list.
 type step struct {
 	list message
 	n    int
 }
 
-// sequences are the steps of a feature list in all records.
+// sequences holds the steps of a feature list in all records.
 type sequences struct {
 	of [][]step
-	// where the values of each record begin in the order of all; one more than records
+	// start of each record's values in the concatenation, and the total
 	start    []int
-	steps    int // in all records
-	longest  int // most steps in a record
-	widest   int // most values in a step
-	greatest int // most values in a record
+	steps    int // number of steps in all records
+	longest  int // maximum number of steps in a record
+	widest   int // maximum number of values in a step
+	greatest int // maximum number of values in a record
 }
 
 // steps finds the values of a feature list in all records.
@@ -55,7 +55,7 @@ func (b *batch) steps(f *feature, spans []span) (*sequences, error) {
 
 func (s *sequences) total() int { return s.start[len(s.start)-1] }
 
-// step returns the values of a feature that is step t of a list.
+// step returns the values of step t of a feature list.
 func (b *batch) step(f *feature, row, t int, m message) (list message, n int, err error) {
 	if m == "" && (!b.sole || !f.shape.RankKnown()) {
 		return "", 0, nil
@@ -70,7 +70,7 @@ func (b *batch) step(f *feature, row, t int, m message) (list message, n int, er
 		b.names.of(row), f.key, t, f.dtype)
 }
 
-// values sets elements of out to the values in all records, from start(record) on.
+// values copies the values of all records to out, those of each record from its start on.
 func (b *batch) values(out *tensor.Tensor, f *feature, s *sequences, start func(row int) int) error {
 	return b.each(func(row int) error {
 		at := start(row)
@@ -84,7 +84,7 @@ func (b *batch) values(out *tensor.Tensor, f *feature, s *sequences, start func(
 	})
 }
 
-// flatSteps makes output i a vector of all values.
+// flatSteps sets output i to a vector of all values.
 func (b *batch) flatSteps(i int, f *feature, s *sequences) error {
 	out, err := b.ctx.Allocate(i, tensor.Shape{int64(s.total())})
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *batch) flatSteps(i int, f *feature, s *sequences) error {
 	return b.values(out, f, s, func(row int) int { return s.start[row] })
 }
 
-// sparseList makes outputs the indices, values and shape of a sparse feature list.
+// sparseList sets outputs to the indices, values and shape of a sparse feature list.
 func (b *batch) sparseList(indices, values, shape int, f *feature, spans []span) error {
 	s, err := b.steps(f, spans)
 	if err != nil {
@@ -121,8 +121,8 @@ func (b *batch) sparseList(indices, values, shape int, f *feature, spans []span)
 	return b.flatSteps(values, f, s)
 }
 
-// denseList makes output i the values of a dense feature list, filled up with zeros to the longest,
-// and output lengths, if not negative, the number of its steps in each record.
+// denseList sets output i to the values of a dense feature list, zero-padded to the longest. If
+// lengths is not negative, it sets that output to the number of steps in each record.
 func (b *batch) denseList(i, lengths int, f *feature, spans []span) error {
 	s, err := b.steps(f, spans)
 	if err != nil {
@@ -166,7 +166,7 @@ func (b *batch) checkDenseList(f *feature, s *sequences, spans []span) error {
 	return nil
 }
 
-// wrongStep reports that step t of a dense list has n values.
+// wrongStep returns the error for step t of a dense list with n values.
 func (b *batch) wrongStep(f *feature, row, t, n int) error {
 	if b.sole {
 		return wrongCount(f, b.names.of(row), t, n)
@@ -175,8 +175,8 @@ func (b *batch) wrongStep(f *feature, row, t, n int) error {
 		b.names.of(row), f.key, t, n, f.shape)
 }
 
-// raggedList makes outputs the values of a ragged feature list, the splits of records into steps,
-// and those of steps into values.
+// raggedList sets outputs to the values of a ragged feature list, the splits of records into steps,
+// and the splits of steps into values.
 func (b *batch) raggedList(values, outer, inner int, f *feature, spans []span) error {
 	s, err := b.steps(f, spans)
 	if err != nil {
@@ -203,9 +203,9 @@ func (b *batch) raggedList(values, outer, inner int, f *feature, spans []span) e
 	return b.flatSteps(values, f, s)
 }
 
-// featureLists makes the outputs from the given one on the feature lists of all records, in the
-// order of features, with the lengths of all dense ones after their values if there are outputs for
-// them.
+// featureLists sets the outputs, from index out on, to the feature lists of all records, in the
+// order of features. If there are outputs for them, the lengths of all dense lists follow their
+// values.
 func (b *batch) featureLists(out int, w *wanted, f *found, lengths bool) error {
 	n := len(w.sparse)
 	for i := range w.sparse {

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// node makes an operation, which must have been registered.
+// node creates a node of a registered operation.
 func node(tb testing.TB, op string, attrs opdef.Attrs) *kerneltest.Node {
 	tb.Helper()
 	n, err := kerneltest.NewEnv().Make(op, attrs)
@@ -28,7 +28,7 @@ var (
 	fuzzTypes = []tensor.DType{tensor.Int64, tensor.Float32, tensor.String}
 )
 
-// sample is an Example with a feature of every kind.
+// sample returns an Example with a feature of every kind.
 func sample(a []int64, b []float32, c [][]byte) *pb.Example {
 	return &pb.Example{Features: &pb.Features{Feature: map[string]*pb.Feature{
 		"a": {Kind: &pb.Feature_Int64List{Int64List: &pb.Int64List{Value: a}}},
@@ -46,7 +46,7 @@ func marshal(tb testing.TB, m proto.Message) string {
 	return string(b)
 }
 
-// sparseExample returns ParseExampleV2 for sparse features of every type.
+// sparseExample returns a ParseExampleV2 node for sparse features of every dtype.
 func sparseExample(tb testing.TB) *kerneltest.Node {
 	return node(tb, "ParseExampleV2", opdef.Attrs{
 		"num_sparse": int64(3), "sparse_types": fuzzTypes, "Tdense": []tensor.DType{}, "dense_shapes": []tensor.PartialShape{},
@@ -59,8 +59,8 @@ func runSparse(n *kerneltest.Node, records ...string) ([]tensor.Tensor, error) {
 	return n.Run(tensor.Vector(records...), none, tensor.Vector(fuzzKeys...), none, none)
 }
 
-// FuzzExample checks that no bytes break the parser, and that it reads what the message library
-// reads.
+// FuzzExample checks that arbitrary bytes cause no panic, and that the parser agrees with the
+// protobuf library.
 func FuzzExample(f *testing.F) {
 	f.Add([]byte(marshal(f, sample([]int64{1, -1, 1 << 40}, []float32{1.5, -2}, [][]byte{[]byte("x"), nil}))))
 	f.Add([]byte(marshal(f, sample(nil, nil, nil))))
@@ -119,7 +119,7 @@ func hasKind(f *pb.Feature, t tensor.DType) bool {
 	return t == tensor.String
 }
 
-// FuzzSequence checks that no bytes break the parser of SequenceExamples.
+// FuzzSequence checks that arbitrary bytes cause no panic in the SequenceExample parser.
 func FuzzSequence(f *testing.F) {
 	example := sample([]int64{1, 2}, []float32{3}, [][]byte{[]byte("x")})
 	lists := map[string]*pb.FeatureList{}
@@ -149,7 +149,7 @@ func FuzzSequence(f *testing.F) {
 	})
 }
 
-// FuzzDecoders checks that no bytes break the decoders of files and of tensors.
+// FuzzDecoders checks that arbitrary bytes cause no panic in the decoders of files and tensors.
 func FuzzDecoders(f *testing.F) {
 	audio, err := tensor.FromSlice(tensor.Shape{2, 1}, []float32{0, 0.5})
 	if err != nil {

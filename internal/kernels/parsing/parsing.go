@@ -1,9 +1,7 @@
-// Package parsing holds the operations that turn bytes into tensors: raw numbers, CSV, JSON, audio,
-// compressed text, serialized tensors, and the records of features that TensorFlow trains on,
-// Example and SequenceExample.
+// Package parsing implements the operations that convert bytes to tensors: raw numbers, CSV, JSON,
+// audio, compressed text, serialized tensors, and Example and SequenceExample records.
 //
-// Records are read straight from their wire format into the tensors that they become, without
-// messages in between: a batch is scanned once for where its features lie and once for their
-// values, whose number is known by then. A length in a record is never trusted further than the
-// bytes that follow it.
+// Records are parsed from the wire format directly into tensors, without intermediate messages. A
+// first scan of a batch finds the positions and counts of features, and a second one reads their
+// values. A length in a record is never trusted beyond the bytes that follow it.
 package parsing

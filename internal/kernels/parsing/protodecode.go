@@ -38,17 +38,17 @@ func init() {
 
 // decodeProto is the kernel of DecodeProtoV2.
 type decodeProto struct {
-	fields   []protoField // by their numbers
-	byNumber map[int]int  // the first of fields with a number
+	fields   []protoField // ordered by number
+	byNumber map[int]int  // index in fields of the first field with a number
 	types    *dynamicpb.Types
 	message  protoreflect.MessageDescriptor
 	text     bool
-	again    bool // writes messages anew before they are read, to be sure of them
+	again    bool // whether messages are reserialized before they are read, to validate them
 }
 
 type protoField struct {
 	protoreflect.FieldDescriptor
-	output int // without that of the sizes
+	output int // index of the output after sizes
 	wire   int
 }
 
@@ -114,7 +114,7 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 	}
 	counts, most := tensor.Values[int32](sizes), make([]int, len(d.fields))
 	for i := range most {
-		most[i] = 1 // so that a field that is not repeated has its default value
+		most[i] = 1 // so that a singular field has its default value
 	}
 	for i, s := range all {
 		c := counter{d.fields, make([]int, len(d.fields))}
@@ -146,7 +146,7 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// rewrite parses a message and writes it in binary form.
+// rewrite parses a message and returns it in canonical binary form.
 func (d *decodeProto) rewrite(s string) (string, error) {
 	m := dynamicpb.NewMessage(d.message)
 	if d.text {
@@ -163,16 +163,16 @@ func (d *decodeProto) rewrite(s string) (string, error) {
 	return string(b), nil
 }
 
-// visitor is told the values of the fields of a message; i is the place of the field among those
-// that are asked for.
+// visitor receives the values of a message's fields; i is the index of the field among the
+// requested ones.
 type visitor interface {
 	number(i int, raw uint64)
 	text(i int, s message)
 	packed(i int, list message) error
 }
 
-// walk reads a message. Fields that are not asked for and those of another type than the schema's
-// are skipped.
+// walk reads a message. It skips fields that are not requested or whose wire type differs from the
+// schema.
 func (d *decodeProto) walk(m message, v visitor) error {
 	for m != "" {
 		t, ok := m.varint()
@@ -213,7 +213,7 @@ func (d *decodeProto) walk(m message, v visitor) error {
 	return nil
 }
 
-// visit takes a value, whose type is the schema's.
+// visit consumes a value of wire type t, which matches the schema.
 func (m *message) visit(i int, t uint64, v visitor) bool {
 	switch t & 7 {
 	case wireBytes:
@@ -237,7 +237,7 @@ func (m *message) visit(i int, t uint64, v visitor) bool {
 	return ok
 }
 
-// raw takes a number of a wire type.
+// raw consumes a number of a wire type.
 func (m *message) raw(wire int) (uint64, bool) {
 	size := uint64(8)
 	switch wire {
@@ -300,7 +300,7 @@ type collector struct {
 	fields []protoField
 	sinks  []sink
 	most   []int
-	next   []int // the place of the next value of each field
+	next   []int // index of the next value of each field
 	row    int
 }
 
@@ -310,7 +310,7 @@ func (c *collector) at(i int) int {
 		at += c.next[i]
 		c.next[i]++
 	} else {
-		c.next[i] = 1 // the last value of a field that is not repeated counts
+		c.next[i] = 1 // the last value of a singular field counts
 	}
 	return at
 }
@@ -325,9 +325,9 @@ func (c *collector) packed(i int, list message) error {
 			f.Number(), c.most[i])
 	}
 	for list != "" {
-		raw, _ := list.raw(f.wire) // it has been counted
+		raw, _ := list.raw(f.wire) // valid, because counter has read it
 		c.sinks[i].number(c.row*c.most[i]+c.next[i], raw, true)
-		if f.IsList() { // otherwise the default value takes its place, as in TensorFlow
+		if f.IsList() { // otherwise the default value is stored, as in TensorFlow
 			c.next[i]++
 		}
 	}
@@ -338,7 +338,7 @@ func (c *collector) packed(i int, list message) error {
 type sink struct {
 	number func(at int, raw uint64, packed bool)
 	text   []string
-	fill   func(lo, hi int) // with the default value
+	fill   func(lo, hi int) // sets elements lo to hi to the default value
 }
 
 func newSink(out *tensor.Tensor, f protoField) sink {
@@ -387,7 +387,7 @@ func standardValue(f protoField) protoreflect.Value {
 	if v.IsValid() {
 		return v
 	}
-	switch memoryName(f.Kind()) { // a list
+	switch memoryName(f.Kind()) { // lists
 	case "double":
 		return protoreflect.ValueOfFloat64(0)
 	case "float":
@@ -430,7 +430,7 @@ func signedValue(k protoreflect.Kind) func(raw uint64, packed bool) int64 {
 		return func(raw uint64, _ bool) int64 { return protowire.DecodeZigZag(raw) }
 	case protoreflect.Int32Kind:
 		return func(raw uint64, packed bool) int64 {
-			if packed { // negative numbers become positive ones of 64 bits, as in TensorFlow
+			if packed { // negative numbers become positive 64-bit ones, as in TensorFlow
 				return int64(uint32(raw))
 			}
 			return int64(int32(raw))

@@ -44,7 +44,7 @@ func encodeProtoShape(c *opdef.ShapeContext) error {
 type encodeProto struct {
 	names  []string
 	fields []protoreflect.FieldDescriptor
-	order  []int // in which fields are written: that of their numbers
+	order  []int // indices of fields in the order of their numbers, in which they are written
 }
 
 func newEncodeProto(c *kernel.Construction) (kernel.Kernel, error) {
@@ -135,7 +135,7 @@ func (e *encodeProto) check(ctx *kernel.Context) (tensor.Shape, error) {
 	return prefix, nil
 }
 
-// appendField writes size values of a field, the first of which is number at.
+// appendField appends size values of a field, starting at value number at.
 func appendField(b []byte, f protoreflect.FieldDescriptor, write func(b []byte, at int) []byte, at, size int) []byte {
 	if f.IsPacked() {
 		var list []byte
@@ -153,7 +153,7 @@ func appendField(b []byte, f protoreflect.FieldDescriptor, write func(b []byte, 
 	return b
 }
 
-// writer returns the function that writes the values of a tensor as those of a field.
+// writer returns the function that appends values of a tensor as values of a field.
 func writer(k protoreflect.Kind, v *tensor.Tensor) func(b []byte, at int) []byte {
 	switch v.DType() {
 	case tensor.Float64:

@@ -10,19 +10,19 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/weft-ml/weft/internal/format/fileio"
-	_ "github.com/weft-ml/weft/internal/proto/pb" // the messages behind local://
+	_ "github.com/weft-ml/weft/internal/proto/pb" // the messages of local://
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
 const (
-	// ownPrefix is what the names of our messages have before those of TensorFlow.
+	// ownPrefix precedes TensorFlow's names in the names of Weft's messages.
 	ownPrefix   = "weft."
 	bytesSource = "bytes://"
 )
 
-// messages are the messages that a descriptor_source describes: TensorFlow's own ("local://"),
-// those of a file with a FileDescriptorSet, or those of such a set itself, after "bytes://".
+// messages holds the messages of a descriptor_source: TensorFlow's own ("local://"), a file with a
+// FileDescriptorSet, or a serialized FileDescriptorSet after "bytes://".
 type messages struct{ files *protoregistry.Files }
 
 func newMessages(source string) (*messages, error) {
@@ -65,7 +65,7 @@ func (m *messages) find(name string) (protoreflect.MessageDescriptor, error) {
 	return nil, status.InvalidArgumentf("No descriptor found for message type %s", name)
 }
 
-// field returns a field of a message by its name, or nil.
+// field returns the field of a message with the given name, or nil.
 func field(d protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
 	if f := d.Fields().ByTextName(name); f != nil && string(f.Name()) == name {
 		return f
@@ -73,7 +73,7 @@ func field(d protoreflect.MessageDescriptor, name string) protoreflect.FieldDesc
 	return d.Fields().ByName(protoreflect.Name(name))
 }
 
-// extension returns an extension of a message by its full name, or nil.
+// extension returns the extension of a message with the given full name, or nil.
 func (m *messages) extension(d protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
 	found, _ := m.files.FindDescriptorByName(protoreflect.FullName(name))
 	if f, ok := found.(protoreflect.FieldDescriptor); ok && f.IsExtension() && f.ContainingMessage() == d {
@@ -82,7 +82,7 @@ func (m *messages) extension(d protoreflect.MessageDescriptor, name string) prot
 	return nil
 }
 
-// fieldTypes are the types that tensors of a field's values may have.
+// fieldTypes lists the dtypes permitted for a field's values.
 var fieldTypes = map[protoreflect.Kind][]tensor.DType{
 	protoreflect.DoubleKind: {tensor.Float64}, protoreflect.FloatKind: {tensor.Float32, tensor.Float64},
 	protoreflect.Int64Kind: {tensor.Int64}, protoreflect.Sint64Kind: {tensor.Int64}, protoreflect.Sfixed64Kind: {tensor.Int64},
@@ -94,7 +94,7 @@ var fieldTypes = map[protoreflect.Kind][]tensor.DType{
 	protoreflect.MessageKind: {tensor.String}, protoreflect.GroupKind: {tensor.String},
 }
 
-// memoryName names the type that values of a kind have in memory, as errors do.
+// memoryName returns the name of the in-memory type of a kind, as used in errors.
 func memoryName(k protoreflect.Kind) string {
 	switch k {
 	case protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:

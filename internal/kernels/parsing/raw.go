@@ -57,7 +57,7 @@ func paddedShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// word is the number of bytes whose order depends on the machine that wrote them; 1 if it does not.
+// word returns the size in bytes of the units whose byte order is swapped, or 1 if none.
 func word(c *kernel.Construction) int {
 	if c.Attrs.Bool("little_endian") {
 		return 1

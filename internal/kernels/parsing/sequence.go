@@ -10,13 +10,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// sequence is the kernel of the operations on messages SequenceExample.
+// sequence is the kernel of the operations that parse SequenceExample messages.
 type sequence struct {
 	context, lists *wanted
 	version        int                      // 0 for ParseSingleSequenceExample
 	keys           [2]keys                  // of version 1, whose keys are attributes
-	optional       []string                 // keys of dense lists that may be missing, of version 1
-	indices        [2]atomic.Pointer[index] // of the keys of the last run
+	optional       []string                 // keys of optional dense lists, in version 1
+	indices        [2]atomic.Pointer[index] // index of the keys of the last run
 }
 
 // newSequenceWanted reads the attributes of the version.
@@ -53,8 +53,8 @@ func newSequenceWanted(attrs opdef.Attrs, version int) (context, lists *wanted, 
 	return context, lists, nil
 }
 
-// checkGroup checks that the attributes for the context or for the lists have the lengths that the
-// numbers say.
+// checkGroup checks that the attributes of the context or of the feature lists have the lengths
+// given by the count attributes.
 func checkGroup(attrs opdef.Attrs, version int, prefix string, sparse, dense int, denseTypes string) error {
 	check := func(role string, n int, lists ...string) error {
 		for _, l := range lists {
@@ -128,8 +128,8 @@ func (s *sequence) Compute(ctx *kernel.Context) error {
 	return b.featureLists(out, lists, where[1], s.version != 0)
 }
 
-// checkMost checks that the most values that a dense feature of the context has in any record are
-// as many as wanted.
+// checkMost checks that the maximum number of values of a dense context feature in any record is
+// the expected number.
 func (b *batch) checkMost(context *wanted, f *found) error {
 	if b.sole {
 		return nil
@@ -147,7 +147,7 @@ func (b *batch) checkMost(context *wanted, f *found) error {
 	return nil
 }
 
-// arguments are the inputs of an operation, whichever form it takes them in.
+// arguments holds the inputs of any version of the operation.
 type arguments struct {
 	context, lists keys
 	optional       []bool // by dense list
@@ -200,7 +200,7 @@ func (s *sequence) singleArguments(ctx *kernel.Context) (a arguments, err error)
 	return a, nil
 }
 
-// membership reports for each key whether it is in a set.
+// membership returns, for each key, whether it is in a set.
 func membership(keys, set []string) []bool {
 	out := make([]bool, len(keys))
 	for i, k := range keys {
@@ -249,7 +249,7 @@ func (s *sequence) check(ctx *kernel.Context, a arguments) error {
 	return a.lists.checkRoles("Sequence")
 }
 
-// checkRoles checks that no key has several roles.
+// checkRoles checks that no key is used for several kinds of feature.
 func (k keys) checkRoles(noun string) error {
 	for _, key := range k.ragged {
 		if slices.Contains(k.sparse, key) {

@@ -9,9 +9,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// usual returns records in the form in which messages are usually written, which is the one that is
-// read here. In ParseSingleSequenceExample TensorFlow takes them in any form, with fields that
-// nobody knows or in pieces, and takes nothing that is no message, whoever asks for it.
+// usual returns records in the canonical form that this package reads. For
+// ParseSingleSequenceExample, TensorFlow accepts any valid encoding, with unknown or split fields,
+// and rejects invalid messages even where no feature is requested.
 func (b *batch) usual(records []string) ([]string, error) {
 	out := make([]string, len(records))
 	for row, r := range records {
@@ -32,7 +32,7 @@ func (b *batch) usual(records []string) ([]string, error) {
 	return out, nil
 }
 
-// isUsual reports whether a SequenceExample is a message, and in the usual form.
+// isUsual reports whether m is a valid SequenceExample in canonical form.
 func isUsual(m message) bool {
 	for m != "" {
 		t, ok := m.varint()
@@ -47,7 +47,7 @@ func isUsual(m message) bool {
 	return true
 }
 
-// isMap reports whether a message is a map, in the usual form, to features or to lists of them.
+// isMap reports whether a message is a map in canonical form, to features or to feature lists.
 func (m message) isMap(lists bool) bool {
 	for m != "" {
 		entry, ok := m.item()
@@ -67,8 +67,7 @@ func (m message) isMap(lists bool) bool {
 	return true
 }
 
-// isFeature reports whether a message is a Feature in the usual form: of one kind, and numbers
-// packed together.
+// isFeature reports whether a message is a Feature in canonical form: one kind, and packed numbers.
 func (m message) isFeature() bool {
 	if m == "" {
 		return true

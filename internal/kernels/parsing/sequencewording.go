@@ -5,7 +5,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// contextWords are those of ParseSequenceExample on the context of records.
+// contextWords is the wording of ParseSequenceExample for context features.
 type contextWords struct{ names }
 
 func (w contextWords) record(row int, _ string) error {
@@ -28,7 +28,7 @@ func (contextWords) missing(f *feature, _ int) error {
 	return status.InvalidArgumentf("Feature: %s (data type: %v) is required but could not be found.", f.key, f.dtype)
 }
 
-// soleContextWords are those of ParseSingleSequenceExample.
+// soleContextWords is the wording of ParseSingleSequenceExample for context features.
 type soleContextWords struct{ contextWords }
 
 func (soleContextWords) record(_ int, text string) error {
@@ -44,8 +44,8 @@ func (w soleContextWords) count(f *feature, row, n int) error {
 	return wrongCount(f, w.of(row), 0, n)
 }
 
-// wrongCount reports, for ParseSingleSequenceExample, that a context feature or a step of a list
-// has n values.
+// wrongCount returns ParseSingleSequenceExample's error for a context feature or list step with n
+// values.
 func wrongCount(f *feature, name string, step, n int) error {
 	if f.dtype == tensor.String {
 		return status.InvalidArgumentf("Name: %s, Key %s, Index: %d.  Number of bytes values != expected.  Values size: %d but output shape: %v",

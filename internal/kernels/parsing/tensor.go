@@ -33,7 +33,7 @@ func init() {
 	}, func(ctx *kernel.Context) error {
 		encode := pbconv.TensorToWire
 		if ctx.Input(0).DType() == tensor.String {
-			encode = pbconv.TensorToProto // strings stand one by one
+			encode = pbconv.TensorToProto // strings are encoded individually
 		}
 		p, err := encode(ctx.Input(0))
 		if err != nil {

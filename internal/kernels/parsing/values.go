@@ -7,16 +7,16 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// values is how the values of one type are read from the list of them in a feature.
+// values describes how values of one dtype are read from the list in a feature.
 type values struct {
-	noun string // what errors call them
-	list string // the name of the field that holds them
-	// count returns the number of values and whether they can be read at all. There are no more
-	// than bytes in the list.
+	noun string // name in errors
+	list string // name of the field with the values
+	// count returns the number of values, at most the number of bytes in the list, and whether they
+	// can be read.
 	count func(list message) (n int, ok bool)
-	// read sets the elements of dst from at on, of which there are enough for count values.
+	// read stores count values in dst, which is large enough, from index at on.
 	read func(dst *tensor.Tensor, at int, list message) (ok bool)
-	// fill sets elements lo to hi of dst to the only element of v.
+	// fill sets elements lo to hi of dst to the single element of v.
 	fill func(dst *tensor.Tensor, lo, hi int, v *tensor.Tensor)
 }
 
@@ -26,11 +26,11 @@ var valuesOf = map[tensor.DType]*values{
 	tensor.Int64:   {"int64", "int64_list", countInts, readInts, fill[int64]},
 }
 
-// featureTypes are the types of values by the tag of the list of them.
+// featureTypes maps the tag of a value list to its dtype.
 var featureTypes = map[uint64]tensor.DType{tag(1, wireBytes): tensor.String, tag(2, wireBytes): tensor.Float32, tag(3, wireBytes): tensor.Int64}
 
-// open returns the type of the values in a message Feature, and the list of them. It tells a
-// feature of an unknown type from one that cannot be read (list is then empty, and ok false).
+// open returns the dtype and the list of values in a Feature message. For an unknown type ok is
+// true; for an unreadable feature ok is false and list is empty.
 func open(feature message) (dtype tensor.DType, list message, ok bool, err error) {
 	t, ok := feature.varint()
 	if !ok {
@@ -60,8 +60,8 @@ func countTexts(list message) (n int, ok bool) {
 	return n, true
 }
 
-// readTexts copies the list as a whole, so that its values keep neither the record alive that they
-// came from nor cost an allocation each.
+// readTexts copies the list once, so that the strings do not keep the record alive and need no
+// allocation each.
 func readTexts(dst *tensor.Tensor, at int, list message) bool {
 	d := tensor.Values[string](dst)
 	for list = message(strings.Clone(string(list))); list != ""; at++ {
@@ -74,8 +74,8 @@ func readTexts(dst *tensor.Tensor, at int, list message) bool {
 	return true
 }
 
-// numbers takes the next numbers of a list: a block of them packed together, or one alone of the
-// given wire type as it stands.
+// numbers consumes the next numbers of a list: a packed block, or a single number of the given wire
+// type.
 func (m *message) numbers(wire int) (b message, ok bool) {
 	switch t, ok := m.varint(); {
 	case !ok:

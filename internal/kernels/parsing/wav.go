@@ -41,18 +41,18 @@ func init() {
 	}, encodeWav)
 }
 
-// The format is that of the Microsoft multimedia programming interface: chunks of a name, a length
-// and so many bytes in a chunk "RIFF", of which "fmt " describes the samples in "data".
+// Constants of the RIFF WAVE format: a "RIFF" chunk contains chunks of a name, a length and that
+// many bytes. "fmt " describes the samples in "data".
 const (
-	wavHeader = 44 // bytes before the samples, as they are written
+	wavHeader = 44 // size of the written header in bytes
 	wavPCM    = 1
 	wavScale  = 1 << 15
 )
 
-// wavExtras are the chunks that may stand before the format.
+// wavExtras lists the chunks that may precede the format chunk.
 var wavExtras = []string{"JUNK", "bext", "iXML", "qlty", "mext", "levl", "link", "axml"}
 
-// chunks reads a file from its start on.
+// chunks reads a file sequentially.
 type chunks struct{ rest string }
 
 func (c *chunks) text(n int) (string, error) {
@@ -83,10 +83,10 @@ func (c *chunks) expect(want string) error {
 	return err
 }
 
-// wav is a file whose chunks have been found.
+// wav holds the chunks of a file.
 type wav struct {
 	channels, rate uint32
-	samples        string // two bytes each
+	samples        string // two bytes per sample
 }
 
 func readWav(file string) (*wav, error) {
@@ -234,7 +234,7 @@ func newDecodeWav(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		// Channels beyond those of the file repeat its last one; samples beyond its end are
+		// Channels beyond those in the file repeat its last one. Samples beyond its end are
 		// silence.
 		dst, width := tensor.Values[float32](out), int(shape[1])
 		for i := range min(n, int(shape[0])) {
@@ -276,7 +276,7 @@ func encodeWav(ctx *kernel.Context) error {
 	b = le.AppendUint16(le.AppendUint16(b, uint16(2*channels)), 16)
 	b = le.AppendUint32(append(b, "data"...), uint32(size))
 	for _, v := range tensor.Values[float32](audio) {
-		s := int16(0) // a sample that is no number is silence
+		s := int16(0) // NaN samples become silence
 		if v == v {
 			s = int16(max(math.MinInt16, min(math.MaxInt16, math.Round(float64(v*wavScale)))))
 		}

@@ -1,10 +1,10 @@
 package parsing
 
-// message is what has not been read yet of a serialized protocol buffer message. What is taken from
-// it shares its memory.
+// message is the unread rest of a serialized protocol buffer message. Values read from it share its
+// memory.
 type message string
 
-// Wire types are the low three bits of a tag, the rest is the number of the field.
+// Wire types: the low three bits of a tag. The other bits are the field number.
 const (
 	wireVarint   = 0
 	wireFixed8   = 1
@@ -14,13 +14,13 @@ const (
 	wireFixed4   = 5
 )
 
-// tag is the tag of a field.
+// tag returns the tag of a field.
 func tag(field, wire int) uint64 { return uint64(field<<3 | wire) }
 
-// maxVarint is the number of bytes that a number has at most.
+// maxVarint is the maximum size of a varint in bytes.
 const maxVarint = 10
 
-// varint takes a number.
+// varint consumes a varint.
 func (m *message) varint() (v uint64, ok bool) {
 	if *m != "" && (*m)[0] < 0x80 {
 		v, *m = uint64((*m)[0]), (*m)[1:]
@@ -41,7 +41,7 @@ func (m *message) longVarint() (v uint64, ok bool) {
 	return 0, false
 }
 
-// take takes n bytes.
+// take consumes n bytes.
 func (m *message) take(n uint64) (b message, ok bool) {
 	if n > uint64(len(*m)) {
 		return "", false
@@ -50,7 +50,7 @@ func (m *message) take(n uint64) (b message, ok bool) {
 	return b, true
 }
 
-// block takes a length and as many bytes.
+// block consumes a length and that many bytes.
 func (m *message) block() (b message, ok bool) {
 	n, ok := m.varint()
 	if !ok {
@@ -59,8 +59,8 @@ func (m *message) block() (b message, ok bool) {
 	return m.take(n)
 }
 
-// part is block for messages within others, which may say that they are longer than what is left:
-// TensorFlow's reader stops at the end of the outer one.
+// part is like block for nested messages, but stops at the end of the outer message if the length
+// exceeds it, as TensorFlow's reader does.
 func (m *message) part() (b message, ok bool) {
 	n, ok := m.varint()
 	if !ok {
@@ -69,7 +69,7 @@ func (m *message) part() (b message, ok bool) {
 	return m.take(min(n&0xffffffff, uint64(len(*m))))
 }
 
-// partItem is item with a part of the message.
+// partItem is like item, but uses part to read the value.
 func (m *message) partItem() (b message, ok bool) {
 	if t, ok := m.varint(); !ok || t != tag(1, wireBytes) {
 		return "", false
@@ -77,8 +77,8 @@ func (m *message) partItem() (b message, ok bool) {
 	return m.part()
 }
 
-// item takes the next of a field of bytes that is repeated, which has the number 1 in all messages
-// that are read here.
+// item consumes the next value of a repeated bytes field, which has number 1 in all messages read
+// here.
 func (m *message) item() (b message, ok bool) {
 	if t, ok := m.varint(); !ok || t != tag(1, wireBytes) {
 		return "", false
@@ -86,7 +86,7 @@ func (m *message) item() (b message, ok bool) {
 	return m.block()
 }
 
-// skip takes the value of a field of no interest. Groups are not known here.
+// skip consumes the value of an ignored field. It does not support groups.
 func (m *message) skip(tag uint64) (ok bool) {
 	switch tag & 7 {
 	case wireVarint:
@@ -101,10 +101,10 @@ func (m *message) skip(tag uint64) (ok bool) {
 	return ok
 }
 
-// maxGroups is how deep groups may be nested.
+// maxGroups is the maximum nesting depth of groups.
 const maxGroups = 100
 
-// skipAny is skip for messages in which groups may be, so many of which may be nested.
+// skipAny is like skip, but supports groups up to the given nesting depth.
 func (m *message) skipAny(tag uint64, groups int) bool {
 	if tag&7 != wireGroup {
 		return m.skip(tag)
@@ -123,7 +123,7 @@ func (m *message) skipAny(tag uint64, groups int) bool {
 	return false
 }
 
-// entry takes the key and the value of a map, in either order.
+// entry consumes the key and the value of a map entry, in either order.
 func (m *message) entry() (key string, value message, ok bool) {
 	for range 2 {
 		t, ok := m.varint()

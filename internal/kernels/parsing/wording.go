@@ -5,21 +5,21 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// wording makes errors of an operation's own words.
+// wording creates errors with the texts of one operation.
 type wording interface {
-	// record reports a record that cannot be read.
+	// record returns the error for an unreadable record.
 	record(row int, text string) error
-	// unreadable reports a feature that cannot be read.
+	// unreadable returns the error for an unreadable feature.
 	unreadable(f *feature, row int) error
-	// mismatch reports a feature of another type than wanted.
+	// mismatch returns the error for a feature of an unexpected dtype.
 	mismatch(f *feature, row int, got tensor.DType) error
-	// count reports a dense feature of another number of values than wanted.
+	// count returns the error for a dense feature with an unexpected number of values.
 	count(f *feature, row, n int) error
-	// missing reports that a dense feature without default is not there.
+	// missing returns the error for a missing dense feature without a default.
 	missing(f *feature, row int) error
 }
 
-// names are the names of records for errors; there may be none.
+// names holds the record names for errors; may be empty.
 type names []string
 
 func (n names) of(row int) string {
@@ -29,7 +29,7 @@ func (n names) of(row int) string {
 	return n[row]
 }
 
-// exampleWords are those of ParseExample on many records.
+// exampleWords is the wording of ParseExample for several records.
 type exampleWords struct{ names }
 
 func (w exampleWords) record(_ int, text string) error {
@@ -65,7 +65,7 @@ func (w exampleWords) missing(f *feature, row int) error {
 	return status.InvalidArgumentf("Name: %s, Feature: %s (data type: %v) is required but could not be found.", w.of(row), f.key, f.dtype)
 }
 
-// soleWords are those of ParseExample on one record.
+// soleWords is the wording of ParseExample for one record.
 type soleWords struct{ exampleWords }
 
 func (soleWords) unreadable(f *feature, _ int) error {
