@@ -110,7 +110,8 @@ func newAssign(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// checkAssign compares the shape of a new value with that of the old, or with the declared one.
+// checkAssign compares the shape of a new value with that of the old value, or with the declared
+// shape.
 func checkAssign(v *kernel.Variable, old, value *tensor.Tensor) error {
 	have := old.Shape()
 	if !old.Initialized() {
@@ -127,7 +128,7 @@ func checkAssign(v *kernel.Variable, old, value *tensor.Tensor) error {
 	return nil
 }
 
-// accumulate returns the kernel that changes a variable by a value of its shape.
+// accumulate returns the kernel that updates a variable with a value of the same shape.
 func accumulate(op elementwise.Op) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		value, byRef := ctx.Input(1), ctx.InputRef(0) != nil

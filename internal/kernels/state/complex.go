@@ -2,7 +2,7 @@ package state
 
 import "github.com/weft-ml/weft/opdef"
 
-// The rules that complex variables have too, where those of real ones are vectorized.
+// Optimizer rules for complex variables, whose real versions are vectorized.
 
 func complexDescend(v [][]complex128, g, p []complex128) {
 	for i, d := range g {

@@ -45,7 +45,7 @@ func init() {
 	})
 }
 
-// mutex is a lock that graphs share. Those who wait are served in order.
+// mutex is a lock shared by graphs. Waiters are served in order.
 type mutex struct {
 	mu      sync.Mutex
 	held    bool     // guarded by mu
@@ -55,7 +55,7 @@ type mutex struct {
 // TypeName names the resource as TensorFlow does.
 func (*mutex) TypeName() string { return "N10tensorflow12_GLOBAL__N_15MutexE" }
 
-// lock is a mutex that is held, until end is called for the first time.
+// lock is a held mutex. The first call of end releases it.
 type lock struct {
 	once  sync.Once
 	mutex *mutex
@@ -63,8 +63,8 @@ type lock struct {
 
 func (l *lock) end() { l.once.Do(l.mutex.release) }
 
-// acquire calls granted once the mutex is held, at once or later, and returns what withdraws a call
-// that waits: it reports false if it is too late.
+// acquire calls granted once the mutex is held, possibly before it returns. The result withdraws a
+// waiting call, and returns false if the mutex was already granted.
 func (m *mutex) acquire(granted func()) (withdraw func() bool) {
 	m.mu.Lock()
 	if !m.held {
@@ -95,7 +95,7 @@ func (m *mutex) acquire(granted func()) (withdraw func() bool) {
 	}
 }
 
-// release passes the mutex on to the next who waits.
+// release passes the mutex to the next waiter.
 func (m *mutex) release() {
 	m.mu.Lock()
 	if len(m.waiters) == 0 {

@@ -142,7 +142,7 @@ func adadelta[T number](v [][]T, g, p []T) {
 	}
 }
 
-// adamRate returns the rate of Adam with the corrections for the number of steps.
+// adamRate returns Adam's learning rate with bias correction.
 func adamRate[T number](p []T) T {
 	beta1Power, beta2Power, lr := p[0], p[1], p[2]
 	return lr * root(1-beta2Power) / (1 - beta1Power)
@@ -163,7 +163,7 @@ func amsgrad[T simd.Float](s [][]T, g, p []T) {
 	for i, d := range g {
 		m[i] += (d - m[i]) * (1 - beta1)
 		v[i] += (d*d - v[i]) * (1 - beta2)
-		if vhat[i] < v[i] { // not by max: what is no number is not the largest
+		if vhat[i] < v[i] { // not max, which would propagate NaN
 			vhat[i] = v[i]
 		}
 		w[i] -= m[i] * rate / (sqrt(vhat[i]) + epsilon)
@@ -177,7 +177,7 @@ func adaMax[T simd.Float](s [][]T, g, p []T) {
 	for i, d := range g {
 		m[i] += (d - m[i]) * (1 - beta1)
 		v[i] *= beta2
-		if size := max(d, -d); v[i] < size { // not by max: what is no number is not the largest
+		if size := max(d, -d); v[i] < size { // not max, which would propagate NaN
 			v[i] = size
 		}
 		w[i] -= rate * (m[i] / (v[i] + epsilon))
@@ -215,12 +215,12 @@ func signOf[T simd.Float](x T) T {
 	case x < 0:
 		return -1
 	}
-	return x // zero or not a number
+	return x // zero or NaN
 }
 
 func sqrt[T simd.Float](x T) T { return T(math.Sqrt(float64(x))) }
 
-// root is sqrt for all types that steps are computed in.
+// root is the square root for all types of number.
 func root[T number](x T) T {
 	switch x := any(&x).(type) {
 	case *float32:

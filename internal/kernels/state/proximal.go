@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// wide are the types that the proximal updates are for.
+// wide lists the dtypes of the proximal updates.
 var wide = []tensor.DType{tensor.Float32, tensor.Float64}
 
 func init() {
@@ -68,7 +68,7 @@ func init() {
 	}
 }
 
-// shrink moves x toward zero by l1, then scales it down by l2, both times the rate.
+// shrink moves x toward zero by rate*l1, then scales it down by rate*l2.
 func shrink[T simd.Float](x, rate, l1, l2 T) T {
 	if l1 > 0 {
 		x = signOf(x) * max(max(x, -x)-rate*l1, 0)
@@ -116,7 +116,7 @@ func ftrl[T simd.Float](a opdef.Attrs) update[T] {
 		if len(p) == 5 {
 			shrinkage = p[3]
 		}
-		// With multiply_linear_by_lr both sides of every equation are multiplied by the rate.
+		// With multiply_linear_by_lr, both sides of every equation are multiplied by the rate.
 		scale, divisor := T(1), lr
 		if byRate {
 			scale, divisor = lr, 1
@@ -141,8 +141,8 @@ func ftrl[T simd.Float](a opdef.Attrs) update[T] {
 	}
 }
 
-// spreadNaN makes NaN of elements of a variable whose gradients add up to NaN. TensorFlow does so
-// in rows, but where gradients are dense it takes no number for a small one.
+// spreadNaN sets elements of a variable to NaN where linear is NaN. TensorFlow does so for sparse
+// gradients; for dense gradients it treats NaN as a small number.
 func spreadNaN[T simd.Float](w, linear []T) {
 	for i, x := range linear {
 		if math.IsNaN(float64(x)) {
@@ -151,7 +151,7 @@ func spreadNaN[T simd.Float](w, linear []T) {
 	}
 }
 
-// ftrlPower returns x to the power of -p.
+// ftrlPower returns x raised to the power -p.
 func ftrlPower[T simd.Float](x, p T) T {
 	return T(math.Pow(float64(x), float64(-p)))
 }

@@ -71,14 +71,14 @@ func init() {
 	}, passRef)
 }
 
-// refVariable is a variable that is reached by reference. Its kind of resource is another than that
-// of resource variables, so that one of each may have the same name.
+// refVariable is a variable accessed by reference. Its resource type differs from that of resource
+// variables, so one of each may have the same name.
 type refVariable struct{ *kernel.Variable }
 
 // TypeName names the resource as TensorFlow does.
 func (*refVariable) TypeName() string { return "N10tensorflow9LegacyVarE" }
 
-// names returns container and name of a resource by the usual attributes.
+// names returns the container and name of a resource from the node's attributes.
 func names(c *kernel.Construction) (container, name string, err error) {
 	container, name = c.Attrs.String("container"), c.Attrs.String("shared_name")
 	if name == "" {
@@ -117,13 +117,13 @@ func passRef(ctx *kernel.Context) error {
 	return nil
 }
 
-// temporary is a variable of one step.
+// temporary is a variable that exists during one step.
 type temporary struct{ *kernel.Variable }
 
 // TypeName names the resource as TensorFlow does.
 func (*temporary) TypeName() string { return "N10tensorflow19TemporaryVariableOp6TmpVarE" }
 
-// temporaryName tells the temporary variables of the iterations of a loop apart.
+// temporaryName returns a name that is unique for each loop iteration.
 func temporaryName(name string, at kernel.FrameIter) string {
 	return fmt.Sprintf("%s/frame:%d/iter:%d", name, at.Frame, at.Iter)
 }

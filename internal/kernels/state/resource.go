@@ -107,7 +107,7 @@ func init() {
 	})
 }
 
-// anonymous is the name that asks for a variable of its own behind each handle.
+// anonymous is the shared_name that requests a separate variable for each handle.
 const anonymous = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 
 func makeHandle(c *kernel.Construction, container, name string, elem tensor.HandleElem) *tensor.Handle {
@@ -251,7 +251,7 @@ func newDestroy(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		if h.Resource != nil {
-			return nil // it goes with the last handle
+			return nil // the resource is deleted with its last handle
 		}
 		err = ctx.Device.Resources.DeleteResource(h.Container, h.TypeName, h.Name)
 		if ignore && status.CodeOf(err) == status.NotFound {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// do makes and runs an operation in an environment.
+// do creates and runs an operation in an environment.
 func do(t *testing.T, env *kerneltest.Env, op string, attrs opdef.Attrs, in ...kernel.Value) ([]kernel.Value, error) {
 	t.Helper()
 	node, err := env.Make(op, attrs)

@@ -12,12 +12,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// scatters are the changes of rows of a variable, each for both kinds of variable.
+// scatters lists the updates of rows, each registered for both kinds of variable.
 var scatters = []struct {
 	name    string
 	op      elementwise.Op
 	doc     string
-	types   string // of T in the form for references
+	types   string // dtypes of T in the reference form
 	locking string // default of use_locking
 }{
 	{"Update", elementwise.Assign, "Replaces rows of a variable", "type", "true"},
@@ -29,7 +29,7 @@ var scatters = []struct {
 	{"Max", elementwise.Max, "Updates rows of a variable to the maximum", "{float16, bfloat16, float32, float64, int32, int64}", "false"},
 }
 
-// scatterTypes returns the element types that an operation on rows can be done with.
+// scatterTypes returns the dtypes that a scatter supports.
 func scatterTypes(op elementwise.Op) []tensor.DType {
 	switch op {
 	case elementwise.Assign:

@@ -10,14 +10,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// vectorScatters are the changes of slices of a variable that index vectors select, each for both
+// vectorScatters lists the updates of slices selected by index vectors, each registered for both
 // kinds of variable.
 var vectorScatters = []struct {
 	name    string
 	op      elementwise.Op
 	doc     string
-	types   string // of T in the form for references
-	locking string // default of use_locking there
+	types   string // dtypes of T in the reference form
+	locking string // default of use_locking in the reference form
 }{
 	{"Update", elementwise.Assign, "Replaces slices of a variable", "type", "true"},
 	{"Add", elementwise.Add, "Adds to slices of a variable", "numbertype", "false"},

@@ -64,7 +64,7 @@ func init() {
 		z := tensor.Values[int64](out)
 		for i, s := range tensor.Values[string](in) {
 			lo, hi := farmhash.Fingerprint128([]byte(s))
-			if lo < 2 { // these two mark what is not there
+			if lo < 2 { // 0 and 1 are reserved as markers
 				lo += ^uint64(1)
 			}
 			z[2*i], z[2*i+1] = int64(lo), int64(hi)
@@ -82,7 +82,7 @@ func sdcaShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// shrinking moves weights toward zero by l1/l2.
+// shrinking shrinks weights toward zero by l1/l2.
 type shrinking struct {
 	l2 float32
 	by float64
@@ -93,7 +93,7 @@ func newShrinking(attrs opdef.Attrs) shrinking {
 	return shrinking{l2: l2, by: float64(l1 / l2)}
 }
 
-// weight shrinks the weight of a sparse feature; what is no number is none.
+// weight shrinks the weight of a sparse feature; NaN becomes 0.
 func (s shrinking) weight(w float64) float64 {
 	if left := math.Abs(w) - s.by; left > 0 {
 		return math.Copysign(left, w)
@@ -101,7 +101,7 @@ func (s shrinking) weight(w float64) float64 {
 	return 0
 }
 
-// weight32 shrinks a weight of a tensor; those that are zero remain so.
+// weight32 shrinks a weight of a tensor; zeros remain zero.
 func (s shrinking) weight32(w float32) float32 {
 	left := max(float32(math.Abs(float64(w)))-float32(s.by), 0)
 	switch {
@@ -110,7 +110,7 @@ func (s shrinking) weight32(w float32) float32 {
 	case w < 0:
 		return -left
 	}
-	return w * w * left // 0 without a sign, or no number
+	return w * w * left // positive 0 or NaN
 }
 
 func newShrinkL1(c *kernel.Construction) (kernel.Kernel, error) {
@@ -136,14 +136,14 @@ func newShrinkL1(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// sdca is the kernel of an optimizer.
+// sdca is the kernel of the SDCA optimizer.
 type sdca struct {
 	loss       *dualLoss
 	adaptive   bool
-	partitions float64 // in how many batches of examples are trained on at the same time elsewhere
+	partitions float64 // number of partitions of the examples trained concurrently
 	shrink     shrinking
-	first      map[string]int // where the inputs of an argument begin
-	count      map[string]int // and how many they are
+	first      map[string]int // index of the first input of each argument
+	count      map[string]int // number of inputs of each argument
 }
 
 func newSDCA(c *kernel.Construction, adaptive string) (kernel.Kernel, error) {
@@ -169,16 +169,16 @@ func (o *sdca) input(ctx *kernel.Context, arg string, i int) *tensor.Tensor {
 	return ctx.Input(o.first[arg] + i)
 }
 
-// sparseGroup is a group of features of which an example has few.
+// sparseGroup is a group of sparse features.
 type sparseGroup struct {
 	weights, deltas []float32
-	at              map[int64]int // where a feature's weight is
-	starts          []int         // of the features of each example, and the end of the last
+	at              map[int64]int // position of each feature's weight
+	starts          []int         // start of each example's features, and the end of the last
 	features        []int64
-	values          []float32 // nil for ones
+	values          []float32 // nil if all are 1
 }
 
-// denseGroup is a group of features that every example has.
+// denseGroup is a group of dense features.
 type denseGroup struct {
 	weights, deltas, features []float32
 }
@@ -188,7 +188,7 @@ func (g *denseGroup) row(example int) []float32 {
 	return g.features[example*n : (example+1)*n]
 }
 
-// batch are the examples of a step.
+// batch holds the examples of a step.
 type batch struct {
 	sparse          []sparseGroup
 	dense           []denseGroup
@@ -225,22 +225,22 @@ func (o *sdca) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// step changes the dual variable of an example, and the weights by it.
+// step updates the dual variable of an example and the weight changes.
 func (o *sdca) step(b *batch, i int, label float64, state []float32) {
 	weight, dual := float64(b.weights[i]), float64(state[0])
 	before, now := o.predict(b, i)
 	updated := o.loss.update(label, dual, now, o.partitions*b.norms[i]/float64(o.shrink.l2)*weight)
 	b.move(i, (updated-dual)*weight/float64(o.shrink.l2))
 	conjugate := o.loss.dual(label, dual)
-	if conjugate != math.MaxFloat64 { // which stands for infinity
+	if conjugate != math.MaxFloat64 { // which represents infinity
 		conjugate *= weight
 	}
 	state[0], state[1] = float32(updated), float32(o.loss.primal(label, before)*weight)
 	state[2], state[3] = float32(conjugate), float32(weight)
 }
 
-// predict returns what the weights before the step, and those with what they have changed by,
-// predict for an example.
+// predict returns the predictions for an example with the weights before the step and with the
+// updated weights.
 func (o *sdca) predict(b *batch, i int) (before, now float64) {
 	for j := range b.sparse {
 		g := &b.sparse[j]
@@ -269,7 +269,7 @@ func (g *sparseGroup) value(k int) float64 {
 	return float64(g.values[k])
 }
 
-// move adds an example, scaled, to what the weights change by.
+// move adds an example, scaled by by, to the weight changes.
 func (b *batch) move(i int, by float64) {
 	for j := range b.sparse {
 		g := &b.sparse[j]
@@ -286,20 +286,20 @@ func (b *batch) move(i int, by float64) {
 	}
 }
 
-// order returns the examples in the order in which they are trained on, some several times and
-// others not if it is adaptive.
+// order returns the order of training. In adaptive mode some examples appear several times and
+// others not at all.
 func (o *sdca) order(b *batch, state []float32) []int {
 	if !o.adaptive {
 		return rand.Perm(len(b.weights))
 	}
-	// The probability of an example grows with how far its dual variable is from the best. It is
-	// divided by ten each time that the example is picked (Csiba and others, "Stochastic Dual
+	// The probability of an example grows with the distance of its dual variable from the optimum.
+	// It is divided by ten each time the example is picked (Csiba and others, "Stochastic Dual
 	// Coordinate Ascent with Adaptive Probabilities", 2015).
 	odds := make([]float64, len(b.weights))
 	for i := range odds {
 		label, err := o.loss.labels(b.labels[i])
 		if err != nil {
-			return []int{i} // where the step fails
+			return []int{i} // for which the step returns the error
 		}
 		_, wx := o.predict(b, i)
 		residual := float64(state[4*i]) + o.loss.slope(float64(label), wx, 1)
@@ -333,7 +333,7 @@ func (o *sdca) order(b *batch, state []float32) []int {
 	return append(order, unseen[:min(len(unseen), len(odds)-len(order))]...)
 }
 
-// pick draws an index by its odds.
+// pick draws an index with probability proportional to odds.
 func pick(odds []float64) int {
 	sum := 0.0
 	for _, v := range odds {
@@ -345,5 +345,5 @@ func pick(odds []float64) int {
 			return i
 		}
 	}
-	return rand.IntN(len(odds)) // all are zero
+	return rand.IntN(len(odds)) // all odds are zero
 }

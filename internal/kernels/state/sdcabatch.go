@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// read checks the inputs and allocates the outputs that weights change by.
+// read checks the inputs and allocates the outputs for the weight changes.
 func (o *sdca) read(ctx *kernel.Context) (*batch, error) {
 	b := &batch{
 		weights: tensor.Values[float32](o.input(ctx, "example_weights", 0)),

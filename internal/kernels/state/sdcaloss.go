@@ -6,18 +6,18 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// dualLoss is a loss as stochastic dual coordinate ascent sees it (Shalev-Shwartz and Zhang,
+// dualLoss is a loss function for stochastic dual coordinate ascent (Shalev-Shwartz and Zhang,
 // "Stochastic Dual Coordinate Ascent Methods for Regularized Loss Minimization", 2013; Ma and
 // others, "Adding vs. Averaging in Distributed Primal-Dual Optimization", 2015).
 type dualLoss struct {
-	// update returns the dual variable of an example that is best while all others stay; norm is
-	// the squared norm of the example by its weight, the number of partitions and the strength of
-	// the regularization.
+	// update returns the optimal dual variable of an example while all others are fixed. norm is
+	// the squared norm of the example times its weight and the number of partitions, divided by the
+	// strength of regularization.
 	update func(label, dual, wx, norm float64) float64
-	primal func(label, wx float64) float64 // of an example of weight 1
+	primal func(label, wx float64) float64 // loss of an example of weight 1
 	slope  func(label, wx, weight float64) float64
-	dual   func(label, dual float64) float64 // the conjugate loss, of an example of weight 1
-	// the inverse of the Lipschitz constant of the slope, 0 if there is none
+	dual   func(label, dual float64) float64 // conjugate loss of an example of weight 1
+	// inverse of the gradient's Lipschitz constant; 0 if there is none
 	smooth float64
 	labels func(label float32) (float32, error)
 }
@@ -40,7 +40,7 @@ var dualLosses = map[string]*dualLoss{
 			}
 			return 0.5 * (1 + math.Tanh(x)) / label
 		},
-		primal: func(label, wx float64) float64 { // so that the exponential cannot overflow
+		primal: func(label, wx float64) float64 { // written so that the exponential cannot overflow
 			if y := label * wx; y <= 0 {
 				return math.Log1p(math.Exp(y)) - y
 			}
@@ -149,10 +149,11 @@ var dualLosses = map[string]*dualLoss{
 	},
 }
 
-// newtonSteps are enough for full precision: each doubles the number of digits.
+// newtonSteps is the number of Newton iterations. Each doubles the number of correct digits, so it
+// suffices for full precision.
 const newtonSteps = 10
 
-// withinUnit limits a dual variable times the label, which is 1 or -1, to the range from 0 to 1.
+// withinUnit clamps a dual variable times the label, -1 or 1, to [0, 1].
 func withinUnit(label, dual float64) float64 {
 	switch y := label * dual; {
 	case y < 0:
@@ -163,7 +164,7 @@ func withinUnit(label, dual float64) float64 {
 	return dual
 }
 
-// binaryLabel makes a label of 0 or 1 one of -1 or 1.
+// binaryLabel converts a label of 0 or 1 to -1 or 1.
 func binaryLabel(label float32) (float32, error) {
 	switch label {
 	case 0:

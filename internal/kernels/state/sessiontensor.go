@@ -11,19 +11,19 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// sessionTensor is a tensor that a session keeps between steps, under a handle that its client has.
+// sessionTensor is a tensor that a session stores between steps; its client holds the handle.
 type sessionTensor struct{ value tensor.Tensor }
 
-// TypeName names the resource as the handles that clients feed in place of tensors do.
+// TypeName returns the resource type in the handles that clients feed in place of tensors.
 func (*sessionTensor) TypeName() string { return kernel.SessionTensorType }
 
-// Kept returns the tensor with a reference.
+// Kept returns the tensor with a new reference.
 func (s *sessionTensor) Kept() tensor.Tensor { return s.value.Retain() }
 
-// Close gives the elements back.
+// Close releases the tensor.
 func (s *sessionTensor) Close() { s.value.Release() }
 
-// lastHandle numbers handles, so that none is used twice in the life of a task.
+// lastHandle is the last handle number; numbers are unique within the process.
 var lastHandle atomic.Int64
 
 func init() {
@@ -84,8 +84,8 @@ func init() {
 	})
 }
 
-// keep stores the input for the session and returns its handle: the names of node and device, which
-// clients read to know where the tensor is, and a number.
+// keep stores the input in the session and returns its handle: the node name, the device name and a
+// number. Clients parse it to locate the tensor.
 func keep(ctx *kernel.Context) (string, error) {
 	if ctx.Step.Session == "" {
 		return "", status.FailedPreconditionf("GetSessionHandle called on null session state")
@@ -99,7 +99,8 @@ func keep(ctx *kernel.Context) (string, error) {
 	return name, nil
 }
 
-// kept returns the handle that is input 0. notScalar is what is said of another shape.
+// kept returns the handle that is input 0. notScalar is the error text for an input that is not a
+// scalar.
 func kept(ctx *kernel.Context, op, notScalar string) (string, error) {
 	switch {
 	case ctx.Input(0).Rank() != 0:

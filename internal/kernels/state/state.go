@@ -1,10 +1,10 @@
-// Package state holds variables and what changes them: reference variables, which operations reach
-// through reference edges, resource variables, which they reach through handles, assignments,
-// scatters into variables, and the updates that optimizers make.
+// Package state implements variables and their updates: reference variables, accessed through
+// reference edges; resource variables, accessed through handles; assignments, scatters and
+// optimizer updates.
 //
-// Both kinds of variable are a kernel.Variable, so each change is written once. Values are shared
-// between a variable and those who read it; a change works in place when nobody else holds the
-// value and on a copy otherwise.
+// Both kinds of variable are a kernel.Variable, so each update is written once. A variable shares
+// its value with readers. An update works in place if no other reference to the value exists, and
+// on a copy otherwise.
 package state
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// varHash is the hash code by which TensorFlow 2.21 knows handles to variables.
+// varHash is the type hash in TensorFlow 2.21's variable handles.
 const varHash = 17454915466513971685
 
 // handle returns the resource handle that is input i.
@@ -38,7 +38,8 @@ func checkDevice(ctx *kernel.Context, h *tensor.Handle) error {
 	return nil
 }
 
-// lookup returns the variable behind the handle that is input i; NotFound if it does not exist.
+// lookup returns the variable behind the handle that is input i. It returns NotFound if the
+// variable does not exist.
 func lookup(ctx *kernel.Context, i int) (*kernel.Variable, error) {
 	h, err := handle(ctx, i)
 	if err != nil {
@@ -60,8 +61,7 @@ func find(ctx *kernel.Context, h *tensor.Handle) (*kernel.Variable, error) {
 	return kernel.LookupResource[*kernel.Variable](ctx.Device.Resources, h.Container, h.Name)
 }
 
-// elemShape returns what is known of the shape behind a handle, after checking the element type if
-// it is known.
+// elemShape returns the inferred shape behind a handle, after checking the dtype if it is known.
 func elemShape(elems []tensor.HandleElem, dtype tensor.DType) (tensor.PartialShape, error) {
 	if len(elems) == 0 {
 		return tensor.PartialShape{}, nil
@@ -73,8 +73,8 @@ func elemShape(elems []tensor.HandleElem, dtype tensor.DType) (tensor.PartialSha
 	return elems[0].Shape, nil
 }
 
-// inputShape returns what is known of the shape of input i of a rule, or of the variable that it is
-// by reference or by handle; attr is the attribute with the element type.
+// inputShape returns the inferred shape of input i, or of the variable it refers to by reference or
+// handle. attr is the attribute with the dtype.
 func inputShape(c *opdef.ShapeContext, i int, attr string) (tensor.PartialShape, error) {
 	if i < len(c.Op.Inputs) && c.Op.Inputs[i].DType == tensor.Resource {
 		return elemShape(c.InHandles[i], c.Attrs.Type(attr))
@@ -82,7 +82,7 @@ func inputShape(c *opdef.ShapeContext, i int, attr string) (tensor.PartialShape,
 	return c.In[i], nil
 }
 
-// target is a variable that an operation changes: input 0, by reference or by handle.
+// target returns the variable that an operation updates: input 0, by reference or by handle.
 func target(ctx *kernel.Context) (*kernel.Variable, error) {
 	if v := ctx.InputRef(0); v != nil {
 		return v, nil
@@ -90,8 +90,8 @@ func target(ctx *kernel.Context) (*kernel.Variable, error) {
 	return lookup(ctx, 0)
 }
 
-// change calls f with the value of the operation's variable, which it may write to, and passes a
-// reference on if the operation has an output for it.
+// change calls f with the value of the operation's variable, which f may modify. It forwards the
+// reference if the operation has an output.
 func change(ctx *kernel.Context, f func(t *tensor.Tensor) error) error {
 	v, err := target(ctx)
 	if err != nil {

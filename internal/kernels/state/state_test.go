@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 )
 
-// TestRecorded compares kernels with what TensorFlow did to the same variables.
+// TestRecorded compares updates of variables with recorded results of TensorFlow.
 func TestRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -12,31 +12,31 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// rule is one step of an optimizer: it changes a variable and its slots by a gradient. It is
-// registered in up to four forms: for variables by reference (Apply…) or by handle
-// (ResourceApply…), with a gradient for the whole variable or for the rows that indices list
-// (SparseApply…, ResourceSparseApply…).
+// rule is an optimizer's update of a variable and its slots. It is registered in up to four forms:
+// for reference variables (Apply…) or handles (ResourceApply…), with a gradient for the whole
+// variable or for indexed rows (SparseApply…, ResourceSparseApply…).
 type rule struct {
-	name  string // without Apply
+	name  string // operation name without Apply
 	doc   string
 	forms form
-	vars  []string // the variable and its slots
-	// the other inputs in order: hyperparameters, and the gradient, which is called grad or delta
+	vars  []string // names of the variable and its slots
+	// other inputs in order: hyperparameters and the gradient, which is called grad or delta
 	args  []string
 	attrs []string // besides T, Tindices and use_locking
 	f32   func(opdef.Attrs) update[float32]
 	f64   func(opdef.Attrs) update[float64]
-	c128  func(opdef.Attrs) update[complex128] // nil where TensorFlow has no complex form
-	types []tensor.DType                       // real floating types that TensorFlow has it for
+	c128  func(opdef.Attrs) update[complex128] // nil if TensorFlow has no complex form
+	// real floating-point dtypes that TensorFlow supports
+	types []tensor.DType
 
-	// texts that name an input otherwise than by "NAME is not a scalar: "
+	// texts that replace "NAME is not a scalar: " for an input
 	errors     map[string]string
-	signs      map[string]sign   // hyperparameters that must have a sign
-	rowsErrors map[string]string // errors of the sparse forms, where they are others
+	signs      map[string]sign   // required signs of hyperparameters
+	rowsErrors map[string]string // errors of the sparse forms, if different
 	rowsSigns  map[string]sign
 }
 
-// form is a set of forms of a rule.
+// form is a set of registered forms of a rule.
 type form uint8
 
 const (
@@ -52,7 +52,7 @@ const (
 func (f form) resource() bool { return f&(byHandle|byHandleSparse) != 0 }
 func (f form) rows() bool     { return f&sparse != 0 }
 
-// sign is what must hold of a hyperparameter.
+// sign is the required sign of a hyperparameter.
 type sign uint8
 
 const (
@@ -61,19 +61,20 @@ const (
 	notPositive
 )
 
-// number is a type that steps are computed in.
+// number is a type in which updates are computed.
 type number interface{ simd.Float | complex128 }
 
-// update is the arithmetic of a rule: v are corresponding elements of the variable and its slots, g
-// those of the gradient, p the hyperparameters in order.
+// update is the arithmetic of a rule: v holds corresponding elements of the variable and its slots,
+// g those of the gradient, and p the hyperparameters in order.
 type update[T number] func(v [][]T, g, p []T)
 
-// plain returns an update that does not depend on attributes.
+// plain wraps an update that does not depend on attributes.
 func plain[T number](f update[T]) func(opdef.Attrs) update[T] {
 	return func(opdef.Attrs) update[T] { return f }
 }
 
-// stepCost is the time per element, in nanoseconds, by which the work of a step is cut into blocks.
+// stepCost is the estimated time per element, in nanoseconds, from which the size of parallel
+// blocks is derived.
 const stepCost = 0.25
 
 func (r *rule) register() {
@@ -87,11 +88,11 @@ func (r *rule) register() {
 	}
 }
 
-// step is a rule in one form.
+// step is one form of a rule.
 type step struct {
 	*rule
 	form   form
-	inputs []string // after the variables
+	inputs []string // inputs after the variables
 }
 
 func (s *step) def() opdef.Def {
@@ -160,21 +161,21 @@ func (s *step) table() kernel.Table {
 	return t
 }
 
-// operands are the inputs of a step, checked.
+// operands are the checked inputs of a step.
 type operands struct {
 	vars    []*kernel.Variable
-	values  []*tensor.Tensor // of vars, locked
+	values  []*tensor.Tensor // values of vars, which are locked
 	grad    *tensor.Tensor
 	indices *tensor.Tensor // nil for a dense gradient
 	hyper   []*tensor.Tensor
 
-	room struct { // that vars and hyper begin with
+	room struct { // initial storage of vars and hyper
 		vars  [4]*kernel.Variable
 		hyper [8]*tensor.Tensor
 	}
 }
 
-// stepKernel runs a step on elements of type T, computed in type F.
+// stepKernel computes a step on elements of type T in type F.
 type stepKernel[T tensor.Elem, F number] struct {
 	*step
 	apply func(v [][]T, g []T, p []F)
@@ -186,7 +187,7 @@ func newStep[T number](s *step, f func(opdef.Attrs) update[T]) kernel.New {
 	}
 }
 
-// newConvertedStep computes type T in the wider type F and rounds once.
+// newConvertedStep computes on elements of type T in the wider type F and rounds once.
 func newConvertedStep[T tensor.Elem, F number](s *step, f func(opdef.Attrs) update[F], widen func([]F, []T), narrow func([]T, []F)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		apply := f(c.Attrs)
@@ -235,7 +236,7 @@ func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
 	return nil
 }
 
-// elements returns the elements of the variable and its slots, which may be written.
+// elements returns the elements of the variable and its slots for writing.
 func (k *stepKernel[T, F]) elements(o *operands) ([][]T, error) {
 	v := make([][]T, len(o.values))
 	for i, t := range o.values {
@@ -269,7 +270,7 @@ func (k *stepKernel[T, F]) whole(o *operands, p []F) error {
 	return nil
 }
 
-// listed updates the rows that the indices list, in their order.
+// listed updates the indexed rows in order.
 func (k *stepKernel[T, F]) listed(o *operands, p []F) error {
 	limit := o.values[0].Dim(0)
 	list, bad, err := gatherscatter.Read(o.indices, limit)
@@ -306,7 +307,7 @@ func (s *step) badIndex(o *operands, at int, index int64) error {
 	return status.InvalidArgumentf("Index %d at offset %d in indices is out of range", index, at)
 }
 
-// scalar returns the value of a scalar of any type that a rule has.
+// scalar returns the value of a scalar of any dtype that a rule supports.
 func scalar[F number](t *tensor.Tensor) F {
 	var out F
 	switch out := any(&out).(type) {

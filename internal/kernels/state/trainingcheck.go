@@ -53,7 +53,7 @@ func checkIndices(indices, grad tensor.PartialShape) error {
 	return err
 }
 
-// collect sorts the inputs of a step.
+// collect assigns the inputs of a step to operands.
 func (s *step) collect(ctx *kernel.Context) (*operands, error) {
 	o := new(operands)
 	o.vars, o.hyper = o.room.vars[:0], o.room.hyper[:0]
@@ -85,7 +85,7 @@ func (s *step) collect(ctx *kernel.Context) (*operands, error) {
 	return o, nil
 }
 
-// check compares all operands in the order in which TensorFlow does.
+// check checks all operands in TensorFlow's order.
 func (s *step) check(ctx *kernel.Context, o *operands) error {
 	for i, t := range o.values {
 		if !t.Initialized() {
@@ -146,7 +146,7 @@ func (s *step) gradName() string {
 	return ""
 }
 
-// checkHyper checks that hyperparameters are scalars with the signs that the rule asks for.
+// checkHyper checks that hyperparameters are scalars with the required signs.
 func (s *step) checkHyper(o *operands) error {
 	texts, signs := s.errors, s.signs
 	if s.form.rows() && s.rowsErrors != nil {
@@ -183,7 +183,7 @@ func (s sign) holds(v float64) bool {
 	}
 }
 
-// checkRows checks a gradient for some rows.
+// checkRows checks a gradient for indexed rows.
 func checkRows(o *operands, shape tensor.Shape) error {
 	g := o.grad
 	if o.indices.Rank() != 1 {
