@@ -84,7 +84,7 @@ func newFormat(c *kernel.Construction) (cFormat, error) {
 	return f, nil
 }
 
-// elementTexts write the elements of a tensor of some type.
+// elementTexts holds functions that format the elements of a tensor, by dtype.
 var elementTexts = map[tensor.DType]func(dst []string, t *tensor.Tensor, f cFormat){
 	tensor.Int8: texts(signed[int8]), tensor.Int16: texts(signed[int16]), tensor.Int32: texts(signed[int32]), tensor.Int64: texts(signed[int64]),
 	tensor.Uint8: texts(unsigned[uint8]), tensor.Uint16: texts(unsigned[uint16]), tensor.Uint32: texts(unsigned[uint32]),

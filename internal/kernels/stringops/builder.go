@@ -1,32 +1,32 @@
 package stringops
 
-// together is how many bytes of text are collected before they become strings: what one string that
-// outlives the others keeps with it.
-const together = 4 << 10
+// blockSize is the number of text bytes collected before they are converted to strings. It bounds
+// the memory that one long-lived string keeps alive.
+const blockSize = 4 << 10
 
-// builder makes many strings, in order, of which several share one piece of memory. The bytes of
-// the next string are added to buf, and next ends it; flush comes last.
+// builder creates many strings, in order, and lets several share one allocation. The caller appends
+// the bytes of a string to buf and then calls next; the last call is flush.
 type builder struct {
 	buf  []byte
-	ends []int // in buf
+	ends []int // end offsets in buf
 	dst  []string
 }
 
-// newBuilder makes the strings dst.
+// newBuilder returns a builder that writes to dst.
 func newBuilder(dst []string) *builder {
-	n := min(len(dst), together/8)
+	n := min(len(dst), blockSize/8)
 	return &builder{dst: dst, buf: make([]byte, 0, 10*n), ends: make([]int, 0, n)}
 }
 
 // next ends a string.
 func (b *builder) next() {
 	b.ends = append(b.ends, len(b.buf))
-	if len(b.buf) >= together {
+	if len(b.buf) >= blockSize {
 		b.flush()
 	}
 }
 
-// flush makes strings of what was collected.
+// flush converts the collected bytes to strings.
 func (b *builder) flush() {
 	all, lo := string(b.buf), 0
 	for i, hi := range b.ends {

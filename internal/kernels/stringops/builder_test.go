@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// Strings that do not fit together are as they would be one by one.
+// TestBuilder checks that strings in different blocks equal strings built individually.
 func TestBuilder(t *testing.T) {
 	var want []string
 	for i := range 700 {
 		want = append(want, strings.Repeat("x", i%50)+string(rune('a'+i%26)))
 	}
-	want = append(want, "", strings.Repeat("y", 3*together), "", "z")
+	want = append(want, "", strings.Repeat("y", 3*blockSize), "", "z")
 	got := make([]string, len(want))
 	b := newBuilder(got)
 	for _, s := range want {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// cFormat is a conversion of the function printf of the language C.
+// cFormat is a conversion specification of C's printf.
 type cFormat struct {
 	flag      byte // one of " +-0#", or 0
-	width     int  // the least; negative for none
+	width     int  // minimum width; negative for none
 	precision int  // negative for the default
-	verb      byte // of floating-point numbers: e, f or g
+	verb      byte // verb for floating-point numbers: e, f or g
 }
 
-// maxWidth bounds what one element may grow to.
+// maxWidth bounds the size of one formatted element, in bytes.
 const maxWidth = 1 << 16
 
-// number pads the digits of a number, with its minus sign if it has one.
+// number pads the digits of a number and its minus sign, if any.
 func (f cFormat) number(digits string, signed bool) string {
 	negative := strings.HasPrefix(digits, "-")
 	if signed && !negative && (f.flag == '+' || f.flag == ' ') {
@@ -38,7 +38,7 @@ func (f cFormat) number(digits string, signed bool) string {
 	return sign + strings.Repeat("0", missing) + digits
 }
 
-// pad fills a text up with spaces.
+// pad pads text with spaces.
 func (f cFormat) pad(text string) string {
 	missing := f.width - len(text)
 	switch {
@@ -51,7 +51,7 @@ func (f cFormat) pad(text string) string {
 	}
 }
 
-// float writes a floating-point number.
+// float formats a floating-point number.
 func (f cFormat) float(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return f.special(v)
@@ -69,7 +69,7 @@ func (f cFormat) float(v float64) string {
 	return f.number(strconv.FormatFloat(v, f.verb, precision, 64), true)
 }
 
-// special writes what is not finite, which is never filled with zeros.
+// special formats NaN and infinities, which are never padded with zeros.
 func (f cFormat) special(v float64) string {
 	text := "inf"
 	if math.IsNaN(v) {
@@ -84,7 +84,7 @@ func (f cFormat) special(v float64) string {
 	return f.pad(text)
 }
 
-// string writes a text.
+// string formats a string.
 func (f cFormat) string(s string) string {
 	if f.precision >= 0 {
 		s = s[:min(f.precision, len(s))]

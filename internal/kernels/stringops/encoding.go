@@ -15,19 +15,19 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// nextChar decodes the first character of a text that is not empty. It returns malformed, and the
-// size of what is, for bytes that are no character.
+// nextChar decodes the first character of a non-empty string. For an invalid sequence it returns
+// malformed and the size of the sequence.
 type nextChar func(s string) (r rune, size int)
 
 const malformed rune = -1
 
-// charset decodes texts: it returns how, which may depend on how the first one begins, and how many
-// bytes of that are a byte order mark.
+// charset returns a decoder, which may depend on the start of the first string, and the length of
+// the byte order mark there.
 type charset func(s string) (next nextChar, mark int)
 
 func fixed(next nextChar) charset { return func(string) (nextChar, int) { return next, 0 } }
 
-// charsets are those that do not come from package encoding, by their names in lower case without
+// charsets holds the encodings that package encoding lacks, by their names in lower case without
 // punctuation.
 var charsets = map[string]charset{
 	"utf8": fixed(nextUTF8), "usascii": fixed(nextASCII), "ascii": fixed(nextASCII), "iso88591": fixed(nextLatin1), "latin1": fixed(nextLatin1),
@@ -36,7 +36,7 @@ var charsets = map[string]charset{
 	"utf16": marked("\xfe\xff", "\xff\xfe", nextUTF16), "utf32": marked("\x00\x00\xfe\xff", "\xff\xfe\x00\x00", nextUTF32),
 }
 
-// marked returns a charset whose texts begin with a byte order mark, or are big-endian.
+// marked returns a charset that reads a byte order mark and defaults to big-endian.
 func marked(big, little string, next func(binary.ByteOrder) nextChar) charset {
 	return func(s string) (nextChar, int) {
 		switch {
@@ -50,7 +50,7 @@ func marked(big, little string, next func(binary.ByteOrder) nextChar) charset {
 	}
 }
 
-// findCharset returns the charset of a name, in which case and punctuation do not matter.
+// findCharset returns the charset with the given name. Case and punctuation are ignored.
 func findCharset(name string) (charset, error) {
 	plain := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
 	if c, ok := charsets[plain]; ok {
@@ -59,7 +59,7 @@ func findCharset(name string) (charset, error) {
 	for _, try := range []string{name, strings.NewReplacer("_", "-", " ", "-").Replace(name), strings.NewReplacer("-", "_", " ", "_").Replace(name)} {
 		e, err := ianaindex.IANA.Encoding(try)
 		if err != nil || e == nil || e == japanese.ISO2022JP || e == simplifiedchinese.HZGB2312 {
-			continue // not known, or not decoded a character at a time
+			continue // unknown, or not decodable character by character
 		}
 		if table, ok := e.(*charmap.Charmap); ok {
 			return fixed(nextByte(table)), nil
@@ -76,8 +76,8 @@ func nextASCII(s string) (rune, int) {
 	return rune(s[0]), 1
 }
 
-// nextByte takes bytes to which a table gives no character for the control characters of Latin 1,
-// if they have these, as ICU does.
+// nextByte decodes single bytes. Bytes missing in the table become the control characters of
+// Latin-1, if the bytes are in that range, as in ICU.
 func nextByte(table *charmap.Charmap) nextChar {
 	return func(s string) (rune, int) {
 		r := table.DecodeByte(s[0])
@@ -93,7 +93,7 @@ func nextByte(table *charmap.Charmap) nextChar {
 
 func nextLatin1(s string) (rune, int) { return rune(s[0]), 1 }
 
-// nextUTF8 takes as malformed the longest part of a character that could have become a whole one.
+// nextUTF8 decodes UTF-8. A malformed sequence is the longest prefix of a valid character.
 func nextUTF8(s string) (rune, int) {
 	r, size := utf8.DecodeRuneInString(s)
 	if r != utf8.RuneError || size > 1 {
@@ -133,7 +133,7 @@ func nextUTF16(order binary.ByteOrder) nextChar {
 		if !utf16.IsSurrogate(r) {
 			return r, 2
 		}
-		if len(s) == 3 && r < 0xdc00 { // half of it and a part of the other
+		if len(s) == 3 && r < 0xdc00 { // one surrogate and part of the other
 			return malformed, 3
 		}
 		if len(s) >= 4 {
@@ -158,13 +158,13 @@ func nextUTF32(order binary.ByteOrder) nextChar {
 	}
 }
 
-// nextOf decodes an encoding without states.
+// nextOf decodes a stateless encoding.
 func nextOf(e encoding.Encoding) nextChar {
 	return func(s string) (rune, int) {
 		decoder := e.NewDecoder()
 		var dst [2 * utf8.UTFMax]byte
 		for n := 1; n <= len(s); n++ {
-			// an error says that there is more to come
+			// an error means that more bytes follow
 			written, read, _ := decoder.Transform(dst[:], []byte(s[:n]), n == len(s))
 			if written == 0 {
 				continue
@@ -179,7 +179,7 @@ func nextOf(e encoding.Encoding) nextChar {
 	}
 }
 
-// appendChar encodes a character.
+// appendChar holds functions that encode a character, by encoding name.
 var appendChar = map[string]func(b []byte, r rune) []byte{
 	"UTF-8": utf8.AppendRune,
 	"UTF-16-BE": func(b []byte, r rune) []byte {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// digest is the number of bytes of a fingerprint.
+// digest is the number of bytes in a fingerprint.
 const digest = 8
 
 func init() {
@@ -68,7 +68,7 @@ func computeFingerprints(ctx *kernel.Context) error {
 	dst, mem := tensor.Values[uint8](out), data.Bytes()
 	if data.DType() == tensor.String {
 		mem = digests(tensor.Values[string](data))
-		if data.NumElements() == n { // one string a row: it has no digest of digests
+		if data.NumElements() == n { // one string per row, so there is no digest of digests
 			copy(dst, mem)
 			return nil
 		}
@@ -80,7 +80,7 @@ func computeFingerprints(ctx *kernel.Context) error {
 	return nil
 }
 
-// digests returns the fingerprints of strings, one after the other.
+// digests returns the concatenated fingerprints of strings.
 func digests(all []string) []byte {
 	out := slices.Grow([]byte(nil), len(all)*digest)
 	for _, s := range all {

@@ -11,7 +11,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "StringFormat", Doc: "Formats a string template with tensors, of which the first and last summarize " +
+		Name: "StringFormat", Doc: "Formats a string template with tensors. Only the first and last summarize " +
 			"elements of each dimension are printed.",
 		In:  []string{"inputs: T"},
 		Out: []string{"output: string"},
@@ -26,7 +26,7 @@ func init() {
 	}, newFormatKernel)
 }
 
-// templateParts returns the text between the places for inputs.
+// templateParts returns the text between the placeholders.
 func templateParts(attrs opdef.Attrs, inputs int) ([]string, error) {
 	parts := strings.Split(attrs.String("template"), attrs.String("placeholder"))
 	if len(parts)-1 != inputs {
@@ -53,22 +53,22 @@ func newFormatKernel(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// printer prints tensors as NumPy does.
+// printer formats tensors as NumPy does.
 type printer struct {
 	b    strings.Builder
-	ends int // elements at either end of a dimension; negative for all
+	ends int // elements printed at either end of a dimension; negative for all
 
-	t tensor.Tensor // of the tensor that is printed, as a vector
+	t tensor.Tensor // the tensor being printed, as a vector
 	s tensor.Shape  // its shape
 }
 
 func (p *printer) print(t *tensor.Tensor) {
 	flat, err := t.WithShape(tensor.Shape{int64(t.NumElements())})
 	if err != nil {
-		return // no tensor has another number of elements than its shape says
+		return // unreachable: the number of elements matches the shape
 	}
 	switch none := p.ends == 0 || t.NumElements() == 0; {
-	case none && t.DType() == tensor.Bool: // of which TensorFlow says nothing
+	case none && t.DType() == tensor.Bool: // for which TensorFlow prints nothing
 		return
 	case none && t.Rank() == 0:
 		p.b.WriteString("...")
@@ -78,7 +78,7 @@ func (p *printer) print(t *tensor.Tensor) {
 	p.dim(0, 0)
 }
 
-// dim prints what is below dimension d from an element on.
+// dim prints the elements below dimension d, starting at element at.
 func (p *printer) dim(d, at int) {
 	if d == len(p.s) {
 		p.element(at)
@@ -107,7 +107,7 @@ func (p *printer) dim(d, at int) {
 	p.b.WriteByte(']')
 }
 
-// gap separates two items of dimension d.
+// gap prints the separator between two items of dimension d.
 func (p *printer) gap(d int) {
 	if d == len(p.s)-1 {
 		p.b.WriteByte(' ')

@@ -49,7 +49,7 @@ func init() {
 
 func fingerprint(s string) uint64 { return farmhash.Fingerprint64([]byte(s)) }
 
-// buckets returns the constructor of kernels with a hash function.
+// buckets returns the constructor of kernels that use a hash function.
 func buckets(hash func(*kernel.Construction) (func(string) uint64, error)) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		sum, err := hash(c)
@@ -73,9 +73,9 @@ func buckets(hash func(*kernel.Construction) (func(string) uint64, error)) kerne
 	}
 }
 
-// remainder returns v modulo n without a division; share is the largest integer divided by n.
+// remainder returns v modulo n without a division. share is the largest uint64 divided by n.
 func remainder(v, n, share uint64) uint64 {
-	q, _ := bits.Mul64(v, share) // v/n, or one less
+	q, _ := bits.Mul64(v, share) // v/n or v/n-1
 	r := v - q*n
 	if r >= n {
 		r -= n

@@ -59,7 +59,7 @@ func newJoin(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func joinEach(ctx *kernel.Context, dst []string, separator string) {
-	parts := make([][]string, ctx.NumInputs()) // of a scalar, one
+	parts := make([][]string, ctx.NumInputs()) // one part for a scalar
 	for j := range parts {
 		parts[j] = tensor.Values[string](ctx.Input(j))
 	}

@@ -40,10 +40,10 @@ func init() {
 	})
 }
 
-// trails reports whether a byte of UTF-8 text continues a character.
+// trails reports whether c is a UTF-8 continuation byte.
 func trails(c byte) bool { return c&0xc0 == 0x80 }
 
-// countChars counts the bytes that begin a character, whether the text is valid or not.
+// countChars counts the bytes that start a character, even in invalid text.
 func countChars(s string) int {
 	n := 0
 	for i := range len(s) {

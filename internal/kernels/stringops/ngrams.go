@@ -28,12 +28,13 @@ func init() {
 	}, newNGrams)
 }
 
-// ngrams is what the attributes say.
+// ngrams holds the attributes.
 type ngrams struct {
 	separator, left, right string
 	widths                 []int64
-	padding                int64 // at either end; negative for as much as a width allows
-	keepShort              bool  // a row too short for every width is one n-gram
+	// padding at either end; negative for the maximum that a width permits
+	padding   int64
+	keepShort bool // whether a row too short for every width becomes one n-gram
 }
 
 func newNGrams(c *kernel.Construction) (kernel.Kernel, error) {
@@ -60,7 +61,7 @@ func (g *ngrams) Compute(ctx *kernel.Context) error {
 		return err
 	}
 	ends := make([]int64, len(splits))
-	// without rows there are empty strings in the shape of the data
+	// without rows the output is empty strings in the shape of the data
 	if len(data) == 0 || len(splits) == 0 {
 		out, err := ctx.AllocateLike(0, ctx.Input(0))
 		if err != nil {
@@ -81,7 +82,7 @@ func (g *ngrams) Compute(ctx *kernel.Context) error {
 	return setEnds(ctx, ends)
 }
 
-// setEnds sets the output of splits.
+// setEnds sets the splits output.
 func setEnds(ctx *kernel.Context, ends []int64) error {
 	t, err := ctx.AllocateLike(1, ctx.Input(1))
 	if err == nil {
@@ -90,7 +91,7 @@ func setEnds(ctx *kernel.Context, ends []int64) error {
 	return err
 }
 
-// maxParts bounds how many parts the n-grams of a row may have together.
+// maxParts bounds the total number of parts in the n-grams of a row.
 const maxParts = 1 << 28
 
 func checkSplits(splits []int64, n int64) error {
@@ -113,7 +114,7 @@ func checkSplits(splits []int64, n int64) error {
 	return nil
 }
 
-// pad returns how many times a row is padded at either end for n-grams of a width.
+// pad returns the padding at either end of a row for n-grams of a width.
 func (g *ngrams) pad(width int64) int64 {
 	if g.padding < 0 {
 		return width - 1
@@ -147,7 +148,7 @@ func (g *ngrams) row(out, row []string) ([]string, error) {
 	return append(out, g.gram(row, 0, 1, int64(len(row))+2*g.padding)), nil
 }
 
-// gram returns n-gram i of the n of a width that a row has.
+// gram returns n-gram i of the n n-grams of the given width in a row.
 func (g *ngrams) gram(row []string, i, n, width int64) string {
 	pad := g.pad(width)
 	left, right := max(0, pad-i), max(0, pad-(n-i-1))

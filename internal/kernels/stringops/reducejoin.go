@@ -14,7 +14,7 @@ import (
 
 func init() {
 	kernel.RegisterNew(opdef.Def{
-		Name: "ReduceJoin", Doc: "Joins strings along the given axes, of which the first varies fastest.",
+		Name: "ReduceJoin", Doc: "Joins strings along the given axes; the first axis varies fastest.",
 		In:    []string{"inputs: string", "reduction_indices: int32"},
 		Out:   []string{"output: string"},
 		Attrs: []string{"keep_dims: bool = false", "separator: string = ''"},
@@ -95,8 +95,7 @@ func reduceJoin(dst []string, in *tensor.Tensor, kept, axes []int, separator str
 		strides[i] = stride
 		stride *= in.Dim(i)
 	}
-	// offset returns the place of the element with the given number among those that some axes
-	// span.
+	// offset returns the position of element n among those spanned by axes.
 	offset := func(axes []int, n int) int {
 		at := 0
 		for _, axe := range slices.Backward(axes) {
@@ -121,7 +120,7 @@ func reduceJoin(dst []string, in *tensor.Tensor, kept, axes []int, separator str
 }
 
 func newSegmentJoin(c *kernel.Construction) (kernel.Kernel, error) {
-	// TensorFlow's ends there, in this operation alone
+	// TensorFlow's separator ends at a NUL byte, in this operation only
 	separator, _, _ := strings.Cut(c.Attrs.String("separator"), "\x00")
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in, ids := ctx.Input(0), ctx.Input(1)
@@ -151,7 +150,7 @@ func newSegmentJoin(c *kernel.Construction) (kernel.Kernel, error) {
 					parts[k] = vals[r*row+column]
 				}
 				first := 0
-				// nothing separates what begins with nothing
+				// no separator follows leading empty strings
 				for first < len(parts)-1 && parts[first] == "" {
 					first++
 				}

@@ -33,7 +33,7 @@ func init() {
 	}, newStaticFullMatch)
 }
 
-// reErrors are the texts that RE2 has for errors in patterns.
+// reErrors maps error codes to RE2's error texts.
 var reErrors = map[syntax.ErrorCode]string{
 	syntax.ErrInvalidCharClass: "invalid character class", syntax.ErrInvalidCharRange: "invalid character class range",
 	syntax.ErrInvalidEscape: "invalid escape sequence", syntax.ErrInvalidNamedCapture: "invalid named capture group",
@@ -44,7 +44,7 @@ var reErrors = map[syntax.ErrorCode]string{
 	syntax.ErrUnexpectedParen: "unexpected )", syntax.ErrLarge: "pattern too large - compile failed",
 }
 
-// compile compiles a pattern as part of a larger one, which puts it between before and after.
+// compile compiles a pattern embedded between before and after.
 func compile(before, pattern, after string) (*regexp.Regexp, error) {
 	_, err := syntax.Parse(pattern, syntax.Perl)
 	if e, ok := errors.AsType[*syntax.Error](err); ok {
@@ -68,10 +68,10 @@ func errorText(e *syntax.Error) string {
 	return text + ": " + e.Expr
 }
 
-// fullMatch compiles a pattern that must match whole strings.
+// fullMatch compiles a pattern that must match the whole string.
 func fullMatch(pattern string) (*regexp.Regexp, error) { return compile(`\A(?:`, pattern, `)\z`) }
 
-// recent compiles patterns that come with every step and are mostly the same.
+// recent caches the last compiled pattern, because the pattern input rarely changes between steps.
 type recent struct {
 	compile func(string) (*regexp.Regexp, error)
 	last    atomic.Pointer[compiled]
@@ -120,7 +120,7 @@ func newStaticFullMatch(c *kernel.Construction) (kernel.Kernel, error) {
 
 func matchEach(ctx *kernel.Context, re *regexp.Regexp) error {
 	return eachString(ctx, func(s string) (bool, error) {
-		// no expression matches what is no character
+		// no expression matches invalid UTF-8
 		return utf8.ValidString(s) && re.MatchString(s), nil
 	})
 }

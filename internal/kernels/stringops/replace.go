@@ -31,7 +31,7 @@ func init() {
 	}, newStaticReplace)
 }
 
-// anywhere compiles a pattern that may match parts of strings.
+// anywhere compiles a pattern that may match any part of a string.
 func anywhere(pattern string) (*regexp.Regexp, error) { return compile("", pattern, "") }
 
 func newReplace(c *kernel.Construction) (kernel.Kernel, error) {
@@ -75,9 +75,9 @@ func replaceEach(ctx *kernel.Context, re *regexp.Regexp, rewrite string, global 
 	})
 }
 
-// goTemplate turns a replacement in the form of RE2, where a backslash stands before the number of
-// a group, into the form of package regexp. It returns also the largest number of a group, and
-// whether the replacement is whole: as in RE2 it ends before another escape.
+// goTemplate converts an RE2 replacement, which refers to groups by backslash and number, to the
+// syntax of package regexp. It also returns the largest group number, and whether the whole
+// replacement is valid: as in RE2, it ends before an invalid escape.
 func goTemplate(rewrite string) (template string, group int, whole bool) {
 	var b strings.Builder
 	for i := 0; i < len(rewrite); i++ {

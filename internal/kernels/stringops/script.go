@@ -31,12 +31,11 @@ func init() {
 	})
 }
 
-// unknownScript is the number of code points that are not assigned, or to a script that has no
-// number here.
+// unknownScript is the script number of unassigned code points and of scripts without a number in
+// scriptNumbers.
 const unknownScript = 103
 
-// scriptNumbers are the numbers that ICU has for the scripts of the version of Unicode that
-// TensorFlow knows.
+// scriptNumbers maps scripts to ICU's numbers, for the Unicode version that TensorFlow uses.
 var scriptNumbers = map[string]int32{
 	"Adlam": 167, "Ahom": 161, "Anatolian_Hieroglyphs": 156, "Arabic": 2, "Armenian": 3, "Avestan": 117, "Balinese": 62,
 	"Bamum": 130, "Bassa_Vah": 134, "Batak": 63, "Bengali": 4, "Bhaiksuki": 168, "Bopomofo": 5, "Brahmi": 65, "Braille": 46,
@@ -63,13 +62,13 @@ var scriptNumbers = map[string]int32{
 	"Yezidi": 192, "Yi": 41, "Zanabazar_Square": 177,
 }
 
-// scriptRange is a range of code points of one script.
+// scriptRange is a range of code points with one script.
 type scriptRange struct {
 	lo, hi rune
 	script int32
 }
 
-// scriptRanges are the ranges of all scripts in order.
+// scriptRanges returns the ranges of all scripts in ascending order.
 var scriptRanges = sync.OnceValue(func() []scriptRange {
 	var all []scriptRange
 	add := func(lo, hi, stride rune, script int32) {

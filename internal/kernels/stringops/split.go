@@ -41,8 +41,8 @@ func splitShape(c *opdef.ShapeContext) error {
 	return shapefn.CheckRanks(c, 0, 1, 0)
 }
 
-// splitter returns the kernel of an operation that splits each string at the second input, which
-// has the given name, and adds the parts to a list.
+// splitter returns the kernel of an operation that splits each string at the delimiter in the
+// second input, which has the given name. split appends the parts to a list.
 func splitter(name string, split func(parts []string, s, at string) []string) kernel.Kernel {
 	return kernel.Func(func(ctx *kernel.Context) error {
 		in, at := ctx.Input(0), ctx.Input(1)
@@ -56,7 +56,7 @@ func splitter(name string, split func(parts []string, s, at string) []string) ke
 		var values []string
 		ends := make([]int, len(texts))
 		for row, s := range texts {
-			if row == 8 { // the others are probably as long
+			if row == 8 { // the remaining rows probably have similar lengths
 				values = slices.Grow(values, len(values)/4*len(texts)/7)
 			}
 			values = split(values, s, separator)
@@ -80,7 +80,7 @@ func splitter(name string, split func(parts []string, s, at string) []string) ke
 	})
 }
 
-// splitAny splits at every byte of a set, or into bytes.
+// splitAny splits at every byte of a set, or into bytes if the set is empty.
 func splitAny(parts []string, s, set string, skipEmpty bool) []string {
 	if s == "" {
 		return parts
@@ -104,7 +104,7 @@ func splitAny(parts []string, s, set string, skipEmpty bool) []string {
 	return parts
 }
 
-// splitAt splits as Python does, so many times at most; a negative number stands for no limit.
+// splitAt splits like Python's str.split, at most most times; a negative number means no limit.
 func splitAt(parts []string, s, sep string, most int) []string {
 	if most != 0 && sep == "" {
 		return splitSpace(parts, s, most)

@@ -1,10 +1,8 @@
-// Package stringops holds the operations on strings: text put together, taken apart, matched,
-// replaced, converted from and to numbers, hashed, encoded, and parsed as records of several
-// formats.
+// Package stringops implements string operations: joining, splitting, matching, replacing,
+// conversion to and from numbers, hashing and encoding.
 //
-// A string tensor holds bytes. Operations that work on characters take them as UTF-8 and say what
-// becomes of bytes that are not. Regular expressions are those of RE2, which is the syntax of Go's
-// package regexp.
+// A string tensor holds bytes. Operations on characters decode them as UTF-8 and document how they
+// treat invalid bytes. Regular expressions use RE2 syntax, which package regexp shares.
 package stringops
 
 import (
@@ -12,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// eachString makes output 0 of the shape of input 0, a string tensor, by a function of each string.
+// eachString sets output 0, of the shape of input 0, by applying a function to each string.
 func eachString[T tensor.Elem](ctx *kernel.Context, f func(string) (T, error)) error {
 	in := ctx.Input(0)
 	vals := tensor.Values[string](in)

@@ -39,7 +39,7 @@ func substrShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// cut returns part of a string, and false if the position is not in it.
+// cut returns part of a string, and false if the position is out of range.
 type cut func(s string, pos, length int64) (string, bool)
 
 func newSubstr(c *kernel.Construction) (kernel.Kernel, error) {
@@ -67,7 +67,7 @@ func substr(ctx *kernel.Context, part cut, quote bool) error {
 		return err
 	}
 	texts, positions, lengths := tensor.Values[string](in), intarg.Values(pos), intarg.Values(length)
-	var fromText, fromPos []int // where both are not simply in order, or the same for all
+	var fromText, fromPos []int // source positions; nil if both inputs are in order or scalar
 	step := 1
 	if !in.Shape().Equal(shape) {
 		fromText = elementwise.Offsets(shape, in.Shape())
@@ -105,7 +105,7 @@ func outside(s string, pos int64, i int, shape tensor.Shape, quote bool) error {
 	return status.InvalidArgumentf("pos %d out of range for string at index %s", pos, place)
 }
 
-// upTo returns the first n bytes, all if n is negative.
+// upTo returns the first n bytes, or all if n is negative.
 func upTo(s string, n int64) string {
 	if n < 0 || n > int64(len(s)) {
 		return s
@@ -142,7 +142,7 @@ func cutChars(s string, pos, length int64) (string, bool) {
 	return s[start:end], true
 }
 
-// forward returns the position n characters after a position, and false if the text ends before.
+// forward returns the position n characters after at, and false if the string ends before it.
 func forward(s string, at int, n int64) (int, bool) {
 	for ; n > 0 && at < len(s); n-- {
 		for at++; at < len(s) && trails(s[at]); at++ {

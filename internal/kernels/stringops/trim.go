@@ -13,7 +13,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// space are the bytes that count as space in the language C.
+// space is the set of whitespace bytes of C.
 const space = " \t\n\v\f\r"
 
 func init() {
@@ -46,7 +46,7 @@ func init() {
 			case "utf-8":
 				return kernel.Func(func(ctx *kernel.Context) error {
 					return eachString(ctx, func(s string) (string, error) {
-						s, _, _ = strings.Cut(s, "\x00") // TensorFlow's text ends there
+						s, _, _ = strings.Cut(s, "\x00") // TensorFlow's string ends at a NUL byte
 						return op.caser(language.Und).String(validUTF8(s)), nil
 					})
 				}), nil
@@ -71,7 +71,7 @@ func upperByte(c byte) byte {
 	return c
 }
 
-// validUTF8 replaces what is no character.
+// validUTF8 replaces invalid sequences.
 func validUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -87,7 +87,7 @@ func validUTF8(s string) string {
 	return string(b)
 }
 
-// mapBytes returns the kernel that replaces each byte of all strings by f of it.
+// mapBytes returns the kernel that applies f to each byte of all strings.
 func mapBytes(f func(byte) byte) kernel.Kernel {
 	var table [256]byte
 	for c := range table {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// repairs are the attributes that say what becomes of what is no character.
+// repairs are the attributes that control the handling of invalid characters.
 var repairs = []string{
 	"errors: {'strict', 'replace', 'ignore'} = 'replace'", "replacement_char: int = 65533", "replace_control_characters: bool = false",
 }
@@ -68,7 +68,7 @@ func encodeShape(c *opdef.ShapeContext) error {
 	return err
 }
 
-// repair says what becomes of what is no character, and of control characters.
+// repair controls the handling of invalid and control characters.
 type repair struct {
 	strict, ignore, controls bool
 	replacement              rune
@@ -85,11 +85,11 @@ func newRepair(attrs opdef.Attrs) (repair, error) {
 	return r, nil
 }
 
-// text is a decoder of texts in one encoding.
+// text decodes strings in one encoding.
 type text struct {
 	repair
 	in   charset
-	next nextChar // nil before the first text, whose byte order mark holds for all
+	next nextChar // nil before the first string, whose byte order mark applies to all
 }
 
 func newText(attrs opdef.Attrs) (text, error) {
@@ -101,7 +101,7 @@ func newText(attrs opdef.Attrs) (text, error) {
 	return text{repair: r, in: in}, err
 }
 
-// each calls f for each character of s, repaired, with the byte at which it begins.
+// each calls f for each character of s, after repair, with its byte offset.
 func (t *text) each(s string, f func(r rune, at int)) error {
 	at := 0
 	if t.next == nil && s != "" {
@@ -111,7 +111,7 @@ func (t *text) each(s string, f func(r rune, at int)) error {
 	for begin := 0; at < len(s); begin = at {
 		r, size := next(s[at:])
 		if at += size; r == malformed && at == len(s) {
-			t.next = nil // a text that was cut off ends what its mark says
+			t.next = nil // a truncated string ends the effect of its byte order mark
 		}
 		if r == malformed || t.controls && r <= 0x1f {
 			if t.strict {
@@ -134,7 +134,7 @@ func newTranscode(c *kernel.Construction) (kernel.Kernel, error) {
 	}
 	put := appendChar[c.Attrs.String("output_encoding")]
 	return kernel.Func(func(ctx *kernel.Context) error {
-		t := t // of this call
+		t := t // a copy for this call
 		return eachString(ctx, func(s string) (string, error) {
 			out := make([]byte, 0, len(s))
 			err := t.each(s, func(r rune, _ int) { out = put(out, r) })
@@ -149,7 +149,7 @@ func newDecode(c *kernel.Construction) (kernel.Kernel, error) {
 		return nil, err
 	}
 	return kernel.Func(func(ctx *kernel.Context) error {
-		t, in := t, tensor.Values[string](ctx.Input(0)) // t of this call
+		t, in := t, tensor.Values[string](ctx.Input(0)) // t is a copy for this call
 		splits := make([]int64, 1, len(in)+1)
 		var chars []int32
 		var starts []int64
@@ -209,7 +209,7 @@ func newEncode(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// checkRows checks the ends of the rows of a ragged matrix of n values.
+// checkRows checks the row splits of a ragged matrix of n values.
 func checkRows(splits []int64, n int) error {
 	switch {
 	case len(splits) == 0:
