@@ -14,8 +14,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// The operations that TensorFlow's debugger puts beside an edge to watch it. They compute what they
-// are asked for; nothing is sent to the debugger, so that nodes with addresses are refused.
+// The operations that TensorFlow's debugger inserts on watched edges. They compute their results,
+// but nothing is sent to a debugger, so nodes with debug URLs are rejected.
 func init() {
 	const addresses = "debug_urls: list(string) = []"
 	watched := func(more ...string) []string {
@@ -82,7 +82,7 @@ func summarized(out tensor.DType) []kernel.Constraint {
 	return []kernel.Constraint{kernel.OfType("T", typeset.With(typeset.Real, tensor.Bool)...), kernel.OfType("output_dtype", out)}
 }
 
-// pass gives the input, which others may hold too.
+// pass forwards the input, which may have other references.
 func pass(ctx *kernel.Context) error {
 	ctx.SetOutput(0, ctx.Input(0).Retain())
 	return nil
@@ -97,7 +97,7 @@ func newCopy(c *kernel.Construction) (kernel.Kernel, error) {
 	return kernel.Func(pass), nil
 }
 
-// debugger returns the constructor of a kernel that computes with f.
+// debugger returns the constructor of a debug kernel that computes with f.
 func debugger(f kernel.Func) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		addresses := c.Attrs.Strings("debug_urls")
@@ -132,7 +132,7 @@ func countNaN(ctx *kernel.Context) error {
 	return nil
 }
 
-// kinds counts the elements of a tensor.
+// kinds holds the number of elements of each kind.
 type kinds struct{ nan, negInf, negative, zero, positive, posInf int }
 
 func (k *kinds) add(v float64) {
@@ -157,7 +157,7 @@ func countKinds(t *tensor.Tensor) (k kinds) {
 	return k
 }
 
-// eachNumber calls f with the elements of a tensor of real numbers or truth values.
+// eachNumber calls f with the elements of a numeric or bool tensor.
 func eachNumber(t *tensor.Tensor, f func(v float64)) {
 	switch t.DType() {
 	case tensor.Float32:
@@ -205,7 +205,7 @@ func newNumericSummary(c *kernel.Construction) (kernel.Kernel, error) {
 		z := tensor.Values[float64](out)
 		if in.Initialized() {
 			z[0], z[1] = 1, float64(in.NumElements())
-			// What lies beyond a bound counts as infinite, but is part of the mean.
+			// A value beyond a bound counts as infinite but is included in the mean.
 			eachNumber(in, func(v float64) {
 				switch {
 				case math.IsInf(v, 0) || v != v:
@@ -251,7 +251,7 @@ const (
 )
 
 // newDebugSummary returns the constructor for summaries of type Out, which represents integers of
-// so many bits.
+// the given bits exactly.
 func newDebugSummary[Out float32 | float64](bits int) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		mode, id := c.Attrs.Int("tensor_debug_mode"), c.Attrs.Int("tensor_id")
@@ -279,7 +279,7 @@ func newDebugSummary[Out float32 | float64](bits int) kernel.New {
 func debugSummary(in *tensor.Tensor, mode int, id float64) ([]float64, error) {
 	dtype, rank, size := float64(in.DType()), float64(in.Rank()), float64(in.NumElements())
 	if mode == shapeOnly {
-		// The last six sizes, or all and zeros.
+		// The last six dimensions, or all of them padded with zeros.
 		out := make([]float64, 10)
 		copy(out, []float64{id, dtype, rank, size})
 		for i, d := range in.Shape()[max(0, in.Rank()-6):] {

@@ -1,5 +1,5 @@
-// Package logging holds the operations that print, that check a condition, that watch values for a
-// debugger, and that tell the time.
+// Package logging implements the operations that print, check assertions, watch values for a
+// debugger, and return the time.
 package logging
 
 import (
@@ -41,7 +41,7 @@ func newAssert(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// values prints the inputs from the second on, each in brackets.
+// values formats the inputs from the second on, each in brackets.
 func values(ctx *kernel.Context, most int, separator string) string {
 	parts := make([]string, 0, ctx.NumInputs())
 	for i := 1; i < ctx.NumInputs(); i++ {

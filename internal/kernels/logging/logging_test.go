@@ -14,10 +14,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestRecorded compares kernels and shape rules with what TensorFlow computed for the same inputs.
+// TestRecorded compares kernels and shape functions with recorded results of TensorFlow.
 func TestRecorded(t *testing.T) { kerneltest.RunCases(t, "testdata/logging.txt", "testdata/debug.txt") }
 
-// stderr returns what f prints to the standard error.
+// stderr returns what f writes to standard error.
 func stderr(t *testing.T, f func()) string {
 	t.Helper()
 	r, w, err := os.Pipe()

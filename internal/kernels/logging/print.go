@@ -50,7 +50,7 @@ func newPrint(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// streamNames are the streams that PrintV2 can print to. Those of the log are the standard error.
+// streamNames lists the streams of PrintV2. The log streams are standard error.
 var streamNames = []string{"stdout", "stderr", "log(info)", "log(warning)", "log(error)"}
 
 func newPrintV2(c *kernel.Construction) (kernel.Kernel, error) {
@@ -78,7 +78,7 @@ func newPrintV2(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// appending keeps the texts that several kernels append to one file apart.
+// appending serializes appends of several kernels to one file.
 var appending sync.Mutex
 
 func appendFile(path, text string) error {
