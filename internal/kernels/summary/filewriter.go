@@ -49,14 +49,14 @@ func init() {
 	})
 }
 
-// writer is an event file as a resource.
+// writer is the resource for an event file.
 type writer struct{ *summary.Writer }
 
-// TypeName names the resource in handles and errors as TensorFlow does.
+// TypeName returns TensorFlow's name of the resource type in handles and errors.
 func (*writer) TypeName() string { return "N10tensorflow22SummaryWriterInterfaceE" }
 
-// Close closes the file when nothing leads to the writer any more. What could not be written then
-// is lost.
+// Close closes the file when the writer is no longer reachable. Errors of a final write are
+// ignored.
 func (w *writer) Close() { _ = w.Writer.Close() }
 
 func newHandle(c *kernel.Construction) (kernel.Kernel, error) {

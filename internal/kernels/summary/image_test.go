@@ -14,7 +14,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestImages compares pixels, because encoders of PNG differ in what they write for the same ones.
+// TestImages compares pixels, because PNG encoders produce different bytes for the same image.
 func TestImages(t *testing.T) {
 	text, err := os.ReadFile("testdata/images.pixels")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// pixels decodes an image and prints it as a tensor.
+// pixels decodes an image and formats it as a tensor.
 func pixels(t *testing.T, encoded []byte, channels int) string {
 	t.Helper()
 	m, err := png.Decode(bytes.NewReader(encoded))

@@ -37,7 +37,7 @@ func init() {
 	}
 }
 
-// numbered returns the tag of item i of those that an operation makes at most.
+// numbered returns the tag of item i of at most the given number of items.
 func numbered(tag, kind string, i, most int) string {
 	if most > 1 {
 		return tag + "/" + kind + "/" + strconv.Itoa(i)

@@ -5,7 +5,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// floats returns the elements of a tensor of real numbers or truth values.
+// floats returns the elements of a numeric or bool tensor.
 func floats(t *tensor.Tensor) ([]float64, error) {
 	switch t.DType() {
 	case tensor.Float64:

@@ -1,5 +1,5 @@
-// Package summary holds the operations that make summaries, as strings for a client to write to an
-// event file, and those that write them to a file of the task that they run on.
+// Package summary implements the operations that create summaries, as strings that a client writes
+// to an event file, and those that write them to an event file of their task.
 package summary
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// registerReal adds an operation with an attribute T that is a real number.
+// registerReal registers an operation whose attribute T is a real dtype.
 func registerReal(def opdef.Def, compute kernel.Func) {
 	kernel.Register(kernel.Op{Def: def, Kernels: kernel.ForTypes("T", kernel.Stateless(compute), typeset.Real...)})
 }
 
-// result makes a summary the output.
+// result sets the output to a summary.
 func result(ctx *kernel.Context, values ...summary.Value) error {
 	b, err := summary.Marshal(values...)
 	if err == nil {
@@ -25,7 +25,7 @@ func result(ctx *kernel.Context, values ...summary.Value) error {
 	return err
 }
 
-// scalarTag returns the tag that input 0 is, which must be a scalar.
+// scalarTag returns the tag in input 0, which must be a scalar.
 func scalarTag(ctx *kernel.Context, complaint string) (string, error) {
 	if ctx.Input(0).Rank() != 0 {
 		return "", status.InvalidArgumentf("%s", complaint)

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 )
 
-// TestRecorded compares kernels and shape rules with what TensorFlow computed for the same inputs.
+// TestRecorded compares kernels and shape functions with recorded results of TensorFlow.
 func TestRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -53,10 +53,10 @@ func init() {
 	}, newWriteAudio)
 }
 
-// writeFunc writes what the inputs after the writer say.
+// writeFunc writes the inputs after the writer.
 type writeFunc func(ctx *kernel.Context, w *writer) error
 
-// registerWrite adds an operation whose first input is a writer.
+// registerWrite registers an operation whose first input is a writer.
 func registerWrite(def opdef.Def, write writeFunc) {
 	def.Stateful = true
 	kernel.RegisterFunc(def, write.compute)
@@ -70,7 +70,7 @@ func (write writeFunc) compute(ctx *kernel.Context) error {
 	return write(ctx, w)
 }
 
-// first returns the first element of input i, which must have one.
+// first returns the first element of input i, which must not be empty.
 func first[T tensor.Elem](ctx *kernel.Context, i int, name string) (T, error) {
 	if t := ctx.Input(i); t.NumElements() > 0 {
 		return tensor.Values[T](t)[0], nil
@@ -79,7 +79,7 @@ func first[T tensor.Elem](ctx *kernel.Context, i int, name string) (T, error) {
 	return none, status.InvalidArgumentf("%s must be scalar, got shape %v", name, ctx.Input(i).Shape())
 }
 
-// stepTag returns the step that input 1 is and the tag that input i is.
+// stepTag returns the step in input 1 and the tag in input i.
 func stepTag(ctx *kernel.Context, i int) (step int64, tag string, err error) {
 	if step, err = first[int64](ctx, 1, "step"); err == nil {
 		tag, err = first[string](ctx, i, "tag")
