@@ -1,6 +1,6 @@
-// Package probe holds the operations by which TensorFlow's own tests look at a runtime: which of
-// several kernels it takes, whether steps have deadlines, how resources are named. They come with
-// its servers, so graphs may hold them.
+// Package probe implements the operations with which TensorFlow's tests inspect a runtime: kernel
+// selection, deadlines of steps and names of resources. TensorFlow's servers include them, so
+// graphs may contain them.
 package probe
 
 import (
@@ -43,7 +43,7 @@ func init() {
 	})
 }
 
-// give is a kernel that gives the same tensor in every step.
+// give returns the constructor of kernels that return the same tensor in every step.
 func give(t tensor.Tensor) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		ctx.SetOutput(0, t.Retain())
@@ -51,8 +51,8 @@ func give(t tensor.Tensor) kernel.New {
 	})
 }
 
-// registerLabels adds the operations with several kernels, of which a node chooses one by its
-// attribute _kernel.
+// registerLabels registers the operations with several kernels, which the node attribute _kernel
+// selects.
 func registerLabels() {
 	labelled := func(label string) kernel.Impl {
 		said := label
@@ -84,7 +84,7 @@ func registerLabels() {
 	})
 }
 
-// registerTime adds the operations about the time that a step takes.
+// registerTime registers the operations on deadlines and delays.
 func registerTime() {
 	kernel.RegisterFunc(opdef.Def{
 		Name: "GetDeadline", Doc: "Returns the deadline of a function call. Fails in a step, which has none.",
@@ -106,7 +106,7 @@ func registerTime() {
 	}, asleep(func(ctx *kernel.Context) error { return ctx.PassInput(1, 0) }))
 }
 
-// sleeper waits for as many seconds as input 0 says, or until the step ends.
+// sleeper waits for the number of seconds in input 0, or until the step ends.
 type sleeper struct{ then kernel.Func }
 
 func asleep(then kernel.Func) kernel.New {
@@ -132,7 +132,7 @@ func (s sleeper) ComputeAsync(ctx *kernel.Context, done func(error)) {
 	}()
 }
 
-// stub is a resource that holds nothing.
+// stub is an empty resource.
 type stub struct{}
 
 // TypeName names the resource as TensorFlow does.

@@ -48,7 +48,7 @@ func TestStub(t *testing.T) {
 		return tensor.Value[bool](&out[0])
 	}
 	if _, err := run("ResourceUsingOp", nil, handle[0]); status.CodeOf(err) != status.NotFound || there() {
-		t.Errorf("a resource that nobody made: %v", err)
+		t.Errorf("a resource that was not created: %v", err)
 	}
 	if _, err := run("ResourceCreateOp", nil, handle[0]); err != nil || !there() {
 		t.Errorf("making it: %v", err)
