@@ -1,4 +1,4 @@
-// Package comm holds the operations that carry tensors from one device to another within a step.
+// Package comm implements the operations that transfer tensors between devices within a step.
 package comm
 
 import (
@@ -32,7 +32,7 @@ func init() {
 	}
 }
 
-// keyAttrs are the attributes that both ends of a transfer share.
+// keyAttrs lists the attributes common to both ends of a transfer.
 var keyAttrs = []string{
 	"tensor_name: string", "send_device: string", "send_device_incarnation: int", "recv_device: string",
 	"client_terminated: bool = false",
@@ -99,8 +99,8 @@ func (r *recv) ComputeAsync(ctx *kernel.Context, done func(error)) {
 	table.Recv(r.key, ctx.At, a.accept)
 }
 
-// arrival is a receive under way. It is reused with its callback, so that a receive allocates
-// nothing.
+// arrival is a receive in progress. It is reused with its callback, so that a receive does not
+// allocate.
 type arrival struct {
 	ctx    *kernel.Context
 	done   func(error)
