@@ -10,10 +10,10 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestRecorded compares kernels and shape rules with what TensorFlow computed for the same inputs.
+// TestRecorded compares kernels and shape functions with recorded results of TensorFlow.
 func TestRecorded(t *testing.T) { kerneltest.RunCases(t, "testdata/shapes.txt") }
 
-// run computes an operation on values that may be missing or references.
+// run computes an operation on values that may be dead or references.
 func run(t *testing.T, op string, attrs opdef.Attrs, in ...kernel.Value) ([]kernel.Value, error) {
 	t.Helper()
 	n, err := kerneltest.NewEnv().Make(op, attrs)

@@ -16,8 +16,7 @@ func init() {
 	}, first)
 }
 
-// registerForward registers an operation that forwards its input, and the same operation for
-// references.
+// registerForward registers an operation that forwards its input, and its version for references.
 func registerForward(name, doc string, shape opdef.ShapeFn, attrs ...string) {
 	attrs = append([]string{"T: type"}, attrs...)
 	kernel.RegisterFunc(opdef.Def{
@@ -31,7 +30,7 @@ func registerForward(name, doc string, shape opdef.ShapeFn, attrs ...string) {
 
 func first(ctx *kernel.Context) error { return pass(ctx, 0, 0) }
 
-// enterShape knows the shape of a value that is the same in all iterations only.
+// enterShape infers the shape only of a value that is constant in all iterations.
 func enterShape(c *opdef.ShapeContext) error {
 	if c.Attrs.Bool("is_constant") {
 		return opdef.SameShape(c)

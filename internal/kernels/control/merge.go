@@ -19,7 +19,7 @@ func init() {
 	}, merge)
 }
 
-// mergeShape keeps the dimensions that all inputs agree on.
+// mergeShape keeps the dimensions on which all inputs agree.
 func mergeShape(c *opdef.ShapeContext) error {
 	c.Out[1] = tensor.MakePartial()
 	for _, in := range c.In {

@@ -1,8 +1,8 @@
-// Package control holds the operations that decide what else is executed: Switch and Merge, the
-// operations of loops, and those that do nothing but order others.
+// Package control implements control flow operations: Switch and Merge, loop operations, and
+// operations that only order others.
 //
-// The executor knows most of them by name and does not call their kernels; these serve placement,
-// and whoever evaluates a single node.
+// The executor handles most of them by name and does not call their kernels. The kernels serve
+// placement and the evaluation of single nodes.
 package control
 
 import (
@@ -76,7 +76,7 @@ func scalar[T tensor.Elem](ctx *kernel.Context, what string) (T, error) {
 	return tensor.Value[T](in), nil
 }
 
-// pass makes an input, value or reference, an output.
+// pass forwards an input, value or reference, to an output.
 func pass(ctx *kernel.Context, in, out int) error {
 	if ref := ctx.InputRef(in); ref != nil {
 		ctx.SetOutputRef(out, ref)
