@@ -1,5 +1,5 @@
-// Package function holds the operations that call functions of the graph's library: calls, branches
-// and loops, and the nodes that stand for arguments and results in the bodies.
+// Package function implements the operations that call functions of the graph's library: calls,
+// conditionals and loops, and the nodes for arguments and results in function bodies.
 package function
 
 import (
@@ -29,12 +29,12 @@ func init() {
 	}
 }
 
-// outsideCall is the kernel of nodes that only the executor can execute.
+// outsideCall is the kernel of nodes that only the executor can run.
 func outsideCall(ctx *kernel.Context) error {
 	return status.Internalf("%s is outside of a call", ctx.Node)
 }
 
-// argShape takes what the caller has noted of the argument.
+// argShape uses the shape that the caller has recorded for the argument.
 func argShape(c *opdef.ShapeContext) error {
 	if shapes := c.Attrs.Shapes("_output_shapes"); len(shapes) > 0 {
 		c.Out[0] = shapes[0]

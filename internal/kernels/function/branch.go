@@ -37,7 +37,7 @@ func init() {
 	registerCase("StatelessCase", "Calls the branch at branch_index, or the last one if the index is out of range. All are stateless.", false)
 }
 
-// branchShape is the rule of nodes whose attribute says what the shapes of their outputs are.
+// branchShape is the shape function of nodes with an attribute for their output shapes.
 func branchShape(c *opdef.ShapeContext) error {
 	shapes := c.Attrs.Shapes("output_shapes")
 	if len(shapes) == 0 {

@@ -30,7 +30,7 @@ func init() {
 	}, newGradient)
 }
 
-// gradientShape knows that a gradient has the shape of what it is the gradient of.
+// gradientShape sets the shape of each gradient to that of the value it belongs to.
 func gradientShape(c *opdef.ShapeContext) error {
 	if len(c.In) < len(c.Out) {
 		return status.InvalidArgumentf("len(inputs) < len(outputs)")
@@ -47,7 +47,8 @@ func gradientShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// newGradient calls the gradient of a function, which has a name of its own among the functions.
+// newGradient returns the kernel that calls the gradient of a function, which has its own name in
+// the library.
 func newGradient(c *kernel.Construction) (kernel.Kernel, error) {
 	f, err := instantiate(c, opdef.Func{Name: c.Op.Name, Attrs: opdef.Attrs{"f": c.Attrs.Func("f")}})
 	if err != nil {

@@ -42,13 +42,13 @@ func (k *forKernel) ComputeAsync(ctx *kernel.Context, done func(error)) {
 	f.repeat(f.begin, f.end)
 }
 
-// forLoop is a loop under way.
+// forLoop is a loop in progress.
 type forLoop struct {
 	trampoline
 	body            kernel.Function
 	ctx             *kernel.Context
 	done            func(error)
-	i, limit, delta int64 // of int32, without overflow
+	i, limit, delta int64 // int32 values, widened to avoid overflow
 	vars, args      []tensor.Tensor
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestRecorded compares kernels and shape rules with what TensorFlow computed for the same inputs.
+// TestRecorded compares kernels and shape functions with recorded results of TensorFlow.
 func TestRecorded(t *testing.T) { kerneltest.RunCases(t, "testdata/values.txt") }
 
 func TestShapesOfCalls(t *testing.T) {

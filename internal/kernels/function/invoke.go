@@ -11,7 +11,7 @@ import (
 
 var errNoLibrary = status.Internalf("No function library is provided.")
 
-// instantiate returns the function that an attribute of a node names.
+// instantiate returns the function named by a node's attribute.
 func instantiate(c *kernel.Construction, fn opdef.Func) (kernel.Function, error) {
 	if c.Functions == nil {
 		return nil, errNoLibrary
@@ -19,21 +19,21 @@ func instantiate(c *kernel.Construction, fn opdef.Func) (kernel.Function, error)
 	return c.Functions.Instantiate(fn)
 }
 
-// selected is a kernel that calls one function with some of its inputs and returns what that
-// returns.
+// selected is a kernel that calls one function with some of its inputs and returns the function's
+// results.
 type selected struct {
-	// choose returns the function to call.
+	// function to call
 	choose func(ctx *kernel.Context) (kernel.Function, error)
-	// skip is how many inputs are not for the function.
+	// number of leading inputs that are not passed to the function
 	skip int
-	// miscount makes the error for a function that returned another number of results than the node
-	// has outputs; if it is nil there is one for all.
+	// returns the error for a function whose number of results differs from the node's outputs; if
+	// nil, a general error is used
 	miscount func(want, got int) error
 
 	calls sync.Pool // of *selectedCall
 }
 
-// selectedCall is a call under way. It is reused with its callback.
+// selectedCall is a call in progress. It is reused with its callback.
 type selectedCall struct {
 	k        *selected
 	ctx      *kernel.Context
@@ -75,14 +75,14 @@ func (c *selectedCall) end(rets []tensor.Tensor, err error) {
 	done(err)
 }
 
-// wait computes a kernel with a callback for a caller that has none.
+// wait computes an asynchronous kernel and waits for its callback.
 func wait(k kernel.Async, ctx *kernel.Context) error {
 	result := make(chan error, 1)
 	k.ComputeAsync(ctx, func(err error) { result <- err })
 	return <-result
 }
 
-// takeInputs appends the inputs of a node from the given one on, with their references.
+// takeInputs appends the inputs of a node from the given index on and transfers their references.
 func takeInputs(to []tensor.Tensor, ctx *kernel.Context, from int) []tensor.Tensor {
 	for i := from; i < ctx.NumInputs(); i++ {
 		to = append(to, ctx.TakeInput(i))
@@ -90,7 +90,7 @@ func takeInputs(to []tensor.Tensor, ctx *kernel.Context, from int) []tensor.Tens
 	return to
 }
 
-// setOutputs makes what a function returned the outputs of a node.
+// setOutputs sets the outputs of a node to the results of a function.
 func setOutputs(ctx *kernel.Context, rets []tensor.Tensor) error {
 	err := checkOutputs(ctx, rets)
 	for i := range rets {
@@ -115,8 +115,8 @@ func checkOutputs(ctx *kernel.Context, rets []tensor.Tensor) error {
 	return nil
 }
 
-// truth returns what a condition stands for: of a scalar, whether it is not zero and not the empty
-// string; of any other tensor, whether it has elements.
+// truth converts a tensor to a condition: a scalar is true if it is not zero or the empty string;
+// any other tensor is true if it has elements.
 func truth(t *tensor.Tensor) (bool, error) {
 	if t.Rank() > 0 {
 		return t.NumElements() > 0, nil

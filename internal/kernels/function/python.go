@@ -9,9 +9,9 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// Functions of Python live in the process of a client, and are found by a token. There are none
-// here: a node that calls one has TensorFlow's error of a server that does not know the token. The
-// rest of its graph can be run.
+// Python functions exist in a client's process and are identified by a token. A server has none, so
+// a node that calls one returns TensorFlow's error for an unknown token. The rest of the graph can
+// run.
 func init() {
 	types := []string{"token: string", "Tin: list(type) >= 0", "Tout: list(type) >= 0"}
 	register := func(name, doc string, attrs []string, stateful bool) {

@@ -25,10 +25,10 @@ func newRemoteCall(c *kernel.Construction) (kernel.Kernel, error) {
 	return &selected{skip: 1, choose: targets.choose}, nil
 }
 
-// maxTargets bounds the devices that a node remembers.
+// maxTargets bounds the number of devices for which a node caches functions.
 const maxTargets = 1000
 
-// targets are the functions of a node by the device that they run on.
+// targets caches the functions of a node by target device.
 type targets struct {
 	functions kernel.Functions
 	fn        opdef.Func

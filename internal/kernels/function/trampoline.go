@@ -6,9 +6,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// trampoline makes calls one after another. A call that returns at once is followed by the next in
-// a loop, and one that returns later goes on from its callback: however many there are, the stack
-// does not grow.
+// trampoline makes calls one after another. After a call that completes synchronously, a loop
+// starts the next; after an asynchronous completion, the callback continues. The stack therefore
+// does not grow with the number of calls.
 type trampoline struct {
 	state    atomic.Int32
 	begin    func(returned func([]tensor.Tensor, error))
@@ -18,13 +18,13 @@ type trampoline struct {
 
 // States of a call.
 const (
-	calling  int32 = iota // neither the call nor the callback has come back
-	called                // the call has
-	returned              // the callback has
+	calling  int32 = iota // neither the call nor the callback has completed
+	called                // the call has returned
+	returned              // the callback has been called
 )
 
-// repeat calls begin, which makes a call with the given callback, and end with what that was given,
-// until end reports false. It returns while a call is under way.
+// repeat calls begin, which starts a call with the given callback, and passes the results to end,
+// until end returns false. It may return while a call is in progress.
 func (t *trampoline) repeat(begin func(func([]tensor.Tensor, error)), end func([]tensor.Tensor, error) bool) {
 	t.begin, t.end, t.callback = begin, end, t.come
 	t.run()

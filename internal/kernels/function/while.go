@@ -21,8 +21,7 @@ func init() {
 	register("_While", "Computes inputs = body(inputs) while cond(inputs) is true. The older form of While.", true)
 }
 
-// whileShape is branchShape, except that without a word of the attribute the shapes of the inputs
-// stay.
+// whileShape is like branchShape, but without the attribute outputs have the shapes of the inputs.
 func whileShape(c *opdef.ShapeContext) error {
 	copy(c.Out, c.In)
 	copy(c.OutHandles, c.InHandles)
@@ -51,18 +50,18 @@ func (k *while) ComputeAsync(ctx *kernel.Context, done func(error)) {
 	w.repeat(w.begin, w.end)
 }
 
-// whileLoop is a loop under way: it calls the condition and the body in turn.
+// whileLoop is a loop in progress. It calls the condition and the body in turn.
 type whileLoop struct {
 	*while
 	trampoline
 	ctx    *kernel.Context
 	done   func(error)
 	vars   []tensor.Tensor
-	args   []tensor.Tensor // of the call under way
+	args   []tensor.Tensor // arguments of the call in progress
 	inBody bool
 }
 
-// begin calls the condition with the variables, or the body, which takes them over.
+// begin calls the condition with the variables, or the body, which takes ownership of them.
 func (w *whileLoop) begin(returned func([]tensor.Tensor, error)) {
 	for i := range w.vars {
 		w.args[i] = w.vars[i].Retain()
@@ -77,7 +76,7 @@ func (w *whileLoop) begin(returned func([]tensor.Tensor, error)) {
 	}
 }
 
-// end takes note of what was returned and reports whether the loop goes on.
+// end stores the results and reports whether the loop continues.
 func (w *whileLoop) end(rets []tensor.Tensor, err error) bool {
 	goOn := true
 	switch {
