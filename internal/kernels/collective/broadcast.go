@@ -57,7 +57,7 @@ func broadcast(c *kernel.Construction, source bool) *kernel.Collective {
 	return &kernel.Collective{Name: name, Kind: kernel.Broadcast, Source: source, Offsets: []int64{0}}
 }
 
-// declaredShape prepares an operation whose attributes say what shape all devices have.
+// declaredShape prepares an operation whose attributes declare the shape on all devices.
 func declaredShape(c *kernel.Construction) prepare {
 	want, full := c.Attrs.Shape("shape").Full()
 	return func(ctx *kernel.Context, op *kernel.Collective) error {

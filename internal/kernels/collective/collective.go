@@ -1,8 +1,8 @@
-// Package collective holds the operations that the devices of a group make together: sums over
-// devices, broadcasts, gathering and exchanging pieces. How devices find each other and exchange
-// tensors is behind kernel.Collectives; the kernels say what is to be done. Of each operation there
-// are up to three forms: the first names its group by attributes, the second by inputs, and the
-// third by a communicator, a resource that stands for a group which has been joined.
+// Package collective implements the operations that the devices of a group perform together:
+// reductions, broadcasts, gathers and exchanges. kernel.Collectives locates the devices and
+// exchanges the tensors; the kernels describe the operation. An operation has up to three forms:
+// the first identifies its group by attributes, the second by inputs, and the third by a
+// communicator, a resource for a group that has been joined.
 package collective
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Types of elements, by operation.
+// Element dtypes, by operation.
 const (
 	sums       = "T: {bfloat16, float, half, double, int32, int64}"
 	gathers    = "T: {float, half, double, int32, int64}"
 	broadcasts = "T: {bool, float, half, double, int32, int64}"
 )
 
-// Attributes that forms share.
+// Attributes common to several forms.
 var (
 	first   = []string{"group_size: int", "group_key: int", "instance_key: int"}
 	hints   = []string{"communication_hint: string = 'auto'", "timeout_seconds: float = 0"}
@@ -30,13 +30,14 @@ var (
 	reducer = []string{"merge_op: {'Min', 'Max', 'Mul', 'Add'}", "final_op: {'Id', 'Div'}"}
 )
 
-// Inputs by which the second form names its group.
+// Inputs that identify the group in the second form.
 var second = []string{"group_size: int32", "group_key: int32", "instance_key: int32"}
 
-// prepare says what one execution of a node does, but for what the node alone determines.
+// prepare sets the fields of op that depend on the inputs of one execution.
 type prepare func(ctx *kernel.Context, op *kernel.Collective) error
 
-// register adds an operation with all its attributes, whose nodes are described by describe.
+// register registers an operation with all its attributes. describe returns the fields common to
+// all executions of a node.
 func register(def opdef.Def, describe func(c *kernel.Construction) (*kernel.Collective, prepare, error)) {
 	def.Stateful, def.Distributed = true, true
 	kernel.RegisterNew(def, func(c *kernel.Construction) (kernel.Kernel, error) {
@@ -50,7 +51,7 @@ func register(def opdef.Def, describe func(c *kernel.Construction) (*kernel.Coll
 	})
 }
 
-// run makes one execution of a node.
+// run performs one execution of a node.
 func run(ctx *kernel.Context, op kernel.Collective, p prepare) error {
 	if err := p(ctx, &op); err != nil {
 		return err
@@ -77,15 +78,15 @@ func collectives(ctx *kernel.Context) (kernel.Collectives, error) {
 	return nil, status.Internalf("Failed to get CollectiveExecutor from OpKernelContext for Op %s", ctx.Node)
 }
 
-// waiting returns a kernel that waits for other devices on a goroutine of its own, which ends no
-// later than the step.
+// waiting returns a kernel that waits for other devices on a separate goroutine, which ends with
+// the step at the latest.
 func waiting(f func(ctx *kernel.Context) error) kernel.Kernel {
 	return kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
 		go func() { done(guarded(ctx, f)) }()
 	})
 }
 
-// guarded turns a panic, which nobody else on this goroutine would stop, into an error.
+// guarded converts a panic, which nothing else on this goroutine recovers, to an error.
 func guarded(ctx *kernel.Context, f func(ctx *kernel.Context) error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -97,7 +98,7 @@ func guarded(ctx *kernel.Context, f func(ctx *kernel.Context) error) (err error)
 
 func seconds(s float32) time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
 
-// byAttrs names the group and the operation by attributes.
+// byAttrs reads the keys of the group and the operation from attributes.
 func byAttrs(c *kernel.Construction, op *kernel.Collective) error {
 	op.Group = kernel.CollectiveGroup{
 		Key: int32(c.Attrs.Int("group_key")), Size: int32(c.Attrs.Int("group_size")), Rank: -1,
@@ -113,7 +114,8 @@ func checkSize(size int32) error {
 	return nil
 }
 
-// byInputs names the group and the operation by three inputs, from the given one on.
+// byInputs reads the keys of the group and the operation from three inputs, from the given index
+// on.
 func byInputs(ctx *kernel.Context, op *kernel.Collective, from int) error {
 	var vals [3]int32
 	for i := range vals {
@@ -129,13 +131,13 @@ func byInputs(ctx *kernel.Context, op *kernel.Collective, from int) error {
 	return checkSize(op.Group.Size)
 }
 
-// sameShape is prepare for a result that has the shape of the input.
+// sameShape prepares an operation whose result has the shape of the input.
 func sameShape(ctx *kernel.Context, op *kernel.Collective) error {
 	op.Shape = ctx.Input(0).Shape()
 	return nil
 }
 
-// scaledShape returns the shape of t with n times its first dimension.
+// scaledShape returns the shape of t with the first dimension multiplied by n.
 func scaledShape(t *tensor.Tensor, n int32) (tensor.Shape, error) {
 	if t.Rank() == 0 {
 		return nil, status.InvalidArgumentf("input should have rank > 0, received %d", t.Rank())

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// communicator is the resource that stands for a group which has been joined. It numbers the
-// group's operations, which all members must make in the same order.
+// communicator is the resource for a group that has been joined. It numbers the group's operations,
+// which all members must start in the same order.
 type communicator struct {
 	group   kernel.CollectiveGroup
 	timeout time.Duration
@@ -25,7 +25,7 @@ func (*communicator) TypeName() string {
 	return "N10tensorflow12_GLOBAL__N_123CollectiveGroupResourceE"
 }
 
-// container holds the communicators of a device.
+// container is the name of the container for a device's communicators.
 const container = "collective_op_group"
 
 func init() {
@@ -39,7 +39,7 @@ func init() {
 	})
 }
 
-// join makes a communicator.
+// join creates a communicator.
 func join(ctx *kernel.Context, timeout time.Duration) error {
 	var vals [3]int32
 	for i, name := range [...]string{"group_key", "rank", "group_size"} {
@@ -72,7 +72,7 @@ func join(ctx *kernel.Context, timeout time.Duration) error {
 }
 
 // byCommunicator prepares an operation of the third form, whose inputs are the tensor, the
-// communicator and how the group is divided.
+// communicator and the group assignment.
 func byCommunicator(ctx *kernel.Context, op *kernel.Collective) error {
 	c, err := resource.Find[*communicator](ctx, 1)
 	if err != nil {

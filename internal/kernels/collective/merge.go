@@ -26,7 +26,7 @@ type number interface {
 	float32 | float64 | int32 | int64
 }
 
-// short is a floating type of 16 bits.
+// short is the constraint for 16-bit floating-point types.
 type short interface {
 	tensor.Elem
 	Float32() float32

@@ -76,8 +76,8 @@ func reduction(c *kernel.Construction, what string, kind kernel.CollectiveKind) 
 	return op
 }
 
-// scatterShape prepares an operation that leaves each device one of as many parts as there are
-// devices.
+// scatterShape prepares an operation that leaves each device an equal part of the result, one part
+// per device.
 func scatterShape(ctx *kernel.Context, op *kernel.Collective) error {
 	if err := byInputs(ctx, op, 1); err != nil {
 		return err
