@@ -135,7 +135,7 @@ func (n *node) add(ctx *kernel.Context, lo, hi int, process func([]*item), done 
 	}
 	rows := ctx.Input(lo).Dim(0)
 	if rows == 0 {
-		return n.giveNothing(ctx, done)
+		return n.outputEmpty(ctx, done)
 	}
 	b, err := kernel.LookupOrCreateResource(ctx.Device.Resources, n.place.Container, n.place.Name,
 		func() (*batcher, error) { return &batcher{options: n.options}, nil })
@@ -177,8 +177,8 @@ func (n *node) describe(ctx *kernel.Context, lo, hi int) string {
 	return s.String()
 }
 
-// giveNothing returns empty outputs to a step whose input has no rows.
-func (n *node) giveNothing(ctx *kernel.Context, done func([]tensor.Tensor, error)) error {
+// outputEmpty returns empty outputs to a step whose input has no rows.
+func (n *node) outputEmpty(ctx *kernel.Context, done func([]tensor.Tensor, error)) error {
 	out := make([]tensor.Tensor, ctx.NumOutputs())
 	for i := range out {
 		var err error
@@ -239,7 +239,7 @@ func (n *node) gather(items []*item) {
 		whole = append(whole, t)
 	}
 	for _, it := range items[:len(items)-1] {
-		out, none := emptied(it)
+		out, none := emptyOutputs(it)
 		it.finish(out, cmp.Or(err, none))
 	}
 	if err != nil {
@@ -250,8 +250,8 @@ func (n *node) gather(items []*item) {
 	last.finish(append(whole, table, tensor.Scalar(last.id)), err)
 }
 
-// emptied returns the empty outputs of a step whose rows are passed to another step.
-func emptied(it *item) ([]tensor.Tensor, error) {
+// emptyOutputs returns the empty outputs of a step whose rows are passed to another step.
+func emptyOutputs(it *item) ([]tensor.Tensor, error) {
 	var out []tensor.Tensor
 	for i := range it.inputs {
 		t, err := tensor.Zeros(it.inputs[i].DType(), slices.Concat(tensor.Shape{0}, it.inputs[i].Shape()[1:]))

@@ -110,7 +110,7 @@ func (q *queue) put(it *item) {
 	case q.wait <= 0:
 		q.due = true
 	case len(q.open) == 1:
-		q.timer = time.AfterFunc(q.wait, func() { q.ripen(it) })
+		q.timer = time.AfterFunc(q.wait, func() { q.markDue(it) })
 	}
 }
 
@@ -131,8 +131,8 @@ func (q *queue) take() []*item {
 	return b
 }
 
-// ripen marks the open batch as due if its first item is still the given one.
-func (q *queue) ripen(first *item) {
+// markDue marks the open batch as due if its first item is still the given one.
+func (q *queue) markDue(first *item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.open) > 0 && q.open[0] == first {

@@ -38,7 +38,7 @@ func init() {
 }
 
 func readFile(ctx *kernel.Context) error {
-	name, err := whole(ctx, 0, "Input filename")
+	name, err := scalarString(ctx, 0, "Input filename")
 	if err != nil {
 		return err
 	}
@@ -50,19 +50,19 @@ func readFile(ctx *kernel.Context) error {
 }
 
 func writeFile(ctx *kernel.Context) error {
-	name, err := whole(ctx, 0, "Input filename")
+	name, err := scalarString(ctx, 0, "Input filename")
 	if err != nil {
 		return err
 	}
-	contents, err := whole(ctx, 1, "Contents")
+	contents, err := scalarString(ctx, 1, "Contents")
 	if err != nil {
 		return err
 	}
 	return fileio.Write(name, []byte(contents))
 }
 
-// whole returns the string that is input i, which must be a scalar.
-func whole(ctx *kernel.Context, i int, name string) (string, error) {
+// scalarString returns the string that is input i, which must be a scalar.
+func scalarString(ctx *kernel.Context, i int, name string) (string, error) {
 	t := ctx.Input(i)
 	if t.Rank() != 0 {
 		return "", status.InvalidArgumentf("%s tensor must be scalar, but had shape: %v", name, t.Shape())

@@ -78,12 +78,12 @@ func newPrintV2(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// appending serializes appends of several kernels to one file.
-var appending sync.Mutex
+// appendMu serializes appends of several kernels to one file.
+var appendMu sync.Mutex
 
 func appendFile(path, text string) error {
-	appending.Lock()
-	defer appending.Unlock()
+	appendMu.Lock()
+	defer appendMu.Unlock()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return fileio.Error(path, err)

@@ -103,7 +103,7 @@ func (s *sequence) Compute(ctx *kernel.Context) error {
 	b.words = contextWords{a.names}
 	if s.version == 0 {
 		b.words, b.sole = soleContextWords{contextWords{a.names}}, true
-		if b.records, err = b.usual(b.records); err != nil {
+		if b.records, err = b.canonicalize(b.records); err != nil {
 			return err
 		}
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// usual returns records in the canonical form that this package reads. For
+// canonicalize returns records in the canonical form that this package reads. For
 // ParseSingleSequenceExample, TensorFlow accepts any valid encoding, with unknown or split fields,
 // and rejects invalid messages even where no feature is requested.
-func (b *batch) usual(records []string) ([]string, error) {
+func (b *batch) canonicalize(records []string) ([]string, error) {
 	out := make([]string, len(records))
 	for row, r := range records {
-		if isUsual(message(r)) {
+		if isCanonical(message(r)) {
 			out[row] = r
 			continue
 		}
@@ -32,8 +32,8 @@ func (b *batch) usual(records []string) ([]string, error) {
 	return out, nil
 }
 
-// isUsual reports whether m is a valid SequenceExample in canonical form.
-func isUsual(m message) bool {
+// isCanonical reports whether m is a valid SequenceExample in canonical form.
+func isCanonical(m message) bool {
 	for m != "" {
 		t, ok := m.varint()
 		if !ok || t != tag(1, wireBytes) && t != tag(2, wireBytes) {

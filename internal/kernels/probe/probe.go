@@ -26,13 +26,13 @@ func init() {
 			Name: "TestAttr", Doc: "Returns 1.",
 			Out: []string{"out: T"}, Attrs: []string{"T: {float32, float64}"}, Stateful: true, Shape: opdef.UnknownShape,
 		},
-		Kernels: kernel.ForTypes("T", give(tensor.Scalar[float32](1)), tensor.Float32),
+		Kernels: kernel.ForTypes("T", constant(tensor.Scalar[float32](1)), tensor.Float32),
 	})
 	kernel.RegisterNew(opdef.Def{
 		Name: "GraphDefVersion", Doc: "Returns the producer version of its graph.",
 		Out: []string{"version: int32"}, Stateful: true, Shape: opdef.ScalarShape,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
-		return give(tensor.Scalar(int32(c.GraphVersion)))(c)
+		return constant(tensor.Scalar(int32(c.GraphVersion)))(c)
 	})
 	kernel.RegisterFunc(opdef.Def{
 		Name: "DevicePlacementOp", Doc: "Returns the name of the device that it runs on.",
@@ -43,8 +43,8 @@ func init() {
 	})
 }
 
-// give returns the constructor of kernels that return the same tensor in every step.
-func give(t tensor.Tensor) kernel.New {
+// constant returns the constructor of kernels that return the same tensor in every step.
+func constant(t tensor.Tensor) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		ctx.SetOutput(0, t.Retain())
 		return nil
@@ -55,11 +55,11 @@ func give(t tensor.Tensor) kernel.New {
 // selects.
 func registerLabels() {
 	labelled := func(label string) kernel.Impl {
-		said := label
-		if said == "" {
-			said = "default"
+		reported := label
+		if reported == "" {
+			reported = "default"
 		}
-		return kernel.Impl{Label: label, New: give(tensor.Scalar("My label is: " + said))}
+		return kernel.Impl{Label: label, New: constant(tensor.Scalar("My label is: " + reported))}
 	}
 	kernel.Register(kernel.Op{
 		Def: opdef.Def{

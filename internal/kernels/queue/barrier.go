@@ -104,7 +104,7 @@ func (b *Barrier) insertOne(key string, component int, values *tensor.Tensor, i 
 // take removes n complete elements at once and passes them to done, which owns them. If the barrier
 // is closed and small is true, it may take fewer, but at least one.
 func (b *Barrier) take(ctx context.Context, n int, small bool, done func([]element, error)) {
-	t := &takingMany{barrier: b, n: n, small: small}
+	t := &pendingTake{barrier: b, n: n, small: small}
 	b.View(func() { t.late = b.closed })
 	b.takers.Do(ctx, waitqueue.Operation{
 		Cancelled: "Dequeue operation was cancelled",
@@ -113,8 +113,8 @@ func (b *Barrier) take(ctx context.Context, n int, small bool, done func([]eleme
 	})
 }
 
-// takingMany is a take in progress.
-type takingMany struct {
+// pendingTake is a take in progress.
+type pendingTake struct {
 	barrier *Barrier
 	n       int
 	small   bool
@@ -122,7 +122,7 @@ type takingMany struct {
 	elems   []element
 }
 
-func (t *takingMany) try() (waitqueue.Outcome, error) {
+func (t *pendingTake) try() (waitqueue.Outcome, error) {
 	b := t.barrier
 	ready, n := b.ready.len(), t.n
 	if b.closed && t.small && (t.late || len(b.incomplete) == 0) {
@@ -148,7 +148,7 @@ func (t *takingMany) try() (waitqueue.Outcome, error) {
 
 // closedError returns the error of takes that were waiting when the barrier was closed. It names
 // the queue that TensorFlow's barrier contains.
-func (t *takingMany) closedError(n, available int) error {
+func (t *pendingTake) closedError(n, available int) error {
 	if t.late {
 		return status.OutOfRangef("Barrier '%s' is closed and has insufficient elements (requested %d, total size %d)",
 			t.barrier.name, n, available)

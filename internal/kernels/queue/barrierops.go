@@ -51,11 +51,11 @@ func init() {
 		{opdef.Def{
 			Name: "BarrierReadySize", Doc: "Returns the number of complete elements in a barrier.",
 			In: handle, Out: []string{"size: int32"}, Shape: resource.ByNamesShape,
-		}, askBarrier((*Barrier).readySize)},
+		}, queryBarrier((*Barrier).readySize)},
 		{opdef.Def{
 			Name: "BarrierIncompleteSize", Doc: "Returns the number of incomplete elements in a barrier.",
 			In: handle, Out: []string{"size: int32"}, Shape: resource.ByNamesShape,
-		}, askBarrier((*Barrier).incompleteSize)},
+		}, queryBarrier((*Barrier).incompleteSize)},
 	} {
 		kernel.RegisterNew(def.Def, def.new)
 	}
@@ -167,7 +167,7 @@ func newTakeMany(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		b.take(ctx.Context(), n, small, func(elems []element, err error) {
 			if err == nil {
-				err = giveElements(ctx, elems, b.allTypes(), b.allShapes())
+				err = outputElements(ctx, elems, b.allTypes(), b.allShapes())
 			}
 			done(err)
 		})
@@ -210,8 +210,8 @@ func newBarrierClose(c *kernel.Construction) (kernel.Kernel, error) {
 	}), nil
 }
 
-// askBarrier returns the constructor of kernels that return a number of elements.
-func askBarrier(f func(*Barrier) int) kernel.New {
+// queryBarrier returns the constructor of kernels that return a number of elements.
+func queryBarrier(f func(*Barrier) int) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		b, err := resource.Find[*Barrier](ctx, 0)
 		if err == nil {

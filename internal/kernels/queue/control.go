@@ -16,11 +16,11 @@ func init() {
 	registerForms(opdef.Def{
 		Name: "QueueIsClosed", Doc: "Returns true if the queue is closed.",
 		Out: []string{"is_closed: bool"}, Shape: opdef.ScalarShape,
-	}, "QueueIsClosedV2", opdef.ScalarShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(q.isClosed()) }))
+	}, "QueueIsClosedV2", opdef.ScalarShape, query(func(q *Queue) tensor.Tensor { return tensor.Scalar(q.isClosed()) }))
 	registerForms(opdef.Def{
 		Name: "QueueSize", Doc: "Returns the number of elements in a queue.",
 		Out: []string{"size: int32"}, Shape: resource.ByNamesShape,
-	}, "QueueSizeV2", opdef.SameShape, ask(func(q *Queue) tensor.Tensor { return tensor.Scalar(int32(q.size())) }))
+	}, "QueueSizeV2", opdef.SameShape, query(func(q *Queue) tensor.Tensor { return tensor.Scalar(int32(q.size())) }))
 	kernel.RegisterFunc(opdef.Def{
 		Name: "FakeQueue", Doc: "Returns a string reference to the queue behind a resource handle, for older operations.",
 		In: []string{"resource: resource"}, Out: []string{"handle: Ref(string)"}, Stateful: true, Shape: resource.NamesShape,
@@ -32,8 +32,8 @@ func newClose(c *kernel.Construction) (kernel.Kernel, error) {
 	return onQueue(func(ctx *kernel.Context, q *Queue, done func(error)) { q.close(ctx.Context(), cancel, done) }), nil
 }
 
-// ask returns the kernel that outputs the tensor f returns for a queue.
-func ask(f func(*Queue) tensor.Tensor) kernel.New {
+// query returns the kernel that outputs the tensor f returns for a queue.
+func query(f func(*Queue) tensor.Tensor) kernel.New {
 	return kernel.Stateless(func(ctx *kernel.Context) error {
 		q, err := resource.Find[*Queue](ctx, 0)
 		if err == nil {

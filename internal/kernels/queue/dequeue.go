@@ -77,12 +77,12 @@ func dequeueMany(name string, upTo bool) func(*kernel.Context, *Queue, func(erro
 			return
 		}
 		if n == 0 {
-			done(q.giveBatch(ctx, nil))
+			done(q.outputBatch(ctx, nil))
 			return
 		}
 		q.dequeueMany(ctx.Context(), n, upTo, func(elems []element, err error) {
 			if err == nil {
-				err = q.giveBatch(ctx, elems)
+				err = q.outputBatch(ctx, elems)
 			}
 			done(err)
 		})
@@ -104,15 +104,15 @@ func batchSize(ctx *kernel.Context, q *Queue, op string) (int, error) {
 	return int(n), nil
 }
 
-// giveBatch batches the components of elements, which it owns, and sets them as the outputs of a
+// outputBatch batches the components of elements, which it owns, and sets them as the outputs of a
 // kernel.
-func (q *Queue) giveBatch(ctx *kernel.Context, elems []element) error {
-	return giveElements(ctx, elems, q.types, q.shapes)
+func (q *Queue) outputBatch(ctx *kernel.Context, elems []element) error {
+	return outputElements(ctx, elems, q.types, q.shapes)
 }
 
-// giveElements batches the components of elements, which it owns, and sets them as the outputs of a
-// kernel. Components have the given types and shapes.
-func giveElements(ctx *kernel.Context, elems []element, types []tensor.DType, shapes []tensor.PartialShape) error {
+// outputElements batches the components of elements, which it owns, and sets them as the outputs of
+// a kernel. Components have the given types and shapes.
+func outputElements(ctx *kernel.Context, elems []element, types []tensor.DType, shapes []tensor.PartialShape) error {
 	defer func() {
 		for _, e := range elems {
 			e.release()

@@ -120,17 +120,17 @@ func (q *Queue) Dequeue(ctx context.Context, done func([]tensor.Tensor, error)) 
 // dequeueMany removes n elements and passes them to done, which owns them. If the queue is closed
 // and upTo is true, it may return fewer, but at least one.
 func (q *Queue) dequeueMany(ctx context.Context, n int, upTo bool, done func([]element, error)) {
-	t := &taking{queue: q, n: n, upTo: upTo}
+	t := &pendingDequeue{queue: q, n: n, upTo: upTo}
 	q.dequeuers.Do(ctx, waitqueue.Operation{
 		Cancelled: "Dequeue operation was cancelled",
 		Try:       t.fill,
-		Withdraw:  t.giveBack,
+		Withdraw:  t.putBack,
 		Done:      func(err error) { done(t.elems, err) },
 	})
 }
 
-// taking is a dequeue of several elements in progress.
-type taking struct {
+// pendingDequeue is a dequeue of several elements in progress.
+type pendingDequeue struct {
 	queue *Queue
 	n     int
 	upTo  bool
@@ -138,11 +138,11 @@ type taking struct {
 }
 
 // fill takes the available elements. A queue with atOnce takes all elements of a batch at once.
-func (t *taking) fill() (waitqueue.Outcome, error) {
+func (t *pendingDequeue) fill() (waitqueue.Outcome, error) {
 	q := t.queue
 	missing, have := t.n-len(t.elems), q.items.len()
 	if q.closed && have < missing {
-		t.giveBack()
+		t.putBack()
 		if !t.upTo || q.items.len() == 0 {
 			return waitqueue.Complete, q.emptyError(missing, have)
 		}
@@ -165,8 +165,8 @@ func (t *taking) fill() (waitqueue.Outcome, error) {
 	return waitqueue.Blocked, nil
 }
 
-// giveBack returns elements to their positions in the queue.
-func (t *taking) giveBack() {
+// putBack returns elements to their positions in the queue.
+func (t *pendingDequeue) putBack() {
 	for _, v := range slices.Backward(t.elems) {
 		t.queue.items.unpop(v)
 	}

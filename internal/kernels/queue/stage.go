@@ -46,10 +46,10 @@ func init() {
 	registerStaging(opdef.Def{
 		Name: "StageSize", Doc: "Returns the number of elements in a staging area.",
 		Out: []string{"size: int32"}, Shape: opdef.ScalarShape,
-	}, staged(newArea, atOnce(func(ctx *kernel.Context, a *Area) error { return giveCount(ctx, a.size()) })))
+	}, staged(newArea, synchronous(func(ctx *kernel.Context, a *Area) error { return outputCount(ctx, a.size()) })))
 	registerStaging(opdef.Def{
 		Name: "StageClear", Doc: "Removes all elements from a staging area.", Shape: opdef.UnknownShape,
-	}, staged(newArea, atOnce(func(_ *kernel.Context, a *Area) error { a.clear(); return nil })))
+	}, staged(newArea, synchronous(func(_ *kernel.Context, a *Area) error { a.clear(); return nil })))
 }
 
 const mismatched = "Mismatch stage/unstage"
@@ -61,7 +61,7 @@ func stage(_ *kernel.Construction, ctx *kernel.Context, a *Area, done func(error
 func unstage(_ *kernel.Construction, ctx *kernel.Context, a *Area, done func(error)) {
 	a.take(ctx.Context(), func(e element, err error) {
 		if err == nil {
-			err = giveStaged(ctx, 0, e, mismatched)
+			err = outputStaged(ctx, 0, e, mismatched)
 		}
 		done(err)
 	})
@@ -80,7 +80,7 @@ func stagePeek(_ *kernel.Construction, ctx *kernel.Context, a *Area, done func(e
 	}
 	a.peek(ctx.Context(), i, func(e element, err error) {
 		if err == nil {
-			err = giveStaged(ctx, 0, e, mismatched)
+			err = outputStaged(ctx, 0, e, mismatched)
 		}
 		done(err)
 	})

@@ -54,14 +54,14 @@ func registerStagingMap[T keyed](prefix string, create func(room) T) {
 	registerStaging(opdef.Def{
 		Name: prefix + "Size", Doc: "Returns the number of complete elements in a staging map.",
 		Out: []string{"size: int32"}, Shape: opdef.ScalarShape,
-	}, staged(create, atOnce(func(ctx *kernel.Context, m T) error { return giveCount(ctx, m.staging().size()) })))
+	}, staged(create, synchronous(func(ctx *kernel.Context, m T) error { return outputCount(ctx, m.staging().size()) })))
 	registerStaging(opdef.Def{
 		Name: prefix + "IncompleteSize", Doc: "Returns the number of incomplete elements in a staging map.",
 		Out: []string{"size: int32"}, Shape: opdef.ScalarShape,
-	}, staged(create, atOnce(func(ctx *kernel.Context, m T) error { return giveCount(ctx, m.staging().incompleteSize()) })))
+	}, staged(create, synchronous(func(ctx *kernel.Context, m T) error { return outputCount(ctx, m.staging().incompleteSize()) })))
 	registerStaging(opdef.Def{
 		Name: prefix + "Clear", Doc: "Removes all elements from a staging map.",
-	}, staged(create, atOnce(func(_ *kernel.Context, m T) error { m.staging().clear(); return nil })))
+	}, staged(create, synchronous(func(_ *kernel.Context, m T) error { m.staging().clear(); return nil })))
 }
 
 func mapStage[T keyed](c *kernel.Construction, ctx *kernel.Context, m T, done func(error)) {
@@ -111,19 +111,19 @@ func byKey[T keyed](keep bool) func(*kernel.Construction, *kernel.Context, T, fu
 			return
 		}
 		w := wanted{key: tensor.Value[int64](key), indices: slices.Clone(tensor.Values[int32](ctx.Input(1))), keep: keep}
-		giveWanted(ctx, m, w, func(_ int64, e element) error { return giveComponents(ctx, 0, e) }, done)
+		outputSelection(ctx, m, w, func(_ int64, e element) error { return outputComponents(ctx, 0, e) }, done)
 	}
 }
 
 func withoutKey[T keyed](_ *kernel.Construction, ctx *kernel.Context, m T, done func(error)) {
 	w := wanted{anyKey: true, indices: slices.Clone(tensor.Values[int32](ctx.Input(0)))}
-	giveWanted(ctx, m, w, func(key int64, e element) error {
+	outputSelection(ctx, m, w, func(key int64, e element) error {
 		ctx.SetOutput(0, tensor.Scalar(key))
-		return giveComponents(ctx, 1, e)
+		return outputComponents(ctx, 1, e)
 	}, done)
 }
 
-func giveWanted[T keyed](ctx *kernel.Context, m T, w wanted, give func(int64, element) error, done func(error)) {
+func outputSelection[T keyed](ctx *kernel.Context, m T, w wanted, give func(int64, element) error, done func(error)) {
 	if err := checkIndices(w.indices); err != nil {
 		done(err)
 		return
@@ -136,6 +136,6 @@ func giveWanted[T keyed](ctx *kernel.Context, m T, w wanted, give func(int64, el
 	})
 }
 
-func giveComponents(ctx *kernel.Context, first int, e element) error {
-	return giveStaged(ctx, first, e, "output/indices size mismatch")
+func outputComponents(ctx *kernel.Context, first int, e element) error {
+	return outputStaged(ctx, first, e, "output/indices size mismatch")
 }

@@ -86,14 +86,14 @@ func staged[T kernel.Resource](create func(room) T, f func(c *kernel.Constructio
 	}
 }
 
-// atOnce converts a function that does not wait to one that takes a done callback.
-func atOnce[T any](f func(ctx *kernel.Context, area T) error) func(*kernel.Construction, *kernel.Context, T, func(error)) {
+// synchronous converts a function that does not wait to one that takes a done callback.
+func synchronous[T any](f func(ctx *kernel.Context, area T) error) func(*kernel.Construction, *kernel.Context, T, func(error)) {
 	return func(_ *kernel.Construction, ctx *kernel.Context, area T, done func(error)) { done(f(ctx, area)) }
 }
 
-// giveStaged sets outputs, from index first on, to the components of an element, which it owns.
+// outputStaged sets outputs, from index first on, to the components of an element, which it owns.
 // mismatch is the error text for a wrong number of components.
-func giveStaged(ctx *kernel.Context, first int, e element, mismatch string) error {
+func outputStaged(ctx *kernel.Context, first int, e element, mismatch string) error {
 	if len(e) != ctx.NumOutputs()-first {
 		defer e.release()
 		return status.InvalidArgumentf("%s: %d vs. %d", mismatch, len(e), ctx.NumOutputs()-first)
@@ -127,7 +127,7 @@ func (e element) retain() element {
 	return out
 }
 
-func giveCount(ctx *kernel.Context, n int) error {
+func outputCount(ctx *kernel.Context, n int) error {
 	ctx.SetOutput(0, tensor.Scalar(int32(n)))
 	return nil
 }

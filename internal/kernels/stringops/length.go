@@ -40,14 +40,14 @@ func init() {
 	})
 }
 
-// trails reports whether c is a UTF-8 continuation byte.
-func trails(c byte) bool { return c&0xc0 == 0x80 }
+// isContinuation reports whether c is a UTF-8 continuation byte.
+func isContinuation(c byte) bool { return c&0xc0 == 0x80 }
 
 // countChars counts the bytes that start a character, even in invalid text.
 func countChars(s string) int {
 	n := 0
 	for i := range len(s) {
-		if !trails(s[i]) {
+		if !isContinuation(s[i]) {
 			n++
 		}
 	}

@@ -71,8 +71,9 @@ func errorText(e *syntax.Error) string {
 // fullMatch compiles a pattern that must match the whole string.
 func fullMatch(pattern string) (*regexp.Regexp, error) { return compile(`\A(?:`, pattern, `)\z`) }
 
-// recent caches the last compiled pattern, because the pattern input rarely changes between steps.
-type recent struct {
+// patternCache caches the last compiled pattern, because the pattern input rarely changes between
+// steps.
+type patternCache struct {
 	compile func(string) (*regexp.Regexp, error)
 	last    atomic.Pointer[compiled]
 }
@@ -83,7 +84,7 @@ type compiled struct {
 }
 
 // input compiles the pattern that is input i.
-func (r *recent) input(ctx *kernel.Context, i int) (*regexp.Regexp, error) {
+func (r *patternCache) input(ctx *kernel.Context, i int) (*regexp.Regexp, error) {
 	t := ctx.Input(i)
 	if t.Rank() != 0 {
 		return nil, status.InvalidArgumentf("Pattern must be scalar, but received %v", t.Shape())
@@ -100,7 +101,7 @@ func (r *recent) input(ctx *kernel.Context, i int) (*regexp.Regexp, error) {
 }
 
 func newFullMatch(*kernel.Construction) (kernel.Kernel, error) {
-	patterns := &recent{compile: fullMatch}
+	patterns := &patternCache{compile: fullMatch}
 	return kernel.Func(func(ctx *kernel.Context) error {
 		re, err := patterns.input(ctx, 1)
 		if err != nil {

@@ -31,12 +31,12 @@ func init() {
 	}, newStaticReplace)
 }
 
-// anywhere compiles a pattern that may match any part of a string.
-func anywhere(pattern string) (*regexp.Regexp, error) { return compile("", pattern, "") }
+// partialMatch compiles a pattern that may match any part of a string.
+func partialMatch(pattern string) (*regexp.Regexp, error) { return compile("", pattern, "") }
 
 func newReplace(c *kernel.Construction) (kernel.Kernel, error) {
 	global := c.Attrs.Bool("replace_global")
-	patterns := &recent{compile: anywhere}
+	patterns := &patternCache{compile: partialMatch}
 	return kernel.Func(func(ctx *kernel.Context) error {
 		re, err := patterns.input(ctx, 1)
 		if err != nil {
@@ -50,7 +50,7 @@ func newReplace(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func newStaticReplace(c *kernel.Construction) (kernel.Kernel, error) {
-	re, err := anywhere(c.Attrs.String("pattern"))
+	re, err := partialMatch(c.Attrs.String("pattern"))
 	if err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func cutChars(s string, pos, length int64) (string, bool) {
 // forward returns the position n characters after at, and false if the string ends before it.
 func forward(s string, at int, n int64) (int, bool) {
 	for ; n > 0 && at < len(s); n-- {
-		for at++; at < len(s) && trails(s[at]); at++ {
+		for at++; at < len(s) && isContinuation(s[at]); at++ {
 		}
 	}
 	return at, n <= 0
@@ -155,7 +155,7 @@ func forward(s string, at int, n int64) (int, bool) {
 func back(s string, n int64) (int, bool) {
 	at := len(s)
 	for ; n < 0 && at > 0; n++ {
-		for at--; at > 0 && trails(s[at]); at-- {
+		for at--; at > 0 && isContinuation(s[at]); at-- {
 		}
 	}
 	return at, n == 0

@@ -28,8 +28,8 @@ type kind struct {
 // numbers are the value dtypes supported for every key dtype.
 var numbers = []tensor.DType{tensor.Float64, tensor.Float32, tensor.Int32}
 
-// changing lists the value dtypes of mutable tables by key dtype.
-var changing = map[tensor.DType][]tensor.DType{
+// mutableTypes lists the value dtypes of mutable tables by key dtype.
+var mutableTypes = map[tensor.DType][]tensor.DType{
 	tensor.Int32:  numbers,
 	tensor.Int64:  append(slices.Clone(numbers), tensor.Int64, tensor.String),
 	tensor.String: append(slices.Clone(numbers), tensor.Int64, tensor.Bool),
@@ -48,15 +48,15 @@ func with(types map[tensor.DType][]tensor.DType, key tensor.DType, more ...tenso
 var kinds = []*kind{
 	{
 		name: "HashTable", doc: "Returns a handle to an immutable hash table, which another operation initializes.",
-		types: with(with(changing, tensor.Int32, tensor.String), tensor.String, tensor.String), shape: opdef.ScalarShape, create: createFixed,
+		types: with(with(mutableTypes, tensor.Int32, tensor.String), tensor.String, tensor.String), shape: opdef.ScalarShape, create: createFixed,
 	},
 	{
 		name: "MutableHashTable", doc: "Returns a handle to a mutable hash table.",
-		types: with(changing, tensor.Int64, tensor.Variant), shape: scalarsShape, create: createMutable,
+		types: with(mutableTypes, tensor.Int64, tensor.Variant), shape: scalarsShape, create: createMutable,
 	},
 	{
 		name: "MutableHashTableOfTensors", doc: "Returns a handle to a mutable hash table whose values are vectors.",
-		attrs: []string{"value_shape: shape = []"}, types: changing, shape: vectorsShape, create: createOfTensors,
+		attrs: []string{"value_shape: shape = []"}, types: mutableTypes, shape: vectorsShape, create: createOfTensors,
 	},
 	{
 		name: "MutableDenseHashTable",
