@@ -35,7 +35,7 @@ func BatchBatchingQueue(value string) BatchAttr {
 	return func(a opdef.Attrs) { a["batching_queue"] = value }
 }
 
-// Batch batches the input rows of several steps. One step receives the batch and an index of which rows belong to which step. The others receive empty tensors. Blocks until max_batch_size rows are available, for at most batch_timeout_micros.
+// Batch batches the input rows of several steps. One step receives the batch and an index that maps its rows to the steps. The others receive empty tensors. Blocks until max_batch_size rows are available, for at most batch_timeout_micros.
 //
 //	inTensors       tensors of the types T
 //	→

@@ -101,7 +101,7 @@ func ReduceJoinSeparator(value string) ReduceJoinAttr {
 	return func(a opdef.Attrs) { a["separator"] = value }
 }
 
-// ReduceJoin joins strings along the given axes, of which the first varies fastest.
+// ReduceJoin joins strings along the given axes; the first axis varies fastest.
 //
 //	inputs            string
 //	reductionIndices  int32
@@ -193,7 +193,7 @@ func StringFormatSummarize(value int64) StringFormatAttr {
 	return func(a opdef.Attrs) { a["summarize"] = value }
 }
 
-// StringFormat formats a string template with tensors, of which the first and last summarize elements of each dimension are printed.
+// StringFormat formats a string template with tensors. Only the first and last summarize elements of each dimension are printed.
 //
 //	inputs  tensors of the types T
 //	→
