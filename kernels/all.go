@@ -1,10 +1,10 @@
-// Package kernels registers the operations of all families with their kernels and shape rules. It
-// is imported for this effect:
+// Package kernels registers all operations with their kernels and shape functions. Import it for its
+// side effect:
 //
 //	import _ "github.com/weft-ml/weft/kernels"
 //
-// Packages local and server import it. Graphs that are built in such a program are checked by the
-// shape rules.
+// Packages local and server import it. Graphs built in a program that imports it are checked by the
+// shape functions.
 package kernels
 
 import (

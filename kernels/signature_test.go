@@ -13,8 +13,8 @@ import (
 	"github.com/weft-ml/weft/opdef"
 )
 
-// signatures returns the definitions of TensorFlow 2.21's operations by name. The file has them in
-// the language of package opdef: a line "op Name flags…", followed by lines "in", "out" and "attr".
+// signatures returns TensorFlow 2.21's operation definitions by name. The file uses the syntax of
+// package opdef: a line "op Name flags…", followed by "in", "out" and "attr" lines.
 func signatures(t *testing.T) map[string]*opdef.Op {
 	t.Helper()
 	file, err := os.Open("testdata/ops-2.21.txt.gz")
@@ -66,8 +66,8 @@ func flagged(name string, flags []string) *opdef.Def {
 	}
 }
 
-// TestSignatures checks that every operation is defined as in TensorFlow: a graph that one accepts
-// the other must accept, and errors print the definition.
+// TestSignatures checks that every operation is defined as in TensorFlow. Both must accept the same
+// graphs, and errors print the definition.
 func TestSignatures(t *testing.T) {
 	want := signatures(t)
 	if len(want) < 1500 {
@@ -85,7 +85,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// differences lists the parts of a definition that are not as they should be.
+// differences lists the parts of a definition that differ from the expected ones.
 func differences(have, want *opdef.Op) []string {
 	split := func(op *opdef.Op) []string { return strings.Split(strings.TrimSuffix(op.String(), ">"), "; ") }
 	h, w := split(have), split(want)
@@ -106,7 +106,7 @@ func differences(have, want *opdef.Op) []string {
 	return out
 }
 
-// TestDifferencesAreFound plants one difference of each kind.
+// TestDifferencesAreFound checks that one difference of each kind is detected.
 func TestDifferencesAreFound(t *testing.T) {
 	base := opdef.Def{
 		Name: "Op", In: []string{"a: T"}, Out: []string{"b: float"}, Attrs: []string{"T: {float, int32} = float", "n: int >= 1"},
