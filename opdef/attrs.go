@@ -21,13 +21,13 @@ import (
 //	tensor  tensor.Tensor          list(tensor)  []tensor.Tensor
 //	func    Func                   list(func)    []Func
 //
-// and [Placeholder] for any of them inside a function body. Values are never modified once they are
-// in a graph. After [Op.CheckAttrs] every attribute of the operation is present with its type, so
-// the typed accessors need no error: they return the zero value where the attribute is absent.
+// and [Placeholder] for any of them inside a function body. Values in a graph are never modified.
+// After [Op.CheckAttrs] every attribute of the operation is present with its type. Typed accessors
+// therefore return no error: they return the zero value if the attribute is absent.
 type Attrs map[string]any
 
-// Functions returns the names of the functions that attributes name, among them those bound to
-// attributes of functions.
+// Functions returns the names of the functions in the attributes, and in the attributes of these
+// functions.
 func (a Attrs) Functions() iter.Seq[string] {
 	return func(yield func(string) bool) { a.functions(yield) }
 }
@@ -103,11 +103,11 @@ func (a Attrs) Shapes(name string) []tensor.PartialShape {
 // Funcs returns an attribute of kind list(func).
 func (a Attrs) Funcs(name string) []Func { v, _ := a[name].([]Func); return v }
 
-// Clone returns a copy that can be added to; the values are shared.
+// Clone returns a copy of the map. The values are shared.
 func (a Attrs) Clone() Attrs { return maps.Clone(a) }
 
-// EmptyList returns a list without elements of the given kind, such as "list(int)", or nil for a
-// kind that is no list.
+// EmptyList returns an empty list of the given kind, such as "list(int)"; nil if the kind is not a
+// list.
 func EmptyList(kind string) any {
 	switch kind {
 	case "list(string)":
@@ -130,12 +130,12 @@ func EmptyList(kind string) any {
 	return nil
 }
 
-// AnyList is a list without elements as it comes from a message that does not say of what kind it
-// is. CheckAttrs replaces it by an empty list of the right type.
+// AnyList is an empty list of unknown kind. Messages do not record the kind of an empty list.
+// [Op.CheckAttrs] replaces it by an empty list of the right type.
 type AnyList struct{}
 
-// KindOf returns the kind of an attribute value, as in "int" or "list(type)"; "" for a value that
-// is none.
+// KindOf returns the kind of an attribute value, such as "int" or "list(type)"; "" if v is not an
+// attribute value. The kind of a [Placeholder] is "placeholder", that of [AnyList] "list(any)".
 func KindOf(v any) string {
 	switch v.(type) {
 	case string:
@@ -178,10 +178,11 @@ func KindOf(v any) string {
 	return ""
 }
 
-// CheckAttrs returns attrs with the defaults of op added, after checking that every attribute of op
-// is given, of its kind, and an allowed value. Attributes that op does not have pass unchecked, as
-// they do in TensorFlow: those whose names begin with an underscore are the runtime's, others may
-// come from a newer client. The result may be attrs itself. node names the node in errors.
+// CheckAttrs checks the attributes of a node and returns them with the defaults of the operation
+// added. The result may be attrs itself. It fails with InvalidArgument if an attribute is missing,
+// of the wrong kind, or has a value that is not allowed. As in TensorFlow, attributes that the
+// operation does not have are not checked. The runtime uses those whose names begin with "_", and
+// newer clients may set others. node is the name of the node, for errors.
 func (o *Op) CheckAttrs(node string, attrs Attrs) (Attrs, error) {
 	out, copied := attrs, false
 	set := func(name string, v any) {
@@ -226,7 +227,7 @@ func (o *Op) CheckAttrs(node string, attrs Attrs) (Attrs, error) {
 	return out, nil
 }
 
-// Check reports why v cannot be the value of the attribute.
+// Check returns an InvalidArgument error if v is not a value of the attribute.
 func (a *Attr) Check(v any) error {
 	kind := KindOf(v)
 	switch {
@@ -326,7 +327,7 @@ func listLen(v any) int {
 	return 0
 }
 
-// JoinTypes prints types as TensorFlow lists them in errors.
+// JoinTypes formats a list of types as in TensorFlow's errors: "float, int32".
 func JoinTypes(types []tensor.DType) string {
 	names := make([]string, len(types))
 	for i, t := range types {

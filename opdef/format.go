@@ -9,8 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// String prints the operation as TensorFlow shows it in errors: its signature, attributes and
-// flags.
+// String returns the signature, attributes and flags of the operation in the format of TensorFlow's
+// errors.
 func (o *Op) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Op<name=%s; signature=%s -> %s", o.Name, formatArgs(o.Inputs), formatArgs(o.Outputs))
@@ -40,7 +40,7 @@ func formatArgs(args []Arg) string {
 	return strings.Join(parts, ", ")
 }
 
-// String prints the argument as TensorFlow does in signatures: name:type.
+// String returns the argument as "name:type", as in TensorFlow's signatures.
 func (a *Arg) String() string {
 	typ := a.TypeAttr + a.TypeListAttr
 	if a.DType != tensor.Invalid {
@@ -71,7 +71,7 @@ func (a *Attr) format(b *strings.Builder) {
 	}
 }
 
-// Format prints attributes in the order of their names, as TensorFlow does in summaries of nodes.
+// Format returns the attributes, sorted by name, in the format of TensorFlow's summaries of nodes.
 func (a Attrs) Format() string {
 	parts := make([]string, 0, len(a))
 	for _, name := range slices.Sorted(maps.Keys(a)) {
@@ -80,8 +80,8 @@ func (a Attrs) Format() string {
 	return strings.Join(parts, ", ")
 }
 
-// FormatAttr prints an attribute value in the short form that TensorFlow uses in summaries of
-// nodes.
+// FormatAttr returns an attribute value in the format of TensorFlow's summaries of nodes, which
+// abbreviates long values.
 func FormatAttr(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -119,7 +119,7 @@ func FormatAttr(v any) string {
 	}
 }
 
-// formatString keeps both ends of a long text.
+// formatString quotes a string. Of a string of 80 bytes or more it keeps 10 at each end.
 func formatString(s string) string {
 	s = tensor.Escape(s, false)
 	if len(s) >= 80 {
@@ -128,7 +128,7 @@ func formatString(s string) string {
 	return `"` + s + `"`
 }
 
-// formatList keeps both ends of a long list.
+// formatList formats a list. Of a list of 30 elements or more it keeps 5 at each end.
 func formatList[T any](vals []T) string {
 	parts := make([]string, 0, min(len(vals), 30))
 	for i, v := range vals {

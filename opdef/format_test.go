@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestFormatAttr holds what TensorFlow prints.
+// TestFormatAttr checks for TensorFlow's formats.
 func TestFormatAttr(t *testing.T) {
 	many := make([]int64, 51)
 	for i := range many {
@@ -35,7 +35,7 @@ func TestFormatAttr(t *testing.T) {
 	}
 }
 
-// TestBroadcastShapes compares with NumPy's rules.
+// TestBroadcastShapes checks for NumPy's rules.
 func TestBroadcastShapes(t *testing.T) {
 	p := tensor.MakePartial
 	for _, test := range []struct {

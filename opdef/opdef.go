@@ -1,8 +1,7 @@
-// Package opdef says what an operation is: its arguments, attributes, flags and shape rule. It is
-// data only: how an operation is computed is the business of package kernel, and where it stands in
-// a graph that of package graph.
+// Package opdef defines operations: their arguments, attributes, flags and shape functions. It
+// contains no kernels (see package kernel) and no graphs (see package graph).
 //
-// A [Def] is written by hand, once per operation, in TensorFlow's registration language:
+// A [Def] is the definition of an operation in TensorFlow's registration language:
 //
 //	opdef.Def{
 //		Name:  "MatMul",
@@ -15,9 +14,9 @@
 //
 // An argument is "name: TYPE", "name: N * TYPE", "name: TYPE_LIST_ATTR", "name: Ref(TYPE)" or
 // "name: Ref(N * TYPE)", where TYPE is a dtype or a type attribute. An attribute is "name: KIND",
-// optionally with ">= minimum" and "= default"; KIND is one of string, int, float, bool, type,
-// shape, tensor, func, a set of allowed values {…}, or list(KIND). The sets of types numbertype,
-// realnumbertype and quantizedtype have names. [Def.Parse] turns it into an [Op].
+// optionally with ">= minimum" and "= default". KIND is string, int, float, bool, type, shape,
+// tensor, func, a set of allowed values {…}, or list(KIND). numbertype, realnumbertype and
+// quantizedtype are named sets of types. [Def.Parse] converts a Def to an [Op].
 package opdef
 
 import (
@@ -25,21 +24,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Def is an operation as it is written in source code.
+// Def is the definition of an operation in source code.
 type Def struct {
 	Name  string
-	Doc   string // what it computes, for the builders and the list of operations
+	Doc   string // description, for the builders and the list of operations
 	In    []string
 	Out   []string
 	Attrs []string
-	Shape ShapeFn // required, except that an operation without outputs needs none
+	Shape ShapeFn // shape function; required unless the operation has no outputs
 
-	// has an effect or depends on more than its inputs: never folded or merged with its like
+	// has side effects or depends on more than its inputs: never folded or merged with equal nodes
 	Stateful            bool
 	Commutative         bool
-	Aggregate           bool // adds any number of inputs of one type
-	AllowsUninitialized bool // takes references to variables without a value
-	Distributed         bool // talks to other tasks: its Unavailable errors mean a lost peer
+	Aggregate           bool // sums any number of inputs of one type
+	AllowsUninitialized bool // accepts references to uninitialized variables
+	// communicates with other tasks: its Unavailable errors mean that a peer is lost
+	Distributed bool
 }
 
 // Op is a parsed Def.
@@ -57,19 +57,19 @@ type Op struct {
 	AllowsUninitialized bool
 	Distributed         bool
 
-	// ControlOutputs are the named control outputs that a function has.
+	// ControlOutputs are the names of the control outputs of a function.
 	ControlOutputs []string
 }
 
-// Arg is an input or output argument, which stands for one tensor or, with NumberAttr or
-// TypeListAttr, for several.
+// Arg is an input or output argument. It consists of one tensor, or of several if NumberAttr or
+// TypeListAttr is set.
 type Arg struct {
 	Name         string
 	Doc          string
-	DType        tensor.DType // Invalid if an attribute gives the type
-	TypeAttr     string       // attribute of kind type
-	NumberAttr   string       // attribute of kind int: that many tensors of one type
-	TypeListAttr string       // attribute of kind list(type): one tensor of each
+	DType        tensor.DType // Invalid if an attribute determines the type
+	TypeAttr     string       // name of an attribute of kind type
+	NumberAttr   string       // name of an attribute of kind int, the number of tensors
+	TypeListAttr string       // name of an attribute of kind list(type), the types of the tensors
 	IsRef        bool
 }
 
@@ -80,26 +80,26 @@ type Attr struct {
 	// "string", "int", "float", "bool", "type", "shape", "tensor", "func", or "list(…)" of one of
 	// these
 	Kind    string
-	Default any // nil if the attribute must be given
+	Default any // nil if the attribute is required
 	Types   []tensor.DType
 	Strings []string // allowed values of kind string or list(string); nil for any
-	Min     int64    // least value, or least length of a list, if HasMin
+	Min     int64    // minimum value, or minimum length of a list, if HasMin
 	HasMin  bool
 }
 
-// Func is the value of an attribute of kind func: a function of the graph's library and the
-// attributes to instantiate it with.
+// Func is the value of an attribute of kind func: the name of a function in the library of the
+// graph, and the attributes for its instantiation.
 type Func struct {
 	Name  string
 	Attrs Attrs
 }
 
-// Placeholder is the value "$name" that an attribute has inside the body of a function that is not
-// instantiated yet.
+// Placeholder is the value of an attribute in the body of a function before instantiation: the name
+// of the attribute of the function that replaces it, written "$name".
 type Placeholder string
 
-// Lookup finds the operation of a name. It is implemented by the registry of kernels, by the
-// client's table and by graphs with function libraries.
+// Lookup finds operations by name. The registry of kernels, [Table], and graphs with function
+// libraries implement it.
 type Lookup interface {
 	LookupOp(name string) (*Op, bool)
 }
@@ -114,12 +114,12 @@ func (o *Op) Attr(name string) *Attr {
 	return nil
 }
 
-// InputTypes returns the type of every input tensor for the given attributes; references have
-// reference types.
+// InputTypes returns the types of all input tensors for the given attributes. References have
+// reference types. It fails with InvalidArgument if an attribute is missing.
 func (o *Op) InputTypes(attrs Attrs) ([]tensor.DType, error) { return argTypes(o, o.Inputs, attrs) }
 
-// OutputTypes returns the type of every output tensor for the given attributes; references have
-// reference types.
+// OutputTypes returns the types of all output tensors for the given attributes. References have
+// reference types. It fails with InvalidArgument if an attribute is missing.
 func (o *Op) OutputTypes(attrs Attrs) ([]tensor.DType, error) { return argTypes(o, o.Outputs, attrs) }
 
 func argTypes(o *Op, args []Arg, attrs Attrs) ([]tensor.DType, error) {
@@ -134,10 +134,11 @@ func argTypes(o *Op, args []Arg, attrs Attrs) ([]tensor.DType, error) {
 	return out, nil
 }
 
-// maxArgTensors bounds how many tensors one argument may stand for.
+// maxArgTensors is the maximum number of tensors of one argument.
 const maxArgTensors = 1 << 20
 
-// Types returns the types of the tensors that the argument stands for with the given attributes.
+// Types returns the types of the tensors of the argument for the given attributes. It fails with
+// InvalidArgument if an attribute is missing or the number of tensors is too large.
 func (a *Arg) Types(attrs Attrs) ([]tensor.DType, error) {
 	if a.TypeListAttr != "" {
 		types, ok := attrs[a.TypeListAttr].([]tensor.DType)
@@ -175,8 +176,8 @@ func (a *Arg) Types(attrs Attrs) ([]tensor.DType, error) {
 	return types, nil
 }
 
-// ArgRange returns the positions lo to hi of the tensors that the named argument of args stands
-// for.
+// ArgRange returns the range of the tensors of the named argument, lo to hi-1, among the tensors of
+// args. It fails with InvalidArgument if there is no such argument.
 func ArgRange(args []Arg, attrs Attrs, name string) (lo, hi int, err error) {
 	for i := range args {
 		types, err := args[i].Types(attrs)

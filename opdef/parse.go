@@ -9,7 +9,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Parse checks the definition and returns it in parsed form. Errors are mistakes in source code.
+// Parse checks the definition and returns it in parsed form. Its errors are programming errors in
+// the definition.
 func (d *Def) Parse() (*Op, error) {
 	op := &Op{
 		Name: d.Name, Doc: d.Doc, Shape: d.Shape, Stateful: d.Stateful, Commutative: d.Commutative,
@@ -18,7 +19,7 @@ func (d *Def) Parse() (*Op, error) {
 	for _, s := range d.Attrs {
 		a, err := parseAttr(s)
 		if err == nil && op.Attr(a.Name) != nil {
-			err = fmt.Errorf("the name is used twice")
+			err = fmt.Errorf("duplicate name")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("op %s, attr %q: %w", d.Name, s, err)
@@ -36,13 +37,14 @@ func (d *Def) Parse() (*Op, error) {
 	return op, nil
 }
 
-// parseArgs reads arguments whose names are not among those that are used already.
+// parseArgs parses arguments and adds their names to names. A name that names contains already is
+// an error.
 func (o *Op) parseArgs(args []string, names map[string]bool) ([]Arg, error) {
 	var out []Arg
 	for _, s := range args {
 		a, err := o.parseArg(s)
 		if err == nil && names[a.Name] {
-			err = fmt.Errorf("the name is used twice")
+			err = fmt.Errorf("duplicate name")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", s, err)
@@ -79,7 +81,7 @@ func (o *Op) parseArg(s string) (Arg, error) {
 		case "list(type)":
 			arg.TypeListAttr = elem
 		default:
-			return Arg{}, fmt.Errorf("attr %s is no type", elem)
+			return Arg{}, fmt.Errorf("attr %s is not of kind type or list(type)", elem)
 		}
 		return arg, nil
 	}
@@ -91,10 +93,10 @@ func (o *Op) parseArg(s string) (Arg, error) {
 	return arg, nil
 }
 
-// isWord reports whether s is one word of letters, digits and underscores.
+// isWord reports whether s is a word: letters, digits and underscores.
 func isWord(s string) bool { return s != "" && wordLen(s) == len(s) }
 
-// wordLen returns the length of the word that s starts with.
+// wordLen returns the length of the word at the start of s.
 func wordLen(s string) int {
 	for i, c := range []byte(s) {
 		if c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
@@ -106,8 +108,8 @@ func wordLen(s string) int {
 
 var errAttrForm = errors.New("is not of the form 'name: kind [>= min] [= default]'")
 
-// cutKind splits s, which starts with the kind of an attribute, after it: a word, a set in braces,
-// or a list of either.
+// cutKind splits s after the kind of an attribute at its start: a word, a set in braces, or a list
+// of one of these.
 func cutKind(s string) (kind, rest string, isList, ok bool) {
 	s, isList = strings.CutPrefix(s, "list(")
 	n := wordLen(s)
@@ -165,7 +167,7 @@ func parseAttr(s string) (Attr, error) {
 	return a, nil
 }
 
-// typeSets are the names for sets of types that TensorFlow's registration language has.
+// typeSets are the named sets of types of TensorFlow's registration language.
 var typeSets = map[string][]tensor.DType{
 	"numbertype": {
 		tensor.Float32, tensor.Float64, tensor.Int32, tensor.Uint8, tensor.Int16, tensor.Int8, tensor.Complex64,
@@ -179,15 +181,15 @@ var typeSets = map[string][]tensor.DType{
 	"quantizedtype": {tensor.QInt8, tensor.QUint8, tensor.QInt32, tensor.QInt16, tensor.QUint16},
 }
 
-// ParseTypes returns the element types in a set as definitions have it: a name for a set, or types
-// in braces.
+// ParseTypes returns the element types in a set in the language of definitions: the name of a set,
+// or types in braces.
 func ParseTypes(set string) ([]tensor.DType, error) {
 	var a Attr
 	if err := a.parseKind(set); err != nil {
 		return nil, err
 	}
 	if a.Kind != "type" || a.Types == nil {
-		return nil, fmt.Errorf("%s is no set of types", set)
+		return nil, fmt.Errorf("%s is not a set of types", set)
 	}
 	return a.Types, nil
 }

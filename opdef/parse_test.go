@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestParseForms parses every form that the language has.
+// TestParseForms parses every form of the language of definitions.
 func TestParseForms(t *testing.T) {
 	d := Def{
 		Name: "All",
@@ -72,10 +72,10 @@ func TestParseErrors(t *testing.T) {
 		{Def{Attrs: []string{"T: kind"}}, "unknown kind kind"},
 		{Def{Attrs: []string{"T: {float, foo}"}}, "unknown type foo"},
 		{Def{Attrs: []string{"T: int = x"}}, "default: strconv.ParseInt"},
-		{Def{Attrs: []string{"T: int = 3 4"}}, `default: "4" is left`},
+		{Def{Attrs: []string{"T: int = 3 4"}}, `default: unexpected "4"`},
 		{Def{Attrs: []string{"T: string = x"}}, "not in quotes"},
 		{Def{Attrs: []string{"T: string = 'x"}}, "no closing quote"},
-		{Def{Attrs: []string{`T: string = '\xg0'`}}, `\xg0 is no byte`},
+		{Def{Attrs: []string{`T: string = '\xg0'`}}, `\xg0 is not a hexadecimal escape`},
 		{Def{Attrs: []string{"T: type = foo"}}, "unknown type foo"},
 		{Def{Attrs: []string{"T: {float} = int32"}}, "not in the list of allowed values"},
 		{Def{Attrs: []string{"T: {'a'} = 'b'"}}, "not in the list of allowed values"},
@@ -86,15 +86,15 @@ func TestParseErrors(t *testing.T) {
 		{Def{Attrs: []string{"T: list(int) = [1 2]"}}, "not separated by a comma"},
 		{Def{Attrs: []string{"T: list(int) = 1"}}, "is not a list in []"},
 		{Def{Attrs: []string{"T: shape = 3"}}, "is not a list in []"},
-		{Def{Attrs: []string{"T: tensor = string[]{'a'}"}}, "has no default in this language"},
+		{Def{Attrs: []string{"T: tensor = string[]{'a'}"}}, "tensors of type string are not supported"},
 		{Def{Attrs: []string{"T: tensor = int32[2]{1}"}}, "needs 2 values, got 1"},
 		{Def{Attrs: []string{"T: tensor = int32[?]{1}"}}, "default"},
-		{Def{Attrs: []string{"T: type", "T: int"}}, "used twice"},
+		{Def{Attrs: []string{"T: type", "T: int"}}, "duplicate name"},
 		{Def{In: []string{"a: T"}}, "unknown type T"},
 		{Def{In: []string{"a: Ref(float"}}, "not of the form"},
 		{Def{In: []string{"a: N * float"}}, "no int attr N"},
-		{Def{In: []string{"a: s"}, Attrs: []string{"s: string"}}, "attr s is no type"},
-		{Def{In: []string{"a: float"}, Out: []string{"a: float"}}, "used twice"},
+		{Def{In: []string{"a: s"}, Attrs: []string{"s: string"}}, "attr s is not of kind type"},
+		{Def{In: []string{"a: float"}, Out: []string{"a: float"}}, "duplicate name"},
 	} {
 		if _, err := test.def.Parse(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: got %v, want %q", test.def, err, test.want)
@@ -165,7 +165,7 @@ func TestCheckAttrs(t *testing.T) {
 	}
 }
 
-// TestAccessors checks that typed accessors return the attribute, and the zero value where it is
+// TestAccessors checks that typed accessors return the attribute, and the zero value if it is
 // absent.
 func TestAccessors(t *testing.T) {
 	f := Func{Name: "f"}

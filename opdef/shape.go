@@ -5,32 +5,32 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// ShapeFn is a shape rule: it derives what is known of the shapes of a node's outputs from what is
-// known of its inputs, and reports inputs that can never fit. It sets every output it can; those it
-// does not set have unknown shape.
+// ShapeFn is a shape function. It sets the shapes of the outputs of a node, as far as they follow
+// from what is known about the inputs. Outputs that it does not set have unknown shape. It returns
+// an InvalidArgument error if the inputs are invalid, whatever their unknown sizes are.
 type ShapeFn func(*ShapeContext) error
 
-// ShapeContext is a node as a shape rule sees it.
+// ShapeContext is the argument of a shape function: a node and what is known about its inputs.
 type ShapeContext struct {
 	Op    *Op
 	Attrs Attrs
 
-	// In is what is known of the inputs. A rule may keep and return these shapes: they are
-	// immutable.
+	// In holds the shapes of the inputs. Shapes are immutable, so a shape function may return them.
 	In []tensor.PartialShape
-	// Value returns the value of input i where it is known before the graph runs, otherwise nil.
+	// Value returns the value of input i; nil if it is not known before the graph runs.
 	Value func(i int) *tensor.Tensor
-	// ValueAsShape returns the value of input i, a vector of sizes, as far as it is known.
+	// ValueAsShape returns input i, a vector of sizes, as a shape. Unknown elements are unknown
+	// dimensions.
 	ValueAsShape func(i int) tensor.PartialShape
-	// InHandles is what is known of the values behind inputs that are resource or variant handles;
-	// nil where unknown.
+	// InHandles holds the types and shapes of the values behind inputs of resource or variant
+	// handles; nil for unknown ones.
 	InHandles [][]tensor.HandleElem
 
 	Out        []tensor.PartialShape
 	OutHandles [][]tensor.HandleElem
 }
 
-// ArgInputs returns the positions lo to hi of the inputs that the named argument stands for.
+// ArgInputs returns the range of the inputs of the named argument, lo to hi-1.
 func (c *ShapeContext) ArgInputs(name string) (lo, hi int) {
 	lo, hi, err := ArgRange(c.Op.Inputs, c.Attrs, name)
 	if err != nil {
@@ -39,14 +39,14 @@ func (c *ShapeContext) ArgInputs(name string) (lo, hi int) {
 	return lo, hi
 }
 
-// SetAll sets every output to shape s.
+// SetAll sets the shapes of all outputs to s.
 func (c *ShapeContext) SetAll(s tensor.PartialShape) {
 	for i := range c.Out {
 		c.Out[i] = s
 	}
 }
 
-// ScalarValue returns the value of the integer scalar input i, if it is known.
+// ScalarValue returns the value of the integer scalar input i, and whether it is known.
 func (c *ShapeContext) ScalarValue(i int) (int64, bool) {
 	t := c.Value(i)
 	if t == nil || t.NumElements() != 1 {
@@ -59,7 +59,7 @@ func (c *ShapeContext) ScalarValue(i int) (int64, bool) {
 	return v[0], true
 }
 
-// IntValues returns the elements of an int32 or int64 tensor; nil for other types.
+// IntValues returns the elements of a tensor of type int32 or int64; nil for other types.
 func IntValues(t *tensor.Tensor) []int64 {
 	switch t.DType() {
 	case tensor.Int64:
@@ -76,7 +76,8 @@ func IntValues(t *tensor.Tensor) []int64 {
 	}
 }
 
-// WithRank returns s narrowed to the given rank.
+// WithRank returns s if it has the given rank, or a shape of that rank with unknown sizes if the
+// rank of s is unknown. Otherwise it fails with InvalidArgument.
 func WithRank(s tensor.PartialShape, rank int) (tensor.PartialShape, error) {
 	if !s.RankKnown() {
 		return tensor.UnknownDims(rank), nil
@@ -87,7 +88,7 @@ func WithRank(s tensor.PartialShape, rank int) (tensor.PartialShape, error) {
 	return s, nil
 }
 
-// WithRankAtLeast checks that s can have the given rank or more.
+// WithRankAtLeast returns s, or an InvalidArgument error if its rank is less than the given one.
 func WithRankAtLeast(s tensor.PartialShape, rank int) (tensor.PartialShape, error) {
 	if s.RankKnown() && s.Rank() < rank {
 		return s, status.InvalidArgumentf("Shape must be at least rank %d but is rank %d", rank, s.Rank())
@@ -95,7 +96,7 @@ func WithRankAtLeast(s tensor.PartialShape, rank int) (tensor.PartialShape, erro
 	return s, nil
 }
 
-// WithRankAtMost checks that s can have the given rank or less.
+// WithRankAtMost returns s, or an InvalidArgument error if its rank is greater than the given one.
 func WithRankAtMost(s tensor.PartialShape, rank int) (tensor.PartialShape, error) {
 	if s.RankKnown() && s.Rank() > rank {
 		return s, status.InvalidArgumentf("Shape must be at most rank %d but is rank %d", rank, s.Rank())
@@ -103,7 +104,8 @@ func WithRankAtMost(s tensor.PartialShape, rank int) (tensor.PartialShape, error
 	return s, nil
 }
 
-// MergeShapes returns what is known from a and b, which must be shapes of equal tensors.
+// MergeShapes returns what is known about a shape that is compatible with both a and b. It fails
+// with InvalidArgument if there is no such shape.
 func MergeShapes(a, b tensor.PartialShape) (tensor.PartialShape, error) {
 	if m, ok := a.Merge(b); ok {
 		return m, nil
@@ -119,7 +121,8 @@ func MergeShapes(a, b tensor.PartialShape) (tensor.PartialShape, error) {
 		i, a.Dim(i), b.Dim(i), a, b)
 }
 
-// MergeDims returns the size that two dimensions which must be equal have.
+// MergeDims returns the size of two dimensions that must be equal; it may be unknown. It fails with
+// InvalidArgument if the sizes differ.
 func MergeDims(a, b int64) (int64, error) {
 	switch {
 	case a < 0:
@@ -130,8 +133,8 @@ func MergeDims(a, b int64) (int64, error) {
 	return a, status.InvalidArgumentf("Dimensions must be equal, but are %d and %d", a, b)
 }
 
-// BroadcastShapes returns what is known of the shape of an elementwise operation on a and b, with
-// NumPy's rules.
+// BroadcastShapes returns the shape of an elementwise operation on a and b, by NumPy's rules, as
+// far as it is known. It fails with InvalidArgument if the shapes cannot be broadcast.
 func BroadcastShapes(a, b tensor.PartialShape) (tensor.PartialShape, error) {
 	if !a.RankKnown() || !b.RankKnown() {
 		return tensor.PartialShape{}, nil
@@ -151,7 +154,7 @@ func BroadcastShapes(a, b tensor.PartialShape) (tensor.PartialShape, error) {
 			dims[rank-i] = x
 		case x == 1:
 			dims[rank-i] = y
-		case x < 0 && y > 1: // whatever x is, the result is y
+		case x < 0 && y > 1: // the result is y for both possible values of x, 1 and y
 			dims[rank-i] = y
 		case y < 0 && x > 1:
 			dims[rank-i] = x
@@ -165,16 +168,16 @@ func BroadcastShapes(a, b tensor.PartialShape) (tensor.PartialShape, error) {
 	return tensor.MakePartial(dims...), nil
 }
 
-// UnknownShape is the rule of operations whose output shapes only the kernel knows.
+// UnknownShape is the shape function of operations whose output shapes only the kernel knows.
 func UnknownShape(*ShapeContext) error { return nil }
 
-// ScalarShape is the rule of operations whose outputs are scalars.
+// ScalarShape is the shape function of operations whose outputs are scalars.
 func ScalarShape(c *ShapeContext) error {
 	c.SetAll(tensor.MakePartial())
 	return nil
 }
 
-// SameShape is the rule of operations whose outputs have the shape of the first input.
+// SameShape is the shape function of operations whose outputs have the shape of the first input.
 func SameShape(c *ShapeContext) error {
 	c.SetAll(c.In[0])
 	if len(c.InHandles) > 0 && c.InHandles[0] != nil {
@@ -185,7 +188,7 @@ func SameShape(c *ShapeContext) error {
 	return nil
 }
 
-// MergedShape is the rule of operations whose inputs and outputs all have one shape.
+// MergedShape is the shape function of operations whose inputs and outputs all have the same shape.
 func MergedShape(c *ShapeContext) error {
 	s := c.In[0]
 	for _, in := range c.In[1:] {
@@ -198,7 +201,7 @@ func MergedShape(c *ShapeContext) error {
 	return nil
 }
 
-// BroadcastShape is the rule of elementwise operations on two inputs.
+// BroadcastShape is the shape function of elementwise operations on two inputs.
 func BroadcastShape(c *ShapeContext) error {
 	s, err := BroadcastShapes(c.In[0], c.In[1])
 	if err == nil {
@@ -207,14 +210,15 @@ func BroadcastShape(c *ShapeContext) error {
 	return err
 }
 
-// AttrShape is the rule of operations whose output has the shape given by attribute "shape".
+// AttrShape is the shape function of operations whose output has the shape in the attribute
+// "shape".
 func AttrShape(c *ShapeContext) error {
 	c.SetAll(c.Attrs.Shape("shape"))
 	return nil
 }
 
-// ValueShape returns the rule of operations whose output has the shape that the value of input i
-// gives.
+// ValueShape returns the shape function of operations whose output has the shape that is the value
+// of input i.
 func ValueShape(i int) ShapeFn {
 	return func(c *ShapeContext) error {
 		if _, err := WithRankAtMost(c.In[i], 1); err != nil {

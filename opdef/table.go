@@ -5,32 +5,33 @@ import (
 	"sync/atomic"
 )
 
-// Table is a fixed list of definitions: what a client needs to build graphs. It has no shape rules
+// Table is a fixed list of definitions, from which clients build graphs. It has no shape functions
 // of its own, but uses those of registered operations (see [RegisterShapes]). It implements
-// [Lookup] and is safe for concurrent use.
+// [Lookup] and may be used concurrently.
 type Table struct {
 	defs []Def
 
 	once  sync.Once
-	index map[string]int // position in defs by name
+	index map[string]int // position in defs, by name
 
 	mu     sync.Mutex
-	parsed map[string]*Op // guarded by mu
+	parsed map[string]*Op // parsed definitions, by name; guarded by mu
 }
 
-// NewTable returns a table of the given definitions. Each is parsed when it is first looked up.
+// NewTable returns a table of the given definitions. Each is parsed at its first lookup.
 func NewTable(defs []Def) *Table { return &Table{defs: defs, parsed: map[string]*Op{}} }
 
-// registered holds the operations with shape rules that this program links; nil if it links none.
+// registered holds the operations with shape functions that the program links; nil for none.
 var registered atomic.Pointer[Lookup]
 
-// RegisterShapes makes all tables return the operations of ops, which have shape rules, instead of
-// their own. The package kernels calls it once, when it is initialized; a program that links no
-// kernels has no shape rules.
+// RegisterShapes makes all tables return the operations of ops, which have shape functions, instead
+// of their own. Package kernels calls it once, during initialization. Programs that do not link the
+// kernels have no shape functions.
 func RegisterShapes(ops Lookup) { registered.Store(&ops) }
 
-// LookupOp returns the operation of the given name: a registered one, with its shape rule, or else
-// the table's own. It panics if a definition cannot be parsed, because tables are source code.
+// LookupOp returns the operation of the given name, and whether there is one. It prefers the
+// registered operation, which has a shape function, to the table's own. It panics if a definition
+// of the table is malformed, because tables are source code.
 func (t *Table) LookupOp(name string) (*Op, bool) {
 	if ops := registered.Load(); ops != nil {
 		if op, ok := (*ops).LookupOp(name); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// ParseValue reads an attribute value of the given kind as definitions write defaults:
+// ParseValue parses an attribute value of the given kind in the language of definitions:
 //
 //	string  'text' or "text", with the escapes \n, \t, \\ and \'    shape   [2,-1] or <unknown>
 //	int     -3                                                    tensor  uint8[4]{255, 0, 0, 255}
@@ -19,14 +19,14 @@ func ParseValue(kind, text string) (any, error) {
 	s := &valueScanner{rest: text}
 	v, err := s.value(kind)
 	if err == nil && s.skip() != "" {
-		err = fmt.Errorf("%q is left", s.rest)
+		err = fmt.Errorf("unexpected %q after the value", s.rest)
 	}
 	return v, err
 }
 
 type valueScanner struct{ rest string }
 
-// skip returns what is left after white space.
+// skip skips white space and returns the rest.
 func (s *valueScanner) skip() string {
 	s.rest = strings.TrimLeft(s.rest, " \t")
 	return s.rest
@@ -40,7 +40,7 @@ func (s *valueScanner) accept(prefix string) bool {
 	return ok
 }
 
-// word returns what comes before the next separator.
+// word consumes and returns the text before the next separator.
 func (s *valueScanner) word() string {
 	end := strings.IndexAny(s.skip(), ",]}[{ ")
 	if end < 0 {
@@ -78,7 +78,7 @@ func (s *valueScanner) value(kind string) (any, error) {
 		}
 		return Func{Name: s.word()}, nil
 	}
-	return nil, fmt.Errorf("a %s has no default in this language", kind)
+	return nil, fmt.Errorf("defaults of kind %s are not supported", kind)
 }
 
 func (s *valueScanner) text() (string, error) {
@@ -97,7 +97,7 @@ func (s *valueScanner) text() (string, error) {
 			if s.rest[i] == 'x' && i+2 < len(s.rest) {
 				code, err := strconv.ParseUint(s.rest[i+1:i+3], 16, 8)
 				if err != nil {
-					return "", fmt.Errorf("\\%s is no byte", s.rest[i:i+3])
+					return "", fmt.Errorf("\\%s is not a hexadecimal escape", s.rest[i:i+3])
 				}
 				b.WriteByte(byte(code))
 				i += 2
@@ -160,7 +160,7 @@ func (s *valueScanner) anyList(kind string) (any, error) {
 	return nil, fmt.Errorf("unknown kind %s", kind)
 }
 
-// list reads values of a kind, whose Go type is T, between brackets.
+// list parses a list of values of a kind, whose Go type is T, between begin and end.
 func list[T any](s *valueScanner, kind, begin, end string) ([]T, error) {
 	out := []T{}
 	if !s.accept(begin) {
@@ -174,7 +174,7 @@ func list[T any](s *valueScanner, kind, begin, end string) ([]T, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, v.(T)) // value returns the Go type of its kind
+		out = append(out, v.(T)) // T is the Go type of the kind
 	}
 	return out, nil
 }
@@ -190,7 +190,7 @@ func (s *valueScanner) tensor() (tensor.Tensor, error) {
 	}
 	shape, ok := partial.Full()
 	if !ok {
-		return tensor.Tensor{}, fmt.Errorf("the shape %v of a tensor is not known", partial)
+		return tensor.Tensor{}, fmt.Errorf("the shape %v of a tensor is not fully known", partial)
 	}
 	switch dtype {
 	case tensor.Float32:
@@ -203,7 +203,7 @@ func (s *valueScanner) tensor() (tensor.Tensor, error) {
 		vals, err := list[int64](s, "int", "{", "}")
 		return fromValues(shape, vals, err, func(v int64) uint8 { return uint8(v) })
 	default:
-		return tensor.Tensor{}, fmt.Errorf("a tensor of type %v has no default in this language", dtype)
+		return tensor.Tensor{}, fmt.Errorf("tensors of type %v are not supported", dtype)
 	}
 }
 
