@@ -14,10 +14,10 @@ RESULTS = pathlib.Path(__file__).parent / "results"
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Weft and TensorFlow's own server, measured alternately by the same clients on one machine. A cell shows
-the median over rounds and the interquartile range; a ratio is the median of the rounds' ratios.
-[performance.md](performance.md) explains the figures. `make bench` writes this page, and keeps all
-figures in [bench/results](../bench/results).
+Weft and TensorFlow's own server, measured alternately by the same clients on one machine. A cell
+shows the median over rounds and the interquartile range; a ratio is the median of the rounds'
+ratios. [performance.md](performance.md) explains the figures. `make bench` writes this page, and
+keeps all figures in [bench/results](../bench/results).
 
 """
 
