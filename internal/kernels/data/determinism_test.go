@@ -179,7 +179,6 @@ func TestOrderOfParallelDatasets(t *testing.T) {
 			if p.attr == "" && c.policy == "default" {
 				c.unordered = false // the input sloppy overrides the options
 			}
-			t.Log(p.op, c)
 			b, g := gatedBench(t)
 			d := p.dataset(b, c.policy)
 			for _, v := range c.options {
@@ -249,7 +248,6 @@ func TestUnorderedPlaces(t *testing.T) {
 	for _, p := range parallelForms {
 		for _, n := range []int{0, 3, 7 * p.each} {
 			b, g := gatedBench(t)
-			t.Log(p.op, n)
 			d := p.dataset(b, "false")
 			it := b.iterator("it", d)
 			all := b.take(it, n)
