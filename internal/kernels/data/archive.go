@@ -115,7 +115,7 @@ func (a *archive) saved() tensor.VariantValue {
 		data = binary.AppendVarint(data, n)
 	}
 	for i := range a.tensors {
-		a.tensors[i] = withDatasets(a.tensors[i], writtenDataset)
+		a.tensors[i] = withDatasets(a.tensors[i], encodeDataset)
 	}
 	return tensor.VariantValue{Value: tensor.EncodedVariant{TypeName: savedName, Metadata: data, Tensors: a.tensors}}
 }
@@ -137,7 +137,7 @@ func loadFrom(r *run, functions kernel.Functions, v tensor.VariantValue) (*archi
 	}
 	for i := range a.tensors {
 		a.tensors[i] = withDatasets(a.tensors[i], func(v tensor.VariantValue) tensor.VariantValue {
-			d, err := loadDatasetFrom(r, functions, v)
+			d, err := decodeDataset(r, functions, v)
 			if err != nil {
 				a.fail(err)
 			}
@@ -164,13 +164,13 @@ func withDatasets(t tensor.Tensor, f func(tensor.VariantValue) tensor.VariantVal
 	return out
 }
 
-// writtenName is the type name of variants that hold the graphs of datasets.
-const writtenName = "weft::DatasetGraph"
+// graphVariantName is the type name of variants that hold the graphs of datasets.
+const graphVariantName = "weft::DatasetGraph"
 
-// writtenDataset returns a variant that holds the graph of a dataset. A dataset without a graph and
+// encodeDataset returns a variant that holds the graph of a dataset. A dataset without a graph and
 // any other variant are returned unchanged; such a state can be restored only in the process that
 // saved it.
-func writtenDataset(v tensor.VariantValue) tensor.VariantValue {
+func encodeDataset(v tensor.VariantValue) tensor.VariantValue {
 	if _, ok := v.Value.(dataset); !ok {
 		return v
 	}
@@ -183,14 +183,14 @@ func writtenDataset(v tensor.VariantValue) tensor.VariantValue {
 	if err != nil {
 		return v
 	}
-	return tensor.VariantValue{Value: tensor.EncodedVariant{TypeName: writtenName, Metadata: text}}
+	return tensor.VariantValue{Value: tensor.EncodedVariant{TypeName: graphVariantName, Metadata: text}}
 }
 
-// loadDatasetFrom returns the dataset of a variant that holds its graph. Any other variant is
+// decodeDataset returns the dataset of a variant that holds its graph. Any other variant is
 // returned unchanged.
-func loadDatasetFrom(r *run, functions kernel.Functions, v tensor.VariantValue) (tensor.VariantValue, error) {
+func decodeDataset(r *run, functions kernel.Functions, v tensor.VariantValue) (tensor.VariantValue, error) {
 	e, ok := v.Value.(tensor.EncodedVariant)
-	if !ok || e.TypeName != writtenName {
+	if !ok || e.TypeName != graphVariantName {
 		return v, nil
 	}
 	d, err := loadGraph(functions, r, string(e.Metadata))

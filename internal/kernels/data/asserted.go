@@ -22,7 +22,7 @@ func init() {
 		"AssertPrevDataset": "Creates a dataset that fails unless the given transformations, with their attributes, precede it.",
 	} {
 		register(opdef.Def{
-			Name: name, Doc: doc, In: []string{"input_dataset: variant", "transformations: string"}, Attrs: typed(), Shape: assertedShape,
+			Name: name, Doc: doc, In: []string{"input_dataset: variant", "transformations: string"}, Attrs: withSpec(), Shape: assertedShape,
 		}, func(n *node, ctx *kernel.Context) (dataset, error) {
 			s, err := n.stageOf(ctx)
 			if err != nil {
@@ -46,7 +46,7 @@ func assertedShape(c *opdef.ShapeContext) error {
 // checkAsserted checks the assertions about neighbouring transformations in t and its inputs. after
 // holds the names of the transformations that follow t, the nearest last.
 func checkAsserted(t *tensor.Tensor, after []string) error {
-	m := madeOf(t)
+	m := nodeDatasetOf(t)
 	if m == nil {
 		return nil
 	}
@@ -102,9 +102,9 @@ func checkNext(want, after []string) error {
 	return nil
 }
 
-func checkPrev(m *made, want []string) error {
+func checkPrev(m *nodeDataset, want []string) error {
 	for i, text := range want {
-		if m = m.before(); m == nil {
+		if m = m.lastInput(); m == nil {
 			return status.InvalidArgumentf("Asserted previous %d transformations but encountered only %d.", len(want), i)
 		}
 		if err := m.matches(text); err != nil {
@@ -114,10 +114,10 @@ func checkPrev(m *made, want []string) error {
 	return nil
 }
 
-// before returns the last input of m that is a dataset, or nil if there is none.
-func (m *made) before() *made {
+// lastInput returns the last input of m that is a dataset, or nil if there is none.
+func (m *nodeDataset) lastInput() *nodeDataset {
 	for i := range slices.Backward(m.inputs) {
-		if in := madeOf(&m.inputs[i]); in != nil {
+		if in := nodeDatasetOf(&m.inputs[i]); in != nil {
 			return in
 		}
 	}
@@ -125,7 +125,7 @@ func (m *made) before() *made {
 }
 
 // matches compares a dataset with the text of a NameAttrList.
-func (m *made) matches(text string) error {
+func (m *nodeDataset) matches(text string) error {
 	want := &pb.NameAttrList{}
 	if prototext.Unmarshal([]byte(text), want) != nil {
 		return status.InvalidArgumentf("Couldn't parse transformation '%s'.", text)

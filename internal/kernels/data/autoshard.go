@@ -12,8 +12,8 @@ import (
 
 func init() {
 	for name, attrs := range map[string][]string{
-		"AutoShardDataset":             append(typed("auto_shard_policy: int = 0"), "num_replicas: int = 0"),
-		"ExperimentalAutoShardDataset": typed("auto_shard_policy: int = 0"),
+		"AutoShardDataset":             append(withSpec("auto_shard_policy: int = 0"), "num_replicas: int = 0"),
+		"ExperimentalAutoShardDataset": withSpec("auto_shard_policy: int = 0"),
 	} {
 		kernel.RegisterNew(opdef.Def{
 			Name: name,
@@ -21,7 +21,7 @@ func init() {
 				"the elements.",
 			In: []string{"input_dataset: variant", "num_workers: int64", "index: int64"}, Out: []string{"handle: variant"}, Attrs: attrs,
 			Shape: opdef.ScalarShape,
-		}, waiting(autoShard))
+		}, iterating(autoShard))
 	}
 }
 
@@ -131,7 +131,7 @@ func anyVersion(op string, of []string) bool {
 
 // files shards the source files nearest to the output.
 func (s *sharder) files(t *tensor.Tensor) (tensor.Tensor, error) {
-	m := madeOf(t)
+	m := nodeDatasetOf(t)
 	if m == nil {
 		return tensor.Tensor{}, status.NotFoundf("Did not find a shardable source, walked to a node which is not a dataset.")
 	}
@@ -146,7 +146,7 @@ func (s *sharder) files(t *tensor.Tensor) (tensor.Tensor, error) {
 	}
 	calls := anyVersion(op, callers)
 	if calls {
-		if depth := s.overTensors(m); depth >= 0 {
+		if depth := s.functionOverTensors(m); depth >= 0 {
 			return s.below(m, depth)
 		}
 	}
@@ -175,16 +175,16 @@ func (s *sharder) files(t *tensor.Tensor) (tensor.Tensor, error) {
 		"the options object to the dataset via `dataset.with_options(options)`.", op)
 }
 
-// overTensors searches below m for a function call on the rows of tensors, which may return
+// functionOverTensors searches below m for a function call on the rows of tensors, which may return
 // datasets of files. It returns how many stages below m that call is, or -1 if there is none.
-func (s *sharder) overTensors(m *made) int {
+func (s *sharder) functionOverTensors(m *nodeDataset) int {
 	for depth := 0; ; depth++ {
-		m = madeOf(&m.inputs[0])
+		m = nodeDatasetOf(&m.inputs[0])
 		if m == nil || !anyVersion(m.op(), append(callers, passers...)) {
 			return -1
 		}
 		if anyVersion(m.op(), callers) {
-			if in := madeOf(&m.inputs[0]); in != nil && (in.op() == "TensorSliceDataset" || in.op() == "TensorDataset") {
+			if in := nodeDatasetOf(&m.inputs[0]); in != nil && (in.op() == "TensorSliceDataset" || in.op() == "TensorDataset") {
 				return depth
 			}
 			return -1
@@ -193,11 +193,11 @@ func (s *sharder) overTensors(m *made) int {
 }
 
 // below shards the input of the dataset that is depth stages below m.
-func (s *sharder) below(m *made, depth int) (tensor.Tensor, error) {
+func (s *sharder) below(m *nodeDataset, depth int) (tensor.Tensor, error) {
 	if depth == 0 {
 		return s.source(m)
 	}
-	t, err := s.below(madeOf(&m.inputs[0]), depth-1)
+	t, err := s.below(nodeDatasetOf(&m.inputs[0]), depth-1)
 	if err != nil {
 		return t, err
 	}
@@ -234,15 +234,15 @@ func functionReadsFiles(functions map[string]*pb.FunctionDef, name string) bool 
 
 // source shards the input of m. A shuffle before the shard is moved behind it, so that all workers
 // split the elements in the same order.
-func (s *sharder) source(m *made) (tensor.Tensor, error) {
-	if madeOf(&m.inputs[0]) == nil {
+func (s *sharder) source(m *nodeDataset) (tensor.Tensor, error) {
+	if nodeDatasetOf(&m.inputs[0]) == nil {
 		return tensor.Tensor{}, status.NotFoundf("Unable to shard this input. You may need to wrap the inputs to your reader dataset in a " +
 			"TensorSliceDataset.")
 	}
 	in := m.inputs[0].Retain()
-	var shuffle *made
+	var shuffle *nodeDataset
 	for _, op := range []string{"ShuffleDataset", "ShuffleDatasetV2", "ShuffleDatasetV3"} {
-		rest, last, err := s.unshuffled(op, &in)
+		rest, last, err := s.removeShuffle(op, &in)
 		in.Release()
 		if err != nil {
 			return tensor.Tensor{}, err
@@ -264,21 +264,21 @@ func (s *sharder) source(m *made) (tensor.Tensor, error) {
 	return m.withFirst(s.r, out)
 }
 
-// unshuffled removes the datasets of a shuffling operation and returns the last one found.
-func (s *sharder) unshuffled(op string, t *tensor.Tensor) (out tensor.Tensor, last *made, err error) {
-	m := madeOf(t)
+// removeShuffle removes the datasets of a shuffling operation and returns the last one found.
+func (s *sharder) removeShuffle(op string, t *tensor.Tensor) (out tensor.Tensor, last *nodeDataset, err error) {
+	m := nodeDatasetOf(t)
 	if m == nil {
 		return t.Retain(), nil, nil
 	}
 	if m.op() == op {
-		out, last, err = s.unshuffled(op, &m.inputs[0])
+		out, last, err = s.removeShuffle(op, &m.inputs[0])
 		if last == nil {
 			last = m
 		}
 		return out, last, err
 	}
 	out, err = m.rewrite(s.r, func(in *tensor.Tensor) (tensor.Tensor, error) {
-		rest, found, err := s.unshuffled(op, in)
+		rest, found, err := s.removeShuffle(op, in)
 		if found != nil {
 			last = found
 		}
@@ -292,15 +292,15 @@ func (s *sharder) unshuffled(op string, t *tensor.Tensor) (out tensor.Tensor, la
 }
 
 // shuffle shuffles t with the parameters of an existing shuffling dataset.
-func (s *sharder) shuffle(as *made, t tensor.Tensor) (tensor.Tensor, error) {
-	attrs := specAttrs(madeOf(&t).elementSpec())
+func (s *sharder) shuffle(as *nodeDataset, t tensor.Tensor) (tensor.Tensor, error) {
+	attrs := specAttrs(nodeDatasetOf(&t).elementSpec())
 	if v, ok := as.n.Attrs["reshuffle_each_iteration"]; ok {
 		attrs["reshuffle_each_iteration"] = v
 	}
 	inputs := as.inputs.retain()
 	inputs[0].Release()
 	inputs[0] = t
-	return s.n.another(s.r, as.op(), attrs, inputs...)
+	return s.n.newDataset(s.r, as.op(), attrs, inputs...)
 }
 
 func specAttrs(s *spec) opdef.Attrs {
@@ -315,12 +315,12 @@ func (s *sharder) shard(t *tensor.Tensor) (tensor.Tensor, error) {
 	}
 	attrs := specAttrs(d.elementSpec())
 	attrs["require_non_empty"] = true
-	return s.n.another(s.r, "ShardDataset", attrs, t.Retain(), tensor.Scalar(s.workers), tensor.Scalar(s.index))
+	return s.n.newDataset(s.r, "ShardDataset", attrs, t.Retain(), tensor.Scalar(s.workers), tensor.Scalar(s.index))
 }
 
 // elements shards the elements. Trailing prefetches and options stay behind the shard.
 func (s *sharder) elements(t *tensor.Tensor) (tensor.Tensor, error) {
-	m := madeOf(t)
+	m := nodeDatasetOf(t)
 	if m == nil {
 		return s.shard(t)
 	}
@@ -332,18 +332,18 @@ func (s *sharder) elements(t *tensor.Tensor) (tensor.Tensor, error) {
 		}
 		return m.withFirst(s.r, in)
 	case "RebatchDatasetV2":
-		whole, err := s.wholeBatches(m)
+		batches, err := s.batchesPerReplica(m)
 		if err != nil {
-			return whole, err
+			return batches, err
 		}
-		defer whole.Release()
-		return s.shard(&whole)
+		defer batches.Release()
+		return s.shard(&batches)
 	}
 	return s.shard(t)
 }
 
-// wholeBatches splits each batch into one batch per replica, whatever its size.
-func (s *sharder) wholeBatches(m *made) (tensor.Tensor, error) {
+// batchesPerReplica splits each batch into one batch per replica, whatever its size.
+func (s *sharder) batchesPerReplica(m *nodeDataset) (tensor.Tensor, error) {
 	if s.replicas < 1 {
 		return tensor.Tensor{}, status.InvalidArgumentf("Cannot rewrite RebatchDatasetV2 to legacy RebatchDataset with invalid num_replicas "+
 			"argument. `num_replicas` is %d, but expected to be >= 1.", s.replicas)
@@ -357,12 +357,12 @@ func (s *sharder) wholeBatches(m *made) (tensor.Tensor, error) {
 			of.shapes[i] = tensor.MakePartial(dims...)
 		}
 	}
-	return s.n.another(s.r, "RebatchDataset", specAttrs(&of), m.inputs[0].Retain(), tensor.Scalar(s.replicas))
+	return s.n.newDataset(s.r, "RebatchDataset", specAttrs(&of), m.inputs[0].Retain(), tensor.Scalar(s.replicas))
 }
 
 // hints replaces the shard hint by the parameters of the worker.
 func (s *sharder) hints(t *tensor.Tensor) (tensor.Tensor, error) {
-	m := madeOf(t)
+	m := nodeDatasetOf(t)
 	if m == nil {
 		return t.Retain(), nil
 	}

@@ -30,7 +30,7 @@ func TestShardsOfElements(t *testing.T) {
 		make   func(b *bench) tensor.Tensor
 		policy shardPolicy
 		want   []int64
-		over   string // operation that created the result
+		lastOp string // operation that created the result
 	}{
 		"by default":      {func(b *bench) tensor.Tensor { return b.count(0, 5) }, shardAuto, []int64{1, 3}, "ShardDataset"},
 		"off":             {func(b *bench) tensor.Tensor { return b.count(0, 3) }, shardOff, []int64{0, 1, 2}, "RangeDataset"},
@@ -52,7 +52,7 @@ func TestShardsOfElements(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if op := madeOf(&got).op(); op != c.over {
+			if op := nodeDatasetOf(&got).op(); op != c.lastOp {
 				t.Errorf("the last dataset is a %s", op)
 			}
 			if elems := b.take(b.iterator("it", got), -1); !slices.Equal(elems, c.want) {

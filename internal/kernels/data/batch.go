@@ -10,21 +10,21 @@ import (
 )
 
 func init() {
-	registerStage("BatchDataset", "Creates a dataset that batches elements of its input.", []string{"batch_size: int64"}, described(), newBatch)
+	registerStage("BatchDataset", "Creates a dataset that batches elements of its input.", []string{"batch_size: int64"}, withSpecAndMetadata(), newBatch)
 	registerStage("BatchDatasetV2", "Creates a dataset that batches elements of its input.",
-		[]string{"batch_size: int64", "drop_remainder: bool"}, append([]string{"parallel_copy: bool = false"}, described()...), newBatch)
+		[]string{"batch_size: int64", "drop_remainder: bool"}, append([]string{"parallel_copy: bool = false"}, withSpecAndMetadata()...), newBatch)
 	registerStage("ParallelBatchDataset", "Creates a dataset that batches elements of its input.",
 		[]string{"batch_size: int64", "num_parallel_calls: int64", "drop_remainder: bool"},
-		append(typed("parallel_copy: bool = false"), "deterministic: string = 'default'", metadata), newParallelBatch)
+		append(withSpec("parallel_copy: bool = false"), "deterministic: string = 'default'", metadata), newParallelBatch)
 }
 
 // batchDataset stacks elements into batches. The last batch is smaller, or dropped, if there are
 // not enough elements.
 type batchDataset struct {
 	stage
-	size  int64
-	whole bool // drop the last batch if it is smaller
-	join  func(rows []element, size int64) (element, error)
+	size          int64
+	dropRemainder bool // drop the last batch if it is smaller
+	join          func(rows []element, size int64) (element, error)
 }
 
 func newBatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -52,8 +52,8 @@ func (d *batchDataset) parse(n *node, ctx *kernel.Context) (err error) {
 	if d.size <= 0 {
 		return status.InvalidArgumentf("Batch size must be greater than zero.")
 	}
-	if n.takes("drop_remainder") {
-		d.whole, err = scalar[bool](n, ctx, "drop_remainder")
+	if n.hasArg("drop_remainder") {
+		d.dropRemainder, err = scalar[bool](n, ctx, "drop_remainder")
 	}
 	return err
 }
@@ -63,7 +63,7 @@ func (d *batchDataset) cardinality() int64 {
 	if n < 0 {
 		return n
 	}
-	if n%d.size == 0 || d.whole {
+	if n%d.size == 0 || d.dropRemainder {
 		return n / d.size
 	}
 	return n/d.size + 1
@@ -76,12 +76,12 @@ func (d *batchDataset) iterate(r *run) (iterator, error) {
 
 type batchIterator struct {
 	source
-	d    *batchDataset
-	over bool
+	d         *batchDataset
+	exhausted bool
 }
 
 func (it *batchIterator) next(r *run) (element, error) {
-	if it.over {
+	if it.exhausted {
 		return nil, errEnd
 	}
 	var rows []element
@@ -93,7 +93,7 @@ func (it *batchIterator) next(r *run) (element, error) {
 	for int64(len(rows)) < it.d.size {
 		e, err := it.input.next(r)
 		if errors.Is(err, errEnd) {
-			it.over = true
+			it.exhausted = true
 			break
 		}
 		if err != nil {
@@ -101,14 +101,14 @@ func (it *batchIterator) next(r *run) (element, error) {
 		}
 		rows = append(rows, e)
 	}
-	if len(rows) == 0 || it.d.whole && int64(len(rows)) < it.d.size {
+	if len(rows) == 0 || it.d.dropRemainder && int64(len(rows)) < it.d.size {
 		return nil, errEnd
 	}
 	return it.d.join(rows, it.d.size)
 }
 
 func (it *batchIterator) state(a *archive) {
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	it.source.state(a)
 }
 

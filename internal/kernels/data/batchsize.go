@@ -35,7 +35,7 @@ const noBatchSize = -1
 
 // batchSize returns the requested batch size of a dataset. The last batch may be smaller.
 func batchSize(t *tensor.Tensor) int64 {
-	m := madeOf(t)
+	m := nodeDatasetOf(t)
 	if m == nil {
 		return noBatchSize
 	}

@@ -11,8 +11,8 @@ import (
 
 func init() {
 	doc := "Creates a dataset that caches the elements of its input during the first iteration."
-	registerStage("CacheDataset", doc, []string{"filename: string"}, described(), newCache)
-	registerStage("CacheDatasetV2", doc, []string{"filename: string", "cache: resource"}, described(), newCache)
+	registerStage("CacheDataset", doc, []string{"filename: string"}, withSpecAndMetadata(), newCache)
+	registerStage("CacheDatasetV2", doc, []string{"filename: string", "cache: resource"}, withSpecAndMetadata(), newCache)
 }
 
 // cache holds all elements of a dataset after an iteration has reached the end.
@@ -21,7 +21,7 @@ type cache struct {
 	full bool      // guarded by mu
 	all  []element // guarded by mu; not modified once full
 
-	some map[int64]element // guarded by mu; elements that at has read
+	byIndex map[int64]element // guarded by mu; elements that at has read
 }
 
 // TypeName returns TensorFlow's name of the resource.
@@ -72,7 +72,7 @@ func (d *cacheDataset) at(r *run, i int64) (element, error) {
 		return all[i].retain(), nil
 	}
 	d.mu.Lock()
-	e, ok := d.some[i]
+	e, ok := d.byIndex[i]
 	d.mu.Unlock()
 	if ok {
 		return e.retain(), nil
@@ -83,14 +83,14 @@ func (d *cacheDataset) at(r *run, i int64) (element, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.some == nil {
-		d.some = map[int64]element{}
+	if d.byIndex == nil {
+		d.byIndex = map[int64]element{}
 	}
-	if kept, ok := d.some[i]; ok { // cached by another step in the meantime
+	if kept, ok := d.byIndex[i]; ok { // cached by another step in the meantime
 		e.release()
 		return kept.retain(), nil
 	}
-	d.some[i] = e
+	d.byIndex[i] = e
 	return e.retain(), nil
 }
 

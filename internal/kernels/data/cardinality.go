@@ -18,10 +18,10 @@ func init() {
 		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: "Returns the cardinality of a dataset: its number of elements, -1 if it is infinite, or -2 if it is not known.",
 			In: []string{"input_dataset: variant"}, Out: []string{"cardinality: int64"}, Attrs: attrs, Shape: opdef.ScalarShape,
-		}, waiting(cardinalityOf))
+		}, iterating(cardinalityOf))
 	}
 	registerStage("AssertCardinalityDataset", "Creates a dataset with an asserted cardinality. An iteration fails if the number of elements differs.",
-		[]string{"cardinality: int64"}, typed(), func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+		[]string{"cardinality: int64"}, withSpec(), func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			count, err := scalar[int64](n, ctx, "cardinality")
 			return &assertedDataset{s, count}, err
 		})

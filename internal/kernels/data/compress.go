@@ -33,9 +33,9 @@ func init() {
 	})
 	kernel.RegisterNew(opdef.Def{
 		Name: "UncompressElement", Doc: "Uncompresses an element that CompressElement compressed.",
-		In: []string{"compressed: variant"}, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
+		In: []string{"compressed: variant"}, Out: []string{"components: output_types"}, Attrs: withSpec(), Shape: elementShape,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
-		return kernel.Func(func(ctx *kernel.Context) error { return giveUncompressed(ctx, c.Outputs) }), nil
+		return kernel.Func(func(ctx *kernel.Context) error { return setUncompressedOutputs(ctx, c.Outputs) }), nil
 	})
 }
 
@@ -57,7 +57,7 @@ func (c compressed) EncodeVariant() (tensor.EncodedVariant, error) {
 func decodeCompressed(v tensor.EncodedVariant) (any, error) {
 	c := compressed{&pb.CompressedElement{}}
 	if proto.Unmarshal(v.Metadata, c.CompressedElement) != nil {
-		return nil, status.InvalidArgumentf("a variant that holds a compressed element cannot be read")
+		return nil, status.InvalidArgumentf("cannot decode a compressed element")
 	}
 	return c, nil
 }
@@ -79,7 +79,7 @@ func compress(e element) (compressed, error) {
 			for _, s := range tensor.Values[string](t) {
 				add([]byte(s))
 			}
-		case !simple(t.DType()):
+		case !hasRawBytes(t.DType()):
 			p, err := pbconv.TensorToProto(t)
 			if err != nil {
 				return c, err
@@ -146,7 +146,7 @@ func uncompressedComponent(m *pb.CompressedComponentMetadata, all []byte) (tenso
 		return tensor.Tensor{}, 0, status.Internalf("a compressed element has a component of type %d", dtype)
 	}
 	if dtype != tensor.String {
-		if len(sizes) > 1 || len(sizes) == 0 && !simple(dtype) {
+		if len(sizes) > 1 || len(sizes) == 0 && !hasRawBytes(dtype) {
 			return tensor.Tensor{}, 0, status.Internalf("a compressed element has %d sizes for a component of type %v", len(sizes), dtype)
 		}
 		var n uint64
@@ -169,7 +169,7 @@ func uncompressedComponent(m *pb.CompressedComponentMetadata, all []byte) (tenso
 	return t, used, err
 }
 
-func giveUncompressed(ctx *kernel.Context, types []tensor.DType) error {
+func setUncompressedOutputs(ctx *kernel.Context, types []tensor.DType) error {
 	in := ctx.Input(0)
 	if in.Rank() != 0 {
 		return status.InvalidArgumentf("UncompressElement requires its input to be a scalar, but encountered an input with %d dimensions.", in.Rank())

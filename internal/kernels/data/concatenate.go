@@ -9,7 +9,7 @@ import (
 
 func init() {
 	registerStage("ConcatenateDataset", "Creates a dataset that concatenates two datasets.",
-		[]string{"another_dataset: variant"}, described(), newConcatenate)
+		[]string{"another_dataset: variant"}, withSpecAndMetadata(), newConcatenate)
 }
 
 type concatenateDataset struct {

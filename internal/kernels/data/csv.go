@@ -78,7 +78,7 @@ func newCSV(n *node, ctx *kernel.Context) (dataset, error) {
 }
 
 func csvIndices(n *node, ctx *kernel.Context, arg string) ([]int64, error) {
-	if !n.takes(arg) {
+	if !n.hasArg(arg) {
 		return nil, nil
 	}
 	in, err := n.inputs(ctx, arg)
@@ -127,7 +127,7 @@ type csvRecords struct {
 }
 
 func csvOpener(format *csvFormat, header bool) opener {
-	return func(r io.Reader, compression string) (reading, error) {
+	return func(r io.Reader, compression string) (recordReader, error) {
 		from, err := decompress(r, compression)
 		if err != nil {
 			return nil, err

@@ -200,11 +200,11 @@ func TestElements(t *testing.T) {
 func TestSavedPlaces(t *testing.T) {
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {
-			most := int(s.n)
+			maxBuffered := int(s.n)
 			if s.n == unknown {
-				most = 3
+				maxBuffered = 3
 			}
-			for n := range most + 1 {
+			for n := range maxBuffered + 1 {
 				b := newBench(t)
 				d := s.make(b)
 				it := b.iterator("it", d)

@@ -124,9 +124,9 @@ func specOf(e element) *spec {
 
 // run is one request to an iterator.
 type run struct {
-	ctx  *kernel.Context // of the requesting node; function calls use it
-	life context.Context // lifetime of the iterator, for work ahead of requests
-	ends *ending         // cleanup functions of the iterator
+	ctx      *kernel.Context // of the requesting node; function calls use it
+	lifetime context.Context // lifetime of the iterator, for work ahead of requests
+	cleanups *cleanups       // cleanup functions of the iterator
 
 	// options of the iterated dataset have deterministic = false
 	unordered bool
@@ -134,15 +134,15 @@ type run struct {
 
 // newRun returns a request of a node. An error in a function does not end the step, because a stage
 // may handle it.
-func newRun(ctx *kernel.Context, life context.Context, ends *ending) *run { //nolint:revive // ctx is the node's, not a context
+func newRun(ctx *kernel.Context, lifetime context.Context, cleanups *cleanups) *run { //nolint:revive // ctx is the node's, not a context
 	step := *ctx.Step
 	step.Cancel = nil
-	return &run{ctx: withStep(ctx, &step), life: life, ends: ends}
+	return &run{ctx: withStep(ctx, &step), lifetime: lifetime, cleanups: cleanups}
 }
 
 // ahead returns a request that is bound to the iterator's lifetime instead of the step of r.
 func (r *run) ahead() *run {
-	return &run{ctx: withStep(r.ctx, r.ctx.Step.Detach(r.life)), life: r.life, ends: r.ends, unordered: r.unordered}
+	return &run{ctx: withStep(r.ctx, r.ctx.Step.Detach(r.lifetime)), lifetime: r.lifetime, cleanups: r.cleanups, unordered: r.unordered}
 }
 
 func withStep(ctx *kernel.Context, step *kernel.Step) *kernel.Context {

@@ -12,7 +12,7 @@ import (
 func init() {
 	register(opdef.Def{
 		Name: "DirectedInterleaveDataset", Doc: "Creates a dataset that takes each element from one of several datasets. The elements of the first input are the indices of these datasets.",
-		In: []string{"selector_input_dataset: variant", "data_input_datasets: N * variant"}, Attrs: append(typed(), "N: int >= 1", "stop_on_empty_dataset: bool = false"),
+		In: []string{"selector_input_dataset: variant", "data_input_datasets: N * variant"}, Attrs: append(withSpec(), "N: int >= 1", "stop_on_empty_dataset: bool = false"),
 	}, newDirected)
 }
 
@@ -77,14 +77,14 @@ func (d *directedDataset) iterate(r *run) (iterator, error) {
 }
 
 type directedIterator struct {
-	d        *directedDataset
-	selector iterator
-	inputs   []iterator // nil for exhausted inputs
-	over     bool
+	d         *directedDataset
+	selector  iterator
+	inputs    []iterator // nil for exhausted inputs
+	exhausted bool
 }
 
 func (it *directedIterator) next(r *run) (element, error) {
-	for !it.over {
+	for !it.exhausted {
 		i, err := it.choose(r)
 		if err != nil {
 			return nil, err
@@ -97,13 +97,13 @@ func (it *directedIterator) next(r *run) (element, error) {
 			return e, err
 		}
 		it.inputs[i] = nil
-		it.over = it.d.stop
+		it.exhausted = it.d.stop
 		for _, in := range it.inputs {
 			if in != nil {
 				i = -1
 			}
 		}
-		it.over = it.over || i >= 0
+		it.exhausted = it.exhausted || i >= 0
 	}
 	return nil, errEnd
 }
@@ -116,7 +116,7 @@ func errSelector() error {
 func (it *directedIterator) choose(r *run) (int64, error) {
 	e, err := it.selector.next(r)
 	if errors.Is(err, errEnd) {
-		it.over = true
+		it.exhausted = true
 	}
 	if err != nil {
 		return 0, err
@@ -133,7 +133,7 @@ func (it *directedIterator) choose(r *run) (int64, error) {
 }
 
 func (it *directedIterator) state(a *archive) {
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	it.selector.state(a)
 	for i := range it.inputs {
 		a.iterator(&it.inputs[i], func() (iterator, error) { return it.d.inputs[i].iterate(a.run) })

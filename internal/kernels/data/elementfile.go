@@ -79,7 +79,7 @@ func (w *elementWriter) write(e element) error {
 	var all []byte
 	for i := range e {
 		b := e[i].Bytes()
-		if !simple(e[i].DType()) {
+		if !hasRawBytes(e[i].DType()) {
 			p, err := pbconv.TensorToProto(&e[i])
 			if err == nil {
 				b, err = proto.Marshal(p)
@@ -97,8 +97,8 @@ func (w *elementWriter) write(e element) error {
 	return w.bytes(snappy.Encode(nil, all))
 }
 
-// simple reports whether the memory of a tensor of the type is its serialized form.
-func simple(dtype tensor.DType) bool {
+// hasRawBytes reports whether the memory of a tensor of the type is its serialized form.
+func hasRawBytes(dtype tensor.DType) bool {
 	return dtype != tensor.String && dtype != tensor.Variant && dtype != tensor.Resource
 }
 
@@ -227,7 +227,7 @@ func (r *elementReader) readSnappy(head []byte) (element, error) {
 
 // storedComponent decodes a component of an element.
 func storedComponent(dtype tensor.DType, p *pb.TensorShapeProto, b []byte) (tensor.Tensor, error) {
-	if !simple(dtype) {
+	if !hasRawBytes(dtype) {
 		m := &pb.TensorProto{}
 		if proto.Unmarshal(b, m) != nil {
 			return tensor.Tensor{}, status.Internalf("Could not parse TensorProto")

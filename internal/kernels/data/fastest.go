@@ -14,7 +14,7 @@ func init() {
 		Name: "ChooseFastestDataset",
 		Doc: "Creates a dataset that chooses the fastest of several datasets with the same elements. The first num_experiments elements " +
 			"are read from all of them, the others from the fastest.",
-		In: []string{"input_datasets: N * variant"}, Attrs: typed("N: int >= 2", "num_experiments: int"),
+		In: []string{"input_datasets: N * variant"}, Attrs: withSpec("N: int >= 2", "num_experiments: int"),
 	}, newFastest)
 }
 

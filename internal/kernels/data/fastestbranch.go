@@ -15,7 +15,7 @@ func init() {
 		"Creates a dataset that applies the fastest of several functions from datasets to datasets to its input. The first "+
 			"num_elements_per_branch elements of each function are used to choose.",
 		[]string{"ratio_numerator: int64", "ratio_denominator: int64", "other_arguments: Targuments"},
-		typed("Targuments: list(type) >= 0", "num_elements_per_branch: int >= 1", "branches: list(func) >= 1",
+		withSpec("Targuments: list(type) >= 0", "num_elements_per_branch: int >= 1", "branches: list(func) >= 1",
 			"other_arguments_lengths: list(int) >= 1"), newFastestBranch)
 }
 

@@ -51,18 +51,18 @@ func (d *fileCacheDataset) iterate(r *run) (iterator, error) {
 
 // fileCacheIterator reads the files if they are complete when it starts, and writes them otherwise.
 type fileCacheIterator struct {
-	d       *fileCacheDataset
-	writing bool
-	input   iterator // nil when reading
-	i       int64    // index of the next element
-	shard   int64    // index of the files being written
-	over    bool     // all elements are written
+	d        *fileCacheDataset
+	writing  bool
+	input    iterator // nil when reading
+	i        int64    // index of the next element
+	shard    int64    // index of the files being written
+	finished bool     // all elements are written
 
 	mu     sync.Mutex
 	reader *checkpoint.Reader // guarded by mu; nil before the first element
 	writer *checkpoint.Writer // guarded by mu; nil before the first element of a shard
 	// cancels the cleanup that closes the files; guarded by mu
-	forget func()
+	cancelCleanup func()
 }
 
 func (it *fileCacheIterator) next(r *run) (element, error) {
@@ -71,7 +71,7 @@ func (it *fileCacheIterator) next(r *run) (element, error) {
 	if !it.writing {
 		return it.read(r)
 	}
-	if it.over {
+	if it.finished {
 		return nil, errEnd
 	}
 	if it.writer == nil {
@@ -106,7 +106,7 @@ func (it *fileCacheIterator) read(r *run) (element, error) {
 		if it.reader, err = checkpoint.Open(it.d.prefix); err != nil {
 			return nil, err
 		}
-		it.forget = r.ends.add(it.abandon)
+		it.cancelCleanup = r.cleanups.add(it.abandon)
 	}
 	if _, err := it.reader.Lookup(it.d.key(it.i, 0)); err != nil {
 		return nil, errEnd
@@ -150,7 +150,7 @@ func (it *fileCacheIterator) open(r *run) error {
 		os.Remove(lock)
 		return err
 	}
-	it.forget = r.ends.add(it.abandon)
+	it.cancelCleanup = r.cleanups.add(it.abandon)
 	return nil
 }
 
@@ -164,13 +164,13 @@ func (it *fileCacheIterator) abandon() {
 	if it.writer != nil {
 		it.writer.Abort()
 		os.Remove(lockFile(it.d.part(it.shard)))
-		it.writer, it.over = nil, true
+		it.writer, it.finished = nil, true
 	}
 }
 
 // flush finishes the files being written. The caller holds mu.
 func (it *fileCacheIterator) flush() error {
-	it.forget()
+	it.cancelCleanup()
 	err := it.writer.Close()
 	it.writer = nil
 	return err
@@ -181,7 +181,7 @@ func (it *fileCacheIterator) finish() error {
 	if err := it.flush(); err != nil {
 		return err
 	}
-	it.over = true
+	it.finished = true
 	parts := make([]string, 0, it.shard+1)
 	for i := range it.shard + 1 {
 		parts = append(parts, it.d.part(i))
@@ -207,7 +207,7 @@ func (it *fileCacheIterator) state(a *archive) {
 	a.bool(&it.writing)
 	a.int(&it.i)
 	a.int(&it.shard)
-	a.bool(&it.over)
+	a.bool(&it.finished)
 	a.iterator(&it.input, func() (iterator, error) { return it.d.input.iterate(a.run) })
 	if it.i < 0 || it.shard < 0 || it.shard > it.i {
 		a.fail(status.InvalidArgumentf("the saved state of the iterator has an index of %d and a shard of %d", it.i, it.shard))

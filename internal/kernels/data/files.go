@@ -29,13 +29,13 @@ func init() {
 		append(in[:3:3], "byte_offsets: int64"), openRecords)
 }
 
-// reading reads the records of one file, then returns io.EOF.
-type reading interface {
+// recordReader reads the records of one file, then returns io.EOF.
+type recordReader interface {
 	record() (string, error)
 }
 
 // opener returns a reader of the records in a file's contents.
-type opener func(r io.Reader, compression string) (reading, error)
+type opener func(r io.Reader, compression string) (recordReader, error)
 
 // filesDataset contains the records of files.
 type filesDataset struct {
@@ -127,7 +127,7 @@ type filesIterator struct {
 	i    int64 // index of the file
 	n    int64 // index of the next record in the file
 	file *os.File
-	from reading // nil between files
+	from recordReader // nil between files
 }
 
 func (it *filesIterator) next(*run) (element, error) {
@@ -224,7 +224,7 @@ func decompress(r io.Reader, compression string) (*bufio.Reader, error) {
 // lines reads the lines of a text without their line ends.
 type lines struct{ *bufio.Reader }
 
-func openLines(r io.Reader, compression string) (reading, error) {
+func openLines(r io.Reader, compression string) (recordReader, error) {
 	from, err := decompress(r, compression)
 	return lines{from}, err
 }
@@ -243,7 +243,7 @@ func (l lines) record() (string, error) {
 // records reads the records of a TFRecord file.
 type records struct{ *record.Reader }
 
-func openRecords(r io.Reader, compression string) (reading, error) {
+func openRecords(r io.Reader, compression string) (recordReader, error) {
 	from, err := record.NewReader(bufio.NewReaderSize(r, 1<<18), record.Compression(compression))
 	return records{from}, err
 }

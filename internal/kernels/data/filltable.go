@@ -15,7 +15,7 @@ func init() {
 		Name: "InitializeTableFromDataset", Doc: "Initializes a lookup table with the pairs of key and value in a dataset, unless it is initialized.",
 		In: []string{"table_handle: resource", "dataset: variant"}, Stateful: true,
 		Shape: func(c *opdef.ShapeContext) error { return shapefn.CheckRanks(c, 0, 0, 0) },
-	}, waiting(fillTable))
+	}, iterating(fillTable))
 }
 
 // table is a lookup table that can be initialized once.

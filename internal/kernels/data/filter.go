@@ -3,12 +3,12 @@ package data
 import "github.com/weft-ml/weft/kernel"
 
 func init() {
-	attrs := described("predicate: func", "Targuments: list(type) >= 0")
+	attrs := withSpecAndMetadata("predicate: func", "Targuments: list(type) >= 0")
 	in := []string{"other_arguments: Targuments"}
 	registerStage("FilterDataset", "Creates a dataset of the elements of its input that satisfy a predicate.", in, attrs, newFilter)
 	registerStage("ParallelFilterDataset", "Creates a dataset of the elements of its input that satisfy a predicate.",
 		append(in[:1:1], "num_parallel_calls: int64"),
-		described("predicate: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0"), newParallelFilter)
+		withSpecAndMetadata("predicate: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0"), newParallelFilter)
 	registerStage("TakeWhileDataset", "Creates a dataset that stops at the first element that does not satisfy a predicate.", in, attrs,
 		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			f, err := n.function(ctx, "predicate", "other_arguments")
@@ -44,7 +44,7 @@ func (it *filterIterator) next(r *run) (element, error) {
 		if err != nil {
 			return nil, err
 		}
-		holds, err := it.d.f.holds(r, e)
+		holds, err := it.d.f.evalPredicate(r, e)
 		if err == nil && holds {
 			return e, nil
 		}
@@ -81,7 +81,7 @@ func (d *parallelFilterDataset) iterate(r *run) (iterator, error) {
 
 // apply returns the element if it satisfies the predicate, and errSkipped otherwise.
 func (d *parallelFilterDataset) apply(r *run, e element) (element, error) {
-	holds, err := d.f.holds(r, e)
+	holds, err := d.f.evalPredicate(r, e)
 	if err == nil && holds {
 		return e, nil
 	}
@@ -106,30 +106,30 @@ func (d *takeWhileDataset) iterate(r *run) (iterator, error) {
 
 type takeWhileIterator struct {
 	source
-	d    *takeWhileDataset
-	over bool
+	d         *takeWhileDataset
+	exhausted bool
 }
 
 func (it *takeWhileIterator) next(r *run) (element, error) {
-	if it.over {
+	if it.exhausted {
 		return nil, errEnd
 	}
 	e, err := it.input.next(r)
 	if err != nil {
 		return nil, err
 	}
-	holds, err := it.d.f.holds(r, e)
+	holds, err := it.d.f.evalPredicate(r, e)
 	if err == nil && holds {
 		return e, nil
 	}
 	e.release()
 	if err == nil {
-		it.over, err = true, errEnd
+		it.exhausted, err = true, errEnd
 	}
 	return nil, err
 }
 
 func (it *takeWhileIterator) state(a *archive) {
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	it.source.state(a)
 }

@@ -46,7 +46,7 @@ func newFixed(n *node, ctx *kernel.Context) (dataset, error) {
 			return nil, err
 		}
 	}
-	d.open = func(r io.Reader, compression string) (reading, error) {
+	d.open = func(r io.Reader, compression string) (recordReader, error) {
 		return openFixed(r, compression, v[0], v[1], v[2])
 	}
 	return d, nil
@@ -58,7 +58,7 @@ type fixed struct {
 	size int64
 }
 
-func openFixed(r io.Reader, compression string, header, size, footer int64) (reading, error) {
+func openFixed(r io.Reader, compression string, header, size, footer int64) (recordReader, error) {
 	from, err := decompress(r, compression)
 	if err != nil {
 		return nil, err

@@ -37,11 +37,11 @@ func (f *captured) call(r *run, first element) (element, error) {
 		ended <- result{slices.Clone(rets), err}
 	})
 	got := <-ended
-	return got.rets, f.explain(got.err)
+	return got.rets, f.wrapError(got.err)
 }
 
-// explain adds to an error the stage in which the function failed, in TensorFlow's wording.
-func (f *captured) explain(err error) error {
+// wrapError adds to an error the stage in which the function failed, in TensorFlow's wording.
+func (f *captured) wrapError(err error) error {
 	if err == nil || f.op == "" || status.CodeOf(err) == status.Cancelled {
 		return err
 	}
@@ -49,8 +49,8 @@ func (f *captured) explain(err error) error {
 		f.op, strings.TrimSuffix(f.op, "Dataset"), err)
 }
 
-// holds calls a predicate and returns its result.
-func (f *captured) holds(r *run, e element) (bool, error) {
+// evalPredicate calls a predicate and returns its result.
+func (f *captured) evalPredicate(r *run, e element) (bool, error) {
 	got, err := f.call(r, e.retain())
 	if err != nil {
 		return false, err

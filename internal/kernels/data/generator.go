@@ -14,7 +14,7 @@ func init() {
 		Doc: "Creates a dataset of the results of next_func, which is called repeatedly with the state that init_func returned. An OutOfRange " +
 			"error of next_func ends the dataset; then finalize_func is called.",
 		In: []string{"init_func_other_args: Tinit_func_args", "next_func_other_args: Tnext_func_args", "finalize_func_other_args: Tfinalize_func_args"},
-		Attrs: described("init_func: func", "next_func: func", "finalize_func: func", "Tinit_func_args: list(type) >= 0",
+		Attrs: withSpecAndMetadata("init_func: func", "next_func: func", "finalize_func: func", "Tinit_func_args: list(type) >= 0",
 			"Tnext_func_args: list(type) >= 0", "Tfinalize_func_args: list(type) >= 0"),
 		Stateful: true,
 	}, newGenerator)
@@ -40,15 +40,15 @@ func (d *generatorDataset) cardinality() int64 { return unknown }
 func (d *generatorDataset) iterate(*run) (iterator, error) { return &generatorIterator{d: d}, nil }
 
 type generatorIterator struct {
-	d      *generatorDataset
-	begun  bool
-	over   bool
-	given  element // state returned by init_func
-	forget func()
+	d             *generatorDataset
+	begun         bool
+	finished      bool
+	given         element // state returned by init_func
+	cancelCleanup func()
 }
 
 func (it *generatorIterator) next(r *run) (element, error) {
-	if it.over {
+	if it.finished {
 		return nil, errEnd
 	}
 	if !it.begun {
@@ -59,15 +59,15 @@ func (it *generatorIterator) next(r *run) (element, error) {
 		it.begun = true
 		ahead := r.ahead()
 		// finalize_func is called after the lifetime has ended
-		ahead.ctx.Step.Context = context.WithoutCancel(r.life)
-		it.forget = r.ends.add(func() { _ = guarded(func() error { return it.finish(ahead) }) })
+		ahead.ctx.Step.Context = context.WithoutCancel(r.lifetime)
+		it.cancelCleanup = r.cleanups.add(func() { _ = guarded(func() error { return it.finish(ahead) }) })
 	}
 	e, err := it.d.more.call(r, it.given.retain())
 	if status.CodeOf(err) != status.OutOfRange {
 		return e, err
 	}
-	it.over = true
-	it.forget()
+	it.finished = true
+	it.cancelCleanup()
 	if err := it.finish(r); err != nil {
 		return nil, err
 	}

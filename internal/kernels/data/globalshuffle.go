@@ -12,7 +12,7 @@ import (
 func init() {
 	registerStage("GlobalShuffleDataset",
 		"Creates a dataset that shuffles the whole input without a buffer. The input must support random access.",
-		[]string{"seed: int64", "seed2: int64", "seed_generator: resource"}, described("reshuffle_each_iteration: bool = true"), newGlobalShuffle)
+		[]string{"seed: int64", "seed2: int64", "seed_generator: resource"}, withSpecAndMetadata("reshuffle_each_iteration: bool = true"), newGlobalShuffle)
 }
 
 // globalShuffleDataset returns the elements of its input in the order of a random permutation of
@@ -23,7 +23,7 @@ type globalShuffleDataset struct {
 }
 
 func newGlobalShuffle(n *node, ctx *kernel.Context, s stage) (dataset, error) {
-	if err := anyOrder(s.input); err != nil {
+	if err := checkRandomAccess(s.input); err != nil {
 		return nil, status.FailedPreconditionf(
 			"`global_shuffle` requires all upstream transformations be compatible with random access. Got: FAILED_PRECONDITION: %v", err)
 	}
@@ -42,8 +42,8 @@ func kindOf(d dataset) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// anyOrder returns an error if a dataset does not support random access.
-func anyOrder(d dataset) error {
+// checkRandomAccess returns an error if a dataset does not support random access.
+func checkRandomAccess(d dataset) error {
 	_, ok := d.(indexed)
 	switch d.(type) {
 	case *shuffleDataset, *unbatchDataset: // they support at, but not global shuffling
@@ -54,7 +54,7 @@ func anyOrder(d dataset) error {
 	}
 	switch d := d.(type) {
 	case *batchDataset:
-		if !d.whole {
+		if !d.dropRemainder {
 			return status.FailedPreconditionf("%s does not support global shuffling with `drop_remainder=False`.", kindOf(d))
 		}
 	case *repeatDataset:
@@ -67,7 +67,7 @@ func anyOrder(d dataset) error {
 		}
 	}
 	for _, input := range inputsOf(d) {
-		if err := anyOrder(input); err != nil {
+		if err := checkRandomAccess(input); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,7 @@ func (b *body) complete(n *pb.NodeDef) error {
 		n.Attr = map[string]*pb.AttrValue{}
 	}
 	if v, ok := attrs["value"].(tensor.Tensor); ok {
-		if p, ok := foldedValue(&v); ok {
+		if p, ok := foldedConstant(&v); ok {
 			n.Attr["value"] = &pb.AttrValue{Value: &pb.AttrValue_Tensor{Tensor: p}}
 		}
 	}

@@ -57,10 +57,10 @@ func setFirst(p *pb.TensorProto, t *tensor.Tensor) bool {
 	return true
 }
 
-// foldedValue returns the encoding of a function's constant after TensorFlow's graph optimization.
-// If all elements are equal, it holds a single value, or none if the value is zero. It returns
-// false for other constants, which keep their encoding.
-func foldedValue(t *tensor.Tensor) (*pb.TensorProto, bool) {
+// foldedConstant returns the encoding of a function's constant after TensorFlow's graph
+// optimization. If all elements are equal, it holds a single value, or none if the value is zero.
+// It returns false for other constants, which keep their encoding.
+func foldedConstant(t *tensor.Tensor) (*pb.TensorProto, bool) {
 	n := t.NumElements()
 	if n == 0 {
 		return nil, false
@@ -71,7 +71,7 @@ func foldedValue(t *tensor.Tensor) (*pb.TensorProto, bool) {
 		p.StringVal = [][]byte{[]byte(all[0])}
 		return p, !slices.ContainsFunc(all, func(s string) bool { return s != all[0] })
 	}
-	if !simple(t.DType()) {
+	if !hasRawBytes(t.DType()) {
 		return nil, false
 	}
 	b := t.Bytes()

@@ -37,7 +37,7 @@ func TestFoldedConstants(t *testing.T) {
 		{tensor.Scalar[complex64](0), &pb.TensorProto{ScomplexVal: []float32{0, 0}}},
 		{tensor.Scalar[complex64](1 + 2i), &pb.TensorProto{ScomplexVal: []float32{1, 2}}},
 	} {
-		got, ok := foldedValue(&c.in)
+		got, ok := foldedConstant(&c.in)
 		if ok != (c.want != nil) {
 			t.Errorf("%v: %v, %t", c.in, got, ok)
 		}

@@ -90,8 +90,8 @@ func (w *graphWriter) datasets(t *tensor.Tensor) (string, bool, error) {
 
 func (w *graphWriter) dataset(t *tensor.Tensor) (string, error) {
 	switch d := tensor.Value[tensor.VariantValue](t).Value.(type) {
-	case *made:
-		return w.made(d)
+	case *nodeDataset:
+		return w.nodeDataset(d)
 	case *listDataset:
 		return w.window(d)
 	case *shardDirDataset:
@@ -101,7 +101,7 @@ func (w *graphWriter) dataset(t *tensor.Tensor) (string, error) {
 	}
 }
 
-func (w *graphWriter) made(d *made) (string, error) {
+func (w *graphWriter) nodeDataset(d *nodeDataset) (string, error) {
 	op := d.n.Op.Name
 	switch op {
 	case "NonSerializableDataset", "ExperimentalNonSerializableDataset", "GeneratorDataset":
@@ -208,8 +208,8 @@ func (w *graphWriter) addFunctions(lib *pb.FunctionDefLibrary) error {
 	return nil
 }
 
-// harmless holds the stateful operations whose state does not affect the elements of datasets.
-var harmless = map[string]bool{
+// ignoredState holds the stateful operations whose state does not affect the elements of datasets.
+var ignoredState = map[string]bool{
 	"Assert": true, "Print": true, "PrintV2": true, "Timestamp": true, "LookupTableFindV2": true, "LookupTableSize": true, "LookupTableSizeV2": true,
 	// Their branches and bodies are functions of the library, which are checked separately.
 	"If": true, "While": true,
@@ -223,7 +223,7 @@ func checkStateless(f *pb.FunctionDef) error {
 	}
 	for _, n := range f.GetNodeDef() {
 		op, ok := kernel.Default.LookupOp(n.GetOp())
-		if ok && op.Stateful && !harmless[op.Name] && !makesDataset(op) {
+		if ok && op.Stateful && !ignoredState[op.Name] && !makesDataset(op) {
 			return status.FailedPreconditionf("%s is stateful.", op.Name)
 		}
 	}

@@ -22,7 +22,7 @@ func init() {
 	}
 	register(opdef.Def{
 		Name: "GroupByReducerDataset", Doc: "Creates a dataset that groups elements by key and reduces each group to one element, in the order of the keys.",
-		In: append([]string{"input_dataset: variant"}, in...), Attrs: typed(attrs...), Stateful: true,
+		In: append([]string{"input_dataset: variant"}, in...), Attrs: withSpec(attrs...), Stateful: true,
 	}, newReducer)
 }
 
@@ -54,16 +54,16 @@ func (d *reducerDataset) iterate(r *run) (iterator, error) {
 
 type reducerIterator struct {
 	source
-	d      *reducerDataset
-	over   bool // the input is exhausted
-	states map[int64]element
+	d         *reducerDataset
+	exhausted bool // the input is exhausted
+	states    map[int64]element
 }
 
 func (it *reducerIterator) next(r *run) (element, error) {
-	for !it.over {
+	for !it.exhausted {
 		e, err := it.input.next(r)
 		if errors.Is(err, errEnd) {
-			it.over = true
+			it.exhausted = true
 			break
 		}
 		if err != nil {
@@ -84,7 +84,7 @@ func (it *reducerIterator) next(r *run) (element, error) {
 
 // add applies the reduction to the state of the element's key.
 func (it *reducerIterator) add(r *run, e element) error {
-	key, err := numberFrom(it.d.key, r, e.retain(), "key_func")
+	key, err := callForInt64(it.d.key, r, e.retain(), "key_func")
 	if err != nil {
 		e.release()
 		return err
@@ -104,7 +104,7 @@ func (it *reducerIterator) add(r *run, e element) error {
 }
 
 func (it *reducerIterator) state(a *archive) {
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	keys := slices.Sorted(maps.Keys(it.states))
 	for i := range a.count(len(keys)) {
 		var key int64

@@ -14,7 +14,7 @@ func init() {
 	registerStage("GroupByWindowDataset", "Creates a dataset that groups elements by key into windows and concatenates the datasets that reduce_func returns for them.",
 		[]string{"key_func_other_arguments: Tkey_func_other_arguments", "reduce_func_other_arguments: Treduce_func_other_arguments",
 			"window_size_func_other_arguments: Twindow_size_func_other_arguments"},
-		described("key_func: func", "reduce_func: func", "window_size_func: func", "Tkey_func_other_arguments: list(type) >= 0",
+		withSpecAndMetadata("key_func: func", "reduce_func: func", "window_size_func: func", "Tkey_func_other_arguments: list(type) >= 0",
 			"Treduce_func_other_arguments: list(type) >= 0", "Twindow_size_func_other_arguments: list(type) >= 0"), newGroups)
 }
 
@@ -33,7 +33,7 @@ func newGroups(n *node, ctx *kernel.Context, s stage) (_ dataset, err error) {
 	return d, nil
 }
 
-func (d *groupsDataset) cardinality() int64 { return d.endlessOrUnknown() }
+func (d *groupsDataset) cardinality() int64 { return d.infiniteOrUnknown() }
 
 func (d *groupsDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
@@ -48,12 +48,12 @@ type group struct {
 
 type groupsIterator struct {
 	source
-	d       *groupsDataset
-	groups  map[int64]*group
-	window  []element // elements of current
-	key     int64     // key of the window
-	current iterator  // nil if there is none
-	over    bool
+	d         *groupsDataset
+	groups    map[int64]*group
+	window    []element // elements of current
+	key       int64     // key of the window
+	current   iterator  // nil if there is none
+	exhausted bool
 }
 
 func (it *groupsIterator) next(r *run) (element, error) {
@@ -74,10 +74,10 @@ func (it *groupsIterator) next(r *run) (element, error) {
 // advance reads until a window is complete. At the end of the input, incomplete windows follow in
 // the order of their keys.
 func (it *groupsIterator) advance(r *run) error {
-	for !it.over {
+	for !it.exhausted {
 		e, err := it.input.next(r)
 		if errors.Is(err, errEnd) {
-			it.over = true
+			it.exhausted = true
 			break
 		}
 		if err != nil {
@@ -102,14 +102,14 @@ func (it *groupsIterator) advance(r *run) error {
 
 // group returns the key and the group of an element.
 func (it *groupsIterator) group(r *run, e element) (int64, *group, error) {
-	key, err := numberFrom(it.d.key, r, e.retain(), "key_func")
+	key, err := callForInt64(it.d.key, r, e.retain(), "key_func")
 	if err != nil {
 		return 0, nil, err
 	}
 	if g := it.groups[key]; g != nil {
 		return key, g, nil
 	}
-	size, err := numberFrom(it.d.size, r, element{tensor.Scalar(key)}, "window_size_func")
+	size, err := callForInt64(it.d.size, r, element{tensor.Scalar(key)}, "window_size_func")
 	if err == nil && size <= 0 {
 		err = status.InvalidArgumentf("Window size must be greater than zero, but got %d.", size)
 	}
@@ -121,8 +121,8 @@ func (it *groupsIterator) group(r *run, e element) (int64, *group, error) {
 	return key, g, nil
 }
 
-// numberFrom calls a function that returns a number.
-func numberFrom(f *captured, r *run, args element, name string) (int64, error) {
+// callForInt64 calls a function that returns a number.
+func callForInt64(f *captured, r *run, args element, name string) (int64, error) {
 	got, err := f.call(r, args)
 	if err != nil {
 		return 0, err
@@ -159,7 +159,7 @@ func (it *groupsIterator) open(r *run) (iterator, error) {
 }
 
 func (it *groupsIterator) state(a *archive) {
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	a.int(&it.key)
 	a.elements(&it.window)
 	keys := slices.Sorted(maps.Keys(it.groups))

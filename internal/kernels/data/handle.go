@@ -52,13 +52,13 @@ func toStringHandle[T kernel.Resource](ctx *kernel.Context) error {
 	return err
 }
 
-// describedResource is a resource with known types and shapes of its elements.
-type describedResource interface {
+// resourceWithSpec is a resource with known types and shapes of its elements.
+type resourceWithSpec interface {
 	kernel.Resource
 	elementSpec() *spec
 }
 
-func newFromStringHandle[T describedResource](c *kernel.Construction) (kernel.Kernel, error) {
+func newFromStringHandle[T resourceWithSpec](c *kernel.Construction) (kernel.Kernel, error) {
 	want := spec{c.Attrs.Types("output_types"), c.Attrs.Shapes("output_shapes")}
 	if len(want.types) > 0 && len(want.shapes) > 0 && len(want.types) != len(want.shapes) {
 		return nil, status.InvalidArgumentf("If both 'output_types' and 'output_shapes' are set, they must have the same length.")

@@ -8,7 +8,7 @@ import (
 
 func init() {
 	registerStage("IgnoreErrorsDataset", "Creates a dataset of the elements of its input, ignoring those that fail with an error.", nil,
-		append(typed(), "log_warning: bool = false"),
+		append(withSpec(), "log_warning: bool = false"),
 		func(_ *node, _ *kernel.Context, s stage) (dataset, error) { return &ignoreErrorsDataset{s}, nil })
 }
 

@@ -11,8 +11,8 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "GetElementAtIndex", Doc: "Returns the element of a dataset at an index.",
-		In: []string{"dataset: variant", "index: int64"}, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
-	}, waiting(getElement))
+		In: []string{"dataset: variant", "index: int64"}, Out: []string{"components: output_types"}, Attrs: withSpec(), Shape: elementShape,
+	}, iterating(getElement))
 }
 
 // indexed is a dataset with random access.
@@ -30,11 +30,11 @@ func atIndex(r *run, d dataset, i int64) (element, error) {
 	if d, ok := d.(indexed); ok {
 		return d.at(r, i)
 	}
-	return afterSkipping(r, d, i)
+	return elementByIterating(r, d, i)
 }
 
-// afterSkipping returns element i of a dataset by iterating over the preceding ones.
-func afterSkipping(r *run, d dataset, i int64) (element, error) {
+// elementByIterating returns element i of a dataset by iterating over the preceding ones.
+func elementByIterating(r *run, d dataset, i int64) (element, error) {
 	it, err := d.iterate(r)
 	if err != nil {
 		return nil, err
@@ -64,11 +64,11 @@ func getElement(n *node, ctx *kernel.Context, r *run) error {
 		return err
 	}
 	s := n.spec()
-	return s.give(ctx, e)
+	return s.setOutputs(ctx, e)
 }
 
-// give sets the outputs of a node to the components of an element.
-func (s *spec) give(ctx *kernel.Context, e element) error {
+// setOutputs sets the outputs of a node to the components of an element.
+func (s *spec) setOutputs(ctx *kernel.Context, e element) error {
 	if err := s.check(specOf(e)); err != nil {
 		e.release()
 		return err
@@ -79,19 +79,19 @@ func (s *spec) give(ctx *kernel.Context, e element) error {
 	return nil
 }
 
-// waiting returns the constructor of asynchronous kernels that iterate over datasets within one
+// iterating returns the constructor of asynchronous kernels that iterate over datasets within one
 // step.
-func waiting(f func(n *node, ctx *kernel.Context, r *run) error) kernel.New {
+func iterating(f func(n *node, ctx *kernel.Context, r *run) error) kernel.New {
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		n, err := newNode(c)
 		if err != nil {
 			return nil, err
 		}
 		return kernel.AsyncFunc(func(ctx *kernel.Context, done func(error)) {
-			ends := &ending{}
+			cleanups := &cleanups{}
 			go func() {
-				err := guarded(func() error { return f(n, ctx, newRun(ctx, ctx.Context(), ends)) })
-				ends.run()
+				err := guarded(func() error { return f(n, ctx, newRun(ctx, ctx.Context(), cleanups)) })
+				cleanups.run()
 				done(err)
 			}()
 		}), nil
@@ -153,7 +153,7 @@ func (d *prefetchDataset) at(r *run, i int64) (element, error) { return atIndex(
 func (d *repeatDataset) at(r *run, i int64) (element, error) {
 	switch n := d.input.cardinality(); {
 	case n == unknown:
-		return afterSkipping(r, d, i)
+		return elementByIterating(r, d, i)
 	case n > 0:
 		i %= n
 	}

@@ -14,7 +14,7 @@ func init() {
 	registerStage("IndexFlatMapDataset",
 		"Creates a dataset that applies map_func to the elements of its input and flattens the results. index_map_func maps an index of the output to the index of the input element and the offset in its result.",
 		[]string{"map_func_other_args: Tmap_func_args", "index_map_func_other_args: Tindex_map_func_args", "output_cardinality: int64"},
-		described("map_func: func", "index_map_func: func", "Tmap_func_args: list(type) >= 0", "Tindex_map_func_args: list(type) >= 0"), newIndexFlatMap)
+		withSpecAndMetadata("map_func: func", "index_map_func: func", "Tmap_func_args: list(type) >= 0", "Tindex_map_func_args: list(type) >= 0"), newIndexFlatMap)
 }
 
 // indexFlatMapDataset is a flat map with random access.

@@ -10,12 +10,12 @@ import (
 
 func init() {
 	in := func(more ...string) []string { return append([]string{"other_arguments: Targuments"}, more...) }
-	plain := described("f: func", "Targuments: list(type) >= 0")
+	plain := withSpecAndMetadata("f: func", "Targuments: list(type) >= 0")
 	registerStage("FlatMapDataset", "Creates a dataset that applies a function that returns datasets to the elements of its input and concatenates the results.",
 		in(), plain, newFlatMap)
 	doc := "Creates a dataset that applies a function that returns datasets to the elements of its input and interleaves the results: block_length elements from each of cycle_length datasets in turn."
-	ahead := described("f: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0")
-	sloppy := append(typed("f: func", "Targuments: list(type) >= 0"), "sloppy: bool = false", metadata)
+	ahead := withSpecAndMetadata("f: func", "deterministic: string = 'default'", "Targuments: list(type) >= 0")
+	sloppy := append(withSpec("f: func", "Targuments: list(type) >= 0"), "sloppy: bool = false", metadata)
 	registerStage("InterleaveDataset", doc, in("cycle_length: int64", "block_length: int64"), plain, newInterleave)
 	registerStage("ParallelInterleaveDatasetV2", doc, in("cycle_length: int64", "block_length: int64", "num_parallel_calls: int64"), sloppy, newParallelInterleave)
 	registerStage("ParallelInterleaveDatasetV3", doc, in("cycle_length: int64", "block_length: int64", "num_parallel_calls: int64"), ahead, newParallelInterleave)
@@ -75,7 +75,7 @@ func (d *interleaveDataset) cardinality() int64 {
 		return *n
 	}
 	if d.parallel != nil {
-		return d.endlessOrUnknown()
+		return d.infiniteOrUnknown()
 	}
 	return unknown
 }
@@ -96,16 +96,16 @@ type lane struct {
 
 type interleaveIterator struct {
 	source
-	d     *interleaveDataset
-	lanes []lane
-	turn  int64 // index of the current lane
-	taken int64 // number of elements taken from the current block
-	open  int64 // number of lanes in use
-	over  bool  // the input is exhausted
+	d         *interleaveDataset
+	lanes     []lane
+	current   int64 // index of the current lane
+	taken     int64 // number of elements taken from the current block
+	open      int64 // number of lanes in use
+	exhausted bool  // the input is exhausted
 }
 
 func (it *interleaveIterator) next(r *run) (element, error) {
-	for !it.over || it.open > 0 {
+	for !it.exhausted || it.open > 0 {
 		l, err := it.lane(r)
 		if err != nil {
 			return nil, err
@@ -133,24 +133,24 @@ func (it *interleaveIterator) next(r *run) (element, error) {
 // pass advances to the next lane.
 func (it *interleaveIterator) pass() {
 	it.taken = 0
-	it.turn++
-	if it.turn >= it.d.cycle || it.over && it.turn >= int64(len(it.lanes)) {
-		it.turn = 0
+	it.current++
+	if it.current >= it.d.cycle || it.exhausted && it.current >= int64(len(it.lanes)) {
+		it.current = 0
 	}
 }
 
 // lane returns the current lane. If it is free, it opens the dataset of the next input element.
 func (it *interleaveIterator) lane(r *run) (*lane, error) {
-	if int64(len(it.lanes)) <= it.turn {
+	if int64(len(it.lanes)) <= it.current {
 		it.lanes = append(it.lanes, lane{})
 	}
-	l := &it.lanes[it.turn]
-	if l.at != nil || it.over {
+	l := &it.lanes[it.current]
+	if l.at != nil || it.exhausted {
 		return l, nil
 	}
 	e, err := it.input.next(r)
 	if errors.Is(err, errEnd) {
-		it.over = true
+		it.exhausted = true
 		return l, nil
 	}
 	if err != nil {
@@ -168,10 +168,10 @@ func (it *interleaveIterator) lane(r *run) (*lane, error) {
 
 func (it *interleaveIterator) state(a *archive) {
 	it.source.state(a)
-	a.int(&it.turn)
+	a.int(&it.current)
 	a.int(&it.taken)
 	a.int(&it.open)
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	n := a.count(len(it.lanes))
 	if a.loading {
 		it.lanes = make([]lane, n)
@@ -181,7 +181,7 @@ func (it *interleaveIterator) state(a *archive) {
 		a.element(&l.from)
 		a.iterator(&l.at, func() (iterator, error) { return it.d.f.iterate(a.run, l.from.retain()) })
 	}
-	if a.loading && (it.turn < 0 || it.turn > int64(n) || it.turn >= it.d.cycle) {
+	if a.loading && (it.current < 0 || it.current > int64(n) || it.current >= it.d.cycle) {
 		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
 	}
 }

@@ -13,23 +13,23 @@ import (
 type Iterator struct {
 	spec
 
-	turn chan struct{} // holds a token while no request is running; guards the fields below
-	data dataset       // nil before the first MakeIterator
-	made tensor.Tensor // the variant of data
-	at   iterator
-	life context.Context // lifetime of at
-	ends *ending         // cleanup functions of at
+	sem      chan struct{} // holds a token while no request is running; guards the fields below
+	data     dataset       // nil before the first MakeIterator
+	variant  tensor.Tensor // the variant of data
+	at       iterator
+	lifetime context.Context // lifetime of at
+	cleanups *cleanups       // cleanup functions of at
 
 	unordered bool // options of data have deterministic = false
 
 	mu     sync.Mutex
 	closed bool               // guarded by mu
-	stop   context.CancelFunc // cancels life; guarded by mu
+	stop   context.CancelFunc // cancels lifetime; guarded by mu
 }
 
 func newIterator(s spec) *Iterator {
-	it := &Iterator{spec: s, turn: make(chan struct{}, 1), ends: &ending{}}
-	it.turn <- struct{}{}
+	it := &Iterator{spec: s, sem: make(chan struct{}, 1), cleanups: &cleanups{}}
+	it.sem <- struct{}{}
 	return it
 }
 
@@ -44,29 +44,29 @@ func (it *Iterator) Close() {
 	if it.stop != nil {
 		it.stop()
 	}
-	it.ends.run()
+	it.cleanups.run()
 }
 
 // renew ends the current lifetime of the iterator, starts a new one and returns the first request
 // in it.
 func (it *Iterator) renew(ctx *kernel.Context) *run {
-	life, stop := context.WithCancel(context.Background())
+	lifetime, stop := context.WithCancel(context.Background())
 	it.mu.Lock()
 	defer it.mu.Unlock()
 	if it.stop != nil {
 		it.stop()
 	}
-	it.ends.run()
+	it.cleanups.run()
 	if it.stop = stop; it.closed {
 		stop()
 	}
-	it.life = life
+	it.lifetime = lifetime
 	return it.request(ctx)
 }
 
 // request returns a request of a node within the current lifetime.
 func (it *Iterator) request(ctx *kernel.Context) *run {
-	r := newRun(ctx, it.life, it.ends)
+	r := newRun(ctx, it.lifetime, it.cleanups)
 	r.unordered = it.unordered
 	return r
 }
@@ -75,13 +75,13 @@ func (it *Iterator) request(ctx *kernel.Context) *run {
 func (it *Iterator) use(ctx *kernel.Context, done func(error), f func() error) {
 	go func() {
 		select {
-		case <-it.turn:
+		case <-it.sem:
 		case <-ctx.Context().Done():
 			done(status.FromContext(ctx.Context(), "Iterator was cancelled"))
 			return
 		}
 		err := guarded(f)
-		it.turn <- struct{}{}
+		it.sem <- struct{}{}
 		done(err)
 	}()
 }
@@ -109,7 +109,7 @@ func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
 		}
 	}
 	options := options(d)
-	if asksForParallelMaps(options) {
+	if requestsParallelMaps(options) {
 		parallel, err := parallelized(it.request(ctx), t)
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func (it *Iterator) reset(ctx *kernel.Context, t *tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	it.data, it.made, it.at = d, t.Retain(), at
+	it.data, it.variant, it.at = d, t.Retain(), at
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (it *Iterator) save(ctx *kernel.Context, stateless bool) (tensor.VariantVal
 			"Ensure that you have run the initializer operation for this iterator before saving it.")
 	}
 	if stateless {
-		if _, err := writeGraph(&it.made, true); status.CodeOf(err) == status.FailedPrecondition {
+		if _, err := writeGraph(&it.variant, true); status.CodeOf(err) == status.FailedPrecondition {
 			return tensor.VariantValue{}, err
 		}
 	}

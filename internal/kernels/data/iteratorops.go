@@ -14,7 +14,7 @@ func init() {
 	for _, name := range []string{"Iterator", "IteratorV2"} {
 		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: "Creates an iterator resource, which MakeIterator initializes.",
-			Out: []string{"handle: resource"}, Attrs: typed("shared_name: string", "container: string"),
+			Out: []string{"handle: resource"}, Attrs: withSpec("shared_name: string", "container: string"),
 			Stateful: true, Shape: opdef.ScalarShape,
 		}, makeIterator)
 	}
@@ -23,7 +23,7 @@ func init() {
 	} {
 		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: "Creates an anonymous iterator resource, which exists as long as its handle.",
-			Out: out, Attrs: typed(), Stateful: true, Shape: opdef.ScalarShape,
+			Out: out, Attrs: withSpec(), Stateful: true, Shape: opdef.ScalarShape,
 		}, newAnonymous(func(n *node, _ *kernel.Context) (kernel.Resource, error) {
 			return newIterator(n.spec()), nil
 		}))
@@ -38,7 +38,7 @@ func init() {
 	} {
 		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: doc, In: []string{"iterator: resource"}, Out: []string{"components: output_types"},
-			Attrs: typed(), Stateful: true, Shape: elementShape,
+			Attrs: withSpec(), Stateful: true, Shape: elementShape,
 		}, onIterator(0, getNext))
 	}
 	kernel.RegisterNew(opdef.Def{

@@ -41,22 +41,22 @@ func (d *legacySnapshot) read(r *run, m *pb.SnapshotMetadataRecord) (iterator, e
 		}
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(it.files), func(i, j int) { it.files[i], it.files[j] = it.files[j], it.files[i] })
 	}
-	it.forget = r.ends.add(it.close)
+	it.cancelCleanup = r.cleanups.add(it.close)
 	return it, nil
 }
 
 type legacyReader struct {
-	d      *legacySnapshot
-	files  []string // files that have not been opened
-	from   *elementReader
-	forget func()
+	d             *legacySnapshot
+	files         []string // files that have not been opened
+	from          *elementReader
+	cancelCleanup func()
 }
 
 func (it *legacyReader) next(*run) (element, error) {
 	for {
 		if it.from == nil {
 			if len(it.files) == 0 {
-				it.forget()
+				it.cancelCleanup()
 				return nil, errEnd
 			}
 			var err error

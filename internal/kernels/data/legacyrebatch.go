@@ -8,7 +8,7 @@ import (
 
 func init() {
 	registerStage("RebatchDataset", "Creates a dataset that splits each batch into num_replicas batches of nearly equal size.",
-		[]string{"num_replicas: int64"}, append(typed(), "use_fallback: bool = true"),
+		[]string{"num_replicas: int64"}, append(withSpec(), "use_fallback: bool = true"),
 		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			parts, err := scalar[int64](n, ctx, "num_replicas")
 			if err == nil && parts <= 0 {
@@ -35,7 +35,7 @@ func (d *splitDataset) iterate(r *run) (iterator, error) {
 type splitIterator struct {
 	source
 	d     *splitDataset
-	whole element
+	batch element
 	i     int64 // index of the next part of whole; 0 between batches
 }
 
@@ -52,15 +52,15 @@ func (it *splitIterator) next(r *run) (element, error) {
 					"input dataset is not batched? Component %d is scalar.", c)
 			}
 		}
-		it.whole.release()
-		it.whole = e
+		it.batch.release()
+		it.batch = e
 	}
-	out := make(element, len(it.whole))
-	for c := range it.whole {
-		rows := int64(it.whole[c].Dim(0))
+	out := make(element, len(it.batch))
+	for c := range it.batch {
+		rows := int64(it.batch[c].Dim(0))
 		each := (rows + it.d.parts - 1) / it.d.parts
 		lo := min(each*it.i, rows)
-		out[c] = stacking.View(&it.whole[c], int(lo), int(min(lo+each, rows)))
+		out[c] = stacking.View(&it.batch[c], int(lo), int(min(lo+each, rows)))
 	}
 	it.i = (it.i + 1) % it.d.parts
 	return out, nil
@@ -68,14 +68,14 @@ func (it *splitIterator) next(r *run) (element, error) {
 
 func (it *splitIterator) state(a *archive) {
 	a.int(&it.i)
-	a.element(&it.whole)
+	a.element(&it.batch)
 	it.source.state(a)
 	if !a.loading {
 		return
 	}
-	bad := it.i < 0 || it.i >= it.d.parts || it.i > 0 && len(it.whole) == 0
-	for c := range it.whole {
-		bad = bad || it.whole[c].Rank() == 0
+	bad := it.i < 0 || it.i >= it.d.parts || it.i > 0 && len(it.batch) == 0
+	for c := range it.batch {
+		bad = bad || it.batch[c].Rank() == 0
 	}
 	if bad {
 		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))

@@ -23,7 +23,7 @@ import (
 // SnapshotDataset stores snapshots in element files, in one directory for each run.
 func init() {
 	registerStage("SnapshotDataset", "Creates a dataset that writes the elements of its input to files in the first iteration and reads the files in later ones.",
-		[]string{"path: string"}, append(typed(), "compression: string = ''", "reader_path_prefix: string = ''", "writer_path_prefix: string = ''",
+		[]string{"path: string"}, append(withSpec(), "compression: string = ''", "reader_path_prefix: string = ''", "writer_path_prefix: string = ''",
 			"shard_size_bytes: int = 10737418240", "pending_snapshot_expiry_seconds: int = 86400", "num_reader_threads: int = 1",
 			"reader_buffer_size: int = 1", "num_writer_threads: int = 1", "writer_buffer_size: int = 1", "shuffle_on_read: bool = false",
 			"seed: int = 0", "seed2: int = 0", "mode: string = 'auto'", "snapshot_name: string = ''"), newLegacySnapshot)
@@ -123,15 +123,15 @@ func (it *legacyIterator) next(r *run) (element, error) {
 func (it *legacyIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterator, error) {
 	d := it.d
 	switch it.mode {
-	case readsSnapshot:
+	case readSnapshot:
 		return d.read(r, m)
-	case writesSnapshot:
+	case writeSnapshot:
 		src, err := d.stage.begin(r)
 		if err != nil {
 			return nil, err
 		}
 		w := &legacyWriter{source: src, d: d, run: rand.Int64()}
-		w.forget = r.ends.add(func() { _ = w.closeFile() })
+		w.cancelCleanup = r.cleanups.add(func() { _ = w.closeFile() })
 		return w, nil
 	default:
 		return d.input.iterate(r)
@@ -157,7 +157,7 @@ func (it *legacyIterator) state(a *archive) {
 			return
 		}
 	}
-	if it.mode != readsSnapshot {
+	if it.mode != readSnapshot {
 		it.at.state(a)
 	}
 }
@@ -165,16 +165,16 @@ func (it *legacyIterator) state(a *archive) {
 // legacyWriter reads one element ahead, to detect the last element.
 type legacyWriter struct {
 	source
-	d      *legacySnapshot
-	run    int64 // name of the run, unless the snapshot has one
-	begun  bool
-	over   bool
-	ahead  []element // next element, if there is one
-	files  int64
-	file   *elementWriter
-	bytes  int64   // number of bytes written to file before compression
-	ratio  float64 // length of a file relative to bytes; 0 if not measured
-	forget func()
+	d             *legacySnapshot
+	run           int64 // name of the run, unless the snapshot has one
+	begun         bool
+	finished      bool
+	ahead         []element // next element, if there is one
+	files         int64
+	file          *elementWriter
+	bytes         int64   // number of bytes written to file before compression
+	ratio         float64 // length of a file relative to bytes; 0 if not measured
+	cancelCleanup func()
 }
 
 func (w *legacyWriter) name() string {
@@ -237,7 +237,7 @@ func (w *legacyWriter) closeFile() error {
 
 // fill reads the next element of the input and writes it.
 func (w *legacyWriter) fill(r *run) error {
-	if w.over {
+	if w.finished {
 		return nil
 	}
 	e, err := w.input.next(r)
@@ -298,8 +298,8 @@ func (w *legacyWriter) full() (bool, error) {
 
 // finish marks the snapshot complete, unless another writer has started a run in the meantime.
 func (w *legacyWriter) finish() error {
-	w.over = true
-	w.forget()
+	w.finished = true
+	w.cancelCleanup()
 	if err := w.closeFile(); err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func (w *legacyWriter) finish() error {
 func (w *legacyWriter) state(a *archive) {
 	a.int(&w.run)
 	a.bool(&w.begun)
-	a.bool(&w.over)
+	a.bool(&w.finished)
 	a.elements(&w.ahead)
 	w.source.state(a)
 	if !a.loading || !w.begun {

@@ -11,11 +11,11 @@ import (
 func init() {
 	register(opdef.Def{
 		Name: "ListDataset", Doc: "Creates a dataset from a list of tensors: the components of all elements in order.",
-		In: []string{"tensors: Tinput_types"}, Attrs: slices.Concat([]string{"Tinput_types: list(type) >= 1"}, described()), Stateful: true,
+		In: []string{"tensors: Tinput_types"}, Attrs: slices.Concat([]string{"Tinput_types: list(type) >= 1"}, withSpecAndMetadata()), Stateful: true,
 	}, newList)
 	register(opdef.Def{
 		Name: "WindowOp", Doc: "Creates a dataset of the elements of a window from the components of all elements in order.",
-		In: []string{"inputs: Tinputs"}, Attrs: append(typed(), "Tinputs: list(type) >= 1"),
+		In: []string{"inputs: Tinputs"}, Attrs: append(withSpec(), "Tinputs: list(type) >= 1"),
 	}, newList)
 }
 

@@ -8,7 +8,7 @@ import (
 func init() {
 	registerStage("MapDataset", "Creates a dataset that applies a function to the elements of its input.",
 		[]string{"other_arguments: Targuments"},
-		append(typed("f: func", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true",
+		append(withSpec("f: func", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true",
 			"preserve_cardinality: bool = false", "force_synchronous: bool = false", metadata), newMap)
 }
 
@@ -17,7 +17,7 @@ type mapDataset struct {
 	stage
 	f *captured
 	// an OutOfRange error of the function is returned as an error, instead of ending the dataset
-	keep bool
+	keepOutOfRange bool
 }
 
 func newMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -26,7 +26,7 @@ func newMap(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 }
 
 func (d *mapDataset) cardinality() int64 {
-	if d.keep {
+	if d.keepOutOfRange {
 		return d.input.cardinality()
 	}
 	return unknown
@@ -41,7 +41,7 @@ func (d *mapDataset) iterate(r *run) (iterator, error) {
 func (d *mapDataset) apply(r *run, e element) (element, error) {
 	out, err := d.f.call(r, e)
 	if status.CodeOf(err) == status.OutOfRange {
-		if d.keep {
+		if d.keepOutOfRange {
 			return nil, status.InvalidArgumentf("Function invocation produced OutOfRangeError: %s", status.From(err).Message)
 		}
 		return nil, errEnd

@@ -5,7 +5,7 @@ import "github.com/weft-ml/weft/kernel"
 func init() {
 	registerStage("MapAndBatchDataset", "Creates a dataset that applies a function to several elements of its input in parallel and batches the results.",
 		[]string{"other_arguments: Targuments", "batch_size: int64", "num_parallel_calls: int64", "drop_remainder: bool"},
-		append(typed("f: func", "Targuments: list(type) >= 0"), "preserve_cardinality: bool = false", metadata),
+		append(withSpec("f: func", "Targuments: list(type) >= 0"), "preserve_cardinality: bool = false", metadata),
 		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			mapped, err := newParallelMap[int64](n, ctx, stage{&spec{s.types, rowShapes(s.spec)}, s.input})
 			if err != nil {

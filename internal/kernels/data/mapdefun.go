@@ -19,7 +19,7 @@ func init() {
 		Doc: "Applies a function to each row of arguments, which have equal numbers of rows, and stacks the results. " +
 			"Calls may run in parallel.",
 		In: []string{"arguments: Targuments", "captured_inputs: Tcaptured"}, Out: []string{"output: output_types"},
-		Attrs: append(typed("Targuments: list(type) >= 1", "Tcaptured: list(type) >= 0 = []"), "f: func", "max_intra_op_parallelism: int = 1"),
+		Attrs: append(withSpec("Targuments: list(type) >= 1", "Tcaptured: list(type) >= 0 = []"), "f: func", "max_intra_op_parallelism: int = 1"),
 		Shape: mapDefunShape,
 	}, newMapDefun)
 }
@@ -77,7 +77,7 @@ func (k *mapDefun) compute(ctx *kernel.Context, done func(error)) {
 	}
 	calls := &rowCalls{k: k, ctx: newRun(ctx, ctx.Context(), nil).ctx, results: make([]element, rows), done: func(results []element, err error) {
 		if err == nil {
-			err = k.give(ctx, results)
+			err = k.setOutputs(ctx, results)
 		}
 		for _, e := range results {
 			e.release()
@@ -110,8 +110,8 @@ func (k *mapDefun) rows(ctx *kernel.Context) (int, error) {
 	return rows, nil
 }
 
-// give stacks the results of the calls into the outputs.
-func (k *mapDefun) give(ctx *kernel.Context, results []element) error {
+// setOutputs stacks the results of the calls into the outputs.
+func (k *mapDefun) setOutputs(ctx *kernel.Context, results []element) error {
 	for i, dtype := range k.types {
 		shape, column := k.outputs[i], make([]tensor.Tensor, len(results))
 		for r, e := range results {

@@ -15,7 +15,7 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "MultiDeviceIterator", Doc: "Creates an iterator resource whose elements are distributed to several devices in turn.",
-		Out: []string{"handle: resource"}, Attrs: typed("devices: list(string) >= 1", "shared_name: string", "container: string"),
+		Out: []string{"handle: resource"}, Attrs: withSpec("devices: list(string) >= 1", "shared_name: string", "container: string"),
 		Stateful: true, Shape: opdef.ScalarShape,
 	}, makeMultiDevice)
 	for name, out := range map[string][]string{
@@ -23,7 +23,7 @@ func init() {
 	} {
 		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: "Creates an anonymous iterator resource whose elements are distributed to several devices in turn.",
-			Out: out, Attrs: typed("devices: list(string) >= 1"), Stateful: true, Shape: opdef.ScalarShape,
+			Out: out, Attrs: withSpec("devices: list(string) >= 1"), Stateful: true, Shape: opdef.ScalarShape,
 		}, newAnonymous(func(n *node, _ *kernel.Context) (kernel.Resource, error) {
 			return newMultiDevice(n.Construction), nil
 		}))
@@ -38,7 +38,7 @@ func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "MultiDeviceIteratorGetNextFromShard", Doc: "Returns the next element for the device at index shard_num. It blocks until the element is available.",
 		In:  []string{"multi_device_iterator: resource", "shard_num: int32", "incarnation_id: int64"},
-		Out: []string{"components: output_types"}, Attrs: typed(), Stateful: true, Shape: elementShape,
+		Out: []string{"components: output_types"}, Attrs: withSpec(), Stateful: true, Shape: elementShape,
 	}, nextFromShard)
 	kernel.RegisterFunc(opdef.Def{
 		Name: "MultiDeviceIteratorToStringHandle", Doc: "Returns a string handle for a multi-device iterator.",
@@ -64,9 +64,9 @@ type MultiDeviceIterator struct {
 	devices int
 
 	mu          sync.Mutex
-	closed      bool   // guarded by mu
-	incarnation int64  // number of initializations; guarded by mu
-	at          *deals // guarded by mu; nil before the first MultiDeviceIteratorInit
+	closed      bool              // guarded by mu
+	incarnation int64             // number of initializations; guarded by mu
+	at          *shardedIteration // guarded by mu; nil before the first MultiDeviceIteratorInit
 }
 
 func newMultiDevice(c *kernel.Construction) *MultiDeviceIterator {
@@ -108,7 +108,7 @@ func initMultiDevice(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func (n *node) initMultiDevice(ctx *kernel.Context) error {
-	most, err := scalar[int64](n, ctx, "max_buffer_size")
+	maxBuffered, err := scalar[int64](n, ctx, "max_buffer_size")
 	if err != nil {
 		return err
 	}
@@ -123,37 +123,37 @@ func (n *node) initMultiDevice(ctx *kernel.Context) error {
 	if err := m.check(d.elementSpec()); err != nil {
 		return err
 	}
-	id, err := m.begin(ctx, d, most)
+	id, err := m.begin(ctx, d, maxBuffered)
 	if err == nil {
 		ctx.SetOutput(0, tensor.Scalar(id))
 	}
 	return err
 }
 
-// begin starts an iteration over a dataset and returns the new incarnation. most is the number of
-// elements buffered for each shard.
-func (m *MultiDeviceIterator) begin(ctx *kernel.Context, d dataset, most int64) (int64, error) {
-	life, cancel := context.WithCancel(context.Background())
-	at := &deals{
-		life: life, cancel: cancel, ends: &ending{}, most: most,
+// begin starts an iteration over a dataset and returns the new incarnation. maxBuffered is the
+// number of elements buffered for each shard.
+func (m *MultiDeviceIterator) begin(ctx *kernel.Context, d dataset, maxBuffered int64) (int64, error) {
+	lifetime, cancel := context.WithCancel(context.Background())
+	at := &shardedIteration{
+		lifetime: lifetime, cancel: cancel, cleanups: &cleanups{}, maxBuffered: maxBuffered,
 		unordered: allowsAnyOrder(options(d)),
 		shards:    make([]shardQueue, m.devices), changed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	var err error
 	if at.from, err = d.iterate(at.request(ctx)); err != nil {
 		cancel()
-		at.ends.run()
+		at.cleanups.run()
 		return 0, err
 	}
 	m.mu.Lock()
-	before := m.at
+	previous := m.at
 	m.incarnation++
 	at.id, m.at = m.incarnation, at
 	if m.closed {
 		cancel()
 	}
 	m.mu.Unlock()
-	before.stop()
+	previous.stop()
 	return at.id, nil
 }
 
@@ -208,26 +208,26 @@ func (n *node) nextFromShard(ctx *kernel.Context, m *MultiDeviceIterator, shard 
 	return nil
 }
 
-// deals is one iteration over a dataset whose elements are distributed to shards in turn. A
-// goroutine reads the elements, from the first request until the dataset or the iteration ends. It
-// waits while the buffer of the current shard is full.
-type deals struct {
-	id     int64
-	life   context.Context
-	cancel context.CancelFunc
-	ends   *ending
-	from   iterator
-	most   int64 // maximum number of buffered elements per shard
+// shardedIteration is one iteration over a dataset whose elements are distributed to shards in
+// turn. A goroutine reads the elements, from the first request until the dataset or the iteration
+// ends. It waits while the buffer of the current shard is full.
+type shardedIteration struct {
+	id          int64
+	lifetime    context.Context
+	cancel      context.CancelFunc
+	cleanups    *cleanups
+	from        iterator
+	maxBuffered int64 // maximum number of buffered elements per shard
 
 	unordered bool // options of the dataset have deterministic = false
 
 	changed chan struct{} // holds a token if a buffer may have room
 	ended   chan struct{} // closed when the reader goroutine has ended
 
-	mu      sync.Mutex
-	started bool         // guarded by mu
-	over    bool         // the dataset is exhausted; guarded by mu
-	shards  []shardQueue // guarded by mu
+	mu        sync.Mutex
+	started   bool         // guarded by mu
+	exhausted bool         // the dataset is exhausted; guarded by mu
+	shards    []shardQueue // guarded by mu
 }
 
 // shardQueue holds the buffered elements of a shard, or its waiting requests.
@@ -237,14 +237,14 @@ type shardQueue struct {
 }
 
 // request returns a request of a node within the iteration.
-func (d *deals) request(ctx *kernel.Context) *run {
-	r := newRun(ctx, d.life, d.ends)
+func (d *shardedIteration) request(ctx *kernel.Context) *run {
+	r := newRun(ctx, d.lifetime, d.cleanups)
 	r.unordered = d.unordered
 	return r
 }
 
 // stop ends the iteration. Waiting requests fail.
-func (d *deals) stop() {
+func (d *shardedIteration) stop() {
 	if d == nil {
 		return
 	}
@@ -256,13 +256,13 @@ func (d *deals) stop() {
 	}
 	d.mu.Unlock()
 	<-d.ended
-	d.ends.run()
+	d.cleanups.run()
 }
 
 // next returns the next element of a shard.
-func (d *deals) next(r *run, shard int) (element, error) {
+func (d *shardedIteration) next(r *run, shard int) (element, error) {
 	d.mu.Lock()
-	if d.life.Err() != nil {
+	if d.lifetime.Err() != nil {
 		d.mu.Unlock()
 		return nil, status.Cancelledf("Cancelled Multidevice iterator")
 	}
@@ -278,7 +278,7 @@ func (d *deals) next(r *run, shard int) (element, error) {
 		d.wake()
 		return p.value, p.err
 	}
-	if d.over {
+	if d.exhausted {
 		d.mu.Unlock()
 		return nil, errEnd
 	}
@@ -298,7 +298,7 @@ func (d *deals) next(r *run, shard int) (element, error) {
 }
 
 // withdraw removes a waiting request. It returns false if the request was already answered.
-func (d *deals) withdraw(shard int, p *result) bool {
+func (d *shardedIteration) withdraw(shard int, p *result) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := &d.shards[shard]
@@ -311,19 +311,19 @@ func (d *deals) withdraw(shard int, p *result) bool {
 	return false
 }
 
-func (d *deals) wake() {
+func (d *shardedIteration) wake() {
 	select {
 	case d.changed <- struct{}{}:
 	default:
 	}
 }
 
-func (d *deals) deal(r *run) {
+func (d *shardedIteration) deal(r *run) {
 	defer close(d.ended)
 	defer d.finish()
 	for shard := 0; d.room(shard); shard = (shard + 1) % len(d.shards) {
 		e, err := nextGuarded(d.from, r)
-		d.give(shard, e, err)
+		d.deliver(shard, e, err)
 		if errors.Is(err, errEnd) {
 			return
 		}
@@ -331,13 +331,13 @@ func (d *deals) deal(r *run) {
 }
 
 // room waits until the buffer of a shard has room. It returns false if the iteration ends first.
-func (d *deals) room(shard int) bool {
+func (d *shardedIteration) room(shard int) bool {
 	for {
 		d.mu.Lock()
 		q := &d.shards[shard]
-		ok := int64(len(q.elements)) < d.most || len(q.requests) > 0
+		ok := int64(len(q.elements)) < d.maxBuffered || len(q.requests) > 0
 		d.mu.Unlock()
-		if d.life.Err() != nil {
+		if d.lifetime.Err() != nil {
 			return false
 		}
 		if ok {
@@ -345,17 +345,17 @@ func (d *deals) room(shard int) bool {
 		}
 		select {
 		case <-d.changed:
-		case <-d.life.Done():
+		case <-d.lifetime.Done():
 			return false
 		}
 	}
 }
 
-// give passes an element to the first waiting request of a shard, or buffers it.
-func (d *deals) give(shard int, e element, err error) {
+// deliver passes an element to the first waiting request of a shard, or buffers it.
+func (d *shardedIteration) deliver(shard int, e element, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.over = errors.Is(err, errEnd)
+	d.exhausted = errors.Is(err, errEnd)
 	q := &d.shards[shard]
 	if len(q.requests) == 0 {
 		q.elements = append(q.elements, ready(e, err))
@@ -366,11 +366,11 @@ func (d *deals) give(shard int, e element, err error) {
 }
 
 // finish fails the waiting requests, because no more elements will follow.
-func (d *deals) finish() {
+func (d *shardedIteration) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := errEnd
-	if !d.over {
+	if !d.exhausted {
 		err = status.Cancelledf("Cancelled and buffer not filled.")
 	}
 	for i := range d.shards {

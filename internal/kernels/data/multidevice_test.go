@@ -21,9 +21,9 @@ func (b *bench) deal() tensor.Tensor {
 	return it[0]
 }
 
-func (b *bench) begin(it, d tensor.Tensor, most int64) tensor.Tensor {
+func (b *bench) begin(it, d tensor.Tensor, maxBuffered int64) tensor.Tensor {
 	b.Helper()
-	id, err := b.run("init", "MultiDeviceIteratorInit", nil, d, it, num(most))
+	id, err := b.run("init", "MultiDeviceIteratorInit", nil, d, it, num(maxBuffered))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -40,10 +40,10 @@ func (b *bench) shard(it tensor.Tensor, shard int32, id tensor.Tensor) (int64, e
 }
 
 func TestMultiDeviceIterator(t *testing.T) {
-	for _, most := range []int64{0, 1, 5} {
+	for _, maxBuffered := range []int64{0, 1, 5} {
 		b := newBench(t)
 		it := b.deal()
-		id := b.begin(it, b.count(0, 7), most)
+		id := b.begin(it, b.count(0, 7), maxBuffered)
 		type answer struct {
 			v   int64
 			err error
@@ -54,7 +54,7 @@ func TestMultiDeviceIterator(t *testing.T) {
 			v, err := b.shard(it, 1, id)
 			second <- answer{v, err}
 		}()
-		if most > 0 {
+		if maxBuffered > 0 {
 			if got := <-second; got != (answer{1, nil}) {
 				t.Errorf("second device: %v", got)
 			}
@@ -62,7 +62,7 @@ func TestMultiDeviceIterator(t *testing.T) {
 		if v, err := b.shard(it, 0, id); v != 0 || err != nil {
 			t.Errorf("first device: %d, %v", v, err)
 		}
-		if most == 0 {
+		if maxBuffered == 0 {
 			if got := <-second; got != (answer{1, nil}) {
 				t.Errorf("second device: %v", got)
 			}
@@ -80,7 +80,7 @@ func TestMultiDeviceIterator(t *testing.T) {
 			t.Errorf("a device that is not there: %v", err)
 		}
 
-		next := b.begin(it, b.count(5, 7), most)
+		next := b.begin(it, b.count(5, 7), maxBuffered)
 		if _, err := b.shard(it, 0, id); status.CodeOf(err) != status.InvalidArgument || err.Error() != "Invalid incarnation id. Provided: 1; Expected: 2" {
 			t.Errorf("an old incarnation: %v", err)
 		}

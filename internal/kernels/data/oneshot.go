@@ -14,7 +14,7 @@ func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "OneShotIterator", Doc: "Creates an iterator over the dataset that a function returns. It can be iterated over once.",
 		Out: []string{"handle: resource"}, Stateful: true, Shape: opdef.ScalarShape,
-		Attrs: append(typed("dataset_factory: func"), "container: string = ''", "shared_name: string = ''"),
+		Attrs: append(withSpec("dataset_factory: func"), "container: string = ''", "shared_name: string = ''"),
 	}, newOneShot)
 }
 

@@ -40,14 +40,14 @@ func init() {
 	})
 	kernel.RegisterNew(opdef.Def{
 		Name: "OptionalGetValue", Doc: "Returns the value of an optional variant. It fails if there is none.",
-		In: one, Out: []string{"components: output_types"}, Attrs: typed(), Shape: elementShape,
+		In: one, Out: []string{"components: output_types"}, Attrs: withSpec(), Shape: elementShape,
 	}, func(c *kernel.Construction) (kernel.Kernel, error) {
 		want := spec{c.Outputs, c.Attrs.Shapes("output_shapes")}
 		return kernel.Func(func(ctx *kernel.Context) error { return optionalValue(ctx, want) }), nil
 	})
 	kernel.RegisterNew(opdef.Def{
 		Name: "IteratorGetNextAsOptional", Doc: "Returns the next element of an iterator as an optional variant, which has no value at the end.",
-		In: []string{"iterator: resource"}, Out: one, Attrs: typed(), Stateful: true, Shape: opdef.ScalarShape,
+		In: []string{"iterator: resource"}, Out: one, Attrs: withSpec(), Stateful: true, Shape: opdef.ScalarShape,
 	}, onIterator(0, getOptional))
 }
 

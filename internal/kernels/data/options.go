@@ -11,7 +11,7 @@ import (
 
 func init() {
 	registerStage("OptionsDataset", "Creates a dataset that attaches options to its input.", nil,
-		append([]string{"serialized_options: string"}, described()...),
+		append([]string{"serialized_options: string"}, withSpecAndMetadata()...),
 		func(n *node, _ *kernel.Context, s stage) (dataset, error) {
 			options := n.Attrs.String("serialized_options")
 			if !wellFormed([]byte(options)) {

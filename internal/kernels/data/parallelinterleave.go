@@ -18,8 +18,8 @@ func newParallelInterleave(n *node, ctx *kernel.Context, s stage) (dataset, erro
 	if err != nil {
 		return nil, err
 	}
-	p := &parallelInterleave{calls: int(min(d.cycle, mostCalls)), buffer: defaultAhead}
-	if n.takes("sloppy") {
+	p := &parallelInterleave{calls: int(min(d.cycle, maxCalls)), buffer: defaultAhead}
+	if n.hasArg("sloppy") {
 		p.order, err = n.sloppyInput(ctx)
 	} else {
 		p.order, err = n.determinism()
@@ -27,7 +27,7 @@ func newParallelInterleave(n *node, ctx *kernel.Context, s stage) (dataset, erro
 	if err != nil {
 		return nil, err
 	}
-	if n.takes("num_parallel_calls") {
+	if n.hasArg("num_parallel_calls") {
 		v, err := scalar[int64](n, ctx, "num_parallel_calls")
 		switch {
 		case err != nil:
@@ -38,13 +38,13 @@ func newParallelInterleave(n *node, ctx *kernel.Context, s stage) (dataset, erro
 			p.calls = int(min(v, int64(p.calls)))
 		}
 	}
-	if n.takes("buffer_output_elements") {
+	if n.hasArg("buffer_output_elements") {
 		v, err := scalar[int64](n, ctx, "buffer_output_elements")
 		if err != nil {
 			return nil, err
 		}
 		if v > 0 {
-			p.buffer = int(min(v, mostCalls))
+			p.buffer = int(min(v, maxCalls))
 		}
 	}
 	d.parallel = p

@@ -11,9 +11,9 @@ const (
 	autotuneEnabled     = 1
 )
 
-// asksForParallelMaps reports whether options request parallel maps. The last value of a field
+// requestsParallelMaps reports whether options request parallel maps. The last value of a field
 // counts.
-func asksForParallelMaps(options string) bool {
+func requestsParallelMaps(options string) bool {
 	if may, ok := varintField(messageField(options, autotuneOptions), autotuneEnabled); ok && may == 0 {
 		return false
 	}
@@ -24,7 +24,7 @@ func asksForParallelMaps(options string) bool {
 // parallelized returns the dataset with its stateless maps replaced by parallel maps. Datasets that
 // functions create are unchanged.
 func parallelized(r *run, t *tensor.Tensor) (tensor.Tensor, error) {
-	m := madeOf(t)
+	m := nodeDatasetOf(t)
 	if m == nil {
 		return t.Retain(), nil
 	}
@@ -36,5 +36,5 @@ func parallelized(r *run, t *tensor.Tensor) (tensor.Tensor, error) {
 	attrs := m.n.Attrs.Clone()
 	delete(attrs, "force_synchronous")
 	attrs["deterministic"] = "true"
-	return m.n.another(r, "ParallelMapDatasetV2", attrs, append(madeOf(&out).inputs.retain(), tensor.Scalar[int64](autotune))...)
+	return m.n.newDataset(r, "ParallelMapDatasetV2", attrs, append(nodeDatasetOf(&out).inputs.retain(), tensor.Scalar[int64](autotune))...)
 }

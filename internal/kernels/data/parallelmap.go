@@ -14,10 +14,10 @@ import (
 func init() {
 	doc := "Creates a dataset that applies a function to several elements of its input in parallel."
 	registerStage("ParallelMapDataset", doc, []string{"other_arguments: Targuments", "num_parallel_calls: int32"},
-		append(typed("f: func", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true", "sloppy: bool = false",
+		append(withSpec("f: func", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true", "sloppy: bool = false",
 			"preserve_cardinality: bool = false", metadata), newParallelMap[int32])
 	registerStage("ParallelMapDatasetV2", doc, []string{"other_arguments: Targuments", "num_parallel_calls: int64"},
-		append(typed("f: func", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true",
+		append(withSpec("f: func", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true",
 			"deterministic: string = 'default'", "preserve_cardinality: bool = false", "use_unbounded_threadpool: bool = false", metadata),
 		newParallelMap[int64])
 }
@@ -62,11 +62,11 @@ func parallelism[T int32 | int64](n *node, ctx *kernel.Context) (int, error) {
 	if calls == autotune {
 		calls = int64(runtime.GOMAXPROCS(0))
 	}
-	return int(min(calls, mostCalls)), nil
+	return int(min(calls, maxCalls)), nil
 }
 
-// mostCalls limits the goroutines of one iterator.
-const mostCalls = 1 << 12
+// maxCalls limits the goroutines of one iterator.
+const maxCalls = 1 << 12
 
 func (d *parallelMapDataset) iterate(r *run) (iterator, error) {
 	return d.parallelMap(r, d.apply, d.calls, d.order)
@@ -91,18 +91,18 @@ type parallelMapIterator struct {
 	unordered bool   // results are returned in the order of their completion
 	changed   signal // signalled after each change of the fields below, and when a result is ready
 
-	mu      sync.Mutex
-	results []*result // in the order of the input; guarded by mu
-	reading bool      // the reader goroutine is running; guarded by mu
-	over    bool      // the input has ended; guarded by mu
+	mu        sync.Mutex
+	results   []*result // in the order of the input; guarded by mu
+	reading   bool      // the reader goroutine is running; guarded by mu
+	exhausted bool      // the input has ended; guarded by mu
 }
 
 func (it *parallelMapIterator) next(r *run) (element, error) {
 	for {
 		it.mu.Lock()
 		p := it.take()
-		end := p == nil && it.over && len(it.results) == 0
-		if !it.over && !it.reading && len(it.results) < it.calls {
+		end := p == nil && it.exhausted && len(it.results) == 0
+		if !it.exhausted && !it.reading && len(it.results) < it.calls {
 			it.reading = true
 			go it.read(r.ahead())
 		}
@@ -149,7 +149,7 @@ func (it *parallelMapIterator) read(r *run) {
 		it.mu.Lock()
 		switch {
 		case errors.Is(err, errEnd):
-			it.over = true
+			it.exhausted = true
 		case err != nil:
 			it.results = append(it.results, ready(nil, err))
 		default:
@@ -157,7 +157,7 @@ func (it *parallelMapIterator) read(r *run) {
 			it.results = append(it.results, p)
 			go it.call(r.ahead(), e, p)
 		}
-		more = err == nil && len(it.results) < it.calls && r.life.Err() == nil
+		more = err == nil && len(it.results) < it.calls && r.lifetime.Err() == nil
 		it.reading = more
 		it.mu.Unlock()
 		it.changed.notify()
@@ -186,7 +186,7 @@ func (it *parallelMapIterator) state(a *archive) {
 		it.mu.Lock()
 	}
 	defer it.mu.Unlock()
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	archiveResults(a, &it.results)
 	it.source.state(a)
 }

@@ -13,7 +13,7 @@ func init() {
 	const types = "{float32, int64, string}"
 	attrs := func(order string, ragged ...string) []string {
 		return slices.Concat([]string{"sparse_keys: list(string) >= 0", "dense_keys: list(string) >= 0", "sparse_types: list(" + types + ") >= 0",
-			"Tdense: list(" + types + ") >= 0", "dense_shapes: list(shape) >= 0"}, typed(), []string{order}, ragged)
+			"Tdense: list(" + types + ") >= 0", "dense_shapes: list(shape) >= 0"}, withSpec(), []string{order}, ragged)
 	}
 	ragged := []string{"ragged_keys: list(string) >= 0 = []", "ragged_value_types: list(" + types + ") >= 0 = []", "ragged_split_types: list({int32, int64}) >= 0 = []"}
 	in := []string{"num_parallel_calls: int64", "dense_defaults: Tdense"}
@@ -96,7 +96,7 @@ func (d *parseExampleDataset) features(r *run, e element) (element, error) {
 	for i, at := range d.place {
 		switch k := i - d.sparse - dense; {
 		case i < d.sparse:
-			out[at] = packed(got[i], got[d.sparse+i], got[2*d.sparse+i])
+			out[at] = packSparse(got[i], got[d.sparse+i], got[2*d.sparse+i])
 		case k < 0:
 			out[at] = got[2*d.sparse+i]
 		default:

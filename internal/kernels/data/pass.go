@@ -15,16 +15,16 @@ func init() {
 		in, attrs []string
 	}{
 		{"ModelDataset", "Creates a dataset whose parallelism may be tuned.", nil,
-			typed("algorithm: int = 0", "cpu_budget: int = 0", "ram_budget: int = 0")},
-		{"MaxIntraOpParallelismDataset", "Creates a dataset that limits the intra-op parallelism of its functions.", []string{"max_intra_op_parallelism: int64"}, typed()},
-		{"PrivateThreadPoolDataset", "Creates a dataset whose functions run on a private thread pool.", []string{"num_threads: int64"}, typed()},
-		{"FinalizeDataset", "Creates a dataset that applies the options of its input.", nil, typed("has_captured_ref: bool = false")},
-		{"OptimizeDataset", "Creates a dataset whose graph may be rewritten.", []string{"optimizations: string"}, append(typed(), configs)},
+			withSpec("algorithm: int = 0", "cpu_budget: int = 0", "ram_budget: int = 0")},
+		{"MaxIntraOpParallelismDataset", "Creates a dataset that limits the intra-op parallelism of its functions.", []string{"max_intra_op_parallelism: int64"}, withSpec()},
+		{"PrivateThreadPoolDataset", "Creates a dataset whose functions run on a private thread pool.", []string{"num_threads: int64"}, withSpec()},
+		{"FinalizeDataset", "Creates a dataset that applies the options of its input.", nil, withSpec("has_captured_ref: bool = false")},
+		{"OptimizeDataset", "Creates a dataset whose graph may be rewritten.", []string{"optimizations: string"}, append(withSpec(), configs)},
 		{"OptimizeDatasetV2", "Creates a dataset whose graph may be rewritten.",
-			[]string{"optimizations_enabled: string", "optimizations_disabled: string", "optimizations_default: string"}, append(typed(), configs)},
-		{"LatencyStatsDataset", "Creates a dataset that may record the latency of its elements.", []string{"tag: string"}, typed()},
-		{"BytesProducedStatsDataset", "Creates a dataset that may record the size of its elements.", []string{"tag: string"}, typed()},
-		{"NonSerializableDataset", "Creates a dataset whose iterators need not be saved.", nil, typed()},
+			[]string{"optimizations_enabled: string", "optimizations_disabled: string", "optimizations_default: string"}, append(withSpec(), configs)},
+		{"LatencyStatsDataset", "Creates a dataset that may record the latency of its elements.", []string{"tag: string"}, withSpec()},
+		{"BytesProducedStatsDataset", "Creates a dataset that may record the size of its elements.", []string{"tag: string"}, withSpec()},
+		{"NonSerializableDataset", "Creates a dataset whose iterators need not be saved.", nil, withSpec()},
 	} {
 		rank, kind := 0, "scalar"
 		if strings.HasPrefix(p.name, "Optimize") {

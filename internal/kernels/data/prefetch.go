@@ -10,7 +10,7 @@ import (
 func init() {
 	registerStage("PrefetchDataset", "Creates a dataset that prefetches elements of its input.",
 		[]string{"buffer_size: int64"},
-		append(typed(), "slack_period: int = 0", "legacy_autotune: bool = true", "buffer_size_min: int = 0", metadata), newPrefetch)
+		append(withSpec(), "slack_period: int = 0", "legacy_autotune: bool = true", "buffer_size_min: int = 0", metadata), newPrefetch)
 }
 
 type prefetchDataset struct {
@@ -93,7 +93,7 @@ func (it *prefetchIterator) work(r *run, filled chan struct{}) {
 		it.buffer = append(it.buffer, ready(e, err))
 		close(it.more)
 		it.more = make(chan struct{})
-		stop := err != nil || int64(len(it.buffer)) >= it.d.size || r.life.Err() != nil
+		stop := err != nil || int64(len(it.buffer)) >= it.d.size || r.lifetime.Err() != nil
 		if stop {
 			it.filled = nil
 		}

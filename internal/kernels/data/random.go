@@ -9,10 +9,10 @@ import (
 func init() {
 	in := []string{"seed: int64", "seed2: int64"}
 	doc := "Creates an infinite dataset of random 32-bit numbers."
-	register(opdef.Def{Name: "RandomDataset", Doc: doc, In: in, Attrs: described(), Stateful: true}, newRandom)
+	register(opdef.Def{Name: "RandomDataset", Doc: doc, In: in, Attrs: withSpecAndMetadata(), Stateful: true}, newRandom)
 	register(opdef.Def{
 		Name: "RandomDatasetV2", Doc: doc, In: append(in[:2:2], "seed_generator: resource"), Stateful: true,
-		Attrs: append([]string{"rerandomize_each_iteration: bool = false"}, described()...),
+		Attrs: append([]string{"rerandomize_each_iteration: bool = false"}, withSpecAndMetadata()...),
 	}, newRandom)
 }
 

@@ -13,7 +13,7 @@ func init() {
 	register(opdef.Def{
 		Name: "RangeDataset", Doc: "Creates a dataset of the numbers from start to stop (exclusive).",
 		In:    []string{"start: int64", "stop: int64", "step: int64"},
-		Attrs: append(described(), "replicate_on_split: bool = false"), Stateful: true,
+		Attrs: append(withSpecAndMetadata(), "replicate_on_split: bool = false"), Stateful: true,
 	}, newRange)
 }
 

@@ -10,13 +10,13 @@ import (
 
 func init() {
 	registerStage("RebatchDatasetV2", "Creates a dataset that changes the batch size of its input. The batch sizes are used in turn.",
-		[]string{"batch_sizes: int64", "drop_remainder: bool"}, typed(), newRebatch)
+		[]string{"batch_sizes: int64", "drop_remainder: bool"}, withSpec(), newRebatch)
 }
 
 type rebatchDataset struct {
 	stage
-	sizes []int64
-	whole bool // drop the last batch if it is smaller
+	sizes         []int64
+	dropRemainder bool // drop the last batch if it is smaller
 }
 
 func newRebatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -34,11 +34,11 @@ func newRebatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		}
 	}
 	var err error
-	d.whole, err = scalar[bool](n, ctx, "drop_remainder")
+	d.dropRemainder, err = scalar[bool](n, ctx, "drop_remainder")
 	return d, err
 }
 
-func (d *rebatchDataset) cardinality() int64 { return d.endlessOrUnknown() }
+func (d *rebatchDataset) cardinality() int64 { return d.infiniteOrUnknown() }
 
 func (d *rebatchDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
@@ -48,13 +48,13 @@ func (d *rebatchDataset) iterate(r *run) (iterator, error) {
 // rebatchIterator splits batches into rows and stacks these into batches of other sizes.
 type rebatchIterator struct {
 	unbatchIterator
-	d    *rebatchDataset
-	n    int64 // number of batches returned
-	over bool  // no rows are left
+	d         *rebatchDataset
+	n         int64 // number of batches returned
+	exhausted bool  // no rows are left
 }
 
 func (it *rebatchIterator) next(r *run) (element, error) {
-	if it.over {
+	if it.exhausted {
 		return nil, errEnd
 	}
 	size := it.d.sizes[it.n%int64(len(it.d.sizes))]
@@ -71,7 +71,7 @@ func (it *rebatchIterator) next(r *run) (element, error) {
 	for int64(len(rows)) < size {
 		row, err := it.unbatchIterator.next(r)
 		if errors.Is(err, errEnd) {
-			it.over = true
+			it.exhausted = true
 			break
 		}
 		if err != nil {
@@ -79,7 +79,7 @@ func (it *rebatchIterator) next(r *run) (element, error) {
 		}
 		rows = append(rows, row)
 	}
-	if len(rows) == 0 || it.d.whole && int64(len(rows)) < size {
+	if len(rows) == 0 || it.d.dropRemainder && int64(len(rows)) < size {
 		return nil, errEnd
 	}
 	it.n++
@@ -108,7 +108,7 @@ func (d *rebatchDataset) empty() (element, error) {
 
 func (it *rebatchIterator) state(a *archive) {
 	a.int(&it.n)
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	it.unbatchIterator.state(a)
 	if a.loading && it.n < 0 {
 		a.fail(status.InvalidArgumentf("the saved state of the iterator has a count of %d", it.n))

@@ -19,13 +19,13 @@ type node struct {
 // maker creates the dataset of a node from its inputs.
 type maker func(n *node, ctx *kernel.Context) (dataset, error)
 
-// typed appends the attributes that all datasets have.
-func typed(attrs ...string) []string {
+// withSpec appends the attributes that all datasets have.
+func withSpec(attrs ...string) []string {
 	return append(attrs, "output_types: list(type) >= 1", "output_shapes: list(shape) >= 1")
 }
 
-// described is like typed, with the attribute metadata of most datasets.
-func described(attrs ...string) []string { return append(typed(attrs...), metadata) }
+// withSpecAndMetadata is like withSpec, with the attribute metadata of most datasets.
+func withSpecAndMetadata(attrs ...string) []string { return append(withSpec(attrs...), metadata) }
 
 const metadata = "metadata: string = ''"
 
@@ -69,7 +69,7 @@ func registerAs(def opdef.Def, build maker) {
 			return nil, err
 		}
 		return kernel.Func(func(ctx *kernel.Context) error {
-			d, err := makeFrom(n, build, ctx)
+			d, err := newNodeDataset(n, build, ctx)
 			if err == nil {
 				ctx.SetOutput(0, d)
 			}
@@ -118,8 +118,8 @@ func (n *node) inputs(ctx *kernel.Context, arg string) (element, error) {
 	return out, nil
 }
 
-// takes reports whether the operation has an argument. Some versions of an operation lack one.
-func (n *node) takes(arg string) bool {
+// hasArg reports whether the operation has an argument. Some versions of an operation lack one.
+func (n *node) hasArg(arg string) bool {
 	return slices.ContainsFunc(n.Op.Inputs, func(a opdef.Arg) bool { return a.Name == arg })
 }
 
@@ -160,9 +160,9 @@ func (s *stage) cardinality() int64 { return s.input.cardinality() }
 
 func (s *stage) from() dataset { return s.input }
 
-// endlessOrUnknown is the cardinality of a stage whose output is infinite if the input is, and
+// infiniteOrUnknown is the cardinality of a stage whose output is infinite if the input is, and
 // unknown otherwise.
-func (s *stage) endlessOrUnknown() int64 {
+func (s *stage) infiniteOrUnknown() int64 {
 	if s.input.cardinality() == infinite {
 		return infinite
 	}

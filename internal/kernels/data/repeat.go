@@ -8,7 +8,7 @@ import (
 
 func init() {
 	registerStage("RepeatDataset", "Creates a dataset that repeats its input count times, or forever if count is negative.",
-		[]string{"count: int64"}, described(), func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
+		[]string{"count: int64"}, withSpecAndMetadata(), func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			count, err := scalar[int64](n, ctx, "count")
 			return &repeatDataset{s, count}, err
 		})
@@ -46,10 +46,10 @@ func (d *repeatDataset) iterate(r *run) (iterator, error) {
 }
 
 type repeatIterator struct {
-	d     *repeatDataset
-	i     int64
-	input iterator // nil between rounds
-	some  bool     // the round has returned an element
+	d          *repeatDataset
+	i          int64
+	input      iterator // nil between rounds
+	gotElement bool     // the round has returned an element
 }
 
 func (it *repeatIterator) next(r *run) (element, error) {
@@ -62,13 +62,13 @@ func (it *repeatIterator) next(r *run) (element, error) {
 		}
 		e, err := it.input.next(r)
 		if !errors.Is(err, errEnd) {
-			it.some = true
+			it.gotElement = true
 			return e, err
 		}
-		if !it.some && it.d.n < 0 { // otherwise the loop would not end
+		if !it.gotElement && it.d.n < 0 { // otherwise the loop would not end
 			return nil, errEnd
 		}
-		it.input, it.some = nil, false
+		it.input, it.gotElement = nil, false
 		it.i++
 	}
 	return nil, errEnd
@@ -76,6 +76,6 @@ func (it *repeatIterator) next(r *run) (element, error) {
 
 func (it *repeatIterator) state(a *archive) {
 	a.int(&it.i)
-	a.bool(&it.some)
+	a.bool(&it.gotElement)
 	a.iterator(&it.input, func() (iterator, error) { return it.d.input.iterate(a.run) })
 }

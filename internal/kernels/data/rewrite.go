@@ -9,8 +9,8 @@ import (
 func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "RewriteDataset", Doc: "Creates a dataset whose graph may be rewritten.",
-		In: []string{"input_dataset: variant", "rewrite_name: string"}, Out: []string{"handle: variant"}, Attrs: typed(), Shape: opdef.ScalarShape,
-	}, waiting(func(n *node, ctx *kernel.Context, r *run) error {
+		In: []string{"input_dataset: variant", "rewrite_name: string"}, Out: []string{"handle: variant"}, Attrs: withSpec(), Shape: opdef.ScalarShape,
+	}, iterating(func(n *node, ctx *kernel.Context, r *run) error {
 		if _, err := datasetOf(ctx.Input(0)); err != nil {
 			return err
 		}
@@ -19,7 +19,7 @@ func init() {
 			return err
 		}
 		out := ctx.Input(0).Retain()
-		if name == replicateOnSplit && madeOf(&out) != nil {
+		if name == replicateOnSplit && nodeDatasetOf(&out) != nil {
 			out.Release()
 			out, err = n.replicated(r, ctx.Input(0))
 		}
@@ -36,11 +36,11 @@ const replicateOnSplit = "replicate_on_split"
 
 // replicated returns a dataset with the attribute set on all sources that have it.
 func (n *node) replicated(r *run, t *tensor.Tensor) (tensor.Tensor, error) {
-	m := madeOf(t)
+	m := nodeDatasetOf(t)
 	if op := m.op(); op != "RangeDataset" && op != "TensorSliceDataset" {
 		return m.rewrite(r, func(in *tensor.Tensor) (tensor.Tensor, error) { return n.replicated(r, in) })
 	}
 	attrs := m.n.Attrs.Clone()
 	attrs[replicateOnSplit] = true
-	return n.another(r, m.op(), attrs, m.inputs.retain()...)
+	return n.newDataset(r, m.op(), attrs, m.inputs.retain()...)
 }

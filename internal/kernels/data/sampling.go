@@ -10,7 +10,7 @@ func init() {
 	register(opdef.Def{
 		Name: "SamplingDataset", Doc: "Creates a dataset of a random sample of its input. Each element is kept with probability rate.",
 		In:    []string{"input_dataset: variant", "rate: float32", "seed: int64", "seed2: int64"},
-		Attrs: typed(), Shape: samplingShape,
+		Attrs: withSpec(), Shape: samplingShape,
 	}, newSampling)
 }
 
@@ -50,7 +50,7 @@ func (d *samplingDataset) cardinality() int64 { return unknown }
 
 func (d *samplingDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
-	return &samplingIterator{src, d, newStream(chosen(d.seed, d.seed2))}, err
+	return &samplingIterator{src, d, newStream(resolveSeeds(d.seed, d.seed2))}, err
 }
 
 type samplingIterator struct {

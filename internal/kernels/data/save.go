@@ -16,15 +16,15 @@ func init() {
 	attrs := []string{"compression: string = ''", "shard_func: func", "use_shard_func: bool = true", "Tshard_func_args: list(type) >= 0"}
 	kernel.RegisterNew(opdef.Def{
 		Name: "SaveDataset", Doc: "Saves the elements of a dataset to files.", In: in, Attrs: attrs, Stateful: true,
-	}, waiting(saveDataset))
+	}, iterating(saveDataset))
 	register(opdef.Def{
 		Name: "SaveDatasetV2", Doc: "Creates a dataset that saves the elements of its input to files as they are read.",
-		In: in, Attrs: append(attrs[:4:4], typed()...), Stateful: true,
+		In: in, Attrs: append(attrs[:4:4], withSpec()...), Stateful: true,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) { return newSave(n, ctx) })
 	register(opdef.Def{
 		Name: "LoadDataset", Doc: "Creates a dataset of the elements that SaveDataset wrote. reader_func combines the datasets of the shards.",
 		In:    []string{"path: string", "reader_func_other_args: Treader_func_args"},
-		Attrs: append(typed(), "compression: string = ''", "reader_func: func", "Treader_func_args: list(type) >= 0"), Stateful: true,
+		Attrs: append(withSpec(), "compression: string = ''", "reader_func: func", "Treader_func_args: list(type) >= 0"), Stateful: true,
 	}, newLoad)
 }
 
@@ -69,26 +69,26 @@ func (d *savingDataset) iterate(r *run) (iterator, error) {
 	}
 	it := &savingIterator{source: src, d: d, run: rand.Int64()}
 	// for a run that ends before the end of the input
-	it.forget = r.ends.add(func() { _ = it.to.close() })
+	it.cancelCleanup = r.cleanups.add(func() { _ = it.to.close() })
 	return it, nil
 }
 
 type savingIterator struct {
 	source
-	d      *savingDataset
-	run, n int64
-	begun  bool // writing has started
-	over   bool
-	to     savedWriter
-	forget func()
+	d             *savingDataset
+	run, n        int64
+	begun         bool // writing has started
+	exhausted     bool
+	to            savedWriter
+	cancelCleanup func()
 }
 
 func (it *savingIterator) next(r *run) (element, error) {
-	if it.over {
+	if it.exhausted {
 		return nil, errEnd
 	}
 	if !it.begun {
-		it.to.path, it.to.hash, it.to.run, it.to.compression = it.d.path, it.d.hash, newRunID(uint64(it.run)), it.d.compression
+		it.to.path, it.to.hash, it.to.run, it.to.compression = it.d.path, it.d.hash, formatRunID(uint64(it.run)), it.d.compression
 		if err := it.to.begin(it.d.types); err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (it *savingIterator) next(r *run) (element, error) {
 	}
 	shard := int64(0)
 	if it.d.shard != nil {
-		shard, err = numberFrom(it.d.shard, r, e.retain(), "shard_func")
+		shard, err = callForInt64(it.d.shard, r, e.retain(), "shard_func")
 	}
 	if err == nil {
 		err = it.to.write(shard, e)
@@ -120,16 +120,16 @@ func (it *savingIterator) next(r *run) (element, error) {
 }
 
 func (it *savingIterator) finish() error {
-	it.forget()
+	it.cancelCleanup()
 	if err := it.to.close(); err != nil {
 		return err
 	}
-	it.over = true
+	it.exhausted = true
 	return it.to.note(it.d.types, it.n, true)
 }
 
 func (it *savingIterator) state(a *archive) {
-	if !a.loading && it.begun && !it.over {
+	if !a.loading && it.begun && !it.exhausted {
 		if err := it.to.close(); err != nil {
 			a.fail(err)
 		}
@@ -137,7 +137,7 @@ func (it *savingIterator) state(a *archive) {
 	a.int(&it.run)
 	a.int(&it.n)
 	a.int(&it.to.part)
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	it.source.state(a)
 	if it.to.part < 0 {
 		a.fail(status.InvalidArgumentf("the saved state of the iterator has a part of %d", it.to.part))

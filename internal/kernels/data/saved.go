@@ -202,15 +202,15 @@ func (d *shardDirDataset) cardinality() int64 { return unknown }
 
 func (d *shardDirDataset) iterate(r *run) (iterator, error) {
 	it := &shardDirIterator{d: d, i: d.start}
-	it.forget = r.ends.add(it.close)
+	it.cancelCleanup = r.cleanups.add(it.close)
 	return it, nil
 }
 
 type shardDirIterator struct {
-	d       *shardDirDataset
-	part, i int64       // index of the current part, and of the next element in it
-	file    *partReader // nil between parts
-	forget  func()      // cancels the cleanup that closes the file
+	d             *shardDirDataset
+	part, i       int64       // index of the current part, and of the next element in it
+	file          *partReader // nil between parts
+	cancelCleanup func()      // cancels the cleanup that closes the file
 }
 
 func (it *shardDirIterator) next(*run) (element, error) {
@@ -237,7 +237,7 @@ func (it *shardDirIterator) next(*run) (element, error) {
 func (it *shardDirIterator) open() (err error) {
 	name := partFile(it.d.dir, it.part)
 	if _, err := os.Stat(name); os.IsNotExist(err) {
-		it.forget()
+		it.cancelCleanup()
 		return errEnd
 	}
 	it.file, err = openPart(name, it.d.compression, it.d.types, it.i)
@@ -259,13 +259,13 @@ func (it *shardDirIterator) state(a *archive) {
 	}
 }
 
-// newRunID formats the name of a run as TensorFlow does.
-func newRunID(n uint64) string { return strconv.FormatUint(n, 10) }
+// formatRunID formats the name of a run as TensorFlow does.
+func formatRunID(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // partReader reads the elements of a file with a record for each component.
 type partReader struct {
 	file  *os.File
-	from  reading
+	from  recordReader
 	types []tensor.DType
 }
 

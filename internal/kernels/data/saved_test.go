@@ -81,7 +81,7 @@ func TestPlacesInWrittenCaches(t *testing.T) {
 // TestShards writes a saved dataset and reads its shards.
 func TestShards(t *testing.T) {
 	dir := t.TempDir()
-	w := savedWriter{path: dir, run: newRunID(1<<64 - 1), compression: "ZLIB"}
+	w := savedWriter{path: dir, run: formatRunID(1<<64 - 1), compression: "ZLIB"}
 	types := []tensor.DType{tensor.Int64}
 	if err := w.begin(types); err != nil {
 		t.Fatal(err)

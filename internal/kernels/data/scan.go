@@ -10,7 +10,7 @@ import (
 func init() {
 	registerStage("ScanDataset", "Creates a dataset that applies a function to a state and the elements of its input. Each call returns the state for the next.",
 		[]string{"initial_state: Tstate", "other_arguments: Targuments"},
-		append(typed("f: func", "Tstate: list(type) >= 1", "Targuments: list(type) >= 0"), "preserve_cardinality: bool = false",
+		append(withSpec("f: func", "Tstate: list(type) >= 1", "Targuments: list(type) >= 0"), "preserve_cardinality: bool = false",
 			"use_default_device: bool = true", metadata), newScan)
 }
 

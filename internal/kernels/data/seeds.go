@@ -48,25 +48,25 @@ func init() {
 // seeds returns the seeds of each iteration of a dataset.
 type seeds struct {
 	seed, seed2 int64
-	again       bool // each iteration has other seeds
+	reshuffle   bool // each iteration has other seeds
 
 	mu   sync.Mutex
 	from stream // guarded by mu
 }
 
-func newSeeds(seed, seed2 int64, again bool) *seeds {
-	seed, seed2 = chosen(seed, seed2)
-	return &seeds{seed: seed, seed2: seed2, again: again, from: newStream(seed, seed2)}
+func newSeeds(seed, seed2 int64, reshuffle bool) *seeds {
+	seed, seed2 = resolveSeeds(seed, seed2)
+	return &seeds{seed: seed, seed2: seed2, reshuffle: reshuffle, from: newStream(seed, seed2)}
 }
 
 // seeds returns the generator of the node's input, if there is one, or a new one. The attribute
-// again determines whether a new generator returns other seeds for each iteration.
-func (n *node) seeds(ctx *kernel.Context, again string) (*seeds, error) {
+// reshuffle determines whether a new generator returns other seeds for each iteration.
+func (n *node) seeds(ctx *kernel.Context, reshuffle string) (*seeds, error) {
 	v, err := n.scalars(ctx, "seed", "seed2")
 	if err != nil {
 		return nil, err
 	}
-	if n.takes("seed_generator") {
+	if n.hasArg("seed_generator") {
 		i, _, err := n.InputRange("seed_generator")
 		if err != nil {
 			return nil, err
@@ -75,7 +75,7 @@ func (n *node) seeds(ctx *kernel.Context, again string) (*seeds, error) {
 			return shared, nil
 		}
 	}
-	return newSeeds(v[0], v[1], n.Attrs.Bool(again)), nil
+	return newSeeds(v[0], v[1], n.Attrs.Bool(reshuffle)), nil
 }
 
 // TypeName returns TensorFlow's name of the resource.
@@ -85,7 +85,7 @@ func (s *seeds) next() stream { return newStream(s.pair()) }
 
 // pair returns the next two seeds.
 func (s *seeds) pair() (int64, int64) {
-	if !s.again {
+	if !s.reshuffle {
 		return s.seed, s.seed2
 	}
 	s.mu.Lock()
@@ -107,13 +107,13 @@ func makeSeeds(n *node, ctx *kernel.Context) (kernel.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	again := true
+	reshuffle := true
 	if len(n.Inputs) > 2 {
-		if again, err = scalar[bool](n, ctx, "reshuffle"); err != nil {
+		if reshuffle, err = scalar[bool](n, ctx, "reshuffle"); err != nil {
 			return nil, err
 		}
 	}
-	return newSeeds(v[0], v[1], again), nil
+	return newSeeds(v[0], v[1], reshuffle), nil
 }
 
 var lastAnonymous atomic.Int64

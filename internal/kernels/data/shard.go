@@ -9,7 +9,7 @@ import (
 
 func init() {
 	registerStage("ShardDataset", "Creates a dataset of every num_shards-th element of its input, starting at index.",
-		[]string{"num_shards: int64", "index: int64"}, append([]string{"require_non_empty: bool = false"}, described()...), newShard)
+		[]string{"num_shards: int64", "index: int64"}, append([]string{"require_non_empty: bool = false"}, withSpecAndMetadata()...), newShard)
 }
 
 // shardHint as the number of shards marks a shard whose parameters sharding by hints replaces.
@@ -17,8 +17,8 @@ const shardHint = -1
 
 type shardDataset struct {
 	stage
-	shards, index int64
-	whole         bool // fail if a shard has no element
+	shards, index   int64
+	requireNonEmpty bool // fail if a shard has no element
 }
 
 func newShard(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -79,7 +79,7 @@ func (it *shardIterator) next(r *run) (element, error) {
 			e.release()
 			continue
 		}
-		if d.whole {
+		if d.requireNonEmpty {
 			err = it.checkOthers(r)
 		}
 		if err != nil {

@@ -14,11 +14,11 @@ import (
 
 func init() {
 	doc := "Creates a dataset that shuffles the elements of its input with a buffer."
-	again := "reshuffle_each_iteration: bool = true"
-	registerStage("ShuffleDataset", doc, []string{"buffer_size: int64", "seed: int64", "seed2: int64"}, described(again), newShuffle)
-	registerStage("ShuffleDatasetV2", doc, []string{"buffer_size: int64", "seed_generator: resource"}, described(), newSharedShuffle)
+	reshuffle := "reshuffle_each_iteration: bool = true"
+	registerStage("ShuffleDataset", doc, []string{"buffer_size: int64", "seed: int64", "seed2: int64"}, withSpecAndMetadata(reshuffle), newShuffle)
+	registerStage("ShuffleDatasetV2", doc, []string{"buffer_size: int64", "seed_generator: resource"}, withSpecAndMetadata(), newSharedShuffle)
 	registerStage("ShuffleDatasetV3", doc,
-		[]string{"buffer_size: int64", "seed: int64", "seed2: int64", "seed_generator: resource"}, described(again), newShuffle)
+		[]string{"buffer_size: int64", "seed: int64", "seed2: int64", "seed_generator: resource"}, withSpecAndMetadata(reshuffle), newShuffle)
 }
 
 // shuffleDataset draws each element at random from a buffer.
@@ -83,7 +83,7 @@ func (d *shuffleDataset) iterate(r *run) (iterator, error) {
 func (d *shuffleDataset) at(r *run, i int64) (element, error) {
 	n := d.input.cardinality()
 	if n < 0 {
-		return afterSkipping(r, d, i)
+		return elementByIterating(r, d, i)
 	}
 	d.order.once.Do(func() {
 		d.order.places = make([]int64, n)
@@ -104,15 +104,15 @@ type shuffleIterator struct {
 	d      *shuffleDataset
 	random stream
 	// in TensorFlow's order: the first element moves to the place of a removed one
-	buffer []element
-	over   bool
+	buffer    []element
+	exhausted bool
 }
 
 func (it *shuffleIterator) next(r *run) (element, error) {
-	for !it.over && int64(len(it.buffer)) < it.d.size {
+	for !it.exhausted && int64(len(it.buffer)) < it.d.size {
 		e, err := it.input.next(r)
 		if errors.Is(err, errEnd) {
-			it.over = true
+			it.exhausted = true
 			break
 		}
 		if err != nil {
@@ -133,7 +133,7 @@ func (it *shuffleIterator) next(r *run) (element, error) {
 
 func (it *shuffleIterator) state(a *archive) {
 	a.elements(&it.buffer)
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	it.random.state(a)
 	it.d.seeds.state(a)
 	it.source.state(a)
@@ -174,8 +174,8 @@ func (s *stream) state(a *archive) {
 	s.used = used
 }
 
-// chosen replaces a pair of zero seeds by random seeds.
-func chosen(seed, seed2 int64) (int64, int64) {
+// resolveSeeds replaces a pair of zero seeds by random seeds.
+func resolveSeeds(seed, seed2 int64) (int64, int64) {
 	if seed == 0 && seed2 == 0 {
 		return rand.Int64(), rand.Int64()
 	}

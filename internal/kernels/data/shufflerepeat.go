@@ -10,9 +10,9 @@ import (
 func init() {
 	doc := "Creates a dataset that shuffles and repeats its input, count times or forever. The buffer may hold elements of several repetitions."
 	in := []string{"buffer_size: int64", "seed: int64", "seed2: int64", "count: int64"}
-	again := "reshuffle_each_iteration: bool = true"
-	registerStage("ShuffleAndRepeatDataset", doc, in, append(typed(), again, metadata), newShuffleAndRepeat)
-	registerStage("ShuffleAndRepeatDatasetV2", doc, append(in[:4:4], "seed_generator: resource"), append([]string{again}, described()...), newShuffleAndRepeat)
+	reshuffle := "reshuffle_each_iteration: bool = true"
+	registerStage("ShuffleAndRepeatDataset", doc, in, append(withSpec(), reshuffle, metadata), newShuffleAndRepeat)
+	registerStage("ShuffleAndRepeatDatasetV2", doc, append(in[:4:4], "seed_generator: resource"), append([]string{reshuffle}, withSpecAndMetadata()...), newShuffleAndRepeat)
 }
 
 // shuffleAndRepeatDataset reads the next round into the buffer while the buffer holds elements of
@@ -50,11 +50,11 @@ type shuffleAndRepeatIterator struct {
 	d      *shuffleAndRepeatDataset
 	random stream
 	// the buffer: remaining elements of each round, the oldest round first, in TensorFlow's order
-	rounds [][]element
-	n      int64    // number of elements in the buffer
-	begun  int64    // number of rounds started
-	any    bool     // an element has been read
-	input  iterator // nil between rounds
+	rounds     [][]element
+	n          int64    // number of elements in the buffer
+	begun      int64    // number of rounds started
+	gotElement bool     // an element has been read
+	input      iterator // nil between rounds
 }
 
 func (it *shuffleAndRepeatIterator) next(r *run) (element, error) {
@@ -76,12 +76,12 @@ func (it *shuffleAndRepeatIterator) next(r *run) (element, error) {
 	return e, nil
 }
 
-// mostRounds is the maximum number of rounds in the buffer.
-const mostRounds = 3
+// maxRounds is the maximum number of rounds in the buffer.
+const maxRounds = 3
 
 // fill reads until the buffer is full or the last round ends.
 func (it *shuffleAndRepeatIterator) fill(r *run) error {
-	for it.n < it.d.size && (it.input != nil || it.d.n < 0 || it.begun < it.d.n) && (it.n == 0 || len(it.rounds) <= mostRounds) {
+	for it.n < it.d.size && (it.input != nil || it.d.n < 0 || it.begun < it.d.n) && (it.n == 0 || len(it.rounds) <= maxRounds) {
 		if it.input == nil {
 			var err error
 			if it.input, err = it.d.input.iterate(r); err != nil {
@@ -98,13 +98,13 @@ func (it *shuffleAndRepeatIterator) fill(r *run) error {
 		case err == nil:
 			last := len(it.rounds) - 1
 			it.rounds[last] = append(it.rounds[last], e)
-			it.any = true
+			it.gotElement = true
 			it.n++
 		case !errors.Is(err, errEnd):
 			return err
 		default:
 			it.input = nil
-			if !it.any && it.d.n < 0 { // otherwise the loop would not end
+			if !it.gotElement && it.d.n < 0 { // otherwise the loop would not end
 				return nil
 			}
 		}
@@ -114,7 +114,7 @@ func (it *shuffleAndRepeatIterator) fill(r *run) error {
 
 func (it *shuffleAndRepeatIterator) state(a *archive) {
 	a.int(&it.begun)
-	a.bool(&it.any)
+	a.bool(&it.gotElement)
 	it.random.state(a)
 	it.d.seeds.state(a)
 	n := a.count(len(it.rounds))

@@ -7,7 +7,7 @@ import (
 )
 
 func init() {
-	registerStage("SleepDataset", "Creates a dataset that sleeps before it returns each element of its input.", []string{"sleep_microseconds: int64"}, typed(),
+	registerStage("SleepDataset", "Creates a dataset that sleeps before it returns each element of its input.", []string{"sleep_microseconds: int64"}, withSpec(),
 		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			pause, err := scalar[int64](n, ctx, "sleep_microseconds")
 			return &sleepDataset{s, time.Duration(pause) * time.Microsecond}, err

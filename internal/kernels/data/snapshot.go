@@ -20,12 +20,12 @@ import (
 func init() {
 	registerStage("SnapshotDatasetV2", "Creates a dataset that writes the elements of its input to files in the first iteration and reads the files in later ones.",
 		[]string{"path: string", "reader_func_other_args: Treader_func_args", "shard_func_other_args: Tshard_func_args"},
-		append(typed(), "compression: string = ''", "reader_prefix: string = ''", "writer_prefix: string = ''", "hash_valid: bool = false",
+		append(withSpec(), "compression: string = ''", "reader_prefix: string = ''", "writer_prefix: string = ''", "hash_valid: bool = false",
 			"hash: int = 0", "reader_func: func", "shard_func: func", "Treader_func_args: list(type) >= 0", "Tshard_func_args: list(type) >= 0",
 			metadata), newSnapshot)
 	register(opdef.Def{
 		Name: "SnapshotDatasetReader", Doc: "Creates a dataset of the elements of one shard of a saved dataset.",
-		In: []string{"shard_dir: string", "start_index: int64"}, Attrs: append(typed(), "compression: string = ''", "version: int"),
+		In: []string{"shard_dir: string", "start_index: int64"}, Attrs: append(withSpec(), "compression: string = ''", "version: int"),
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		if v := n.Attrs.Int("version"); v != savedVersion {
 			return nil, status.InvalidArgumentf("Snapshot reader version: %d is not supported.", v)
@@ -40,7 +40,7 @@ func init() {
 	})
 	register(opdef.Def{
 		Name: "SnapshotNestedDatasetReader", Doc: "Creates a dataset whose elements are datasets.",
-		In: []string{"inputs: N * variant"}, Attrs: append(typed(), "N: int >= 1"),
+		In: []string{"inputs: N * variant"}, Attrs: append(withSpec(), "N: int >= 1"),
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		all, err := n.inputs(ctx, "inputs")
 		d := &listDataset{spec: n.spec()}
@@ -103,9 +103,9 @@ func (d *snapshotDataset) iterate(*run) (iterator, error) {
 type snapshotMode int64
 
 const (
-	readsSnapshot snapshotMode = iota
-	writesSnapshot
-	passesSnapshot // pass elements through, because another process is writing
+	readSnapshot snapshotMode = iota
+	writeSnapshot
+	passThroughSnapshot // pass elements through, because another process is writing
 )
 
 // modeOf returns the mode for a snapshot with metadata m. asked is the requested mode: "auto" or ""
@@ -115,19 +115,19 @@ func modeOf(asked string, m *pb.SnapshotMetadataRecord, expiry time.Duration) (s
 	case asked == "read" && m == nil:
 		return 0, status.NotFoundf("Metadata file does not exist.")
 	case asked == "read":
-		return readsSnapshot, nil
+		return readSnapshot, nil
 	case asked == "write":
-		return writesSnapshot, nil
+		return writeSnapshot, nil
 	case asked == "passthrough":
-		return passesSnapshot, nil
+		return passThroughSnapshot, nil
 	case m == nil:
-		return writesSnapshot, nil
+		return writeSnapshot, nil
 	case m.GetFinalized():
-		return readsSnapshot, nil
+		return readSnapshot, nil
 	case m.GetCreationTimestamp() >= time.Now().Add(-expiry).UnixMicro():
-		return passesSnapshot, nil
+		return passThroughSnapshot, nil
 	}
-	return writesSnapshot, nil
+	return writeSnapshot, nil
 }
 
 // snapshotIterator selects at its first request whether to read or to write.
@@ -158,7 +158,7 @@ func (it *snapshotIterator) next(r *run) (element, error) {
 func (it *snapshotIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterator, error) {
 	d := it.d
 	switch it.mode {
-	case readsSnapshot:
+	case readSnapshot:
 		if err := checkVersion(m); err != nil {
 			return nil, err
 		}
@@ -168,7 +168,7 @@ func (it *snapshotIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterato
 		}
 		all := &listDataset{spec: spec{[]tensor.DType{tensor.Variant}, []tensor.PartialShape{tensor.MakePartial()}}, all: shards}
 		return d.join.iterate(r, element{wrap(all)})
-	case writesSnapshot:
+	case writeSnapshot:
 		s := &savingDataset{
 			stage: d.stage, path: filepath.Join(d.saveTo, d.dir), hash: strconv.FormatUint(d.hash, 10),
 			compression: record.Compression(d.compression), shard: d.shard,
@@ -207,7 +207,7 @@ func (it *snapshotIterator) state(a *archive) {
 			return
 		}
 	}
-	if it.mode != readsSnapshot { // a reader continues at its position
+	if it.mode != readSnapshot { // a reader continues at its position
 		it.at.state(a)
 	}
 }

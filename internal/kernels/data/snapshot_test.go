@@ -151,14 +151,14 @@ func TestModesOfSnapshots(t *testing.T) {
 		m     *pb.SnapshotMetadataRecord
 		want  snapshotMode
 	}{
-		{"auto", nil, writesSnapshot}, {"auto", old, writesSnapshot}, {"auto", done, readsSnapshot}, {"write", done, writesSnapshot},
-		{"read", old, readsSnapshot}, {"passthrough", done, passesSnapshot},
+		{"auto", nil, writeSnapshot}, {"auto", old, writeSnapshot}, {"auto", done, readSnapshot}, {"write", done, writeSnapshot},
+		{"read", old, readSnapshot}, {"passthrough", done, passThroughSnapshot},
 	} {
 		if got, err := modeOf(c.asked, c.m, 1); err != nil || got != c.want {
 			t.Errorf("%s with %v: %d, %v", c.asked, c.m, got, err)
 		}
 	}
-	if got, err := modeOf("", &pb.SnapshotMetadataRecord{CreationTimestamp: 1 << 62}, 0); err != nil || got != passesSnapshot {
+	if got, err := modeOf("", &pb.SnapshotMetadataRecord{CreationTimestamp: 1 << 62}, 0); err != nil || got != passThroughSnapshot {
 		t.Errorf("incomplete snapshot of another writer: %d, %v", got, err)
 	}
 }

@@ -32,7 +32,7 @@ func init() {
 	register(opdef.Def{
 		Name: "ListSnapshotChunksDataset",
 		Doc:  "Creates a dataset of the names of the chunks of a distributed snapshot. It waits for chunks that are not written yet.",
-		In:   []string{"snapshot_path: string"}, Attrs: typed(), Stateful: true, Shape: oneName,
+		In:   []string{"snapshot_path: string"}, Attrs: withSpec(), Stateful: true, Shape: oneName,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		path, err := scalar[string](n, ctx, "snapshot_path")
 		if err == nil && path == "" {
@@ -42,7 +42,7 @@ func init() {
 	})
 	register(opdef.Def{
 		Name: "SnapshotChunkDataset", Doc: "Creates a dataset of the elements of a chunk of a distributed snapshot.",
-		In: []string{"chunk_file: string"}, Attrs: append(typed(), "compression: string = ''"), Shape: oneName,
+		In: []string{"chunk_file: string"}, Attrs: append(withSpec(), "compression: string = ''"), Shape: oneName,
 	}, func(n *node, ctx *kernel.Context) (dataset, error) {
 		name, err := scalar[string](n, ctx, "chunk_file")
 		return &chunkDataset{n.spec(), name, n.Attrs.String("compression")}, err
@@ -76,7 +76,7 @@ func (d *chunkNamesDataset) cardinality() int64 {
 func (d *chunkNamesDataset) done() (bool, error) {
 	switch text, err := os.ReadFile(filepath.Join(d.path, errorFile)); {
 	case err == nil:
-		return false, writtenError(string(text))
+		return false, parseStatusProto(string(text))
 	case !os.IsNotExist(err):
 		return false, fileio.Error(d.path, err)
 	}
@@ -84,8 +84,8 @@ func (d *chunkNamesDataset) done() (bool, error) {
 	return err == nil, nil
 }
 
-// writtenError returns the error in a text-format StatusProto.
-func writtenError(text string) error {
+// parseStatusProto returns the error in a text-format StatusProto.
+func parseStatusProto(text string) error {
 	code, message := status.Unknown, ""
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -222,15 +222,15 @@ func (d *chunkDataset) cardinality() int64 { return unknown }
 
 func (d *chunkDataset) iterate(r *run) (iterator, error) {
 	it := &chunkIterator{d: d}
-	it.forget = r.ends.add(it.close)
+	it.cancelCleanup = r.cleanups.add(it.close)
 	return it, nil
 }
 
 type chunkIterator struct {
-	d      *chunkDataset
-	i      int64 // index of the next element
-	file   *partReader
-	forget func() // cancels the cleanup that closes the file
+	d             *chunkDataset
+	i             int64 // index of the next element
+	file          *partReader
+	cancelCleanup func() // cancels the cleanup that closes the file
 }
 
 func (it *chunkIterator) next(*run) (element, error) {
@@ -245,7 +245,7 @@ func (it *chunkIterator) next(*run) (element, error) {
 	case err == nil:
 		it.i++
 	case errors.Is(err, errEnd):
-		it.forget()
+		it.cancelCleanup()
 		it.close()
 	default:
 		err = status.Errorf(status.CodeOf(err), "Failed to read tf.data snapshot file: %s: %w", it.d.name, err)

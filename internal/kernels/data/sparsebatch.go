@@ -12,7 +12,7 @@ import (
 func init() {
 	register(opdef.Def{
 		Name: "DenseToSparseBatchDataset", Doc: "Creates a dataset that batches elements into sparse tensors, stored in variants as SerializeSparse does.",
-		In: []string{"input_dataset: variant", "batch_size: int64", "row_shape: int64"}, Attrs: typed(),
+		In: []string{"input_dataset: variant", "batch_size: int64", "row_shape: int64"}, Attrs: withSpec(),
 	}, newSparseBatch)
 }
 
@@ -74,12 +74,12 @@ func (s sparseRows) join(rows []element, size int64) (element, error) {
 	if err != nil {
 		return nil, err
 	}
-	return element{packed(places, values, tensor.Vector(dims...))}, nil
+	return element{packSparse(places, values, tensor.Vector(dims...))}, nil
 }
 
-// packed packs the parts of a sparse tensor into variants, as SerializeSparse does. It takes over
-// the parts.
-func packed(parts ...tensor.Tensor) tensor.Tensor {
+// packSparse packs the parts of a sparse tensor into variants, as SerializeSparse does. It takes
+// over the parts.
+func packSparse(parts ...tensor.Tensor) tensor.Tensor {
 	out := make([]tensor.VariantValue, len(parts))
 	for i, part := range parts {
 		out[i].Value = tensor.EncodedVariant{TypeName: "tensorflow::Tensor", Tensors: []tensor.Tensor{part}}

@@ -4,12 +4,12 @@ import "github.com/weft-ml/weft/kernel"
 
 func init() {
 	count := []string{"count: int64"}
-	registerStage("TakeDataset", "Creates a dataset of the first count elements of its input, or of all if count is negative.", count, described(),
+	registerStage("TakeDataset", "Creates a dataset of the first count elements of its input, or of all if count is negative.", count, withSpecAndMetadata(),
 		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			count, err := scalar[int64](n, ctx, "count")
 			return &takeDataset{s, count}, err
 		})
-	registerStage("SkipDataset", "Creates a dataset that skips the first count elements of its input, or all if count is negative.", count, described(),
+	registerStage("SkipDataset", "Creates a dataset that skips the first count elements of its input, or all if count is negative.", count, withSpecAndMetadata(),
 		func(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 			count, err := scalar[int64](n, ctx, "count")
 			return &skipDataset{s, count}, err

@@ -17,7 +17,7 @@ func init() {
 			Stateful: true, Shape: opdef.ScalarShape,
 		}, makeThreadPool)
 	}
-	registerStage("ThreadPoolDataset", "Creates a dataset whose functions run on a thread pool.", []string{"thread_pool: resource"}, typed(),
+	registerStage("ThreadPoolDataset", "Creates a dataset whose functions run on a thread pool.", []string{"thread_pool: resource"}, withSpec(),
 		func(_ *node, ctx *kernel.Context, s stage) (dataset, error) {
 			_, err := resource.Find[*threadPool](ctx, 1)
 			return &passDataset{s}, err
@@ -32,15 +32,15 @@ func (*threadPool) TypeName() string {
 	return "N10tensorflow4data12experimental12_GLOBAL__N_118ThreadPoolResourceE"
 }
 
-// mostThreads is TensorFlow's limit.
-const mostThreads = 1 << 16
+// maxThreads is TensorFlow's limit.
+const maxThreads = 1 << 16
 
 func makeThreadPool(c *kernel.Construction) (kernel.Kernel, error) {
 	switch n := c.Attrs.Int("num_threads"); {
 	case n < 0:
 		return nil, status.InvalidArgumentf("`num_threads` must be >= 0")
-	case n >= mostThreads:
-		return nil, status.InvalidArgumentf("`num_threads` must be < %d", mostThreads)
+	case n >= maxThreads:
+		return nil, status.InvalidArgumentf("`num_threads` must be < %d", maxThreads)
 	}
 	return resource.Maker[*threadPool]{
 		Create: func(*kernel.Context, string) (*threadPool, error) { return &threadPool{}, nil },

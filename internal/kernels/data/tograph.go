@@ -42,7 +42,7 @@ func init() {
 	kernel.RegisterNew(opdef.Def{
 		Name: "DatasetFromGraph", Doc: "Creates the dataset of a graph that DatasetToGraph returned.",
 		In: []string{"graph_def: string"}, Out: []string{"handle: variant"}, Shape: opdef.ScalarShape,
-	}, waiting(func(n *node, ctx *kernel.Context, r *run) error {
+	}, iterating(func(n *node, ctx *kernel.Context, r *run) error {
 		text, err := scalar[string](n, ctx, "graph_def")
 		if err != nil {
 			return err

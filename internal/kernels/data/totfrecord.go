@@ -16,7 +16,7 @@ func init() {
 		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: "Writes the elements of a dataset, which must be strings, to a TFRecord file.",
 			In: []string{"input_dataset: variant", "filename: string", "compression_type: string"}, Stateful: true,
-		}, waiting(toTFRecord))
+		}, iterating(toTFRecord))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 func init() {
-	registerStage("UnbatchDataset", "Creates a dataset that splits the elements of its input into their rows.", nil, described(),
+	registerStage("UnbatchDataset", "Creates a dataset that splits the elements of its input into their rows.", nil, withSpecAndMetadata(),
 		func(_ *node, _ *kernel.Context, s stage) (dataset, error) { return &unbatchDataset{s}, nil })
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	registerStage("UniqueDataset", "Creates a dataset of the unique elements of its input.", nil, described(),
+	registerStage("UniqueDataset", "Creates a dataset of the unique elements of its input.", nil, withSpecAndMetadata(),
 		func(_ *node, _ *kernel.Context, s stage) (dataset, error) {
 			types := s.input.elementSpec().types
 			if len(types) != 1 {

@@ -17,14 +17,14 @@ type unorderedInterleave struct {
 	d       *interleaveDataset
 	changed signal // signalled after each change of the fields below
 
-	mu      sync.Mutex
-	lanes   []*aheadLane // nil where free; guarded by mu
-	turn    int64        // index of the current lane; guarded by mu
-	taken   int64        // number of elements taken from the current block; guarded by mu
-	scan    int          // index of the lane from which the search for work starts; guarded by mu
-	workers int          // number of goroutines that read lanes; guarded by mu
-	reading bool         // a goroutine reads the input; guarded by mu
-	over    bool         // the input is exhausted; guarded by mu
+	mu        sync.Mutex
+	lanes     []*aheadLane // nil where free; guarded by mu
+	current   int64        // index of the current lane; guarded by mu
+	taken     int64        // number of elements taken from the current block; guarded by mu
+	scan      int          // index of the lane from which the search for work starts; guarded by mu
+	workers   int          // number of goroutines that read lanes; guarded by mu
+	reading   bool         // a goroutine reads the input; guarded by mu
+	exhausted bool         // the input is exhausted; guarded by mu
 }
 
 // aheadLane is a dataset that is read ahead. While the lane is busy, only its worker uses at. The
@@ -41,7 +41,7 @@ func (it *unorderedInterleave) next(r *run) (element, error) {
 	for {
 		it.mu.Lock()
 		p := it.take()
-		end := p == nil && it.over && !slices.ContainsFunc(it.lanes, func(l *aheadLane) bool { return l != nil })
+		end := p == nil && it.exhausted && !slices.ContainsFunc(it.lanes, func(l *aheadLane) bool { return l != nil })
 		it.start(r)
 		it.mu.Unlock()
 		switch {
@@ -60,7 +60,7 @@ func (it *unorderedInterleave) next(r *run) (element, error) {
 // one; nil if none has. The caller holds mu.
 func (it *unorderedInterleave) take() *result {
 	for range it.lanes {
-		l := it.lanes[it.turn]
+		l := it.lanes[it.current]
 		if l == nil || len(l.results) == 0 {
 			it.pass()
 			continue
@@ -79,7 +79,7 @@ func (it *unorderedInterleave) take() *result {
 // pass advances to the next lane. The caller holds mu.
 func (it *unorderedInterleave) pass() {
 	it.taken = 0
-	it.turn = (it.turn + 1) % int64(len(it.lanes))
+	it.current = (it.current + 1) % int64(len(it.lanes))
 }
 
 // free frees a lane that has ended. The caller holds mu.
@@ -90,14 +90,14 @@ func (it *unorderedInterleave) free(l *aheadLane) {
 	l.from.release()
 	i := slices.Index(it.lanes, l)
 	it.lanes[i] = nil
-	if it.turn == int64(i) {
+	if it.current == int64(i) {
 		it.pass()
 	}
 }
 
 // start starts the goroutines that have work. The caller holds mu.
 func (it *unorderedInterleave) start(r *run) {
-	if !it.over && !it.reading && it.hasRoom() {
+	if !it.exhausted && !it.reading && it.hasRoom() {
 		it.reading = true
 		go it.readInput(r.ahead())
 	}
@@ -117,7 +117,7 @@ func (it *unorderedInterleave) start(r *run) {
 
 // hasRoom reports whether another lane may be opened. The caller holds mu.
 func (it *unorderedInterleave) hasRoom() bool {
-	return int64(len(it.lanes)) < min(it.d.cycle, mostCalls) || slices.Contains(it.lanes, nil)
+	return int64(len(it.lanes)) < min(it.d.cycle, maxCalls) || slices.Contains(it.lanes, nil)
 }
 
 // readInput opens lanes until none is free, or the input ends or fails.
@@ -127,13 +127,13 @@ func (it *unorderedInterleave) readInput(r *run) {
 		it.mu.Lock()
 		switch {
 		case errors.Is(err, errEnd):
-			it.over = true
+			it.exhausted = true
 		case err != nil:
 			it.open(&aheadLane{results: []*result{ready(nil, err)}, ended: true})
 		default:
 			it.open(&aheadLane{from: e})
 		}
-		more = err == nil && it.hasRoom() && r.life.Err() == nil
+		more = err == nil && it.hasRoom() && r.lifetime.Err() == nil
 		it.reading = more
 		it.mu.Unlock()
 		it.changed.notify()
@@ -157,7 +157,7 @@ func (it *unorderedInterleave) readLane(r *run, l *aheadLane) {
 		if !errors.Is(err, errEnd) {
 			l.results = append(l.results, ready(e, err))
 		}
-		more = err == nil && len(l.results) < it.d.parallel.buffer && r.life.Err() == nil
+		more = err == nil && len(l.results) < it.d.parallel.buffer && r.lifetime.Err() == nil
 		if !more {
 			l.busy = false
 			it.workers--
@@ -200,13 +200,13 @@ func (it *unorderedInterleave) state(a *archive) {
 	}
 	defer it.mu.Unlock()
 	it.source.state(a)
-	a.bool(&it.over)
-	a.int(&it.turn)
+	a.bool(&it.exhausted)
+	a.int(&it.current)
 	a.int(&it.taken)
 	n := a.count(len(it.lanes))
 	if a.loading {
 		it.lanes = make([]*aheadLane, n)
-		if it.turn < 0 || it.turn > 0 && it.turn >= int64(n) {
+		if it.current < 0 || it.current > 0 && it.current >= int64(n) {
 			a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
 		}
 	}

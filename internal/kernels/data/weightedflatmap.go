@@ -15,7 +15,7 @@ func init() {
 		Name: "WeightedFlatMapDataset",
 		Doc: "Creates a dataset that concatenates elements of several datasets in proportion to their weights, until one dataset has " +
 			"no more.",
-		In: []string{"input_datasets: N * variant", "weights: M * float64"}, Attrs: described("N: int >= 2", "M: int >= 2"),
+		In: []string{"input_datasets: N * variant", "weights: M * float64"}, Attrs: withSpecAndMetadata("N: int >= 2", "M: int >= 2"),
 	}, newWeightedFlatMap)
 }
 

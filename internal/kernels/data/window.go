@@ -10,15 +10,15 @@ import (
 
 func init() {
 	registerStage("WindowDataset", "Creates a dataset of windows of its input. Each window is a dataset.",
-		[]string{"size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"}, described(), newWindow)
+		[]string{"size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"}, withSpecAndMetadata(), newWindow)
 	registerStage("SlidingWindowDataset", "Creates a dataset that slides a window over its input and batches the elements of each window.",
-		[]string{"window_size: int64", "window_shift: int64", "window_stride: int64"}, append([]string{"drop_remainder: bool = true"}, typed()...), newSliding)
+		[]string{"window_size: int64", "window_shift: int64", "window_stride: int64"}, append([]string{"drop_remainder: bool = true"}, withSpec()...), newSliding)
 }
 
 type windowDataset struct {
 	stage
 	size, shift, stride int64
-	whole               bool // drop smaller windows
+	dropRemainder       bool // drop smaller windows
 }
 
 func newWindow(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -26,7 +26,7 @@ func newWindow(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.whole, err = scalar[bool](n, ctx, "drop_remainder")
+	d.dropRemainder, err = scalar[bool](n, ctx, "drop_remainder")
 	return d, err
 }
 
@@ -53,7 +53,7 @@ func (d *windowDataset) cardinality() int64 {
 	switch {
 	case n < 0:
 		return n
-	case !d.whole:
+	case !d.dropRemainder:
 		return (n + d.shift - 1) / d.shift
 	case n < d.span():
 		return 0
@@ -68,9 +68,9 @@ func (d *windowDataset) iterate(r *run) (iterator, error) {
 
 type windowIterator struct {
 	source
-	d      *windowDataset
-	buffer []slot
-	over   bool
+	d         *windowDataset
+	buffer    []slot
+	exhausted bool
 }
 
 // slot is an element of a window, or its error. Only windows that contain the element return the
@@ -91,13 +91,13 @@ func (it *windowIterator) next(r *run) (element, error) {
 // rows returns the elements of the next window.
 func (it *windowIterator) rows(r *run) ([]element, error) {
 	span := it.d.span()
-	for !it.over && int64(len(it.buffer)) < span {
+	for !it.exhausted && int64(len(it.buffer)) < span {
 		if err := it.read(r, true); err != nil {
 			return nil, err
 		}
 	}
 	n := int64(len(it.buffer))
-	if n == 0 || it.d.whole && n < span {
+	if n == 0 || it.d.dropRemainder && n < span {
 		return nil, errEnd
 	}
 	var rows []element
@@ -108,7 +108,7 @@ func (it *windowIterator) rows(r *run) ([]element, error) {
 		}
 		rows = append(rows, it.buffer[i].element)
 	}
-	for i := n; !it.over && i < it.d.shift; i++ {
+	for i := n; !it.exhausted && i < it.d.shift; i++ {
 		if err := it.read(r, false); err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (it *windowIterator) read(r *run, keep bool) error {
 	e, err := it.input.next(r)
 	switch {
 	case errors.Is(err, errEnd):
-		it.over = true
+		it.exhausted = true
 	case r.cancelled() != nil:
 		return r.cancelled()
 	case keep:
@@ -148,7 +148,7 @@ func (it *windowIterator) windows(rows []element) element {
 }
 
 func (it *windowIterator) state(a *archive) {
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	n := a.count(len(it.buffer))
 	if a.loading {
 		it.buffer = make([]slot, n)
@@ -185,8 +185,8 @@ func newSliding(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, given := n.Attrs["drop_remainder"].(bool)
-	d.whole = whole || !given
+	dropRemainder, given := n.Attrs["drop_remainder"].(bool)
+	d.dropRemainder = dropRemainder || !given
 	return slidingDataset{d}, nil
 }
 

@@ -12,7 +12,7 @@ func init() {
 	register(opdef.Def{
 		Name: "ZipDataset", Doc: "Creates a dataset that zips several datasets: each element has the components of one element of each.",
 		In:    []string{"input_datasets: N * variant"},
-		Attrs: append(typed(), "N: int >= 1", metadata),
+		Attrs: append(withSpec(), "N: int >= 1", metadata),
 	}, newZip)
 }
 
@@ -63,12 +63,12 @@ func (d *zipDataset) iterate(r *run) (iterator, error) {
 }
 
 type zipIterator struct {
-	inputs []iterator
-	over   bool
+	inputs    []iterator
+	exhausted bool
 }
 
 func (it *zipIterator) next(r *run) (element, error) {
-	if it.over {
+	if it.exhausted {
 		return nil, errEnd
 	}
 	parts := make([]element, 0, len(it.inputs))
@@ -77,7 +77,7 @@ func (it *zipIterator) next(r *run) (element, error) {
 	for i, input := range it.inputs {
 		e, err := input.next(r)
 		if errors.Is(err, errEnd) {
-			failed, it.over = err, true
+			failed, it.exhausted = err, true
 			endAll(r, it.inputs[i+1:])
 			break
 		}
@@ -106,7 +106,7 @@ func endAll(r *run, inputs []iterator) {
 }
 
 func (it *zipIterator) state(a *archive) {
-	a.bool(&it.over)
+	a.bool(&it.exhausted)
 	for _, input := range it.inputs {
 		input.state(a)
 	}

@@ -2,16 +2,16 @@ package data
 
 import "sync"
 
-// ending holds the cleanup functions of one iteration, such as closing files. They run when the
+// cleanups holds the cleanup functions of one iteration, such as closing files. They run when the
 // iterator is closed or reset.
-type ending struct {
+type cleanups struct {
 	mu   sync.Mutex
 	last int            // guarded by mu
 	all  map[int]func() // guarded by mu
 }
 
-// add registers f to run at the end. callOff removes it.
-func (e *ending) add(f func()) (callOff func()) {
+// add registers f to run at the end. cancel removes it.
+func (e *cleanups) add(f func()) (cancel func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.all == nil {
@@ -28,7 +28,7 @@ func (e *ending) add(f func()) (callOff func()) {
 }
 
 // run calls the registered functions, once each.
-func (e *ending) run() {
+func (e *cleanups) run() {
 	e.mu.Lock()
 	all := e.all
 	e.all = nil

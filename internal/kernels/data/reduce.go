@@ -13,12 +13,12 @@ func init() {
 	one := func(name, doc string, in, attrs []string, f func(n *node, ctx *kernel.Context, r *run) error) {
 		kernel.RegisterNew(opdef.Def{
 			Name: name, Doc: doc, In: in, Out: []string{"components: output_types"}, Attrs: attrs, Stateful: true, Shape: elementShape,
-		}, waiting(f))
+		}, iterating(f))
 	}
-	one("DatasetToSingleElement", "Returns the only element of a dataset.", []string{"dataset: variant"}, described(), single)
+	one("DatasetToSingleElement", "Returns the only element of a dataset.", []string{"dataset: variant"}, withSpecAndMetadata(), single)
 	one("ReduceDataset", "Reduces a dataset to a single value: applies a function to a state and each element, and returns the last state.",
 		[]string{"input_dataset: variant", "initial_state: Tstate", "other_arguments: Targuments"},
-		append(typed("f: func", "Tstate: list(type) >= 1", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true", metadata), reduce)
+		append(withSpec("f: func", "Tstate: list(type) >= 1", "Targuments: list(type) >= 0"), "use_inter_op_parallelism: bool = true", metadata), reduce)
 }
 
 func single(n *node, ctx *kernel.Context, r *run) error {
@@ -43,7 +43,7 @@ func single(n *node, ctx *kernel.Context, r *run) error {
 	}
 	switch _, err := it.next(r); {
 	case errors.Is(err, errEnd):
-		return s.give(ctx, e)
+		return s.setOutputs(ctx, e)
 	case err == nil:
 		return status.InvalidArgumentf("Dataset had more than one element.")
 	default:
@@ -81,5 +81,5 @@ func reduce(n *node, ctx *kernel.Context, r *run) error {
 		return err
 	}
 	s := n.spec()
-	return s.give(ctx, state)
+	return s.setOutputs(ctx, state)
 }

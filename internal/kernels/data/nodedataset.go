@@ -7,22 +7,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// made is a dataset with the node and the inputs that created it. They permit writing it as a graph
-// and creating it again with other inputs.
-type made struct {
+// nodeDataset is a dataset with the node and the inputs that created it. They permit writing it as
+// a graph and creating it again with other inputs.
+type nodeDataset struct {
 	dataset
 	n      *node
 	build  maker
 	inputs element
 }
 
-// makeFrom returns the variant of the dataset that build creates from the node's inputs.
-func makeFrom(n *node, build maker, ctx *kernel.Context) (tensor.Tensor, error) {
+// newNodeDataset returns the variant of the dataset that build creates from the node's inputs.
+func newNodeDataset(n *node, build maker, ctx *kernel.Context) (tensor.Tensor, error) {
 	d, err := build(n, ctx)
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	m := &made{dataset: d, n: n, build: build, inputs: make(element, ctx.NumInputs())}
+	m := &nodeDataset{dataset: d, n: n, build: build, inputs: make(element, ctx.NumInputs())}
 	for i := range m.inputs {
 		m.inputs[i] = ctx.Input(i).Retain()
 	}
@@ -38,7 +38,7 @@ func datasetOf(t *tensor.Tensor) (dataset, error) {
 		return nil, status.InvalidArgumentf("Dataset tensor must be a scalar of dtype DT_VARIANT.")
 	}
 	switch d := tensor.Value[tensor.VariantValue](t).Value.(type) {
-	case *made:
+	case *nodeDataset:
 		return d.dataset, nil
 	case dataset:
 		return d, nil
@@ -46,21 +46,21 @@ func datasetOf(t *tensor.Tensor) (dataset, error) {
 	return nil, status.InvalidArgumentf("Tensor must be a Dataset object.")
 }
 
-// madeOf returns the dataset in a tensor with its node, or nil if it has none.
-func madeOf(t *tensor.Tensor) *made {
+// nodeDatasetOf returns the dataset in a tensor with its node, or nil if it has none.
+func nodeDatasetOf(t *tensor.Tensor) *nodeDataset {
 	if t.DType() != tensor.Variant || t.Rank() != 0 {
 		return nil
 	}
-	m, _ := tensor.Value[tensor.VariantValue](t).Value.(*made)
+	m, _ := tensor.Value[tensor.VariantValue](t).Value.(*nodeDataset)
 	return m
 }
 
 // op returns the name of the operation.
-func (m *made) op() string { return m.n.Op.Name }
+func (m *nodeDataset) op() string { return m.n.Op.Name }
 
 // with returns the variant of the dataset that the node creates from other inputs, which it takes
 // over.
-func (m *made) with(r *run, inputs element) (tensor.Tensor, error) {
+func (m *nodeDataset) with(r *run, inputs element) (tensor.Tensor, error) {
 	ctx := withStep(r.ctx, r.ctx.Step)
 	values := make([]kernel.Value, len(inputs))
 	for i := range inputs {
@@ -68,11 +68,11 @@ func (m *made) with(r *run, inputs element) (tensor.Tensor, error) {
 	}
 	ctx.Bind(values, make([]kernel.Value, len(m.n.Outputs)), m.n.Outputs)
 	defer inputs.release()
-	return makeFrom(m.n, m.build, ctx)
+	return newNodeDataset(m.n, m.build, ctx)
 }
 
 // withFirst is like with, but replaces only the first input by t.
-func (m *made) withFirst(r *run, t tensor.Tensor) (tensor.Tensor, error) {
+func (m *nodeDataset) withFirst(r *run, t tensor.Tensor) (tensor.Tensor, error) {
 	inputs := m.inputs.retain()
 	inputs[0].Release()
 	inputs[0] = t
@@ -80,10 +80,10 @@ func (m *made) withFirst(r *run, t tensor.Tensor) (tensor.Tensor, error) {
 }
 
 // rewrite returns the dataset that the node creates after f is applied to the input datasets.
-func (m *made) rewrite(r *run, f func(*tensor.Tensor) (tensor.Tensor, error)) (tensor.Tensor, error) {
+func (m *nodeDataset) rewrite(r *run, f func(*tensor.Tensor) (tensor.Tensor, error)) (tensor.Tensor, error) {
 	inputs := m.inputs.retain()
 	for i := range inputs {
-		if madeOf(&inputs[i]) == nil {
+		if nodeDatasetOf(&inputs[i]) == nil {
 			continue
 		}
 		t, err := f(&m.inputs[i])
@@ -97,9 +97,9 @@ func (m *made) rewrite(r *run, f func(*tensor.Tensor) (tensor.Tensor, error)) (t
 	return m.with(r, inputs)
 }
 
-// another returns the variant of the dataset that another operation creates from inputs, which it
-// takes over.
-func (n *node) another(r *run, op string, attrs opdef.Attrs, inputs ...tensor.Tensor) (tensor.Tensor, error) {
+// newDataset returns the variant of the dataset that another operation creates from inputs, which
+// it takes over.
+func (n *node) newDataset(r *run, op string, attrs opdef.Attrs, inputs ...tensor.Tensor) (tensor.Tensor, error) {
 	c, err := newComponent(n, op, attrs)
 	if err != nil {
 		element(inputs).release()
