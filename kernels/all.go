@@ -1,5 +1,5 @@
-// Package kernels registers all operations with their kernels and shape functions. Import it for its
-// side effect:
+// Package kernels registers all operations with their kernels and shape functions. Import it for
+// its side effect:
 //
 //	import _ "github.com/weft-ml/weft/kernels"
 //
