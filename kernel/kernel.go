@@ -1,4 +1,5 @@
-// Package kernel is the contract between the executor and the code of operations.
+// Package kernel defines the interface between the executor and the kernels of operations, and the
+// registry of both.
 //
 // An operation registers itself once, in the file that implements it:
 //
@@ -16,14 +17,14 @@
 //		})
 //	}
 //
-// When a graph is registered, the kernel for each node's device and attributes is looked up and
-// made once, by its New function; a step then calls Compute with a [Context] that holds the inputs
-// and takes the outputs. A kernel may be called by several steps at the same time: what it keeps
-// between calls it guards itself.
+// When a graph is registered, the executor looks up the kernel for the device and attributes of
+// each node and constructs it once, with its New function. Each step calls Compute with a [Context]
+// that holds the inputs and receives the outputs. Several steps may call a kernel concurrently, so
+// a kernel must guard its state.
 //
-// Inputs are borrowed: a kernel that keeps one beyond the call retains it ([tensor.Tensor.Retain]).
-// An output is handed over with its reference. A kernel writes to an input only through
-// [Context.Forward], which knows whether anyone else can see it.
+// Inputs are borrowed: a kernel that keeps one after the call retains it ([tensor.Tensor.Retain]).
+// Setting an output transfers the reference to the executor. A kernel may write to the memory of an
+// input only through [Context.Forward], which checks that there are no other holders.
 package kernel
 
 import (
@@ -46,7 +47,7 @@ type Func func(*Context) error
 func (f Func) Compute(ctx *Context) error { return f(ctx) }
 
 // Async is a kernel that may wait for another task, a queue or a callback. The executor calls
-// ComputeAsync instead of Compute. ComputeAsync must return soon. It calls done exactly once, on
+// ComputeAsync instead of Compute. ComputeAsync must not block. It calls done exactly once, on
 // any goroutine, and ctx is valid until then. A wait must end with the step's context.
 type Async interface {
 	Kernel

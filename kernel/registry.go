@@ -153,7 +153,7 @@ func (r *Registry) Register(op Op) {
 	case name == "" || op.Def.Doc == "":
 		panic(fmt.Sprintf("kernel: operation %q has no name or no documentation", name))
 	case op.Def.Shape == nil && len(op.Def.Out) > 0:
-		panic("kernel: " + name + " has no shape rule")
+		panic("kernel: " + name + " has no shape function")
 	case r.ops[name] != nil:
 		panic("kernel: " + name + " is registered twice")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// thing is a resource that counts how often it is closed.
+// thing is a resource that counts calls of Close.
 type thing struct{ closed atomic.Int32 }
 
 func (*thing) TypeName() string { return "thing" }
@@ -33,7 +33,8 @@ func TestResources(t *testing.T) {
 	_, err := LookupResource[*thing](r, "", "a")
 	wantCode(t, err, status.NotFound, "Container worker does not exist. (Could not find resource: worker/a)")
 	a, b := &thing{}, &thing{}
-	for _, res := range []Resource{a, &other{}} { // two types may share a name
+	// resources of different types may have the same name
+	for _, res := range []Resource{a, &other{}} {
 		if err := CreateResource(r, "", "a", res); err != nil {
 			t.Fatal(err)
 		}
@@ -68,16 +69,16 @@ func TestResources(t *testing.T) {
 	wantCode(t, err, status.NotFound, "Container worker does not exist.")
 }
 
-func TestResourcesAreMadeOnce(t *testing.T) {
+func TestResourcesAreCreatedOnce(t *testing.T) {
 	var r Resources
-	var made atomic.Int32
+	var created atomic.Int32
 	var wg sync.WaitGroup
 	got := make([]*thing, 50)
 	for i := range got {
 		wg.Go(func() {
 			var err error
 			got[i], err = LookupOrCreateResource(&r, "c", "n", func() (*thing, error) {
-				made.Add(1)
+				created.Add(1)
 				return &thing{}, nil
 			})
 			if err != nil {
@@ -88,11 +89,11 @@ func TestResourcesAreMadeOnce(t *testing.T) {
 	wg.Wait()
 	for i := range got {
 		if got[i] != got[0] {
-			t.Errorf("%p and %p are under one name", got[i], got[0])
+			t.Errorf("got different resources %p and %p for one name", got[i], got[0])
 		}
 	}
-	if made.Load() != 1 {
-		t.Errorf("made %d times", made.Load())
+	if created.Load() != 1 {
+		t.Errorf("create was called %d times", created.Load())
 	}
 	_, err := LookupOrCreateResource(&r, "c", "bad", func() (*thing, error) { return nil, status.InvalidArgumentf("no") })
 	wantCode(t, err, status.InvalidArgument, "no")

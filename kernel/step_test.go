@@ -21,10 +21,10 @@ func TestDetach(t *testing.T) {
 		t.Errorf("got %+v", d)
 	}
 	if d.Rendezvous == nil || d.Rendezvous == step.Rendezvous || d.Resources == nil || d.Resources == step.Resources {
-		t.Errorf("the rendezvous or the resources are not the detached step's own: %+v", d)
+		t.Errorf("the detached step shares the rendezvous or the resources: %+v", d)
 	}
 	if again.Rendezvous == nil || again.Rendezvous == d.Rendezvous {
-		t.Error("a step that is detached twice has no rendezvous of its own")
+		t.Error("the second detached step shares the rendezvous of the first")
 	}
 	if bare := (&kernel.Step{ID: 1}).Detach(ctx); bare.Rendezvous != nil || bare.Resources == nil {
 		t.Errorf("got %+v", bare)
