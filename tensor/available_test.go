@@ -10,8 +10,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// leave makes n tell how many bytes are left until the test ends.
-func leave(t *testing.T, n func() int64) {
+// setLeft makes n the source of the number of available bytes until the test ends.
+func setLeft(t *testing.T, n func() int64) {
 	old := left
 	left = func() (int64, bool) { return n(), true }
 	t.Cleanup(func() { left = old })
@@ -19,22 +19,22 @@ func leave(t *testing.T, n func() int64) {
 
 func TestMoreThanIsLeftIsRefused(t *testing.T) {
 	dropFree()
-	asked := 0
-	leave(t, func() int64 { asked++; return minChecked })
+	queries := 0
+	setLeft(t, func() int64 { queries++; return minChecked })
 	small := mustAlloc(t, Uint8, minChecked/2)
 	small.Release()
-	if asked > 0 {
-		t.Error("memory is asked about for a small tensor")
+	if queries > 0 {
+		t.Error("available memory was queried for a small tensor")
 	}
 	x := mustAlloc(t, Uint8, minChecked)
 	buf := x.buf
-	if asked != 1 || len(buf.mem) != minChecked {
-		t.Errorf("asked %d times for %d bytes", asked, len(buf.mem))
+	if queries != 1 || len(buf.mem) != minChecked {
+		t.Errorf("%d queries, buffer of %d bytes", queries, len(buf.mem))
 	}
 	x.Release()
-	asked = 0
-	if x = mustAlloc(t, Uint8, minChecked); x.buf != buf || asked > 0 {
-		t.Error("memory is asked about for a buffer that is there")
+	queries = 0
+	if x = mustAlloc(t, Uint8, minChecked); x.buf != buf || queries > 0 {
+		t.Error("available memory was queried, or a free buffer was not reused")
 	}
 	for _, tt := range []struct {
 		dtype DType
@@ -50,51 +50,52 @@ func TestMoreThanIsLeftIsRefused(t *testing.T) {
 			t.Errorf("%v: %v", tt.dtype, err)
 		}
 	}
-	leave(t, func() int64 { return 0 })
+	setLeft(t, func() int64 { return 0 })
 	if _, err := x.Clone(); status.CodeOf(err) != status.ResourceExhausted {
 		t.Errorf("a clone: %v", err)
 	}
 	x.Release()
 }
 
-func TestSpareMemoryIsGivenBackFirst(t *testing.T) {
+func TestFreeListsAreDroppedFirst(t *testing.T) {
 	x := mustAlloc(t, Uint8, minChecked)
 	x.Release()
 	var answers []int64
-	leave(t, func() int64 {
+	setLeft(t, func() int64 {
 		n := answers[0]
 		answers = slices.Delete(answers, 0, 1)
 		return n
 	})
-	// what garbage was is there at the second question
+	// the memory of collected garbage is available at the second query
 	answers = []int64{minChecked, 2 * minChecked}
 	x = mustAlloc(t, Uint8, 2*minChecked)
 	defer x.Release()
 	class := classOf(minChecked)
 	if b := freeLists[class].take(1); len(answers) > 0 || b != nil {
-		t.Errorf("%d questions are left, and the buffer %p", len(answers), b)
+		t.Errorf("%d queries were not made; buffer in the free list: %p", len(answers), b)
 	}
-	answers = []int64{-int64(memlimit.Held())} // whatever of it is garbage, there is not enough
+	answers = []int64{-int64(memlimit.Held())} // not enough, even if all held memory were garbage
 	if _, err := Alloc(Uint8, Shape{2 * minChecked}); err == nil || len(answers) > 0 {
-		t.Errorf("%v with %d questions left", err, len(answers))
+		t.Errorf("got %v; %d queries were not made", err, len(answers))
 	}
 }
 
-// The next question waits until the memory for the one before is the process's.
-func TestManyAskAtOnce(t *testing.T) {
+// TestConcurrentAllocations checks that a query waits until the memory of the previous allocation
+// is in use.
+func TestConcurrentAllocations(t *testing.T) {
 	const fit = 3
-	given, refused := 0, atomic.Int32{}
-	leave(t, func() int64 { return int64(fit-given) * minChecked })
+	granted, refused := 0, atomic.Int32{}
+	setLeft(t, func() int64 { return int64(fit-granted) * minChecked })
 	var wg sync.WaitGroup
 	for range 4 * fit {
 		wg.Go(func() {
-			if !allocIfAvailable(minChecked, func() { given++ }) {
+			if !allocIfAvailable(minChecked, func() { granted++ }) {
 				refused.Add(1)
 			}
 		})
 	}
 	wg.Wait()
-	if given != fit || refused.Load() != 3*fit {
-		t.Errorf("%d were given memory, %d were not", given, refused.Load())
+	if granted != fit || refused.Load() != 3*fit {
+		t.Errorf("%d allocations succeeded, %d failed", granted, refused.Load())
 	}
 }

@@ -23,7 +23,7 @@ func halfValue(h Float16Elem) float64 {
 	return sign * math.Ldexp(1024+frac, exp-25)
 }
 
-// TestFloat16Widens checks all values.
+// TestFloat16Widens checks the conversion of all values to float32.
 func TestFloat16Widens(t *testing.T) {
 	for i := range 1 << 16 {
 		h := Float16Elem(i)
@@ -32,20 +32,20 @@ func TestFloat16Widens(t *testing.T) {
 			t.Fatalf("%#04x is %v, want %v", i, got, want)
 		}
 		if back := Float16Of(h.Float32()); back != h && !math.IsNaN(want) {
-			t.Fatalf("%#04x comes back as %#04x", i, back)
+			t.Fatalf("%#04x is converted back to %#04x", i, back)
 		}
 	}
 }
 
-// TestFloat16Rounds checks that every number between two neighbours goes to the nearer, and the one
-// in the middle to the even.
+// TestFloat16Rounds checks that numbers between two adjacent values are rounded to the nearest one,
+// and ties to even.
 func TestFloat16Rounds(t *testing.T) {
 	for i := range 0x7c00 {
 		lo, hi := Float16Elem(i), Float16Elem(i+1)
 		below := float64(lo.Float32())
 		above := halfValue(hi)
 		if hi == 0x7c00 {
-			above = 65536 // where the next value would be if it were finite
+			above = 65536 // the next value of an unbounded exponent range
 		}
 		middle := float32((below + above) / 2)
 		even := lo
@@ -57,21 +57,21 @@ func TestFloat16Rounds(t *testing.T) {
 			want Float16Elem
 		}{{math.Nextafter32(middle, 0), lo}, {middle, even}, {math.Nextafter32(middle, math.MaxFloat32), hi}} {
 			if got := Float16Of(test.f); got != test.want {
-				t.Fatalf("%v becomes %#04x, want %#04x", test.f, got, test.want)
+				t.Fatalf("%v is rounded to %#04x, want %#04x", test.f, got, test.want)
 			}
 			if got := Float16Of(-test.f); got != test.want|0x8000 {
-				t.Fatalf("%v becomes %#04x, want %#04x", -test.f, got, test.want|0x8000)
+				t.Fatalf("%v is rounded to %#04x, want %#04x", -test.f, got, test.want|0x8000)
 			}
 		}
 	}
 	if h := Float16Of(float32(math.NaN())); !math.IsNaN(float64(h.Float32())) {
-		t.Errorf("NaN becomes %#04x", h)
+		t.Errorf("NaN is converted to %#04x", h)
 	}
 	if h := Float16Of(float32(math.Inf(-1))); h != 0xfc00 {
-		t.Errorf("-inf becomes %#04x", h)
+		t.Errorf("-inf is converted to %#04x", h)
 	}
 	if h := Float16Of(math.MaxFloat32); h != 0x7c00 {
-		t.Errorf("the largest float becomes %#04x", h)
+		t.Errorf("the largest float is rounded to %#04x", h)
 	}
 }
 
@@ -80,25 +80,25 @@ func TestBFloat(t *testing.T) {
 		b := BFloat16Elem(i)
 		f := b.Float32()
 		if math.Float32bits(f) != uint32(i)<<16 {
-			t.Fatalf("%#04x widens to %x", i, math.Float32bits(f))
+			t.Fatalf("%#04x is widened to %x", i, math.Float32bits(f))
 		}
 		if f != f {
 			if back := BFloat16Of(f).Float32(); back == back {
-				t.Fatalf("NaN %#04x comes back as %v", i, back)
+				t.Fatalf("NaN %#04x is converted back to %v", i, back)
 			}
 			continue
 		}
 		if back := BFloat16Of(f); back != b {
-			t.Fatalf("%#04x comes back as %#04x", i, back)
+			t.Fatalf("%#04x is converted back to %#04x", i, back)
 		}
 		if b&0x7fff >= 0x7f80 {
 			continue
 		}
-		// The numbers between b and its neighbour further from zero differ in the lower half of the
-		// bits.
+		// Numbers between b and the adjacent value further from zero differ from b in the lower
+		// half of the bits.
 		for low, want := range map[uint32]BFloat16Elem{0x7fff: b, 0x8000: b + b&1, 0x8001: b + 1, 1: b} {
 			if got := BFloat16Of(math.Float32frombits(uint32(i)<<16 | low)); got != want {
-				t.Fatalf("%#04x with %#04x becomes %#04x, want %#04x", i, low, got, want)
+				t.Fatalf("%#04x with low bits %#04x is rounded to %#04x, want %#04x", i, low, got, want)
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func TestDTypes(t *testing.T) {
 			}
 		}
 		if d.Ref().Base() != d || d.Ref().Ref() != d.Ref() || d.Ref().Valid() {
-			t.Errorf("%v and its reference type do not fit", d)
+			t.Errorf("%v and its reference type are inconsistent", d)
 		}
 	}
 	for d, want := range map[DType][3]string{

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A released large buffer is reused by the next allocation, on any processor. The garbage collector
-// frees it if no allocation needs it.
+// TestFreeList checks that the next allocation, on any thread, reuses a released large buffer, and
+// that the garbage collector frees the buffer if no allocation reuses it.
 func TestFreeList(t *testing.T) {
 	for _, size := range []int64{1<<20 - 100, 1 << 20, 5<<20 + 1} {
 		x := mustAlloc(t, Uint8, size)
@@ -15,7 +15,7 @@ func TestFreeList(t *testing.T) {
 		x.Release()
 		again := make(chan *Buffer)
 		go func() {
-			runtime.LockOSThread() // a thread of its own, which ends with the goroutine
+			runtime.LockOSThread() // another thread, which ends with the goroutine
 			y, err := Alloc(Uint8, Shape{size})
 			if err != nil {
 				t.Error(err)
@@ -24,26 +24,26 @@ func TestFreeList(t *testing.T) {
 			y.Release()
 		}()
 		if <-again != buf {
-			t.Errorf("a buffer of %d bytes is not used again", size)
+			t.Errorf("a buffer of %d bytes is not reused", size)
 		}
-		gone := make(chan struct{})
-		runtime.AddCleanup(buf, func(ch chan struct{}) { close(ch) }, gone)
+		freed := make(chan struct{})
+		runtime.AddCleanup(buf, func(ch chan struct{}) { close(ch) }, freed)
 		for end := time.Now().Add(time.Minute); ; {
 			runtime.GC()
 			select {
-			case <-gone:
+			case <-freed:
 			case <-time.After(time.Millisecond):
 				if time.Now().Before(end) {
 					continue
 				}
-				t.Errorf("a buffer of %d bytes is kept forever", size)
+				t.Errorf("a buffer of %d bytes is not freed", size)
 			}
 			break
 		}
 	}
 }
 
-func TestDropSpare(t *testing.T) {
+func TestDropFree(t *testing.T) {
 	x := mustAlloc(t, Uint8, 3<<20)
 	buf := x.buf
 	x.Release()
@@ -51,6 +51,6 @@ func TestDropSpare(t *testing.T) {
 	y := mustAlloc(t, Uint8, 3<<20)
 	defer y.Release()
 	if y.buf == buf {
-		t.Error("a buffer is used again that was dropped")
+		t.Error("a dropped buffer was reused")
 	}
 }

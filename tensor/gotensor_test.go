@@ -12,7 +12,7 @@ func TestNew(t *testing.T) {
 		v     any
 		dtype DType
 		shape Shape
-		want  any // nil for v
+		want  any // expected value; nil if it is v
 	}{
 		{true, Bool, Shape{}, nil}, {int8(-1), Int8, Shape{}, nil}, {int16(-1), Int16, Shape{}, nil}, {int64(1 << 40), Int64, Shape{}, nil},
 		{uint8(1), Uint8, Shape{}, nil}, {uint16(1), Uint16, Shape{}, nil}, {uint32(1), Uint32, Shape{}, nil}, {uint64(1), Uint64, Shape{}, nil},
@@ -62,7 +62,7 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// TestGoValuesAreCopies checks that values taken out of a tensor are not its elements.
+// TestGoValuesAreCopies checks that Go returns a copy of the elements.
 func TestGoValuesAreCopies(t *testing.T) {
 	x := Vector[float32](1, 2)
 	got, ok := x.Go().([]float32)
@@ -79,7 +79,7 @@ func TestGoValuesAreCopies(t *testing.T) {
 	}
 }
 
-// TestSummary holds what TensorFlow prints.
+// TestSummary checks for TensorFlow's formats.
 func TestSummary(t *testing.T) {
 	from := func(v any) *Tensor {
 		x, err := New(v)

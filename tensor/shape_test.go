@@ -8,7 +8,7 @@ import (
 func TestShapeCheck(t *testing.T) {
 	for _, test := range []struct {
 		s    Shape
-		want string // of the error; "" for none
+		want string // substring of the error; "" for none
 	}{
 		{Shape{}, ""}, {Shape{2, 3}, ""}, {Shape{0, 1 << 62, 1 << 62}, ""}, {Shape{1 << 62, 1 << 62, 0}, "Encountered overflow when multiplying"},
 		{Shape{1 << 62, 1}, ""}, {Shape{1 << 62, 2}, "Encountered overflow when multiplying"}, {Shape{-1}, "Dimension -1 must be >= 0"},
@@ -39,7 +39,7 @@ func TestPartialShapes(t *testing.T) {
 	p := MakePartial
 	for _, test := range []struct {
 		a, b   PartialShape
-		merged string // "" if they contradict each other
+		merged string // "" if a and b are incompatible
 	}{
 		{PartialShape{}, PartialShape{}, "<unknown>"}, {PartialShape{}, p(2, -1), "[2,?]"}, {p(2, -1), PartialShape{}, "[2,?]"},
 		{p(2, -1), p(-1, 3), "[2,3]"}, {p(2), p(2), "[2]"}, {p(2), p(3), ""}, {p(2), p(2, 1), ""}, {p(), p(), "[]"},
@@ -51,7 +51,7 @@ func TestPartialShapes(t *testing.T) {
 	}
 	s := p(2, -1, 4)
 	if s.Dim(0) != 2 || s.Dim(-1) != 4 || s.Dim(1) != -1 || s.Dim(7) != -1 || s.Dim(-4) != -1 || s.Rank() != 3 {
-		t.Error("dimensions are not what they were made of")
+		t.Error("wrong dimensions")
 	}
 	if r := (PartialShape{}).Rank(); r != -1 {
 		t.Errorf("an unknown rank is %d", r)
@@ -63,14 +63,14 @@ func TestPartialShapes(t *testing.T) {
 		t.Errorf("full shape is %v", full)
 	}
 	if !p(2, -1).CompatibleWith(Shape{2, 9}) || p(2, -1).CompatibleWith(Shape{2}) {
-		t.Error("compatibility with full shapes")
+		t.Error("wrong compatibility with full shapes")
 	}
 	if p(1).Equal(p(2)) || p().Equal(PartialShape{}) || !p(-1).Equal(p(-2)) {
-		t.Error("equality")
+		t.Error("wrong equality")
 	}
 	d := s.Dims()
 	d[0] = 9
 	if s.Dim(0) != 2 {
-		t.Error("a copy of the dimensions changes the shape")
+		t.Error("modifying the result of Dims changed the shape")
 	}
 }

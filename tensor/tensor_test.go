@@ -70,12 +70,12 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestSizeClasses checks that every size fits its class, and that less than half of a buffer is
-// wasted.
+// TestSizeClasses checks that each size fits its class, that a class above 64 bytes is at most 1.5
+// times the size, and that the next smaller class is too small.
 func TestSizeClasses(t *testing.T) {
 	for size := 1; size < 1<<16; size++ {
 		if c := classSize(classOf(size)); c < size || size > 64 && 2*c > 3*size {
-			t.Fatalf("%d bytes take a buffer of %d", size, c)
+			t.Fatalf("%d bytes have a class of %d bytes", size, c)
 		}
 	}
 	for bit := 16; bit <= 38; bit++ {
@@ -94,18 +94,18 @@ func TestReferences(t *testing.T) {
 	}
 	y := x.Retain()
 	if x.Exclusive() || y.Exclusive() || !x.SharesBuffer(&y) {
-		t.Error("two references, and one is exclusive")
+		t.Error("one of two references is exclusive")
 	}
 	x.Release()
 	if x.Initialized() || x.NumElements() != 0 || !y.Exclusive() {
-		t.Error("after the first release")
+		t.Error("the first release did not take effect")
 	}
-	x.Release() // of a tensor that is not initialized: nothing happens
+	x.Release() // releasing an uninitialized tensor does nothing
 	y.Release()
 
 	v := Vector[int32](1, 2)
 	if v.Exclusive() {
-		t.Error("memory of the caller's can be taken over")
+		t.Error("memory of the caller is exclusive")
 	}
 }
 
@@ -119,7 +119,7 @@ func TestForeignBuffer(t *testing.T) {
 	y := x.Retain()
 	x.Release()
 	if freed != 0 {
-		t.Error("freed while there is a reference")
+		t.Error("freed while referenced")
 	}
 	y.Release()
 	if freed != 1 {
@@ -152,7 +152,7 @@ func TestFromBytes(t *testing.T) {
 	}
 }
 
-// Buffers of all sizes are zero when they are new, whatever pages are behind them.
+// TestAlignedBytes checks the length, alignment and initial zeros of new buffers of various sizes.
 func TestAlignedBytes(t *testing.T) {
 	for _, size := range []int{1, 4 << 10, 4<<20 - Alignment, 4 << 20, 5<<20 + 3, 16 << 20} {
 		mem := alignedBytes(size)
@@ -213,7 +213,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-func TestMisuseIsFound(t *testing.T) {
+func TestMisusePanics(t *testing.T) {
 	x := Vector[int32](1, 2)
 	for name, f := range map[string]func(){
 		"values of another type": func() { Values[float32](&x) },
@@ -244,8 +244,8 @@ func TestByteSize(t *testing.T) {
 	}
 }
 
-// TestBuffersAreReused checks that memory comes back from the pool, which the garbage collector may
-// empty at any time.
+// TestBuffersAreReused checks that an allocation reuses a released small buffer. It retries because
+// the garbage collector may empty the pool at any time.
 func TestBuffersAreReused(t *testing.T) {
 	for range 100 {
 		x := mustAlloc(t, Uint8, 1000)
@@ -258,7 +258,7 @@ func TestBuffersAreReused(t *testing.T) {
 			return
 		}
 	}
-	t.Error("no buffer was used again")
+	t.Error("no buffer was reused")
 }
 
 func TestVariants(t *testing.T) {
@@ -267,14 +267,14 @@ func TestVariants(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if got, err := (VariantValue{}).Encode(); err != nil || got.TypeName != "" {
-		t.Errorf("nothing is encoded as %v, %v", got, err)
+		t.Errorf("the zero value is encoded as %v, %v", got, err)
 	}
 	if _, err := (VariantValue{Value: 1}).Encode(); status.CodeOf(err) != status.Unimplemented {
-		t.Errorf("a value that cannot travel: %v", err)
+		t.Errorf("a value without an encoding: %v", err)
 	}
 }
 
-// TestHeldBuffersAreCounted needs -tags invariants to see anything.
+// TestHeldBuffersAreCounted checks counts only with the build tag invariants.
 func TestHeldBuffersAreCounted(t *testing.T) {
 	before := heldBuffers()
 	x, err := Alloc(Float32, Shape{100})
@@ -292,26 +292,26 @@ func TestHeldBuffersAreCounted(t *testing.T) {
 	}
 }
 
-// Who wants a buffer to himself asks those who may be keeping it, as long as it is the same
-// tensor's.
-func TestKeptFor(t *testing.T) {
+// TestReclaimer checks that Exclusive calls the reclaimer of a shared buffer, and that the next
+// tensor with the buffer does not.
+func TestReclaimer(t *testing.T) {
 	x, err := Alloc(Uint8, Shape{1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, asked := x.Retain(), 0
+	kept, calls := x.Retain(), 0
 	reclaim := func() {
-		asked++
+		calls++
 		kept.Release()
 	}
 	x.SetReclaimer(&reclaim)
-	if !x.Exclusive() || asked != 1 || !x.Exclusive() || asked != 1 {
-		t.Errorf("who keeps the buffer was asked %d times", asked)
+	if !x.Exclusive() || calls != 1 || !x.Exclusive() || calls != 1 {
+		t.Errorf("the reclaimer was called %d times", calls)
 	}
 	buf := x.buf
 	x.Release()
 	if buf.reclaim.Load() != nil {
-		t.Error("the next tensor asks, too")
+		t.Error("the next tensor has the reclaimer")
 	}
 	none, plain := Tensor{}, Vector[float32](1)
 	none.SetReclaimer(&reclaim)
