@@ -42,7 +42,7 @@ func writeDoc(b *bytes.Buffer, e entry) {
 }
 
 // sentence returns the first sentence of a doc comment: "MatMul multiplies …" if the description
-// begins with a verb, and "Abs: The …" if it does not.
+// begins with a verb, otherwise "Abs: The …".
 func sentence(name, doc string) string {
 	first, _, _ := strings.Cut(doc, " ")
 	first = strings.TrimRight(first, ".,:")
@@ -52,7 +52,7 @@ func sentence(name, doc string) string {
 	return name + " " + string(unicode.ToLower(rune(doc[0]))) + doc[1:]
 }
 
-// notVerbs lists words at the start of descriptions that end like a verb but are none.
+// notVerbs holds words at the start of descriptions that end in "s" but are not verbs.
 var notVerbs = map[string]bool{"Products": true, "Logarithms": true, "Spence's": true, "Dawson's": true}
 
 func isVerb(word string) bool {
@@ -82,8 +82,8 @@ func kindOf(op *opdef.Op, a opdef.Arg) string {
 	return kind
 }
 
-// shown returns the name of an attribute in the documentation: the name of the parameter for a
-// required attribute.
+// shown returns the name by which the documentation refers to an attribute. For a required
+// attribute it is the name of the parameter.
 func shown(op *opdef.Op, attr string) string {
 	if a := op.Attr(attr); a != nil && a.Default == nil && !inferredAttrs(op)[attr] {
 		return ident(attr)
@@ -144,8 +144,8 @@ func typeNames(types []tensor.DType) string {
 	return strings.Join(names, ", ")
 }
 
-// namedSets are the sets of types that the documentation names instead of listing them, the largest
-// first. The package comment of op lists their types.
+// namedSets holds the sets of types that the documentation refers to by name, the largest first.
+// The package comment of op lists their types.
 var namedSets = []struct {
 	name  string
 	types []tensor.DType
@@ -154,7 +154,7 @@ var namedSets = []struct {
 	{"realnumbertype", typeSet("realnumbertype")},
 }
 
-// typeSet returns the types of a set that has a name in definitions of operations.
+// typeSet returns the types of a named set.
 func typeSet(name string) []tensor.DType {
 	types, err := opdef.ParseTypes(name)
 	if err != nil {
@@ -163,7 +163,7 @@ func typeSet(name string) []tensor.DType {
 	return types
 }
 
-// withoutAll returns types without those of set. It reports false unless types contains all of set.
+// withoutAll returns types without those of set, and whether types contains all of set.
 func withoutAll(types, set []tensor.DType) (rest []tensor.DType, ok bool) {
 	found := 0
 	for _, t := range types {

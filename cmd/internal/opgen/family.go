@@ -17,8 +17,9 @@ import (
 const familyDir = "internal/kernels"
 
 // families finds the family of an operation: the package below familyDir that registers it. The
-// registry does not record it, since that would cost time in every start. It follows from the
-// package of the operation's functions, or else from the source that contains its name.
+// registry does not record the family, because that would take time at each start of a program. The
+// family is the package of the functions of the operation, or else the package whose source
+// contains the name of the operation.
 type families struct {
 	registered map[string][]string // families whose source registers a name, by name
 	mentioned  map[string][]string // families with a name as a string, by name
@@ -87,8 +88,8 @@ func (f *families) of(e entry) (string, error) {
 
 var affixes = regexp.MustCompile(`^(Experimental|Anonymous|Ordered|Resource|Sparse|Stateless|Apply|Ref)|(V\d|[123]D|Grad|GradGrad)$`)
 
-// shorter returns the name without one of the prefixes and suffixes that families add to the names
-// of variants, "" if there is none.
+// shorter returns the name without one of the prefixes and suffixes of the names of variants; "" if
+// it has none.
 func shorter(name string) string {
 	cut := affixes.FindStringIndex(name)
 	if cut == nil {
@@ -97,7 +98,7 @@ func shorter(name string) string {
 	return name[:cut[0]] + name[cut[1]:]
 }
 
-// familyOfFunc returns the family whose package a function is in, "" if it is in none.
+// familyOfFunc returns the family that contains a function; "" if none does.
 func familyOfFunc(fn reflect.Value) string {
 	if fn.Kind() != reflect.Func || fn.IsNil() {
 		return ""

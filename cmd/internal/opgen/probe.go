@@ -8,24 +8,24 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// probed describes the shapes of the arguments and results of an operation; "" if a shape is
-// unknown.
+// probed holds descriptions of the shapes of the arguments and results of an operation; "" for
+// unknown ones.
 type probed struct{ in, out []string }
 
-// samples are input shapes with which follows tests whether an output has the shape of an input.
-// They include tall and wide shapes and dimensions of size one.
+// samples holds the input shapes with which follows tests whether an output has the shape of an
+// input. It includes tall and wide shapes and dimensions of size one.
 var samples = []tensor.PartialShape{
 	tensor.MakePartial(3), tensor.MakePartial(6), tensor.MakePartial(3, 5), tensor.MakePartial(5, 2), tensor.MakePartial(1, 5, 7),
 	tensor.MakePartial(4, 7, 5), tensor.MakePartial(2, 3, 1, 7), tensor.MakePartial(2, 3, 7, 4), tensor.MakePartial(2, 3, 5, 7, 11),
 	tensor.MakePartial(2, 1, 5, 7, 3),
 }
 
-// highestRank is the highest rank that is tested: one more than that of the inputs of 3-D
-// convolutions.
+// highestRank is the highest rank that probe tests. It is one more than the rank of the inputs of
+// 3-D convolutions.
 const highestRank = 6
 
-// probe tests the shape function of an operation: which ranks it accepts, and what it returns for
-// inputs of unknown shape.
+// probe calls the shape function of an operation. It finds the ranks that the function accepts, and
+// the shapes that it returns for inputs of unknown shape.
 func probe(op *opdef.Op) probed {
 	p := probed{in: make([]string, len(op.Inputs)), out: make([]string, len(op.Outputs))}
 	attrs, any, ok := sampleAttrs(op)
@@ -70,7 +70,7 @@ func ranks(op *opdef.Op, attrs opdef.Attrs, input int) string {
 	case len(taken) == 1:
 		return inWords(tensor.UnknownDims(taken[0]))
 	case len(taken) > 1 && taken[0] > 0 && taken[0]+len(taken) == highestRank+1:
-		// this rank or any higher one
+		// accepted for this rank and all higher ones
 		return "[…" + strings.Repeat(",?", taken[0]) + "]"
 	default:
 		return ""
@@ -95,7 +95,7 @@ func follows(op *opdef.Op, attrs opdef.Attrs, input, output int) bool {
 	return same > 1
 }
 
-// shapesOf runs the shape function.
+// shapesOf calls the shape function.
 func shapesOf(op *opdef.Op, attrs opdef.Attrs, in []tensor.PartialShape) ([]tensor.PartialShape, error) {
 	c := &opdef.ShapeContext{
 		Op: op, Attrs: attrs, In: in, InHandles: make([][]tensor.HandleElem, len(in)),
@@ -111,14 +111,15 @@ func shapesOf(op *opdef.Op, attrs opdef.Attrs, in []tensor.PartialShape) ([]tens
 	return c.Out, op.Shape(c)
 }
 
-// sampleAttrs returns attributes for calls of the shape function. any reports whether the result is
-// the same for all other attributes, which is not assumed if a value was chosen for a required one.
-// ok is false for operations with lists of tensors.
+// sampleAttrs returns attributes for calls of the shape function. any reports whether the result
+// holds for all values of the attributes; it is false if a value was chosen for a required
+// attribute. ok is false for operations with lists of tensors.
 func sampleAttrs(op *opdef.Op) (attrs opdef.Attrs, any, ok bool) {
 	if slices.ContainsFunc(slices.Concat(op.Inputs, op.Outputs), isList) {
 		return nil, false, false
 	}
-	attrs, any = opdef.Attrs{}, op.Name != "Bitcast" // the result depends on the sizes of the types
+	// its shape function depends on the sizes of the types
+	attrs, any = opdef.Attrs{}, op.Name != "Bitcast"
 	for _, a := range op.Attrs {
 		if a.Default != nil {
 			continue
