@@ -21,9 +21,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// fakeMaster answers with values that say what was asked, and keeps the graph that it was sent.
+// fakeMaster records requests and nodes. The value of each fetch is its name.
 type fakeMaster struct {
-	rpc.Master // nil: other methods are not called
+	rpc.Master // nil: the tests call no other methods
 
 	mu    sync.Mutex
 	nodes []string // guarded by mu
@@ -69,7 +69,7 @@ func (m *fakeMaster) CloseSession(context.Context, *pb.CloseSessionRequest) (*pb
 func (m *fakeMaster) RunStep(ctx context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
 	m.called("RunStep")
 	m.mu.Lock()
-	kept := *req // which is borrowed
+	kept := *req // copied because the request is borrowed
 	kept.Feeds = slices.Clone(req.Feeds)
 	m.steps = append(m.steps, &kept)
 	m.mu.Unlock()
@@ -79,7 +79,8 @@ func (m *fakeMaster) RunStep(ctx context.Context, req *message.RunStepRequest) (
 	resp := &message.RunStepResponse{}
 	for _, name := range slices.Backward(req.Fetches) {
 		named := func(t message.NamedTensor) bool { return t.Name == name }
-		if !slices.ContainsFunc(resp.Tensors, named) { // once, as TensorFlow's masters do
+		// each name once, as in responses of TensorFlow's masters
+		if !slices.ContainsFunc(resp.Tensors, named) {
 			resp.Tensors = append(resp.Tensors, message.NamedTensor{Name: name, Tensor: tensor.Scalar(name)})
 		}
 	}
@@ -99,7 +100,7 @@ func start(t *testing.T, m rpc.Master) (string, *graph.Graph) {
 	return target, g
 }
 
-// twoOuts knows one operation, with two outputs.
+// twoOuts is a Lookup of one operation, with two outputs.
 type twoOuts struct{}
 
 func (twoOuts) LookupOp(name string) (*opdef.Op, bool) {
@@ -129,7 +130,7 @@ func newSession(t *testing.T, target string, g *graph.Graph, opts ...SessionOpti
 	return s
 }
 
-func TestSessionStartsWithItsFirstCall(t *testing.T) {
+func TestFirstCallCreatesSession(t *testing.T) {
 	m := &fakeMaster{}
 	target, g := start(t, m)
 	unused, err := NewSession(target, g)
@@ -162,7 +163,7 @@ func TestSessionStartsWithItsFirstCall(t *testing.T) {
 	}
 }
 
-func TestRunAsksByName(t *testing.T) {
+func TestRunRequest(t *testing.T) {
 	m := &fakeMaster{}
 	target, g := start(t, m)
 	a, b := g.Node("a"), g.Node("b")
@@ -184,9 +185,9 @@ func TestRunAsksByName(t *testing.T) {
 	}
 }
 
-// What a caller does with its memory after a call does not change what a step kept, nor what it
-// returned.
-func TestFeedsAreTheCallers(t *testing.T) {
+// TestFeedsAreCopied checks that changes of the memory of a feed after the call do not affect
+// values that the step has kept, and that the session releases the feed.
+func TestFeedsAreCopied(t *testing.T) {
 	var kept tensor.Tensor
 	m := &fakeMaster{step: func(_ context.Context, req *message.RunStepRequest) (*message.RunStepResponse, error) {
 		kept = req.Feeds[0].Tensor.Retain()
@@ -211,7 +212,7 @@ func TestFeedsAreTheCallers(t *testing.T) {
 func TestRunOptions(t *testing.T) {
 	m := &fakeMaster{step: func(ctx context.Context, _ *message.RunStepRequest) (*message.RunStepResponse, error) {
 		if _, ok := ctx.Deadline(); ok {
-			t.Error("the limit of a step in process, which its master keeps to, is kept twice")
+			t.Error("the client also enforces the limit of a step that runs in process")
 		}
 		return nil, status.DeadlineExceededf("over")
 	}}
@@ -247,7 +248,7 @@ func TestRunOptions(t *testing.T) {
 	}
 }
 
-func TestErrorsOfSteps(t *testing.T) {
+func TestStepErrors(t *testing.T) {
 	m := &fakeMaster{}
 	target, g := start(t, m)
 	s := newSession(t, target, g)
@@ -263,7 +264,7 @@ func TestErrorsOfSteps(t *testing.T) {
 		return &message.RunStepResponse{}, nil
 	}
 	if _, err := s.Run(t.Context(), nil, []graph.Output{a[0].Out(0)}, nil); status.CodeOf(err) != status.Internal {
-		t.Errorf("a value is missing: got error %v", err)
+		t.Errorf("missing value: got error %v", err)
 	}
 	for _, call := range []func() error{
 		func() error { _, err := s.Run(t.Context(), nil, []graph.Output{{}}, nil); return err },
@@ -280,12 +281,12 @@ func TestErrorsOfSteps(t *testing.T) {
 		func() error { _, err := s.StartPartial(t.Context(), Step{Feeds: []graph.Output{{}}}); return err },
 	} {
 		if err := call(); status.CodeOf(err) != status.InvalidArgument {
-			t.Errorf("a zero value: got error %v", err)
+			t.Errorf("zero value: got error %v", err)
 		}
 	}
 }
 
-func TestManyCallsStartOneSession(t *testing.T) {
+func TestConcurrentCallsCreateOneSession(t *testing.T) {
 	m := &fakeMaster{}
 	target, g := start(t, m)
 	s := newSession(t, target, g)
@@ -303,7 +304,7 @@ func TestManyCallsStartOneSession(t *testing.T) {
 	}
 }
 
-// blockedMaster is one that waits for its cluster.
+// blockedMaster waits in CreateSession until the context ends.
 type blockedMaster struct {
 	rpc.Master
 	waiting chan struct{}
@@ -315,12 +316,12 @@ func (m blockedMaster) CreateSession(ctx context.Context, _ *pb.CreateSessionReq
 	return nil, status.FromContext(ctx, "waiting for tasks")
 }
 
-func TestCloseEndsTheStart(t *testing.T) {
+func TestCloseDuringStart(t *testing.T) {
 	m := blockedMaster{waiting: make(chan struct{})}
 	target, g := start(t, m)
 	s := newSession(t, target, g)
 	var wg sync.WaitGroup
-	for range 2 { // one that starts the session, one that waits for that
+	for range 2 { // one call creates the session, the other waits for it
 		wg.Go(func() {
 			_, err := s.Run(t.Context(), nil, nil, []*graph.Node{g.Node("a")})
 			if status.CodeOf(err) != status.FailedPrecondition {
@@ -372,10 +373,11 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A session logs what it waits for, also without a logger from the program.
+// TestWaitIsLogged checks that a session without WithLogger logs warnings to the default logger
+// while it waits.
 func TestWaitIsLogged(t *testing.T) {
 	var out bytes.Buffer
-	before := slog.Default() //nolint:forbidigo // it is put back
+	before := slog.Default() //nolint:forbidigo // restored by Cleanup
 	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 	synctest.Test(t, func(t *testing.T) {
@@ -392,8 +394,9 @@ func TestWaitIsLogged(t *testing.T) {
 	}
 }
 
-// The client checks feeds against the type and shape of the placeholder without any shape rules.
-func TestFeedsAreCheckedWithoutShapeRules(t *testing.T) {
+// TestFeedsAreCheckedWithoutShapeFunctions checks that the client compares feeds with the type and
+// shape attributes of placeholders even if the program links no shape functions.
+func TestFeedsAreCheckedWithoutShapeFunctions(t *testing.T) {
 	target, _ := start(t, &fakeMaster{})
 	g := graph.New(opdef.NewTable([]opdef.Def{
 		{Name: "Placeholder", Out: []string{"output: dtype"}, Attrs: []string{"dtype: type", "shape: shape = <unknown>"}},
