@@ -47,7 +47,7 @@ func (a *archive) count(n int) int {
 	v := int64(n)
 	a.int(&v)
 	if a.loading && (v < 0 || v > int64(len(a.numbers)+len(a.tensors))) {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator has a count of %d", v))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has an invalid count: %d", v))
 	}
 	if a.err != nil {
 		return 0
@@ -71,7 +71,7 @@ func (a *archive) element(e *element) {
 	case !a.loading:
 		a.tensors = append(a.tensors, e.retain()...)
 	case n > len(a.tensors):
-		a.fail(status.InvalidArgumentf("the saved state of the iterator lacks tensors"))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has too few tensors"))
 	default:
 		*e, a.tensors = element(a.tensors[:n]).retain(), a.tensors[n:]
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-func TestArgumentsOfDatasetsThatPassElementsOn(t *testing.T) {
+func TestPassDatasetArguments(t *testing.T) {
 	for _, c := range []struct {
 		op   string
 		in   []tensor.Tensor
@@ -35,7 +35,7 @@ func TestArgumentsOfDatasetsThatPassElementsOn(t *testing.T) {
 	}
 }
 
-func TestMetadataOfDatasets(t *testing.T) {
+func TestDatasetMetadata(t *testing.T) {
 	b := newBench(t)
 	attrs := b.attrs()
 	attrs["metadata"] = "\xff"
@@ -48,7 +48,7 @@ func TestMetadataOfDatasets(t *testing.T) {
 	}
 }
 
-func TestAssertedSizeThatIsNotKnown(t *testing.T) {
+func TestAssertUnknownCardinality(t *testing.T) {
 	b := newBench(t)
 	it := b.iterator("it", b.make("AssertCardinalityDataset", b.count(0, 3), num(unknown)))
 	_, err := b.run("next", "IteratorGetNext", b.attrs(), it)
@@ -57,7 +57,7 @@ func TestAssertedSizeThatIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestSelectorsThatAreNoNumbers(t *testing.T) {
+func TestSelectorTypes(t *testing.T) {
 	b := newBench(t)
 	pairs := b.make("BatchDatasetV2", b.count(0, 2), num(2), tensor.Scalar(true))
 	it := b.iterator("it", b.make("DirectedInterleaveDataset", pairs, b.count(0, 3)))
@@ -67,7 +67,7 @@ func TestSelectorsThatAreNoNumbers(t *testing.T) {
 	}
 }
 
-func TestRangesOfOddTypes(t *testing.T) {
+func TestRangeTypes(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {
 		types []tensor.DType
@@ -99,7 +99,7 @@ func TestRangesOfOddTypes(t *testing.T) {
 	}
 }
 
-func TestRangesWithoutEnd(t *testing.T) {
+func TestInfiniteRanges(t *testing.T) {
 	b := newBench(t)
 	out, err := b.run("n", "DatasetCardinality", nil, b.count(0, math.MaxInt64))
 	if err != nil || tensor.Value[int64](&out[0]) != infinite {
@@ -107,7 +107,7 @@ func TestRangesWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestCallsOfParallelBatches(t *testing.T) {
+func TestParallelBatchArguments(t *testing.T) {
 	b := newBench(t)
 	_, err := b.run("d", "ParallelBatchDataset", b.attrs(), b.count(0, 3), num(2), tensor.Vector[int64](), tensor.Scalar(false))
 	if status.CodeOf(err) != status.InvalidArgument {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-func TestAssertedNeighbours(t *testing.T) {
+func TestAssertNextAndPrevious(t *testing.T) {
 	for _, c := range []struct {
 		op     string
 		assert []string

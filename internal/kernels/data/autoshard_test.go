@@ -25,7 +25,7 @@ func (b *bench) autoShard(d tensor.Tensor, workers, index int64, attrs opdef.Att
 	return out[0], nil
 }
 
-func TestShardsOfElements(t *testing.T) {
+func TestShardElements(t *testing.T) {
 	for name, c := range map[string]struct {
 		make   func(b *bench) tensor.Tensor
 		policy shardPolicy
@@ -62,7 +62,7 @@ func TestShardsOfElements(t *testing.T) {
 	}
 }
 
-func TestShardsThatCannotBe(t *testing.T) {
+func TestShardErrors(t *testing.T) {
 	b := newBench(t)
 	files := opdef.Attrs{"auto_shard_policy": int64(shardFiles)}
 	for _, c := range []struct {
@@ -107,13 +107,13 @@ func (b *bench) attrsOfHint(t *testing.T) {
 		_, err = b.run("make", "MakeIterator", nil, b.make("ShardDataset", b.count(0, 9), num(shardHint), num(0)), it[0])
 	}
 	if status.CodeOf(err) != status.FailedPrecondition {
-		t.Errorf("with a mark: %v", err)
+		t.Errorf("with a shard hint: %v", err)
 	}
 }
 
-// TestShardsOfFiles reads lines of shuffled files that a function opens. The worker reads every
+// TestShardFiles reads lines of shuffled files that a function opens. The worker reads every
 // second file in the order of the names, shuffled afterwards.
-func TestShardsOfFiles(t *testing.T) {
+func TestShardFiles(t *testing.T) {
 	dir := t.TempDir()
 	var names []string
 	for _, name := range []string{"a", "b", "c", "d"} {

@@ -141,6 +141,6 @@ func (it *cacheIterator) state(a *archive) {
 		it.d.put(it.all)
 	}
 	if it.i < 0 {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator has an index of %d", it.i))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has an invalid index: %d", it.i))
 	}
 }

@@ -143,7 +143,7 @@ func (c compressed) uncompress() (element, error) {
 func uncompressedComponent(m *pb.CompressedComponentMetadata, all []byte) (tensor.Tensor, uint64, error) {
 	dtype, sizes := tensor.DType(m.GetDtype()), m.GetUncompressedBytes()
 	if !dtype.Valid() {
-		return tensor.Tensor{}, 0, status.Internalf("a compressed element has a component of type %d", dtype)
+		return tensor.Tensor{}, 0, status.Internalf("a compressed element has a component of unknown type %d", dtype)
 	}
 	if dtype != tensor.String {
 		if len(sizes) > 1 || len(sizes) == 0 && !hasRawBytes(dtype) {

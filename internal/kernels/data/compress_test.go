@@ -62,7 +62,7 @@ func TestCompressElement(t *testing.T) {
 	}
 	one := opdef.Attrs{"output_types": s.types[:1], "output_shapes": s.shapes[:1]}
 	if _, err := b.run("bad", "UncompressElement", one, b.count(0, 1)); status.CodeOf(err) != status.InvalidArgument {
-		t.Errorf("of a dataset: %v", err)
+		t.Errorf("dataset: %v", err)
 	}
 }
 

@@ -195,9 +195,9 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// TestSavedPlaces saves each iterator after every number of elements and continues with another
+// TestSaveIterator saves each iterator after every number of elements and continues with another
 // iterator.
-func TestSavedPlaces(t *testing.T) {
+func TestSaveIterator(t *testing.T) {
 	for _, s := range stages {
 		t.Run(s.name, func(t *testing.T) {
 			maxBuffered := int(s.n)
@@ -226,7 +226,7 @@ func TestSavedPlaces(t *testing.T) {
 	}
 }
 
-func TestIteratorIsNotInitialized(t *testing.T) {
+func TestUninitializedIterator(t *testing.T) {
 	b := newBench(t)
 	attrs := b.attrs()
 	attrs["container"], attrs["shared_name"] = "", ""
@@ -236,7 +236,7 @@ func TestIteratorIsNotInitialized(t *testing.T) {
 	}
 	_, err = b.run("next", "IteratorGetNext", b.attrs(), it[0])
 	if status.CodeOf(err) != status.FailedPrecondition {
-		t.Errorf("GetNext gives %v", err)
+		t.Errorf("GetNext: %v", err)
 	}
 }
 
@@ -247,11 +247,11 @@ func TestTypesMustMatch(t *testing.T) {
 	attrs["output_shapes"] = []tensor.PartialShape{tensor.MakePartial(2)}
 	_, err := b.run("next", "IteratorGetNext", attrs, it)
 	if want := "Incompatible shapes at component 0: expected [2] but got []."; err == nil || err.Error() != want {
-		t.Errorf("GetNext gives %v, want %s", err, want)
+		t.Errorf("GetNext: %v, want %s", err, want)
 	}
 }
 
-func TestGlobalShuffleNeedsAnyOrder(t *testing.T) {
+func TestGlobalShuffleNeedsRandomAccess(t *testing.T) {
 	b := newBench(t)
 	for _, tt := range []struct {
 		of   tensor.Tensor
@@ -292,8 +292,8 @@ func TestOptionsAreMerged(t *testing.T) {
 	}
 }
 
-// TestRepetitionsByIndex reads elements of repeated datasets of unknown size by index.
-func TestRepetitionsByIndex(t *testing.T) {
+// TestRandomAccessRepeat reads elements of repeated datasets of unknown size by index.
+func TestRandomAccessRepeat(t *testing.T) {
 	b := newBench(t)
 	d := b.make("RepeatDataset", b.make("UniqueDataset", b.count(0, 3)), num(-1))
 	for _, i := range []int64{0, 2, 3, 7} {
@@ -304,8 +304,8 @@ func TestRepetitionsByIndex(t *testing.T) {
 	}
 }
 
-// TestShufflesByIndex compares the order of elements read by index with TensorFlow 2.21.
-func TestShufflesByIndex(t *testing.T) {
+// TestRandomAccessShuffle compares the order of elements read by index with TensorFlow 2.21.
+func TestRandomAccessShuffle(t *testing.T) {
 	b := newBench(t)
 	d := b.make("ShuffleDataset", b.count(1, 8), num(10), num(87654321), num(2))
 	for i, want := range []int64{5, 2, 4, 7, 1, 3, 6} {
@@ -316,8 +316,8 @@ func TestShufflesByIndex(t *testing.T) {
 	}
 }
 
-// TestRowsByIndex reads rows of batches of known size by index.
-func TestRowsByIndex(t *testing.T) {
+// TestRandomAccessUnbatch reads rows of batches of known size by index.
+func TestRandomAccessUnbatch(t *testing.T) {
 	for size, code := range map[int64]status.Code{4: status.OK, -1: status.FailedPrecondition} {
 		b := newBench(t)
 		b.shape = tensor.MakePartial(size)
@@ -331,7 +331,7 @@ func TestRowsByIndex(t *testing.T) {
 	}
 }
 
-func TestPaddedShapesMayNotBeNegative(t *testing.T) {
+func TestNegativePaddedShapes(t *testing.T) {
 	b := newBench(t)
 	attrs := b.attrs()
 	attrs["Toutput_types"], attrs["N"] = attrs["output_types"], int64(1)
@@ -345,7 +345,7 @@ func TestPaddedShapesMayNotBeNegative(t *testing.T) {
 	}
 }
 
-func TestAssertedSizes(t *testing.T) {
+func TestAssertCardinality(t *testing.T) {
 	for n, text := range map[int64]string{
 		2:        "Input dataset was expected to contain 2 elements but contained at least 3 elements.",
 		4:        "Input dataset was expected to contain 4 elements but contained only 3 elements.",
@@ -364,6 +364,6 @@ func TestAssertedSizes(t *testing.T) {
 	b := newBench(t)
 	_, err := b.run("at", "GetElementAtIndex", b.attrs(), b.make("AssertCardinalityDataset", b.count(0, 3), num(9)), num(5))
 	if status.CodeOf(err) != status.FailedPrecondition {
-		t.Errorf("an element that is not there: %v", err)
+		t.Errorf("index out of range: %v", err)
 	}
 }

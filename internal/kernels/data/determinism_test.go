@@ -154,9 +154,9 @@ func withDeterministic(b *bench, d tensor.Tensor, deterministic bool) tensor.Ten
 	return out[0]
 }
 
-// TestOrderOfParallelDatasets blocks element 0. Without an order the others overtake it, with an
+// TestParallelDatasetOrder blocks element 0. Without an order the others overtake it, with an
 // order they wait. The table has TensorFlow 2.21's results.
-func TestOrderOfParallelDatasets(t *testing.T) {
+func TestParallelDatasetOrder(t *testing.T) {
 	t.Parallel()
 	for _, p := range parallelForms {
 		for _, c := range []struct {
@@ -241,9 +241,9 @@ func TestUnknownDeterminismPolicy(t *testing.T) {
 	}
 }
 
-// TestUnorderedPlaces saves an iterator while element 0 is blocked and continues with another
+// TestSaveUnorderedIterator saves an iterator while element 0 is blocked and continues with another
 // iterator.
-func TestUnorderedPlaces(t *testing.T) {
+func TestSaveUnorderedIterator(t *testing.T) {
 	t.Parallel()
 	for _, p := range parallelForms {
 		for _, n := range []int{0, 3, 7 * p.each} {
@@ -304,8 +304,8 @@ func TestMapsReturnReadyElements(t *testing.T) {
 	}
 }
 
-// TestOptionsOfReductions opens the gate after all elements except 0 are reduced.
-func TestOptionsOfReductions(t *testing.T) {
+// TestReduceOptions opens the gate after all elements except 0 are reduced.
+func TestReduceOptions(t *testing.T) {
 	t.Parallel()
 	b, g := gatedBench(t)
 	d := withDeterministic(b, parallelForms[1].dataset(b, "default"), false)
@@ -322,7 +322,7 @@ func TestOptionsOfReductions(t *testing.T) {
 	}
 }
 
-func TestOptionsOfMultiDeviceIterators(t *testing.T) {
+func TestMultiDeviceIteratorOptions(t *testing.T) {
 	t.Parallel()
 	b, g := gatedBench(t)
 	it := b.deal()

@@ -146,7 +146,7 @@ func (it *fastestIterator) state(a *archive) {
 	a.int(&it.tried)
 	a.int(&it.chosen)
 	if it.tried < 0 || it.chosen < noChoice || it.chosen >= int64(len(it.inputs)) {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 		return
 	}
 	for i := range it.inputs {

@@ -51,12 +51,12 @@ func newFastestBranch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, status.InvalidArgumentf("branches and other_arguments_lengths must have the same length.")
 	}
 	if n.Functions == nil {
-		return nil, status.InvalidArgumentf("%s needs functions, and the graph has none", n.Op.Name)
+		return nil, status.InvalidArgumentf("%s needs functions, but the graph has none", n.Op.Name)
 	}
 	for i, f := range funcs {
 		k := lengths[i]
 		if k < 0 || k > int64(len(last)) {
-			return nil, status.InvalidArgumentf("other_arguments_lengths has %d for branch %d, and there are %d arguments left", k, i, len(last))
+			return nil, status.InvalidArgumentf("other_arguments_lengths is %d for branch %d, but only %d arguments are left", k, i, len(last))
 		}
 		made, err := n.Functions.Instantiate(f)
 		if err != nil {
@@ -152,7 +152,7 @@ func (it *fastestBranchIterator) state(a *archive) {
 	a.int(&it.tried)
 	a.int(&it.chosen)
 	if n := int64(len(it.times)); it.branch < 0 || it.branch > n || it.chosen < 0 || it.chosen >= n {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 		return
 	}
 	a.iterator(&it.at, func() (iterator, error) { return it.begin(a.run) })

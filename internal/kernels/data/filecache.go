@@ -210,7 +210,7 @@ func (it *fileCacheIterator) state(a *archive) {
 	a.bool(&it.finished)
 	a.iterator(&it.input, func() (iterator, error) { return it.d.input.iterate(a.run) })
 	if it.i < 0 || it.shard < 0 || it.shard > it.i {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator has an index of %d and a shard of %d", it.i, it.shard))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has an invalid index or shard: %d, %d", it.i, it.shard))
 	}
 	if a.loading && it.d.complete() { // another iterator has completed the files since the save
 		it.writing = false

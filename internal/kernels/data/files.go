@@ -187,7 +187,7 @@ func (it *filesIterator) state(a *archive) {
 	}
 	n := it.n
 	if it.i < 0 {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 		return
 	}
 	if err := it.begin(); err != nil {

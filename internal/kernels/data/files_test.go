@@ -7,9 +7,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestBuffersOfFiles sets buffer sizes as programs of TensorFlow do. The size for TFRecord files
+// TestFileBufferSizes sets buffer sizes as programs of TensorFlow do. The size for TFRecord files
 // may be unspecified.
-func TestBuffersOfFiles(t *testing.T) {
+func TestFileBufferSizes(t *testing.T) {
 	for _, c := range []struct {
 		op   string
 		size int64

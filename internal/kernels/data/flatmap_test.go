@@ -34,7 +34,7 @@ func TestZipEndsItsInputs(t *testing.T) {
 	}
 }
 
-func TestCardinalityOfFlatMaps(t *testing.T) {
+func TestFlatMapCardinality(t *testing.T) {
 	const low, moderate = "\x08\x01", "\x08\x02" // serialized CardinalityOptions
 	for options, want := range map[string]int64{low: unknown, moderate: 10} {
 		p := &program{}

@@ -126,7 +126,7 @@ func (b *body) input(s string) (string, error) {
 	if len(parts) == 3 {
 		i, err := strconv.Atoi(parts[2])
 		if err != nil {
-			return "", status.InvalidArgumentf("%s is no input of a function's node", s)
+			return "", status.InvalidArgumentf("invalid input %s of a function's node", s)
 		}
 		lo += i
 	}

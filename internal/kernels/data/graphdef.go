@@ -97,7 +97,7 @@ func (w *graphWriter) dataset(t *tensor.Tensor) (string, error) {
 	case *shardDirDataset:
 		return w.shardDir(d)
 	default:
-		return "", status.Unimplementedf("a %T cannot be written as a graph", d)
+		return "", status.Unimplementedf("cannot write a %T as a graph", d)
 	}
 }
 
@@ -105,7 +105,7 @@ func (w *graphWriter) nodeDataset(d *nodeDataset) (string, error) {
 	op := d.n.Op.Name
 	switch op {
 	case "NonSerializableDataset", "ExperimentalNonSerializableDataset", "GeneratorDataset":
-		return "", status.Unimplementedf("%s cannot be written as a graph", op)
+		return "", status.Unimplementedf("cannot write %s as a graph", op)
 	}
 	in := make([]string, len(d.inputs))
 	for i := range d.inputs {
@@ -169,7 +169,7 @@ func (w *graphWriter) library(n *node) error {
 func (n *node) libraryOf(names ...string) (*pb.FunctionDefLibrary, error) {
 	graphs, ok := n.Functions.(kernel.Graphs)
 	if !ok {
-		return nil, status.Unimplementedf("the functions of %s cannot be written down", n.Op.Name)
+		return nil, status.Unimplementedf("cannot serialize the functions of %s", n.Op.Name)
 	}
 	b, err := graphs.Library(names)
 	if err != nil {
@@ -177,7 +177,7 @@ func (n *node) libraryOf(names ...string) (*pb.FunctionDefLibrary, error) {
 	}
 	lib := &pb.FunctionDefLibrary{}
 	if err := proto.Unmarshal(b, lib); err != nil {
-		return nil, status.Internalf("cannot read the functions of %s: %v", n.Op.Name, err)
+		return nil, status.Internalf("cannot decode the functions of %s: %v", n.Op.Name, err)
 	}
 	return lib, nil
 }
@@ -239,7 +239,7 @@ func makesDataset(op *opdef.Op) bool {
 func loadGraph(functions kernel.Functions, r *run, graphDef string) (tensor.Tensor, error) {
 	graphs, ok := functions.(kernel.Graphs)
 	if !ok {
-		return tensor.Tensor{}, status.Unimplementedf("there is nothing that can run the graph of a dataset")
+		return tensor.Tensor{}, status.Unimplementedf("cannot run the graph of a dataset: functions are not available")
 	}
 	f, err := graphs.Load([]byte(graphDef))
 	if err != nil {

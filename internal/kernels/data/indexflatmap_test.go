@@ -132,6 +132,6 @@ func TestFastestBranch(t *testing.T) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 	if _, err := b(3, 2); status.CodeOf(err) != status.InvalidArgument {
-		t.Errorf("3 elements are no multiple of 2: %v", err)
+		t.Errorf("3 elements, not a multiple of 2: %v", err)
 	}
 }

@@ -182,6 +182,6 @@ func (it *interleaveIterator) state(a *archive) {
 		a.iterator(&l.at, func() (iterator, error) { return it.d.f.iterate(a.run, l.from.retain()) })
 	}
 	if a.loading && (it.current < 0 || it.current > int64(n) || it.current >= it.d.cycle) {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 	}
 }

@@ -78,6 +78,6 @@ func (it *splitIterator) state(a *archive) {
 		bad = bad || it.batch[c].Rank() == 0
 	}
 	if bad {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 	}
 }

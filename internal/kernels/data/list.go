@@ -23,7 +23,7 @@ func newList(n *node, ctx *kernel.Context) (dataset, error) {
 	d := &listDataset{spec: n.spec()}
 	size, given := len(d.types), ctx.NumInputs()
 	if given%size != 0 {
-		return nil, status.InvalidArgumentf("Given a list of %d tensors and elements of %d components", given, size)
+		return nil, status.InvalidArgumentf("%d tensors cannot be split into elements of %d components", given, size)
 	}
 	all, err := n.inputs(ctx, n.Op.Inputs[0].Name)
 	if err != nil {

@@ -35,7 +35,7 @@ func TestMapDefun(t *testing.T) {
 	}
 	got, err := rowsProgram(t, tensor.Vector[int64](), tensor.MakePartial(2))
 	if err != nil || !got.Shape().Equal(tensor.Shape{0, 2}) {
-		t.Errorf("of no rows: %v, %v", got, err)
+		t.Errorf("no rows: %v, %v", got, err)
 	}
 	for text, arguments := range map[string]tensor.Tensor{
 		"Mismatch in function retval shape, [], and expected output shape, [2].": tensor.Vector[int64](1),
@@ -48,7 +48,7 @@ func TestMapDefun(t *testing.T) {
 	}
 }
 
-func TestShapesOfMapDefun(t *testing.T) {
+func TestMapDefunShapes(t *testing.T) {
 	attrs := opdef.Attrs{
 		"Targuments": []tensor.DType{tensor.Int64, tensor.Int64}, "Tcaptured": []tensor.DType{tensor.Int64}, "f": opdef.Func{Name: "f"},
 		"output_types":  []tensor.DType{tensor.Int64, tensor.Int64},

@@ -77,7 +77,7 @@ func TestMultiDeviceIterator(t *testing.T) {
 			}
 		}
 		if _, err := b.shard(it, 3, id); status.CodeOf(err) != status.InvalidArgument {
-			t.Errorf("a device that is not there: %v", err)
+			t.Errorf("invalid device: %v", err)
 		}
 
 		next := b.begin(it, b.count(5, 7), maxBuffered)
@@ -85,13 +85,13 @@ func TestMultiDeviceIterator(t *testing.T) {
 			t.Errorf("an old incarnation: %v", err)
 		}
 		if v, err := b.shard(it, 0, next); v != 5 || err != nil {
-			t.Errorf("after another beginning: %d, %v", v, err)
+			t.Errorf("after reinitialization: %d, %v", v, err)
 		}
 		if _, err := b.run("delete", "DeleteMultiDeviceIterator", opdef.Attrs{"N": int64(0)}, it, tensor.Scalar(tensor.VariantValue{})); err != nil {
 			t.Error(err)
 		}
 		if _, err := b.shard(it, 1, next); status.CodeOf(err) != status.Cancelled {
-			t.Errorf("after it is deleted: %v", err)
+			t.Errorf("after deletion: %v", err)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestCancelledShard(t *testing.T) {
 	}
 }
 
-func TestNamesOfMultiDeviceIterators(t *testing.T) {
+func TestMultiDeviceIteratorHandles(t *testing.T) {
 	b := newBench(t)
 	attrs := b.attrs()
 	attrs["devices"], attrs["shared_name"], attrs["container"] = []string{"/cpu:0"}, "dealer", ""
@@ -138,6 +138,6 @@ func TestNamesOfMultiDeviceIterators(t *testing.T) {
 	}
 	other := opdef.Attrs{"output_types": []tensor.DType{tensor.Bool}}
 	if _, err := b.run("other", "MultiDeviceIteratorFromStringHandle", other, name[0]); status.CodeOf(err) != status.InvalidArgument {
-		t.Errorf("as another type: %v", err)
+		t.Errorf("with another type: %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-func TestSumsOfOptionals(t *testing.T) {
+func TestAddOptionals(t *testing.T) {
 	of := func(v float32) *optional { return &optional{value: element{tensor.Vector(v, 2*v)}} }
 	nothing := &optional{}
 	nested := func(v float32) *optional { return &optional{value: element{of(v).tensor()}} }
@@ -30,10 +30,10 @@ func TestSumsOfOptionals(t *testing.T) {
 		}
 	}
 	if z, err := nothing.ZerosLike(); err != nil || z.(*optional).value != nil {
-		t.Errorf("the zero of nothing is %v, %v", z, err)
+		t.Errorf("zero of an empty optional: %v, %v", z, err)
 	}
 	if z, err := nothing.AddVariant(nothing); err != nil || z.(*optional).value != nil {
-		t.Errorf("nothing and nothing are %v, %v", z, err)
+		t.Errorf("sum of empty optionals: %v, %v", z, err)
 	}
 	for _, bad := range []any{
 		1, nothing, &optional{value: element{tensor.Vector[float32](1)}}, &optional{value: element{tensor.Vector[int32](1, 2)}}, &optional{value: element{}},

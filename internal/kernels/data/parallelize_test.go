@@ -22,7 +22,7 @@ func option(field, of protowire.Number, v bool) string {
 	return string(protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), inner))
 }
 
-func TestMapsAreParallelIfAsked(t *testing.T) {
+func TestMapParallelizationOption(t *testing.T) {
 	for name, c := range map[string]struct {
 		op      string // operation of the function
 		options string
@@ -54,7 +54,7 @@ func TestMapsAreParallelIfAsked(t *testing.T) {
 			switch {
 			case assert != c.want:
 				if err == nil || !strings.Contains(err.Error(), "but encountered "+c.want) {
-					t.Errorf("%s: %s is asserted: %v", name, assert, err)
+					t.Errorf("%s: assertion %s succeeds: %v", name, assert, err)
 				}
 			case err != nil:
 				t.Errorf("%s: %v", name, err)

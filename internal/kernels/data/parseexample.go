@@ -43,7 +43,7 @@ func newParseExample(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	all := slices.Concat(lists[0], lists[1], lists[2])
 	sorted := slices.Sorted(slices.Values(all))
 	if len(slices.Compact(slices.Clone(sorted))) != len(all) {
-		return nil, status.InvalidArgumentf("a feature is named twice among %q", sorted)
+		return nil, status.InvalidArgumentf("duplicate feature names in %q", sorted)
 	}
 	if len(all) != len(s.types) {
 		return nil, status.InvalidArgumentf("%d features for elements of %d components", len(all), len(s.types))
@@ -85,7 +85,7 @@ func (d *parseExampleDataset) iterate(r *run) (iterator, error) {
 func (d *parseExampleDataset) features(r *run, e element) (element, error) {
 	if len(e) != 1 || e[0].DType() != tensor.String || e[0].Rank() != 1 {
 		e.release()
-		return nil, status.InvalidArgumentf("the elements that %s parses are vectors of strings", "ParseExampleDataset")
+		return nil, status.InvalidArgumentf("%s needs elements that are vectors of strings", "ParseExampleDataset")
 	}
 	got, err := d.parse.compute(r, slices.Concat(e, d.keys.retain()))
 	if err != nil {

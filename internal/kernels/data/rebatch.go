@@ -30,7 +30,7 @@ func newRebatch(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	}
 	for _, size := range d.sizes {
 		if size < 0 {
-			return nil, status.InvalidArgumentf("`batch_sizes` must not be negative, but one is %d.", size)
+			return nil, status.InvalidArgumentf("`batch_sizes` must not be negative, got %d.", size)
 		}
 	}
 	var err error
@@ -111,6 +111,6 @@ func (it *rebatchIterator) state(a *archive) {
 	a.bool(&it.exhausted)
 	it.unbatchIterator.state(a)
 	if a.loading && it.n < 0 {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator has a count of %d", it.n))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has an invalid count: %d", it.n))
 	}
 }

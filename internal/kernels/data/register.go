@@ -85,7 +85,7 @@ func newNode(c *kernel.Construction) (*node, error) {
 			continue
 		}
 		if c.Functions == nil {
-			return nil, status.InvalidArgumentf("%s needs functions, and the graph has none", c.Op.Name)
+			return nil, status.InvalidArgumentf("%s needs functions, but the graph has none", c.Op.Name)
 		}
 		f, err := c.Functions.Instantiate(c.Attrs.Func(attr.Name))
 		if err != nil {

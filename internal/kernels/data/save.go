@@ -140,7 +140,7 @@ func (it *savingIterator) state(a *archive) {
 	a.bool(&it.exhausted)
 	it.source.state(a)
 	if it.to.part < 0 {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator has a part of %d", it.to.part))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has an invalid part: %d", it.to.part))
 	}
 }
 

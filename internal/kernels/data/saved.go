@@ -255,7 +255,7 @@ func (it *shardDirIterator) state(a *archive) {
 	a.int(&it.part)
 	a.int(&it.i)
 	if it.part < 0 || it.i < 0 {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator has a part of %d and an index of %d", it.part, it.i))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has an invalid part or index: %d, %d", it.part, it.i))
 	}
 }
 
@@ -285,7 +285,7 @@ func openPart(name, compression string, types []tensor.DType, skip int64) (*part
 		e, err := r.read()
 		if err != nil {
 			r.close()
-			return nil, cmpError(nil, "the saved state of the iterator is of another dataset")
+			return nil, cmpError(nil, "the saved state of the iterator does not match the dataset")
 		}
 		e.release()
 	}

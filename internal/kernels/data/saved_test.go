@@ -19,42 +19,42 @@ func files(t *testing.T, pattern string) []string {
 	return paths
 }
 
-func TestCacheInFiles(t *testing.T) {
+func TestFileCache(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "cache")
 	b := newBench(t)
 	cached := func(n int64) tensor.Tensor { return b.make("CacheDataset", b.count(0, n), tensor.Scalar(prefix)) }
 	first := b.iterator("first", cached(4))
 	b.take(first, 2)
 	if _, err := b.run("next", "IteratorGetNext", b.attrs(), b.iterator("second", cached(4))); status.CodeOf(err) != status.AlreadyExists {
-		t.Errorf("two write at once: %v", err)
+		t.Errorf("concurrent writers: %v", err)
 	}
 	// The first iteration ends in the middle.
 	if _, err := b.run("again", "MakeIterator", nil, cached(4), first); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.take(first, -1); !slices.Equal(got, []int64{0, 1, 2, 3}) {
-		t.Errorf("while the files are written: %v", got)
+		t.Errorf("before the files are complete: %v", got)
 	}
 	if left := files(t, prefix+"*"); len(left) != 2 {
-		t.Errorf("an index and a data file, not %v", left)
+		t.Errorf("files are %v, want an index and a data file", left)
 	}
 	if got := b.take(b.iterator("reader", cached(9)), -1); !slices.Equal(got, []int64{0, 1, 2, 3}) {
 		t.Errorf("from the files: %v", got)
 	}
 }
 
-func TestCacheInFilesThatIsNotCompleted(t *testing.T) {
+func TestIncompleteFileCache(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "cache")
 	b := newBench(t)
 	it := b.iterator("it", b.make("CacheDataset", b.count(0, 4), tensor.Scalar(prefix)))
 	b.take(it, 2)
 	b.env.Device.Resources.ClearAll()
 	if left := files(t, prefix+"*"); len(left) != 0 {
-		t.Errorf("an iterator that was closed leaves %v", left)
+		t.Errorf("files after closing the iterator: %v", left)
 	}
 }
 
-func TestPlacesInWrittenCaches(t *testing.T) {
+func TestSaveFileCacheIterator(t *testing.T) {
 	prefix := filepath.Join(t.TempDir(), "cache")
 	b := newBench(t)
 	it := b.iterator("it", b.make("CacheDataset", b.count(0, 5), tensor.Scalar(prefix)))
@@ -71,10 +71,10 @@ func TestPlacesInWrittenCaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := b.take(it, -1); !slices.Equal(got, []int64{3, 4}) {
-		t.Errorf("from the third element on: %v", got)
+		t.Errorf("after the second element: %v", got)
 	}
 	if got := b.take(b.iterator("reader", b.make("CacheDataset", b.count(0, 0), tensor.Scalar(prefix))), -1); !slices.Equal(got, []int64{0, 1, 2, 3, 4}) {
-		t.Errorf("the files together: %v", got)
+		t.Errorf("merged files: %v", got)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, err := readMetadata(dir); err != nil || m.GetFinalized() || m.GetRunId() != "18446744073709551615" {
-		t.Errorf("at the beginning: %v, %v", m, err)
+		t.Errorf("at the start: %v, %v", m, err)
 	}
 	for i := range int64(7) {
 		if err := w.write(i%2, element{tensor.Scalar(i)}); err != nil {

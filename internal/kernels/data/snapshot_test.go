@@ -144,7 +144,7 @@ func TestLegacySnapshots(t *testing.T) {
 	}
 }
 
-func TestModesOfSnapshots(t *testing.T) {
+func TestSnapshotModes(t *testing.T) {
 	old, done := &pb.SnapshotMetadataRecord{CreationTimestamp: 1}, &pb.SnapshotMetadataRecord{Finalized: true}
 	for _, c := range []struct {
 		asked string
@@ -163,9 +163,9 @@ func TestModesOfSnapshots(t *testing.T) {
 	}
 }
 
-// TestPlacesInLegacySnapshots saves an iterator while it writes a snapshot and continues from the
-// saved state.
-func TestPlacesInLegacySnapshots(t *testing.T) {
+// TestSaveLegacySnapshotIterator saves an iterator while it writes a snapshot and continues from
+// the saved state.
+func TestSaveLegacySnapshotIterator(t *testing.T) {
 	b := newBench(t)
 	d := b.make("SnapshotDataset", b.count(0, 6), tensor.Scalar(t.TempDir()))
 	it := b.iterator("it", d)

@@ -203,7 +203,7 @@ func (it *chunkNamesIterator) state(a *archive) {
 		return
 	}
 	if len(names) != 1 || names[0].DType() != tensor.String {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 		return
 	}
 	it.read, it.left, it.done = map[string]bool{}, nil, false
@@ -263,7 +263,7 @@ func (it *chunkIterator) close() {
 func (it *chunkIterator) state(a *archive) {
 	a.int(&it.i)
 	if it.i < 0 {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator has an index of %d", it.i))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has an invalid index: %d", it.i))
 	}
 	if a.loading {
 		it.close()

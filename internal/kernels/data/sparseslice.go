@@ -101,6 +101,6 @@ func (it *indexIterator) next(r *run) (element, error) {
 func (it *indexIterator) state(a *archive) {
 	a.int(&it.i)
 	if it.i < 0 {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator has an index of %d", it.i))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator has an invalid index: %d", it.i))
 	}
 }

@@ -147,7 +147,7 @@ func TestDatasetsAsGraphs(t *testing.T) {
 	}
 }
 
-func TestStateInGraphs(t *testing.T) {
+func TestStatefulGraphs(t *testing.T) {
 	for _, c := range []struct {
 		op    string
 		attrs opdef.Attrs
@@ -170,7 +170,7 @@ func TestStateInGraphs(t *testing.T) {
 	}
 }
 
-func TestPolicyOfOptions(t *testing.T) {
+func TestStatePolicy(t *testing.T) {
 	// Options with deterministic = true and, before it, external_state_policy = POLICY_FAIL and
 	// POLICY_IGNORE.
 	if got, ok := statePolicy("\x30\x02\x30\x01\x08\x01"); !ok || got != 1 {
@@ -181,9 +181,9 @@ func TestPolicyOfOptions(t *testing.T) {
 	}
 }
 
-// TestPlacesWithDatasets saves an iterator while a stage holds windows, and restores it from its
-// serialized state.
-func TestPlacesWithDatasets(t *testing.T) {
+// TestSaveIteratorWithDatasets saves an iterator while a stage holds windows, and restores it from
+// its serialized state.
+func TestSaveIteratorWithDatasets(t *testing.T) {
 	b := newBench(t)
 	window := b.make("WindowDataset", b.count(0, 6), num(2), num(2), num(1), tensor.Scalar(false))
 	windowSpec := opdef.Attrs{"output_types": []tensor.DType{tensor.Variant}, "output_shapes": []tensor.PartialShape{tensor.MakePartial()}}

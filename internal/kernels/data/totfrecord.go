@@ -55,7 +55,7 @@ func writeRecords(r *run, d dataset, to *record.Writer, name string) error {
 	return each(r, d, func(e element) error {
 		defer e.release()
 		if len(e) != 1 || e[0].DType() != tensor.String || e[0].Rank() != 0 {
-			return status.InvalidArgumentf("the elements of a dataset that is written as records must be strings")
+			return status.InvalidArgumentf("the elements of a dataset written to a TFRecord file must be strings")
 		}
 		return fileio.Error(name, to.Write([]byte(tensor.Value[string](&e[0]))))
 	})

@@ -43,7 +43,7 @@ func (d *unbatchDataset) at(r *run, i int64) (element, error) {
 		return nil, err
 	}
 	if rows := int64(e[0].Dim(0)); rows != n {
-		return nil, status.InvalidArgumentf("Element %d of the `unbatch` dataset has %d rows, want %d", i/n, rows, n)
+		return nil, status.InvalidArgumentf("Element %d of the `unbatch` dataset has %d rows, must have %d", i/n, rows, n)
 	}
 	return rowOf(e, int(i%n))
 }
@@ -98,7 +98,7 @@ func (it *unbatchIterator) state(a *archive) {
 		it.rows = nil
 	}
 	if a.loading && (it.i < 0 || checkRows(it.rows) != nil) {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 	}
 	it.source.state(a)
 }

@@ -207,7 +207,7 @@ func (it *unorderedInterleave) state(a *archive) {
 	if a.loading {
 		it.lanes = make([]*aheadLane, n)
 		if it.current < 0 || it.current > 0 && it.current >= int64(n) {
-			a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+			a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 		}
 	}
 	for i := range it.lanes {

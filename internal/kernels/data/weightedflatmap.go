@@ -123,7 +123,7 @@ func (it *weightedFlatMapIterator) state(a *archive) {
 	a.int(&it.i)
 	a.int(&it.taken)
 	if it.i < 0 || it.i > int64(len(it.inputs)) {
-		a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 		return
 	}
 	for _, in := range it.inputs {

@@ -170,7 +170,7 @@ func (s *slot) state(a *archive) {
 	a.element(&text)
 	if a.loading && a.err == nil {
 		if len(text) != 1 || text[0].DType() != tensor.String || text[0].NumElements() != 1 {
-			a.fail(status.InvalidArgumentf("the saved state of the iterator is of another dataset"))
+			a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 			return
 		}
 		s.err = status.Errorf(status.Code(code), "%s", tensor.Values[string](&text[0])[0])

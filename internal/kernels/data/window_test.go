@@ -10,9 +10,9 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// TestErrorsInWindows has an error for every odd number. Windows of even numbers succeed, others
+// TestWindowErrors has an error for every odd number. Windows of even numbers succeed, others
 // fail.
-func TestErrorsInWindows(t *testing.T) {
+func TestWindowErrors(t *testing.T) {
 	for first, code := range map[int64]status.Code{0: status.OK, 1: status.InvalidArgument} {
 		p := &program{}
 		p.Library = append(p.Library, graph.FunctionDef{
@@ -42,9 +42,9 @@ func TestErrorsInWindows(t *testing.T) {
 	}
 }
 
-// TestShuffledRoundsAreSavedBeforeTheirFirstElement restores a state from before the first element.
+// TestSaveShuffleBeforeFirstElement restores a state from before the first element.
 // The rounds have the same order.
-func TestShuffledRoundsAreSavedBeforeTheirFirstElement(t *testing.T) {
+func TestSaveShuffleBeforeFirstElement(t *testing.T) {
 	b := newBench(t)
 	it := b.iterator("it", b.make("RepeatDataset", b.make("ShuffleDataset", b.count(0, 20), num(20), num(0), num(0)), num(2)))
 	saved, err := b.run("save", "SerializeIterator", nil, it)
