@@ -32,15 +32,15 @@ func TestShardElements(t *testing.T) {
 		want   []int64
 		lastOp string // operation that created the result
 	}{
-		"by default":      {func(b *bench) tensor.Tensor { return b.count(0, 5) }, shardAuto, []int64{1, 3}, "ShardDataset"},
-		"off":             {func(b *bench) tensor.Tensor { return b.count(0, 3) }, shardOff, []int64{0, 1, 2}, "RangeDataset"},
-		"before the rest": {func(b *bench) tensor.Tensor { return b.make("PrefetchDataset", b.count(0, 5), num(2)) }, shardElements, []int64{1, 3}, "PrefetchDataset"},
-		"in whole batches": {func(b *bench) tensor.Tensor {
+		"by default":         {func(b *bench) tensor.Tensor { return b.count(0, 5) }, shardAuto, []int64{1, 3}, "ShardDataset"},
+		"off":                {func(b *bench) tensor.Tensor { return b.count(0, 3) }, shardOff, []int64{0, 1, 2}, "RangeDataset"},
+		"before prefetching": {func(b *bench) tensor.Tensor { return b.make("PrefetchDataset", b.count(0, 5), num(2)) }, shardElements, []int64{1, 3}, "PrefetchDataset"},
+		"rebatched": {func(b *bench) tensor.Tensor {
 			b.shape = tensor.MakePartial(2)
 			in := b.make("BatchDatasetV2", b.count(0, 9), num(4), tensor.Scalar(false))
 			return b.make("RebatchDatasetV2", in, tensor.Vector[int64](2), tensor.Scalar(false))
 		}, shardElements, []int64{2, 3, 6, 7}, "ShardDataset"},
-		"as marked": {func(b *bench) tensor.Tensor {
+		"shard hint": {func(b *bench) tensor.Tensor {
 			return b.make("TakeDataset", b.make("ShardDataset", b.count(0, 9), num(shardHint), num(0)), num(2))
 		}, shardHints, []int64{1, 3}, "TakeDataset"},
 	} {

@@ -30,7 +30,7 @@ var (
 	}
 )
 
-// noBatchSize is the batch size if it is not known.
+// noBatchSize is the value for an unknown batch size.
 const noBatchSize = -1
 
 // batchSize returns the requested batch size of a dataset. The last batch may be smaller.

@@ -101,6 +101,6 @@ func TestCompressedFormat(t *testing.T) {
 		}
 	}
 	if _, err := read(metadata[:len(metadata)-3]); err == nil {
-		t.Error("what is cut off can be read")
+		t.Error("truncated data can be decoded")
 	}
 }

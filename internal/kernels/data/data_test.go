@@ -119,7 +119,7 @@ var stages = []struct {
 	{"batch", func(b *bench) tensor.Tensor {
 		return b.make("BatchDatasetV2", b.count(0, 5), num(2), tensor.Scalar(false))
 	}, []int64{0, 1, 2, 3, 4}, 3},
-	{"whole batches", func(b *bench) tensor.Tensor {
+	{"drop remainder", func(b *bench) tensor.Tensor {
 		return b.make("BatchDatasetV2", b.count(0, 5), num(2), tensor.Scalar(true))
 	}, []int64{0, 1, 2, 3}, 2},
 	{"concatenate", func(b *bench) tensor.Tensor {
@@ -137,7 +137,7 @@ var stages = []struct {
 	{"global shuffle", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("GlobalShuffleDataset", b.count(0, 10), num(1), num(2), b.noSeeds())
 	}, []int64{3, 4, 5, 9, 0, 8, 1, 7, 2, 6}, 10},
-	{"global shuffle of repetitions", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
+	{"global shuffle of repeat", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("GlobalShuffleDataset", b.make("RepeatDataset", b.count(0, 4), num(3)), num(3), num(4), b.noSeeds())
 	}, []int64{2, 1, 3, 0, 2, 3, 3, 0, 1, 0, 2, 1}, 12},
 	{"shuffle, repeated", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
@@ -152,25 +152,25 @@ var stages = []struct {
 	{"unique", func(b *bench) tensor.Tensor {
 		return b.make("UniqueDataset", b.make("ConcatenateDataset", b.count(0, 3), b.count(1, 5)))
 	}, []int64{0, 1, 2, 3, 4}, unknown},
-	{"rebatched in turns", func(b *bench) tensor.Tensor {
+	{"rebatch", func(b *bench) tensor.Tensor {
 		in := b.make("BatchDatasetV2", b.count(0, 9), num(4), tensor.Scalar(false))
 		return b.make("RebatchDatasetV2", in, tensor.Vector[int64](2, 3), tensor.Scalar(false))
 	}, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, unknown},
-	{"rebatched in turns with none", func(b *bench) tensor.Tensor {
+	{"rebatch with empty batches", func(b *bench) tensor.Tensor {
 		in := b.make("BatchDatasetV2", b.count(0, 4), num(4), tensor.Scalar(false))
 		return b.make("RebatchDatasetV2", in, tensor.Vector[int64](0, 3), tensor.Scalar(false))
 	}, []int64{0, 1, 2, 3}, unknown},
-	{"asserted size", func(b *bench) tensor.Tensor { return b.make("AssertCardinalityDataset", b.count(0, 3), num(3)) }, []int64{0, 1, 2}, 3},
+	{"asserted cardinality", func(b *bench) tensor.Tensor { return b.make("AssertCardinalityDataset", b.count(0, 3), num(3)) }, []int64{0, 1, 2}, 3},
 	{"split batches", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("RebatchDataset", b.make("BatchDatasetV2", b.count(0, 10), num(4), tensor.Scalar(false)), num(3))
 	}, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, unknown},
-	{"samples", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
+	{"sampling", func(b *bench) tensor.Tensor { // as in TensorFlow 2.21
 		return b.make("SamplingDataset", b.count(0, 20), tensor.Scalar[float32](0.4), num(3), num(7))
 	}, []int64{2, 3, 5, 7, 16, 17, 18, 19}, unknown},
-	{"the fastest", func(b *bench) tensor.Tensor {
+	{"choose fastest", func(b *bench) tensor.Tensor {
 		return b.make("ChooseFastestDataset", b.count(0, 5), b.make("TakeDataset", b.count(0, 9), num(5)))
 	}, []int64{0, 1, 2, 3, 4}, 5},
-	{"directed", func(b *bench) tensor.Tensor {
+	{"directed interleave", func(b *bench) tensor.Tensor {
 		choice := b.make("ConcatenateDataset", b.count(0, 2), b.make("ConcatenateDataset", b.count(0, 2), b.count(0, 2)))
 		return b.make("DirectedInterleaveDataset", choice, b.count(0, 2), b.count(7, 9))
 	}, []int64{0, 7, 1, 8}, unknown},

@@ -47,7 +47,7 @@ func (n *node) determinism() (determinism, error) {
 	}
 }
 
-// sloppyInput returns the policy of the legacy operations whose input sloppy sets it.
+// sloppyInput returns the policy of legacy operations with an input sloppy.
 func (n *node) sloppyInput(ctx *kernel.Context) (determinism, error) {
 	sloppy, err := scalar[bool](n, ctx, "sloppy")
 	if sloppy {

@@ -18,13 +18,13 @@ func init() {
 
 type directedDataset struct {
 	spec
-	selector dataset
-	inputs   []dataset
-	stop     bool // stop at the end of the first exhausted input
+	selector    dataset
+	inputs      []dataset
+	stopOnEmpty bool // stop at the end of the first exhausted input
 }
 
 func newDirected(n *node, ctx *kernel.Context) (dataset, error) {
-	d := &directedDataset{spec: n.spec(), stop: n.Attrs.Bool("stop_on_empty_dataset")}
+	d := &directedDataset{spec: n.spec(), stopOnEmpty: n.Attrs.Bool("stop_on_empty_dataset")}
 	var err error
 	if d.selector, err = datasetOf(ctx.Input(0)); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (it *directedIterator) next(r *run) (element, error) {
 			return e, err
 		}
 		it.inputs[i] = nil
-		it.exhausted = it.d.stop
+		it.exhausted = it.d.stopOnEmpty
 		for _, in := range it.inputs {
 			if in != nil {
 				i = -1

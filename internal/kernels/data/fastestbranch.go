@@ -161,15 +161,15 @@ func (it *fastestBranchIterator) state(a *archive) {
 // restDataset holds the remaining input elements of an iterator. It supports one iteration.
 type restDataset struct {
 	*spec
-	it    *fastestBranchIterator
-	begun sync.Once
+	it      *fastestBranchIterator
+	started sync.Once
 }
 
 func (d *restDataset) cardinality() int64 { return unknown }
 
 func (d *restDataset) iterate(*run) (iterator, error) {
 	first := false
-	d.begun.Do(func() { first = true })
+	d.started.Do(func() { first = true })
 	if !first {
 		return nil, status.InvalidArgumentf("Cannot create more than one WrapperIterator per WrapperDataset. " +
 			"Make sure the branches to ChooseFastestDataset do not expect the input to repeat.")

@@ -22,12 +22,12 @@ func init() {
 
 type generatorDataset struct {
 	spec
-	first, more, last *captured
+	initFunc, nextFunc, finalizeFunc *captured
 }
 
 func newGenerator(n *node, ctx *kernel.Context) (_ dataset, err error) {
 	d := &generatorDataset{spec: n.spec()}
-	for name, f := range map[string]**captured{"init_func": &d.first, "next_func": &d.more, "finalize_func": &d.last} {
+	for name, f := range map[string]**captured{"init_func": &d.initFunc, "next_func": &d.nextFunc, "finalize_func": &d.finalizeFunc} {
 		if *f, err = n.function(ctx, name, name+"_other_args"); err != nil {
 			return nil, err
 		}
@@ -41,9 +41,9 @@ func (d *generatorDataset) iterate(*run) (iterator, error) { return &generatorIt
 
 type generatorIterator struct {
 	d             *generatorDataset
-	begun         bool
+	started       bool
 	finished      bool
-	given         element // state returned by init_func
+	initState     element // state returned by init_func
 	cancelCleanup func()
 }
 
@@ -51,18 +51,18 @@ func (it *generatorIterator) next(r *run) (element, error) {
 	if it.finished {
 		return nil, errEnd
 	}
-	if !it.begun {
+	if !it.started {
 		var err error
-		if it.given, err = it.d.first.call(r, nil); err != nil {
+		if it.initState, err = it.d.initFunc.call(r, nil); err != nil {
 			return nil, err
 		}
-		it.begun = true
+		it.started = true
 		ahead := r.ahead()
-		// finalize_func is called after the lifetime has ended
+		// The cleanup calls finalize_func after the lifetime has ended.
 		ahead.ctx.Step.Context = context.WithoutCancel(r.lifetime)
 		it.cancelCleanup = r.cleanups.add(func() { _ = guarded(func() error { return it.finish(ahead) }) })
 	}
-	e, err := it.d.more.call(r, it.given.retain())
+	e, err := it.d.nextFunc.call(r, it.initState.retain())
 	if status.CodeOf(err) != status.OutOfRange {
 		return e, err
 	}
@@ -76,9 +76,9 @@ func (it *generatorIterator) next(r *run) (element, error) {
 
 // finish calls finalize_func.
 func (it *generatorIterator) finish(r *run) error {
-	given := it.given
-	it.given = nil
-	ignored, err := it.d.last.call(r, given)
+	initState := it.initState
+	it.initState = nil
+	ignored, err := it.d.finalizeFunc.call(r, initState)
 	ignored.release()
 	return err
 }

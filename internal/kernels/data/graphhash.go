@@ -33,7 +33,7 @@ func fingerprint(g *pb.GraphDef) (uint64, error) {
 type hasher struct {
 	functions map[string]*pb.FunctionDef
 	hashes    map[string]uint64 // fingerprints of functions, by name
-	under     []string          // functions being hashed, outermost first
+	active    []string          // functions being hashed, outermost first
 }
 
 // combine is TensorFlow's Hash64Combine.
@@ -218,11 +218,11 @@ func (h *hasher) function(name string) (uint64, error) {
 	if f == nil {
 		return 0, status.NotFoundf("Function %s is not defined.", name)
 	}
-	if slices.Contains(h.under, name) { // recursive
-		return murmur.Sum64(strconv.Itoa(slices.Index(h.under, name))), nil
+	if slices.Contains(h.active, name) { // recursive
+		return murmur.Sum64(strconv.Itoa(slices.Index(h.active, name))), nil
 	}
-	h.under = append(h.under, name)
-	defer func() { h.under = h.under[:len(h.under)-1] }()
+	h.active = append(h.active, name)
+	defer func() { h.active = h.active[:len(h.active)-1] }()
 	b := &body{hasher: h, f: f}
 	if err := b.build(); err != nil {
 		return 0, err

@@ -72,12 +72,12 @@ func (d *indexFlatMapDataset) place(r *run, i int64) (from, row int64, err error
 
 // row returns row i of a result of map_func: component i if there are several components, and row i
 // of the only component otherwise.
-func (d *indexFlatMapDataset) row(made element, i int64) (element, error) {
-	size, got := int64(len(made)), debugString(made)
-	if len(made) == 1 {
-		t := &made[0]
+func (d *indexFlatMapDataset) row(result element, i int64) (element, error) {
+	size, got := int64(len(result)), debugString(result)
+	if len(result) == 1 {
+		t := &result[0]
 		if t.Rank() == 0 {
-			return made.retain(), nil
+			return result.retain(), nil
 		}
 		size, got = t.Shape()[0], t.String()
 	}
@@ -85,10 +85,10 @@ func (d *indexFlatMapDataset) row(made element, i int64) (element, error) {
 		return nil, status.InvalidArgumentf("`index_flat_map` got invalid `index_map_func` which returns offset %d, but the input element has %d "+
 			"elements: %s", i, size, got)
 	}
-	if len(made) > 1 {
-		return element{made[i].Retain()}, nil
+	if len(result) > 1 {
+		return element{result[i].Retain()}, nil
 	}
-	t, err := stacking.Row(&made[0], int(i))
+	t, err := stacking.Row(&result[0], int(i))
 	return element{t}, err
 }
 
@@ -109,12 +109,12 @@ func (d *indexFlatMapDataset) at(r *run, i int64) (element, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := d.f.call(r, e)
+	result, err := d.f.call(r, e)
 	if err != nil {
 		return nil, err
 	}
-	defer made.release()
-	return d.row(made, row)
+	defer result.release()
+	return d.row(result, row)
 }
 
 func (d *indexFlatMapDataset) iterate(r *run) (iterator, error) {
@@ -124,10 +124,10 @@ func (d *indexFlatMapDataset) iterate(r *run) (iterator, error) {
 
 type indexFlatMapIterator struct {
 	source
-	d    *indexFlatMapDataset
-	i    int64   // number of elements returned
-	from int64   // index of the input element that made was computed from
-	made element // result of map_func; nil before the first call
+	d      *indexFlatMapDataset
+	i      int64   // number of elements returned
+	from   int64   // index of the input element that result belongs to
+	result element // result of map_func; nil before the first call
 }
 
 func (it *indexFlatMapIterator) next(r *run) (element, error) {
@@ -135,19 +135,19 @@ func (it *indexFlatMapIterator) next(r *run) (element, error) {
 	if err != nil {
 		return nil, err
 	}
-	if from > it.from || it.made == nil {
-		it.made.release()
-		it.made = nil
+	if from > it.from || it.result == nil {
+		it.result.release()
+		it.result = nil
 		e, err := it.input.next(r)
 		if err != nil {
 			return nil, err
 		}
-		if it.made, err = it.d.f.call(r, e); err != nil {
+		if it.result, err = it.d.f.call(r, e); err != nil {
 			return nil, err
 		}
 		it.from = from
 	}
-	e, err := it.d.row(it.made, row)
+	e, err := it.d.row(it.result, row)
 	if err == nil {
 		it.i++
 	}
@@ -158,8 +158,8 @@ func (it *indexFlatMapIterator) state(a *archive) {
 	it.source.state(a)
 	a.int(&it.i)
 	a.int(&it.from)
-	a.element(&it.made)
-	if len(it.made) == 0 {
-		it.made = nil
+	a.element(&it.result)
+	if len(it.result) == 0 {
+		it.result = nil
 	}
 }

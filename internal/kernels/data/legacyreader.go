@@ -60,7 +60,7 @@ func (it *legacyReader) next(*run) (element, error) {
 				return nil, errEnd
 			}
 			var err error
-			if it.from, err = openElements(filepath.Join(it.d.readFrom, it.files[0]), it.d.compression, it.d.types); err != nil {
+			if it.from, err = openElements(filepath.Join(it.d.readerPrefix, it.files[0]), it.d.compression, it.d.types); err != nil {
 				return nil, err
 			}
 			it.files = it.files[1:]

@@ -36,7 +36,7 @@ type splitIterator struct {
 	source
 	d     *splitDataset
 	batch element
-	i     int64 // index of the next part of whole; 0 between batches
+	i     int64 // index of the next part of batch; 0 between batches
 }
 
 func (it *splitIterator) next(r *run) (element, error) {

@@ -31,16 +31,16 @@ func init() {
 
 type legacySnapshot struct {
 	stage
-	hash             string
-	dir              string // directory of the snapshot
-	run              string // name of the run; "" for a new one
-	compression      string
-	readFrom, saveTo string // prefixes of dir
-	fileSize         int64
-	expiry           time.Duration
-	shuffled         bool
-	seed             int64
-	mode             string
+	hash                       string
+	dir                        string // directory of the snapshot
+	run                        string // name of the run; "" for a new one
+	compression                string
+	readerPrefix, writerPrefix string // prefixes of dir
+	fileSize                   int64
+	expiry                     time.Duration
+	shuffled                   bool
+	seed                       int64
+	mode                       string
 }
 
 func newLegacySnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -49,7 +49,7 @@ func newLegacySnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	d := &legacySnapshot{
-		stage: s, compression: n.Attrs.String("compression"), readFrom: n.Attrs.String("reader_path_prefix"), saveTo: n.Attrs.String("writer_path_prefix"),
+		stage: s, compression: n.Attrs.String("compression"), readerPrefix: n.Attrs.String("reader_path_prefix"), writerPrefix: n.Attrs.String("writer_path_prefix"),
 		fileSize: int64(n.Attrs.Int("shard_size_bytes")), expiry: time.Duration(n.Attrs.Int("pending_snapshot_expiry_seconds")) * time.Second,
 		shuffled: n.Attrs.Bool("shuffle_on_read"), seed: int64(n.Attrs.Int("seed") + n.Attrs.Int("seed2")), mode: n.Attrs.String("mode"),
 	}
@@ -75,7 +75,7 @@ func newLegacySnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range []string{path, d.compression, d.readFrom, d.saveTo} {
+	for _, s := range []string{path, d.compression, d.readerPrefix, d.writerPrefix} {
 		sum = combine(sum, murmur.Sum64(s))
 	}
 	d.hash = fmt.Sprintf("%016x", combine(sum, uint64(d.fileSize)))
@@ -141,9 +141,9 @@ func (it *legacyIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterator,
 // state saves the mode and the state of the writer. A restored reader starts again, as in
 // TensorFlow.
 func (it *legacyIterator) state(a *archive) {
-	begun := it.at != nil
-	a.bool(&begun)
-	if !begun || a.err != nil {
+	started := it.at != nil
+	a.bool(&started)
+	if !started || a.err != nil {
 		return
 	}
 	a.int((*int64)(&it.mode))
@@ -167,7 +167,7 @@ type legacyWriter struct {
 	source
 	d             *legacySnapshot
 	run           int64 // name of the run, unless the snapshot has one
-	begun         bool
+	started       bool
 	finished      bool
 	ahead         []element // next element, if there is one
 	files         int64
@@ -184,10 +184,10 @@ func (w *legacyWriter) name() string {
 	return strconv.FormatUint(uint64(w.run), 16) //nolint:gosec // only the bits count
 }
 
-func (w *legacyWriter) dir() string { return filepath.Join(w.d.saveTo, w.d.dir, w.name()) }
+func (w *legacyWriter) dir() string { return filepath.Join(w.d.writerPrefix, w.d.dir, w.name()) }
 
 func (w *legacyWriter) next(r *run) (element, error) {
-	if !w.begun {
+	if !w.started {
 		if err := w.begin(); err != nil {
 			return nil, err
 		}
@@ -215,7 +215,7 @@ func (w *legacyWriter) begin() error {
 	if err := writeMetadata(w.d.dir, m, w.d.types); err != nil {
 		return err
 	}
-	w.begun = true
+	w.started = true
 	return w.openFile()
 }
 
@@ -315,11 +315,11 @@ func (w *legacyWriter) finish() error {
 // written again after a restore.
 func (w *legacyWriter) state(a *archive) {
 	a.int(&w.run)
-	a.bool(&w.begun)
+	a.bool(&w.started)
 	a.bool(&w.finished)
 	a.elements(&w.ahead)
 	w.source.state(a)
-	if !a.loading || !w.begun {
+	if !a.loading || !w.started {
 		return
 	}
 	for _, file := range fileio.Match(filepath.Join(w.dir(), "*")) {

@@ -147,8 +147,8 @@ type rowCalls struct {
 	results []element
 	done    func([]element, error)
 
-	next  atomic.Int64
-	under atomic.Int64 // number of calls and starting goroutines that have not ended
+	next    atomic.Int64
+	pending atomic.Int64 // number of calls and starting goroutines that have not ended
 
 	mu  sync.Mutex
 	err error // first error; guarded by mu
@@ -156,7 +156,7 @@ type rowCalls struct {
 
 func (c *rowCalls) start() {
 	workers := max(1, min(len(c.results), runtime.GOMAXPROCS(0)))
-	c.under.Store(int64(len(c.results) + workers))
+	c.pending.Store(int64(len(c.results) + workers))
 	for range workers {
 		go func() {
 			for i := c.next.Add(1) - 1; i < int64(len(c.results)); i = c.next.Add(1) - 1 {
@@ -197,7 +197,7 @@ func (c *rowCalls) end(err error) {
 		}
 		c.mu.Unlock()
 	}
-	if c.under.Add(-1) == 0 {
+	if c.pending.Add(-1) == 0 {
 		c.done(c.results, c.err)
 	}
 }

@@ -39,11 +39,11 @@ func TestAddOptionals(t *testing.T) {
 		1, nothing, &optional{value: element{tensor.Vector[float32](1)}}, &optional{value: element{tensor.Vector[int32](1, 2)}}, &optional{value: element{}},
 	} {
 		if _, err := of(1).AddVariant(bad); err == nil {
-			t.Errorf("%v was added", bad)
+			t.Errorf("adding %v succeeds", bad)
 		}
 	}
 	if _, err := (&optional{value: element{tensor.Vector("a")}}).AddVariant(&optional{value: element{tensor.Vector("b")}}); err == nil {
-		t.Error("strings were added")
+		t.Error("adding strings succeeds")
 	}
 }
 

@@ -29,13 +29,13 @@ func TestMapParallelizationOption(t *testing.T) {
 		force   bool // value of force_synchronous
 		want    string
 	}{
-		"asked":              {"Mul", optionsOf(true), false, "ParallelMap"},
-		"not asked":          {"Mul", "", false, "Map"},
-		"asked not to":       {"Mul", optionsOf(false), false, "Map"},
-		"the last counts":    {"Mul", optionsOf(true) + optionsOf(false), false, "Map"},
-		"no choice":          {"Mul", optionsOf(true) + option(autotuneOptions, autotuneEnabled, false), false, "Map"},
-		"a state":            {"RandomUniformInt", optionsOf(true), false, "Map"},
-		"one call at a time": {"Mul", optionsOf(true), true, "Map"},
+		"enabled":           {"Mul", optionsOf(true), false, "ParallelMap"},
+		"unset":             {"Mul", "", false, "Map"},
+		"disabled":          {"Mul", optionsOf(false), false, "Map"},
+		"last value counts": {"Mul", optionsOf(true) + optionsOf(false), false, "Map"},
+		"autotune disabled": {"Mul", optionsOf(true) + option(autotuneOptions, autotuneEnabled, false), false, "Map"},
+		"stateful":          {"RandomUniformInt", optionsOf(true), false, "Map"},
+		"force synchronous": {"Mul", optionsOf(true), true, "Map"},
 	} {
 		for _, assert := range []string{"Map", "ParallelMap"} {
 			p := &program{}

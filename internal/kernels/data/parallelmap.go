@@ -81,9 +81,9 @@ func (s *stage) parallelMap(r *run, apply func(*run, element) (element, error), 
 	}, err
 }
 
-// parallelMapIterator reads its input on a goroutine. The goroutine ends when there are calls
-// pending results, at the end or an error of the input, and when the iterator's lifetime ends. Each
-// call of apply has a goroutine of its own.
+// parallelMapIterator reads its input on a goroutine. The goroutine ends when the number of pending
+// results reaches calls, at the end or an error of the input, and when the iterator's lifetime
+// ends. Each call of apply has a goroutine of its own.
 type parallelMapIterator struct {
 	source
 	apply     func(*run, element) (element, error)
@@ -94,7 +94,7 @@ type parallelMapIterator struct {
 	mu        sync.Mutex
 	results   []*result // in the order of the input; guarded by mu
 	reading   bool      // the reader goroutine is running; guarded by mu
-	exhausted bool      // the input has ended; guarded by mu
+	exhausted bool      // the input is exhausted; guarded by mu
 }
 
 func (it *parallelMapIterator) next(r *run) (element, error) {

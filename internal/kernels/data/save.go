@@ -77,7 +77,7 @@ type savingIterator struct {
 	source
 	d             *savingDataset
 	run, n        int64
-	begun         bool // writing has started
+	started       bool // writing has started
 	exhausted     bool
 	to            savedWriter
 	cancelCleanup func()
@@ -87,12 +87,12 @@ func (it *savingIterator) next(r *run) (element, error) {
 	if it.exhausted {
 		return nil, errEnd
 	}
-	if !it.begun {
+	if !it.started {
 		it.to.path, it.to.hash, it.to.run, it.to.compression = it.d.path, it.d.hash, formatRunID(uint64(it.run)), it.d.compression
 		if err := it.to.begin(it.d.types); err != nil {
 			return nil, err
 		}
-		it.begun = true
+		it.started = true
 	}
 	e, err := it.input.next(r)
 	if errors.Is(err, errEnd) {
@@ -129,7 +129,7 @@ func (it *savingIterator) finish() error {
 }
 
 func (it *savingIterator) state(a *archive) {
-	if !a.loading && it.begun && !it.exhausted {
+	if !a.loading && it.started && !it.exhausted {
 		if err := it.to.close(); err != nil {
 			a.fail(err)
 		}

@@ -45,7 +45,7 @@ func init() {
 	}
 }
 
-// seeds returns the seeds of each iteration of a dataset.
+// seeds generates the seeds of each iteration of a dataset.
 type seeds struct {
 	seed, seed2 int64
 	reshuffle   bool // each iteration has other seeds

@@ -12,7 +12,8 @@ func init() {
 		[]string{"num_shards: int64", "index: int64"}, append([]string{"require_non_empty: bool = false"}, withSpecAndMetadata()...), newShard)
 }
 
-// shardHint as the number of shards marks a shard whose parameters sharding by hints replaces.
+// shardHint is the number of shards that marks a placeholder. Sharding by hints replaces the
+// parameters of such a shard.
 const shardHint = -1
 
 type shardDataset struct {

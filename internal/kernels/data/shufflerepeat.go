@@ -52,7 +52,7 @@ type shuffleAndRepeatIterator struct {
 	// the buffer: remaining elements of each round, the oldest round first, in TensorFlow's order
 	rounds     [][]element
 	n          int64    // number of elements in the buffer
-	begun      int64    // number of rounds started
+	started    int64    // number of rounds started
 	gotElement bool     // an element has been read
 	input      iterator // nil between rounds
 }
@@ -81,17 +81,17 @@ const maxRounds = 3
 
 // fill reads until the buffer is full or the last round ends.
 func (it *shuffleAndRepeatIterator) fill(r *run) error {
-	for it.n < it.d.size && (it.input != nil || it.d.n < 0 || it.begun < it.d.n) && (it.n == 0 || len(it.rounds) <= maxRounds) {
+	for it.n < it.d.size && (it.input != nil || it.d.n < 0 || it.started < it.d.n) && (it.n == 0 || len(it.rounds) <= maxRounds) {
 		if it.input == nil {
 			var err error
 			if it.input, err = it.d.input.iterate(r); err != nil {
 				return err
 			}
-			if it.begun == 0 {
+			if it.started == 0 {
 				it.random = it.d.seeds.next()
 			}
 			it.rounds = append(it.rounds, nil)
-			it.begun++
+			it.started++
 		}
 		e, err := it.input.next(r)
 		switch {
@@ -113,7 +113,7 @@ func (it *shuffleAndRepeatIterator) fill(r *run) error {
 }
 
 func (it *shuffleAndRepeatIterator) state(a *archive) {
-	a.int(&it.begun)
+	a.int(&it.started)
 	a.bool(&it.gotElement)
 	it.random.state(a)
 	it.d.seeds.state(a)

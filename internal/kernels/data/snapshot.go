@@ -53,11 +53,11 @@ func init() {
 
 type snapshotDataset struct {
 	stage
-	hash             uint64
-	dir              string // directory of the snapshot, relative to the prefixes
-	compression      string
-	readFrom, saveTo string // prefixes of dir
-	join, shard      *captured
+	hash                       uint64
+	dir                        string // directory of the snapshot, relative to the prefixes
+	compression                string
+	readerPrefix, writerPrefix string // prefixes of dir
+	join, shard                *captured
 }
 
 func newSnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
@@ -66,7 +66,7 @@ func newSnapshot(n *node, ctx *kernel.Context, s stage) (dataset, error) {
 		return nil, err
 	}
 	d := &snapshotDataset{
-		stage: s, compression: n.Attrs.String("compression"), readFrom: n.Attrs.String("reader_prefix"), saveTo: n.Attrs.String("writer_prefix"),
+		stage: s, compression: n.Attrs.String("compression"), readerPrefix: n.Attrs.String("reader_prefix"), writerPrefix: n.Attrs.String("writer_prefix"),
 	}
 	if d.compression == "AUTO" {
 		d.compression = string(record.Snappy)
@@ -96,7 +96,7 @@ func hashOf(t *tensor.Tensor) (uint64, error) {
 }
 
 func (d *snapshotDataset) iterate(*run) (iterator, error) {
-	return &snapshotIterator{d: d}, makeDirs(filepath.Join(d.saveTo, d.dir))
+	return &snapshotIterator{d: d}, makeDirs(filepath.Join(d.writerPrefix, d.dir))
 }
 
 // snapshotMode is the mode of a snapshot's iterator, with TensorFlow's values.
@@ -108,17 +108,17 @@ const (
 	passThroughSnapshot // pass elements through, because another process is writing
 )
 
-// modeOf returns the mode for a snapshot with metadata m. asked is the requested mode: "auto" or ""
-// selects one. An incomplete snapshot older than expiry is considered abandoned.
-func modeOf(asked string, m *pb.SnapshotMetadataRecord, expiry time.Duration) (snapshotMode, error) {
+// modeOf returns the mode for a snapshot with metadata m. If the requested mode is "auto" or "",
+// the metadata determine it. An incomplete snapshot older than expiry is considered abandoned.
+func modeOf(requested string, m *pb.SnapshotMetadataRecord, expiry time.Duration) (snapshotMode, error) {
 	switch {
-	case asked == "read" && m == nil:
+	case requested == "read" && m == nil:
 		return 0, status.NotFoundf("Metadata file does not exist.")
-	case asked == "read":
+	case requested == "read":
 		return readSnapshot, nil
-	case asked == "write":
+	case requested == "write":
 		return writeSnapshot, nil
-	case asked == "passthrough":
+	case requested == "passthrough":
 		return passThroughSnapshot, nil
 	case m == nil:
 		return writeSnapshot, nil
@@ -140,7 +140,7 @@ type snapshotIterator struct {
 
 func (it *snapshotIterator) next(r *run) (element, error) {
 	if it.at == nil {
-		m, err := readMetadata(filepath.Join(it.d.readFrom, it.d.dir))
+		m, err := readMetadata(filepath.Join(it.d.readerPrefix, it.d.dir))
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func (it *snapshotIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterato
 		if err := checkVersion(m); err != nil {
 			return nil, err
 		}
-		shards, err := shardsOf(*d.elementSpec(), filepath.Join(d.readFrom, d.dir), m.GetRunId(), d.compression, it.i)
+		shards, err := shardsOf(*d.elementSpec(), filepath.Join(d.readerPrefix, d.dir), m.GetRunId(), d.compression, it.i)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ func (it *snapshotIterator) begin(r *run, m *pb.SnapshotMetadataRecord) (iterato
 		return d.join.iterate(r, element{wrap(all)})
 	case writeSnapshot:
 		s := &savingDataset{
-			stage: d.stage, path: filepath.Join(d.saveTo, d.dir), hash: strconv.FormatUint(d.hash, 10),
+			stage: d.stage, path: filepath.Join(d.writerPrefix, d.dir), hash: strconv.FormatUint(d.hash, 10),
 			compression: record.Compression(d.compression), shard: d.shard,
 		}
 		return s.iterate(r)
@@ -195,7 +195,7 @@ func (it *snapshotIterator) state(a *archive) {
 				strconv.FormatUint(uint64(hash), 10), it.d.dir)) //nolint:gosec // only the bits count
 			return
 		}
-		m, err := readMetadata(filepath.Join(it.d.readFrom, it.d.dir))
+		m, err := readMetadata(filepath.Join(it.d.readerPrefix, it.d.dir))
 		if err == nil && m == nil {
 			err = status.DataLossf("Snapshot metadata file in %s does not exist any more.", it.d.dir)
 		}

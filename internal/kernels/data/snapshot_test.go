@@ -147,15 +147,15 @@ func TestLegacySnapshots(t *testing.T) {
 func TestSnapshotModes(t *testing.T) {
 	old, done := &pb.SnapshotMetadataRecord{CreationTimestamp: 1}, &pb.SnapshotMetadataRecord{Finalized: true}
 	for _, c := range []struct {
-		asked string
-		m     *pb.SnapshotMetadataRecord
-		want  snapshotMode
+		requested string
+		m         *pb.SnapshotMetadataRecord
+		want      snapshotMode
 	}{
 		{"auto", nil, writeSnapshot}, {"auto", old, writeSnapshot}, {"auto", done, readSnapshot}, {"write", done, writeSnapshot},
 		{"read", old, readSnapshot}, {"passthrough", done, passThroughSnapshot},
 	} {
-		if got, err := modeOf(c.asked, c.m, 1); err != nil || got != c.want {
-			t.Errorf("%s with %v: %d, %v", c.asked, c.m, got, err)
+		if got, err := modeOf(c.requested, c.m, 1); err != nil || got != c.want {
+			t.Errorf("%s with %v: %d, %v", c.requested, c.m, got, err)
 		}
 	}
 	if got, err := modeOf("", &pb.SnapshotMetadataRecord{CreationTimestamp: 1 << 62}, 0); err != nil || got != passThroughSnapshot {

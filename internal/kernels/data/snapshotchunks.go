@@ -142,10 +142,10 @@ func (d *chunkNamesDataset) iterate(*run) (iterator, error) {
 }
 
 type chunkNamesIterator struct {
-	d    *chunkNamesDataset
-	read map[string]bool
-	left []string // chunks found and not returned
-	done bool     // the snapshot is complete
+	d       *chunkNamesDataset
+	read    map[string]bool
+	pending []string // chunks found and not returned
+	done    bool     // the snapshot is complete
 }
 
 // Minimum and maximum intervals between checks of an incomplete snapshot.
@@ -156,9 +156,9 @@ const (
 
 func (it *chunkNamesIterator) next(r *run) (element, error) {
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		if len(it.left) > 0 {
-			name := it.left[0]
-			it.left, it.read[name] = it.left[1:], true
+		if len(it.pending) > 0 {
+			name := it.pending[0]
+			it.pending, it.read[name] = it.pending[1:], true
 			return element{tensor.Scalar(filepath.Join(it.d.path, chunksDir, name))}, nil
 		}
 		if it.done {
@@ -167,7 +167,7 @@ func (it *chunkNamesIterator) next(r *run) (element, error) {
 		if err := it.look(); err != nil {
 			return nil, err
 		}
-		if len(it.left) > 0 || it.done {
+		if len(it.pending) > 0 || it.done {
 			continue
 		}
 		timer := time.NewTimer(pause)
@@ -192,7 +192,7 @@ func (it *chunkNamesIterator) look() error {
 		return err
 	}
 	it.done = done
-	it.left = slices.DeleteFunc(all, func(name string) bool { return it.read[name] })
+	it.pending = slices.DeleteFunc(all, func(name string) bool { return it.read[name] })
 	return nil
 }
 
@@ -206,7 +206,7 @@ func (it *chunkNamesIterator) state(a *archive) {
 		a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 		return
 	}
-	it.read, it.left, it.done = map[string]bool{}, nil, false
+	it.read, it.pending, it.done = map[string]bool{}, nil, false
 	for _, name := range tensor.Values[string](&names[0]) {
 		it.read[name] = true
 	}

@@ -65,7 +65,7 @@ func TestSnapshotChunks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d, _ := datasetOf(&list[0]); d.cardinality() != unknown {
-		t.Errorf("a snapshot that is being written has %d chunks", d.cardinality())
+		t.Errorf("incomplete snapshot: %d chunks", d.cardinality())
 	}
 	it, err := b.run("it", "AnonymousIteratorV3", strings1)
 	if err == nil {

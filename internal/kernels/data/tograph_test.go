@@ -177,7 +177,7 @@ func TestStatePolicy(t *testing.T) {
 		t.Errorf("the last policy is %d, %t", got, ok)
 	}
 	if _, ok := statePolicy("\x08\x01"); ok {
-		t.Error("no policy")
+		t.Error("want no policy")
 	}
 }
 

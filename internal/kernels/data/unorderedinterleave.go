@@ -10,8 +10,8 @@ import (
 
 // unorderedInterleave returns elements from any lane that has one ready, up to a block from one
 // lane before it advances to the next. Its goroutines read ahead: one reads the input to fill free
-// lanes, and at most calls workers each read one lane until its buffer is full or its dataset ends
-// or fails. Requests start the goroutines, which end without waiting for a request.
+// lanes, and up to parallel.calls workers each read one lane until its buffer is full or its
+// dataset ends or fails. Requests start the goroutines, which end without waiting for a request.
 type unorderedInterleave struct {
 	source
 	d       *interleaveDataset
@@ -30,7 +30,7 @@ type unorderedInterleave struct {
 // aheadLane is a dataset that is read ahead. While the lane is busy, only its worker uses at. The
 // mutex of the iterator guards the other fields.
 type aheadLane struct {
-	from    element   // input of the function that makes the dataset
+	from    element   // input of the function that creates the dataset
 	at      iterator  // nil before the first read and after the end
 	results []*result // elements and errors that are ready
 	busy    bool      // a worker reads the lane
