@@ -82,7 +82,7 @@ func (it *unorderedInterleave) pass() {
 	it.current = (it.current + 1) % int64(len(it.lanes))
 }
 
-// free frees a lane that has ended. The caller holds mu.
+// free frees the lane l if it has ended. The caller holds mu.
 func (it *unorderedInterleave) free(l *aheadLane) {
 	if !l.ended || len(l.results) > 0 {
 		return
