@@ -123,6 +123,6 @@ func TestLargeGraph(t *testing.T) {
 	}
 	checkEdges(t, g)
 	if got := len(wait.ControlInputs()); got != n/2 {
-		t.Errorf("%d control inputs are left", got)
+		t.Errorf("%d control inputs remain", got)
 	}
 }

@@ -31,7 +31,7 @@ func TestSameFunction(t *testing.T) {
 	}
 	for _, other := range []*FunctionDef{define(2, "a"), define(1, "b")} {
 		if sameFunction(f, other) {
-			t.Errorf("functions with different constants are the same: %v", other.Nodes[0].Attrs)
+			t.Errorf("functions with different constants are equal: %v", other.Nodes[0].Attrs)
 		}
 	}
 	renamed := define(1, "a")

@@ -81,7 +81,7 @@ func TestInstantiateBody(t *testing.T) {
 	}
 	if len(body.Args) != 4 || body.Args[3].Name != "low__1" || len(body.Rets) != 3 || body.Rets[0].Name != "y_RetVal" ||
 		len(body.Controls) != 1 || body.Controls[0].Name != "case" {
-		t.Errorf("the body's ends are %v, %v, %v", body.Args, body.Rets, body.Controls)
+		t.Errorf("the nodes of arguments and results are %v, %v, %v", body.Args, body.Rets, body.Controls)
 	}
 	checkEdges(t, body.Graph)
 }
@@ -192,6 +192,6 @@ func TestLibrary(t *testing.T) {
 	}
 	def := g.Def()
 	if len(def.Library) != 1 || def.Gradient["F"] != "G" || len(def.Nodes) != 1 {
-		t.Errorf("written down as %+v", def)
+		t.Errorf("got definition %+v", def)
 	}
 }

@@ -106,7 +106,7 @@ func TestImportErrors(t *testing.T) {
 		{"control input with output", nodes(constant("a"), node("b", "NoOp", "^a:0")), "Illegal op input name '^a:0'\n\t [[{{node b}}]]"},
 		{"type of an input", nodes(constant("a"), withAttrs(node("b", "Identity", "a"), opdef.Attrs{"T": tensor.Int32})),
 			"Input 0 of node b was passed float from a:0 incompatible with expected int32."},
-		{"value where a reference is wanted", nodes(constant("a"), node("b", "Assign", "a", "a")),
+		{"value for a reference input", nodes(constant("a"), node("b", "Assign", "a", "a")),
 			"Input 0 of node b was passed float from a:0 incompatible with expected float_ref."},
 	}
 	ops := testOps(t)
@@ -248,7 +248,7 @@ func checkEdges(t *testing.T, g *graph.Graph) {
 	edges := map[graph.Edge]int{}
 	for n := range g.Nodes() {
 		if g.Node(n.Name) != n || g.NodeByID(n.ID) != n {
-			t.Errorf("%s is not found by name and ID", n.Name)
+			t.Errorf("%s cannot be found by name and ID", n.Name)
 		}
 		for i, in := range n.Inputs() {
 			if in.Node != nil {
@@ -266,7 +266,7 @@ func checkEdges(t *testing.T, g *graph.Graph) {
 	}
 	for e, count := range edges {
 		if count != 0 {
-			t.Errorf("edge %s:%d -> %s:%d is not the same at both ends", e.Src.Name, e.SrcOut, e.Dst.Name, e.DstIn)
+			t.Errorf("edge %s:%d -> %s:%d is inconsistent at its ends", e.Src.Name, e.SrcOut, e.Dst.Name, e.DstIn)
 		}
 	}
 }
@@ -324,7 +324,7 @@ func TestExtendIsAllOrNothing(t *testing.T) {
 			t.Errorf("%s: the graph is now\n%s", test.name, got)
 		}
 		if len(g.Node("a").OutEdges()) != 1 || g.Node("c") != nil || len(g.Library.Names()) != 0 {
-			t.Errorf("%s: traces are left", test.name)
+			t.Errorf("%s: part of the definition was added", test.name)
 		}
 	}
 }

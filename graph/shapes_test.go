@@ -64,11 +64,11 @@ func TestIncrementalShapes(t *testing.T) {
 	}
 	const want = "Dimension 1 in both shapes must be equal, but are 3 and 4. Shapes are [2,3] and [2,4].\n\t [[{{node p}}]]"
 	if err := s.Set(p.Out(0), tensor.MakePartial(2, 4)); err == nil || err.Error() != want {
-		t.Errorf("a shape that contradicts: %v", err)
+		t.Errorf("incompatible shape: got %v", err)
 	}
 	id := mustAdd(t, g, "id", "Identity", attrs{"T": tensor.Float32})
 	if got := s.Of(id.Out(0)); got.RankKnown() {
-		t.Errorf("before it is inferred: %v", got)
+		t.Errorf("before Infer: got %v", got)
 	}
 	if err := g.Connect(p.Out(0), id, 0); err != nil {
 		t.Fatal(err)

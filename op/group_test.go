@@ -13,20 +13,20 @@ func TestGroup(t *testing.T) {
 	a, b := op.NoOp(s.WithDevice("/job:ps/task:0")), op.NoOp(s.WithDevice("/job:ps/task:1"))
 	one := op.Group(s.Named("one"), a, nil, a)
 	if one.Name != "one" || one.Device != a.Device || len(one.ControlInputs()) != 1 {
-		t.Errorf("of one device: %s on %q after %v", one.Name, one.Device, one.ControlInputs())
+		t.Errorf("group on one device: %s on %q after %v", one.Name, one.Device, one.ControlInputs())
 	}
 	two := op.Group(s.WithDevice("/job:worker").Named("two"), a, b)
 	if two.Name != "two" || len(two.ControlInputs()) != 2 {
-		t.Fatalf("of two devices: %s after %v", two.Name, two.ControlInputs())
+		t.Fatalf("group on two devices: %s after %v", two.Name, two.ControlInputs())
 	}
 	for i, want := range []*graph.Node{a, b} {
 		gather := two.ControlInputs()[i]
 		if gather.Device != want.Device || len(gather.ControlInputs()) != 1 || gather.ControlInputs()[0] != want {
-			t.Errorf("gathered on %q: %v", gather.Device, gather.ControlInputs())
+			t.Errorf("intermediate node on %q after %v", gather.Device, gather.ControlInputs())
 		}
 	}
 	if none := op.Group(s); none == nil || len(none.ControlInputs()) != 0 {
-		t.Errorf("of nothing: %v", none)
+		t.Errorf("group of no nodes: %v", none)
 	}
 	if err := s.Err(); err != nil {
 		t.Error(err)

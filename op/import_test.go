@@ -36,7 +36,7 @@ func TestImport(t *testing.T) {
 	}
 	y := nodes["y"]
 	if got := y.Input(0); got != v {
-		t.Errorf("y takes %v, want v", got)
+		t.Errorf("the input of y is %v, want v", got)
 	}
 	for _, tt := range []struct {
 		n    *graph.Node
@@ -64,7 +64,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("y has shape %s", got)
 	}
 	if got := add(s.Named("x")); got != "x_1" {
-		t.Errorf("a new x is called %s", got)
+		t.Errorf("a new node x is named %s", got)
 	}
 }
 

@@ -50,10 +50,10 @@ func TestNamesInAnImportedGraph(t *testing.T) {
 	}
 	s := op.ScopeOf(g)
 	if got := add(s.Named("a/b")); got != "a/b_1" {
-		t.Errorf("a new a/b is called %s", got)
+		t.Errorf("a new node a/b is named %s", got)
 	}
 	if got := s.SubScope("a").Prefix(); got != "a_1/" {
-		t.Errorf("a new scope a is called %s", got)
+		t.Errorf("a new scope a has the prefix %s", got)
 	}
 }
 
@@ -64,14 +64,14 @@ func TestComposite(t *testing.T) {
 		return op.Neg(result, op.Const(inner, 1.0)).Node.Name
 	}
 	if a, b, c := sum(s), sum(s), sum(s.Named("y")); a != "sum" || b != "sum_1" || c != "y" {
-		t.Errorf("the results are called %s, %s and %s", a, b, c)
+		t.Errorf("the results are named %s, %s and %s", a, b, c)
 	}
 	inner, result := s.Composite("outer")
 	if a := sum(result); a != "outer" || s.Graph().Node("outer/Const") == nil {
-		t.Errorf("a composite's result within a composite is called %s", a)
+		t.Errorf("the result of a composite within a composite is named %s", a)
 	}
 	if a := sum(inner); a != "outer/sum" {
-		t.Errorf("a composite within a composite is called %s", a)
+		t.Errorf("a composite within a composite is named %s", a)
 	}
 }
 

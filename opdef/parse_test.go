@@ -145,7 +145,7 @@ func TestCheckAttrs(t *testing.T) {
 	complete := Attrs{"T": tensor.Float32, "l": []int64{2}, "n": int64(4), "_x": true, "new": "y"}
 	got, err := op.CheckAttrs("n", complete)
 	if err != nil || reflect.ValueOf(got).Pointer() != reflect.ValueOf(complete).Pointer() {
-		t.Errorf("attributes that need no change: %v, %v", got, err)
+		t.Errorf("complete attributes: got %v, %v", got, err)
 	}
 	for _, empty := range []any{AnyList{}, []string{}, []int64{}} {
 		given := Attrs{"T": tensor.Float32, "l": empty}
