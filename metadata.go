@@ -17,8 +17,8 @@ type Metadata struct {
 
 // NodeStats is one execution of a node, or one transfer of a tensor.
 type NodeStats struct {
-	Device string
-	Node   string
+	Device string        // full name
+	Node   string        // name of the node
 	Label  string        // description, such as "y = MatMul(a, b)"
 	Start  time.Time     // by the clock of the task
 	Took   time.Duration // until the node was done, with microsecond resolution

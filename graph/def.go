@@ -11,7 +11,7 @@ import (
 // invalid; [Import] checks it.
 type Def struct {
 	Nodes    []NodeDef
-	Library  []FunctionDef
+	Library  []FunctionDef     // functions that nodes may call
 	Gradient map[string]string // name of the gradient function, by name of the function
 	Versions Versions
 }
@@ -19,7 +19,7 @@ type Def struct {
 // NodeDef is the definition of a node.
 type NodeDef struct {
 	Name string
-	Op   string
+	Op   string // name of an operation or function
 	// data inputs, then control inputs: "node" for output 0, "node:1" for output 1, "^node" for a
 	// control input
 	Inputs []string
@@ -30,20 +30,20 @@ type NodeDef struct {
 // FunctionDef is the definition of a function of a library. The inputs of its nodes have the forms
 // "arg", "node:out_arg:index" and "^node".
 type FunctionDef struct {
-	Signature  opdef.Op
-	Nodes      []NodeDef
-	Ret        map[string]string // input string of the value, by output argument
-	ControlRet map[string]string // name of the node, by control output
-	Attrs      opdef.Attrs
-	ArgAttrs   map[int]opdef.Attrs
+	Signature  opdef.Op            // name, arguments, results and attributes
+	Nodes      []NodeDef           // body
+	Ret        map[string]string   // input string of the value, by output argument
+	ControlRet map[string]string   // name of the node, by control output
+	Attrs      opdef.Attrs         // attributes of the function itself
+	ArgAttrs   map[int]opdef.Attrs // attributes of the _Arg nodes, by position of the argument
 }
 
 // Versions are the version of the program that produced a graph, and the versions of the programs
 // that can read it.
 type Versions struct {
-	Producer     int
-	MinConsumer  int
-	BadConsumers []int
+	Producer     int   // version of the program that produced the graph
+	MinConsumer  int   // oldest version that can read it
+	BadConsumers []int // versions that cannot read it
 }
 
 // Def returns the definition of the graph. Nodes are in the order of their IDs, with all

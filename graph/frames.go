@@ -14,7 +14,7 @@ type Frame struct {
 // if no value can reach the node.
 type Frames struct {
 	Root   *Frame
-	RunsIn []*Frame
+	RunsIn []*Frame // by ID of the node
 }
 
 // FindFrames finds the frame of each node, following the edges from the nodes without inputs. It

@@ -35,15 +35,15 @@ type Graph struct {
 // Node is one operation of a graph. Fields may be read directly. Device and Assigned may be set;
 // Attrs is changed with [Node.SetAttr]; the others must not be changed.
 type Node struct {
-	ID       int // position in the graph; IDs of removed nodes are not reused
-	Name     string
+	ID       int    // position in the graph; IDs of removed nodes are not reused
+	Name     string // unique in the graph
 	Op       *opdef.Op
 	Attrs    opdef.Attrs // attributes of Op, complete; replaced as a whole
 	Device   string      // requested by the client; may be partial
 	Assigned string      // full name, set by placement
 
-	InTypes  []tensor.DType
-	OutTypes []tensor.DType
+	InTypes  []tensor.DType // declared types of the data inputs
+	OutTypes []tensor.DType // declared types of the outputs
 
 	in        []Output // data inputs by position; Node is nil for unconnected ones
 	controlIn []*Node  // control inputs without duplicates

@@ -16,8 +16,8 @@ import (
 // functions, including recursive calls, are instantiated when needed.
 type Body struct {
 	Graph *Graph
-	Args  []*Node
-	Rets  []*Node
+	Args  []*Node // by position of the argument tensor
+	Rets  []*Node // by position of the result tensor
 	// nodes that a call executes even if no result depends on them, in the order of the control
 	// outputs
 	Controls []*Node

@@ -21,8 +21,8 @@ const (
 
 // CollectiveGroup is a group of devices that take part in collective operations together.
 type CollectiveGroup struct {
-	Key  int32
-	Size int32
+	Key  int32 // identifier of the group
+	Size int32 // number of devices
 	Rank int32 // requested rank of the kernel's device; -1 for any
 }
 

@@ -24,7 +24,7 @@ func (v *Value) Release() {
 type Context struct {
 	Step   *Step
 	Device *Device
-	Node   string
+	Node   string // name of the node
 	At     FrameIter
 	Depth  int // nesting depth of function calls
 	// collector of the run's statistics, for functions that the node calls; nil for none

@@ -84,9 +84,9 @@ func Stateless(f Func) New {
 type Construction struct {
 	Node      string // name of the node
 	Op        *opdef.Op
-	Attrs     opdef.Attrs // all attributes of Op, checked
-	Inputs    []tensor.DType
-	Outputs   []tensor.DType
+	Attrs     opdef.Attrs    // all attributes of Op, checked
+	Inputs    []tensor.DType // declared types of the inputs
+	Outputs   []tensor.DType // declared types of the outputs
 	Device    *Device
 	Functions Functions // the graph's function library; nil if it has none
 
@@ -113,11 +113,11 @@ func (c *Construction) InputRange(arg string) (lo, hi int, err error) {
 
 // Device is a device that kernels run on.
 type Device struct {
-	Name        string // canonical, as in "/job:worker/replica:0/task:0/device:CPU:0"
-	Type        string // "CPU"
-	Incarnation uint64 // random number, different after each start of the task
-	MemoryLimit int64  // bytes
-	Resources   *Resources
+	Name        string     // canonical, as in "/job:worker/replica:0/task:0/device:CPU:0"
+	Type        string     // "CPU"
+	Incarnation uint64     // random number, different after each start of the task
+	MemoryLimit int64      // bytes
+	Resources   *Resources // variables, queues, tables
 }
 
 // Step is one run of a graph. All its kernels share it.
@@ -152,8 +152,8 @@ func (s *Step) Detach(ctx context.Context) *Step {
 // FrameIter is the position of a node's execution within loops: the frame instance and its
 // iteration. It is 0, 0 outside of loops.
 type FrameIter struct {
-	Frame uint64
-	Iter  int64
+	Frame uint64 // identifier of the frame instance
+	Iter  int64  // number of the iteration, from 0
 }
 
 // Rendezvous pairs producers and consumers of the tensors that cross devices in one step.

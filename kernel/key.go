@@ -12,10 +12,10 @@ import (
 // Key identifies a tensor that crosses devices. It is the same in every step, is created once per
 // Send or Recv node, and is immutable.
 type Key struct {
-	SendDevice      string
-	SendIncarnation uint64
-	RecvDevice      string
-	Name            string
+	SendDevice      string // canonical name
+	SendIncarnation uint64 // Incarnation of the sending device
+	RecvDevice      string // canonical name
+	Name            string // name of the tensor
 
 	prefix string // all of the text before the frame
 	root   string // the whole text outside of loops

@@ -13,7 +13,7 @@ import (
 // Function is a function in the library of a graph, with the values of the surrounding graph that
 // its body uses.
 type Function struct {
-	Name     string
+	Name     string         // name in the library
 	In, Out  []tensor.DType // types of arguments, without captured values, and of results
 	Captured []Output       // values of the surrounding graph, passed after the arguments
 	Stateful bool           // calls have side effects: they are neither removed nor merged

@@ -27,22 +27,22 @@ import (
 // Def is the definition of an operation in source code.
 type Def struct {
 	Name  string
-	Doc   string // description, for the builders and the list of operations
-	In    []string
-	Out   []string
-	Attrs []string
-	Shape ShapeFn // shape function; required unless the operation has no outputs
+	Doc   string   // description, for the builders and the list of operations
+	In    []string // input arguments
+	Out   []string // output arguments
+	Attrs []string // attributes
+	Shape ShapeFn  // shape function; required unless the operation has no outputs
 
 	// has side effects or depends on more than its inputs: never folded or merged with equal nodes
 	Stateful            bool
-	Commutative         bool
+	Commutative         bool // the order of the two inputs does not matter
 	Aggregate           bool // sums any number of inputs of one type
 	AllowsUninitialized bool // accepts references to uninitialized variables
 	// communicates with other tasks: its Unavailable errors mean that a peer is lost
 	Distributed bool
 }
 
-// Op is a parsed Def.
+// Op is a parsed [Def], with the same meaning of its fields, or the signature of a function.
 type Op struct {
 	Name    string
 	Doc     string
@@ -70,7 +70,7 @@ type Arg struct {
 	TypeAttr     string       // name of an attribute of kind type
 	NumberAttr   string       // name of an attribute of kind int, the number of tensors
 	TypeListAttr string       // name of an attribute of kind list(type), the types of the tensors
-	IsRef        bool
+	IsRef        bool         // a reference to a variable
 }
 
 // Attr is an attribute of an operation.
@@ -80,10 +80,10 @@ type Attr struct {
 	// "string", "int", "float", "bool", "type", "shape", "tensor", "func", or "list(…)" of one of
 	// these
 	Kind    string
-	Default any // nil if the attribute is required
-	Types   []tensor.DType
-	Strings []string // allowed values of kind string or list(string); nil for any
-	Min     int64    // minimum value, or minimum length of a list, if HasMin
+	Default any            // nil if the attribute is required
+	Types   []tensor.DType // allowed values of kind type or list(type); nil for any
+	Strings []string       // allowed values of kind string or list(string); nil for any
+	Min     int64          // minimum value, or minimum length of a list, if HasMin
 	HasMin  bool
 }
 

@@ -26,8 +26,8 @@ type ShapeContext struct {
 	// handles; nil for unknown ones.
 	InHandles [][]tensor.HandleElem
 
-	Out        []tensor.PartialShape
-	OutHandles [][]tensor.HandleElem
+	Out        []tensor.PartialShape // shapes of the outputs, set by the shape function
+	OutHandles [][]tensor.HandleElem // handle data of the outputs, like InHandles
 }
 
 // ArgInputs returns the range of the inputs of the named argument, lo to hi-1.

@@ -47,11 +47,11 @@ type VariantValue struct{ Value any }
 
 // Handle identifies a resource on a device. Handles are immutable and shared by pointer.
 type Handle struct {
-	Device    string // canonical device name
-	Container string
-	Name      string
-	HashCode  uint64 // identifies the type of the resource
-	TypeName  string
+	Device    string       // canonical device name
+	Container string       // container of the resource on the device
+	Name      string       // name of the resource in the container
+	HashCode  uint64       // identifies the type of the resource
+	TypeName  string       // TensorFlow's name of the type
 	Elems     []HandleElem // dtypes and shapes of the values of the resource, if known
 	// Resource is the resource itself, for handles that own it instead of naming it. It is nil in
 	// handles from other processes.

@@ -9,9 +9,9 @@ import (
 // EncodedVariant is the serialized form of a variant. A variant of an unregistered type stays in
 // this form.
 type EncodedVariant struct {
-	TypeName string // TensorFlow's name of the type, such as "tensorflow::TensorList"
-	Metadata []byte // in the format of the type
-	Tensors  []Tensor
+	TypeName string   // TensorFlow's name of the type, such as "tensorflow::TensorList"
+	Metadata []byte   // in the format of the type
+	Tensors  []Tensor // tensors in the value
 }
 
 // VariantEncoder is implemented by variant values that can be serialized.
