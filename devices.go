@@ -51,7 +51,7 @@ func listDevices(ctx context.Context, master rpc.Master, session string) ([]Devi
 	return out, nil
 }
 
-// Reset removes the resources, such as variables, in the given containers; nil stands for the
+// Reset removes the resources, such as variables, in the given containers; nil means the
 // default container. It does so on the tasks that match one of the device filters, or on all tasks
 // if there are none. All sessions of the target are closed.
 func Reset(ctx context.Context, target string, containers, deviceFilters []string, opts ...TargetOption) error {

@@ -40,7 +40,7 @@ type Kernel interface {
 	Compute(ctx *Context) error
 }
 
-// Func is a kernel without state of its own.
+// Func is a stateless kernel.
 type Func func(*Context) error
 
 // Compute calls f.
@@ -54,7 +54,7 @@ type Async interface {
 	ComputeAsync(ctx *Context, done func(error))
 }
 
-// AsyncFunc is an [Async] kernel without state of its own.
+// AsyncFunc is a stateless [Async] kernel.
 type AsyncFunc func(ctx *Context, done func(error))
 
 // ComputeAsync calls f.

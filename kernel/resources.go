@@ -25,7 +25,7 @@ type Resources struct {
 
 type resourceKey struct{ typeName, name string }
 
-// NewResources returns an empty set. The empty container name stands for defaultContainer; in
+// NewResources returns an empty set. The empty container name means defaultContainer; in
 // TensorFlow that is the name of the task's job.
 func NewResources(defaultContainer string) *Resources {
 	return &Resources{defaultContainer: defaultContainer}
@@ -39,7 +39,7 @@ const SessionTensorType = "TensorHandle"
 // given handle.
 func SessionContainer(session string) string { return "_session " + session }
 
-// DefaultContainer returns the container that the empty name stands for.
+// DefaultContainer returns the name of the container that the empty name means.
 func (r *Resources) DefaultContainer() string { return r.defaultContainer }
 
 func (r *Resources) container(name string) string {

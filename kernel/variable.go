@@ -39,8 +39,8 @@ func (v *Variable) Declared() tensor.PartialShape { return v.declared }
 // TypeName returns the type name in handles and errors, which is TensorFlow's.
 func (*Variable) TypeName() string { return "N10tensorflow3VarE" }
 
-// Load returns the value with a reference of its own. The result is not initialized if the variable
-// has no value.
+// Load returns the value with a new reference, which the caller owns. The result is not initialized
+// if the variable has no value.
 func (v *Variable) Load() tensor.Tensor {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -238,7 +238,7 @@ func (t *Tensor) ByteSize() int64 {
 	return n
 }
 
-// Retain returns t with a reference of its own.
+// Retain adds a reference to the buffer of t and returns a Tensor that owns it.
 func (t *Tensor) Retain() Tensor {
 	t.buf.retain()
 	return *t
