@@ -19,8 +19,8 @@ func Const(s *Scope, v any) Output {
 	return out(s.Add("Const", nil, opdef.Attrs{"value": t, "dtype": t.DType()}), 0)
 }
 
-// ConstOf adds a scalar constant of the given element type. v is converted to the type, with
-// rounding.
+// ConstOf adds a scalar constant of the given element type. v is converted by Go's rules, so
+// integers are truncated towards zero.
 func ConstOf(s *Scope, dtype tensor.DType, v float64) Output {
 	t, err := tensor.FromFloat(dtype, v)
 	if err != nil {

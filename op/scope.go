@@ -108,10 +108,10 @@ func (s *Scope) Named(name string) *Scope {
 	return s.with(func(c *Scope) { c.name, c.exact = name, "" })
 }
 
-// Composite returns the scopes for a builder that adds several nodes. inner is a [Scope.SubScope]
-// for all nodes but the last. Its name is that of [Scope.Named], or else the given one. result
-// gives the last node, which computes the result, the name of inner itself. TensorFlow's composite
-// functions use the same names ("dropout/Mul", "dropout").
+// Composite returns the scopes for a builder that adds several nodes and returns the last one.
+// inner is a [Scope.SubScope] for the other nodes. Its name is that of [Scope.Named], or else the
+// given one. The first node that is added through result gets the name of inner itself.
+// TensorFlow's composite functions use the same names ("dropout/Mul", "dropout").
 func (s *Scope) Composite(name string) (inner, result *Scope) {
 	if s.exact != "" {
 		return s.Absolute().InScope(s.exact), s
