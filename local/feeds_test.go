@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// A wrong shape is found while the graph is built, because package local links the shape rules.
+// A wrong shape is found while the graph is built, because package local links the shape functions.
 func TestWrongShapeIsABuildError(t *testing.T) {
 	s := op.NewScope()
 	x := op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(-1, 2)))

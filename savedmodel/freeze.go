@@ -99,8 +99,8 @@ type handle struct {
 	index int
 }
 
-// passesOn lists the operations that return their inputs unchanged, of any type.
-var passesOn = map[string]bool{
+// forwarding lists the operations that return their inputs unchanged, of any type.
+var forwarding = map[string]bool{
 	"Identity": true, "IdentityN": true, "Enter": true, "Exit": true, "NextIteration": true, "Switch": true, "_SwitchN": true, "Merge": true,
 }
 
@@ -112,7 +112,7 @@ func (f *freezer) findHandles(nodes []graph.NodeDef) bool {
 		switch {
 		case n.Op == "VarHandleOp":
 			f.handles[handle{n.Name, 0}] = n.Attrs.Type("dtype")
-		case passesOn[n.Op]:
+		case forwarding[n.Op]:
 			f.passHandles(n)
 		}
 	}
@@ -176,7 +176,7 @@ func (f *freezer) freeze(n graph.NodeDef) ([]graph.NodeDef, error) {
 		return []graph.NodeDef{n}, nil
 	}
 	n.Attrs = f.withoutMissingColocations(n.Attrs)
-	if passesOn[n.Op] {
+	if forwarding[n.Op] {
 		f.retype(&n)
 		return []graph.NodeDef{n}, nil
 	}

@@ -49,8 +49,8 @@ func init() {
 
 type blockRule func(c *opdef.ShapeContext, blockShape shapefn.Shape, block *tensor.Tensor, edges int) error
 
-// squareBlocks returns the shape rule of an operation on images with square blocks, whose size is
-// an attribute.
+// squareBlocks returns the shape function of an operation on images with square blocks, whose size
+// is an attribute.
 func squareBlocks(rule blockRule) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := shapefn.CheckRanks(c, 0, 4); err != nil {

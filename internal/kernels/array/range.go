@@ -31,7 +31,7 @@ func init() {
 	}, linSpace)
 }
 
-// scalarInputs checks that the named inputs of a shape rule are scalars.
+// scalarInputs checks that the named inputs of a shape function are scalars.
 func scalarInputs(c *opdef.ShapeContext, names ...string) error {
 	for i, name := range names {
 		if _, err := opdef.WithRank(c.In[i], 0); err != nil {

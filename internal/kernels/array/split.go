@@ -113,7 +113,7 @@ func splitVShape(c *opdef.ShapeContext) error {
 	return nil
 }
 
-// inferPieces checks the sizes of the pieces of a dimension for the shape rule. total is the
+// inferPieces checks the sizes of the pieces of a dimension for the shape function. total is the
 // dimension's size, which may be unknown.
 func inferPieces(given []int64, outputs int, total int64) ([]int64, error) {
 	if len(given) != outputs {

@@ -27,8 +27,8 @@ const arrayHandle = "Tensor array handle must be 2-element vector"
 var versions = []struct{ suffix, handle string }{{"", "Ref(string)"}, {"V2", "string"}, {"V3", "resource"}}
 
 // registerVersions registers an array operation in all versions. def has the inputs after the
-// handle and the shape rule of V3. The rule of V2 has no element shapes, and the first version has
-// no rule.
+// handle and the shape function of V3. The rule of V2 has no element shapes, and the first version
+// has no rule.
 func registerVersions(def opdef.Def, impl kernel.New) {
 	name, in, rule := def.Name, def.In, def.Shape
 	for v, version := range versions {
@@ -55,8 +55,8 @@ func withoutElements(rule opdef.ShapeFn) opdef.ShapeFn {
 	}
 }
 
-// arrayRule returns a shape rule that checks the handle and the ranks of further inputs, where -1
-// means any rank, and then calls rest.
+// arrayRule returns a shape function that checks the handle and the ranks of further inputs, where
+// -1 means any rank, and then calls rest.
 func arrayRule(rest opdef.ShapeFn, ranks ...int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := checkHandle(c); err != nil {

@@ -72,8 +72,8 @@ func names(ctx *kernel.Context, what string) (container, name string, err error)
 // uniqueName returns name with the suffix n, a process-wide counter.
 func uniqueName(name string, n int64) string { return name + "_" + strconv.FormatInt(n, 10) }
 
-// checkHandle is the check of handles in shape rules. All forms of handles are declared as vectors
-// of two elements.
+// checkHandle is the check of handles in shape functions. All forms of handles are declared as
+// vectors of two elements.
 func checkHandle(c *opdef.ShapeContext) error {
 	handle, err := opdef.WithRank(c.In[0], 1)
 	if err == nil {
@@ -82,8 +82,8 @@ func checkHandle(c *opdef.ShapeContext) error {
 	return err
 }
 
-// handleShape is the shape rule of operations that return a handle, which is declared as a vector
-// of two elements in every form.
+// handleShape is the shape function of operations that return a handle, which is declared as a
+// vector of two elements in every form.
 func handleShape(c *opdef.ShapeContext) error {
 	c.Out[0] = shapefn.Of(2)
 	return nil

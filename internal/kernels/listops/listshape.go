@@ -7,8 +7,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// described returns the shape in input i of a shape rule, as far as it is known. A scalar means an
-// unknown shape.
+// described returns the shape in input i of a shape function, as far as it is known. A scalar means
+// an unknown shape.
 func described(c *opdef.ShapeContext, i int) (tensor.PartialShape, error) {
 	switch c.In[i].Rank() {
 	case -1:
@@ -38,13 +38,13 @@ func elemsOf(c *opdef.ShapeContext, wrongHandle, wrongType string) (tensor.Parti
 	return elems[0].Shape, nil
 }
 
-// setListShape sets output 0 of a shape rule to a list with the given element shape.
+// setListShape sets output 0 of a shape function to a list with the given element shape.
 func setListShape(c *opdef.ShapeContext, elem tensor.PartialShape) {
 	c.Out[0] = shapefn.Of()
 	c.OutHandles[0] = []tensor.HandleElem{{DType: c.Attrs.Type("element_dtype"), Shape: elem}}
 }
 
-// newListShape returns the shape rule of operations that create a list. Input i is the element
+// newListShape returns the shape function of operations that create a list. Input i is the element
 // shape.
 func newListShape(i int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
@@ -111,8 +111,8 @@ func elemShape(c *opdef.ShapeContext, i int, wrongHandle, wrongType string) (ten
 	return opdef.MergeShapes(elem, also)
 }
 
-// readDtype is the error of shape rules for elements of another type. Here, TensorFlow's error has
-// the types in the opposite order.
+// readDtype is the error of shape functions for elements of another type. Here, TensorFlow's error
+// has the types in the opposite order.
 const readDtype = "Expected list with element dtype %[2]v but got list with element dtype %[1]v"
 
 func getShape(c *opdef.ShapeContext) (err error) {

@@ -88,7 +88,7 @@ func bincountSize(c *opdef.ShapeContext, input int) (int64, error) {
 	return size, nil
 }
 
-// bincountShape is the shape rule for an input of the given rank, or -1 if it is unknown.
+// bincountShape is the shape function for an input of the given rank, or -1 if it is unknown.
 func bincountShape(c *opdef.ShapeContext, rank int) error {
 	size, err := bincountSize(c, 1)
 	switch {

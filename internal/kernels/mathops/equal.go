@@ -24,7 +24,7 @@ func equality(name, doc string, negate bool) {
 	})
 }
 
-// equalShape is the shape rule of equality. With incompatible_shape_error=false, incompatible
+// equalShape is the shape function of equality. With incompatible_shape_error=false, incompatible
 // shapes have a scalar result.
 func equalShape(c *opdef.ShapeContext) error {
 	if c.Attrs.Bool("incompatible_shape_error") {

@@ -291,7 +291,7 @@ func (d *directions) reducedLast(in *tensor.Tensor) (tensor.Tensor, error) {
 	return out, nil
 }
 
-// reductionShape is the shape rule of reductions.
+// reductionShape is the shape function of reductions.
 func reductionShape(c *opdef.ShapeContext) error {
 	if _, err := opdef.WithRankAtMost(c.In[1], 1); err != nil {
 		return err

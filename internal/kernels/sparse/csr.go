@@ -177,7 +177,7 @@ func putCSR(ctx *kernel.Context, m *CSR, err error) error {
 	return err
 }
 
-// csrShape returns what is known about the shape of the matrix in input i of a shape rule.
+// csrShape returns what is known about the shape of the matrix in input i of a shape function.
 func csrShape(c *opdef.ShapeContext, i int) (shapefn.Shape, error) {
 	if _, err := opdef.WithRank(c.In[i], 0); err != nil {
 		return shapefn.Shape{}, err
@@ -192,7 +192,7 @@ func csrShape(c *opdef.ShapeContext, i int) (shapefn.Shape, error) {
 	return opdef.WithRankAtMost(s, 3)
 }
 
-// setCSR sets output 0 of a shape rule to a matrix of the given type and shape.
+// setCSR sets output 0 of a shape function to a matrix of the given type and shape.
 func setCSR(c *opdef.ShapeContext, dtype tensor.DType, s shapefn.Shape) {
 	c.Out[0] = shapefn.Of()
 	if len(c.OutHandles) > 0 {

@@ -34,7 +34,7 @@ func init() {
 	})
 }
 
-// squareCSR returns the shape of the matrix in input 0 of a shape rule, which must be square.
+// squareCSR returns the shape of the matrix in input 0 of a shape function, which must be square.
 func squareCSR(c *opdef.ShapeContext) (shapefn.Shape, error) {
 	s, err := csrShape(c, 0)
 	if err == nil && s.RankKnown() {

@@ -193,7 +193,8 @@ func unknownCOO(rank int64) []shapefn.Shape {
 	return []shapefn.Shape{shapefn.Of(shapefn.Unknown, rank), shapefn.Of(shapefn.Unknown), shapefn.Of(rank)}
 }
 
-// anyCOO is the shape rule of operations whose first outputs are a sparse tensor of unknown shape.
+// anyCOO is the shape function of operations whose first outputs are a sparse tensor of unknown
+// shape.
 func anyCOO(c *opdef.ShapeContext) error {
 	copy(c.Out, unknownCOO(shapefn.Unknown))
 	return nil

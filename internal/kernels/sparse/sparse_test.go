@@ -7,7 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/test/kerneltest"
 )
 
-// TestRecorded compares kernels and shape rules with TensorFlow's recorded results for the same
+// TestRecorded compares kernels and shape functions with TensorFlow's recorded results for the same
 // inputs.
 func TestRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")

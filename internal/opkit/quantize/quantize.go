@@ -138,8 +138,8 @@ func SetRange(ctx *kernel.Context, i int, r Range) {
 	ctx.SetOutput(i+1, tensor.Scalar(r.Max))
 }
 
-// Shape extends a shape rule: inputs from first on must be scalars, and outputs after the first are
-// scalars.
+// Shape extends a shape function: inputs from first on must be scalars, and outputs after the first
+// are scalars.
 func Shape(rule opdef.ShapeFn, first int) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
 		if err := rule(c); err != nil {

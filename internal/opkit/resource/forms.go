@@ -12,7 +12,7 @@ import (
 
 // RegisterForms registers two versions of an operation whose first input, arg, is a handle. def
 // describes the version for older graphs, whose handle is a reference to two strings. The other
-// version has a resource handle, the name newName and the shape rule newShape.
+// version has a resource handle, the name newName and the shape function newShape.
 func RegisterForms(arg string, def opdef.Def, newName string, newShape opdef.ShapeFn, impl kernel.New) {
 	inputs := def.In
 	def.In = append([]string{arg + ": Ref(string)"}, inputs...)
@@ -31,7 +31,7 @@ func CheckSignature(in, out, wantIn, wantOut []tensor.DType) error {
 		opdef.JoinTypes(in), opdef.JoinTypes(out), opdef.JoinTypes(wantIn), opdef.JoinTypes(wantOut))
 }
 
-// NamesShape is the shape rule of operations that return a reference to container and name.
+// NamesShape is the shape function of operations that return a reference to container and name.
 func NamesShape(c *opdef.ShapeContext) error {
 	c.SetAll(shapefn.Of(2))
 	return nil
@@ -46,8 +46,8 @@ func CheckNames(c *opdef.ShapeContext, i int) error {
 	return err
 }
 
-// ByNamesShape is the shape rule of older operations whose inputs are all such references and whose
-// outputs are scalars.
+// ByNamesShape is the shape function of older operations whose inputs are all such references and
+// whose outputs are scalars.
 func ByNamesShape(c *opdef.ShapeContext) error {
 	for i := range c.In {
 		if err := CheckNames(c, i); err != nil {

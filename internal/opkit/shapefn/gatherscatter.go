@@ -5,8 +5,8 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// GatherNd is the shape rule of operations that gather the elements, or slices, of params that the
-// index vectors in the last dimension of input 1 select.
+// GatherNd is the shape function of operations that gather the elements, or slices, of params that
+// the index vectors in the last dimension of input 1 select.
 func GatherNd(c *opdef.ShapeContext, params Shape) error {
 	indices, err := opdef.WithRankAtLeast(c.In[1], 1)
 	if err != nil {

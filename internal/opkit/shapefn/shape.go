@@ -1,4 +1,4 @@
-// Package shapefn provides arithmetic on partially known shapes and dimensions for shape rules.
+// Package shapefn provides arithmetic on partially known shapes and dimensions for shape functions.
 // Errors have the texts that TensorFlow's clients see when they build a graph.
 package shapefn
 

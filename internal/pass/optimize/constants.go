@@ -97,8 +97,8 @@ func (f *folder) fold(n *graph.Node) bool {
 	return true
 }
 
-// accept checks the computed values. The kernel may return larger values than the shape rule could
-// predict.
+// accept checks the computed values. The kernel may return larger values than the shape function
+// could predict.
 func (f *folder) accept(n *graph.Node, values []tensor.Tensor, limit int64) bool {
 	sum := int64(0)
 	for i := range values {

@@ -44,7 +44,7 @@ func foldable(n *graph.Node) bool {
 	return true
 }
 
-// fits reports whether the shape rule of a node bounds each output to limit bytes.
+// fits reports whether the shape function of a node bounds each output to limit bytes.
 func fits(n *graph.Node, inputs []tensor.Tensor, limit int64) bool {
 	if n.Op.Shape == nil {
 		return false

@@ -156,7 +156,7 @@ func inputDevice(n *graph.Node) string {
 	switch n.Op.Name {
 	case "Shape", "Size", "Rank":
 	case "Identity":
-		if !passesOn(n) {
+		if !forwards(n) {
 			return ""
 		}
 	default:
@@ -168,9 +168,9 @@ func inputDevice(n *graph.Node) string {
 	return ""
 }
 
-// passesOn reports whether an Identity has no request of its own and connects two nodes with the
+// forwards reports whether an Identity has no request of its own and connects two nodes with the
 // same request. An Identity without consumers counts as connected to a node without a request.
-func passesOn(n *graph.Node) bool {
+func forwards(n *graph.Node) bool {
 	if n.Device != "" || len(n.ControlInputs()) > 0 || len(n.OutEdges()) > 1 || n.Input(0).Node == nil {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-ml/weft/status"
 )
 
-// OpFromProto returns the definition of an operation, without a shape rule.
+// OpFromProto returns the definition of an operation, without a shape function.
 func OpFromProto(p *pb.OpDef) (*opdef.Op, error) { return newReader().op(p) }
 
 func (r *reader) op(p *pb.OpDef) (*opdef.Op, error) {

@@ -212,7 +212,7 @@ func (s *session) add(reg *registered) (string, error) {
 	return handle, nil
 }
 
-// graph returns a registered graph with one more user, who must call release.
+// graph returns a registered graph and counts one more user. The caller must call release.
 func (s *session) graph(handle string) (*registered, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

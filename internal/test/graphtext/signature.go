@@ -22,7 +22,7 @@ func (o Ops) LookupOp(name string) (*opdef.Op, bool) {
 //	VariableV2() -> (ref: Ref(dtype)) [dtype: type; shape: shape] stateful
 //
 // Arguments and attributes are written as in package opdef. The words at the end are its flags in
-// lower case. The operations have no shape rules.
+// lower case. The operations have no shape functions.
 func ParseOps(text string) (Ops, error) {
 	ops := Ops{}
 	for line := range strings.Lines(text) {

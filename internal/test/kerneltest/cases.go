@@ -14,8 +14,8 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
-// Case is one recorded run of an operation or of its shape rule. A file of cases is text with one
-// block per case:
+// Case is one recorded run of an operation or of its shape function. A file of cases is text with
+// one block per case:
 //
 //	case Add T=float
 //	in float [2] 1 2
@@ -47,9 +47,9 @@ import (
 // omitted.
 //
 // The first word of a block is the kind of the case. Attributes are written as in opdef. An input
-// of a shape rule is a type and a partial shape, or, after "=", a tensor with a known value. "tol
-// x" sets the relative and absolute tolerance of floating-point outputs. A line that starts with
-// "#" is a comment.
+// of a shape function is a type and a partial shape, or, after "=", a tensor with a known value.
+// "tol x" sets the relative and absolute tolerance of floating-point outputs. A line that starts
+// with "#" is a comment.
 type Case struct {
 	Line   int // of the first line in its file
 	Kind   string
@@ -58,7 +58,7 @@ type Case struct {
 	In     []tensor.Tensor       // values; not initialized if only the shape is known
 	Vars   []int                 // inputs that are variables
 	After  []tensor.Tensor       // their expected values afterwards
-	Shapes []tensor.PartialShape // of the inputs of a shape rule
+	Shapes []tensor.PartialShape // of the inputs of a shape function
 	Out    []tensor.Tensor
 	Outs   []tensor.PartialShape
 	DY, DX []Gradient // of the outputs and of the inputs

@@ -141,8 +141,8 @@ func Try(op string, attrs opdef.Attrs, inputs ...tensor.Tensor) ([]tensor.Tensor
 	return n.Run(inputs...)
 }
 
-// Shapes runs the shape rule of an operation on full or partial shapes. values are the inputs with
-// known values.
+// Shapes runs the shape function of an operation on full or partial shapes. values are the inputs
+// with known values.
 func Shapes(op string, attrs opdef.Attrs, in []tensor.PartialShape, values map[int]tensor.Tensor) ([]tensor.PartialShape, error) {
 	def, ok := kernel.Default.LookupOp(op)
 	if !ok {

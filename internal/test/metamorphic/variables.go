@@ -31,7 +31,7 @@ func (b *builder) valueType(name string) tensor.DType {
 	if t, ok := b.types[name]; ok {
 		return t.DType
 	}
-	return tensor.Int32 // a token
+	return tensor.Int32 // tokens, which order side effects, have this type
 }
 
 func (b *builder) isRef(name string) bool { return b.vars[name].Ref }

@@ -51,7 +51,7 @@ var constructs = []construct{
 	{re(`(?i)\bletting? (it|them|him) be\b|\blets? (it|them) be\b`), "keeps, leaves"},
 }
 
-// anyConstruct matches where one of the constructs does.
+// anyConstruct matches any of the constructs. It is checked first, because most text has none.
 var anyConstruct = func() *regexp.Regexp {
 	var all []string
 	for _, c := range constructs {
