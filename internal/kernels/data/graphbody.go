@@ -38,8 +38,7 @@ func (b *body) build() error {
 	args := len(b.nodes)
 	b.defs, b.attrs = map[string]*opdef.Op{}, map[string]opdef.Attrs{}
 	for _, n := range b.f.GetNodeDef() {
-		// a clone has the type of the original
-		n = proto.Clone(n).(*pb.NodeDef) //nolint:forcetypeassert
+		n = proto.Clone(n).(*pb.NodeDef) //nolint:forcetypeassert // a clone has the type of its original
 		if err := b.complete(n); err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ const (
 	pacedWork = 1 << 20 // multiply-adds between checks of the clock
 
 	pageSize = 4096
-	// vectors per step of a tile below which a new page in each step dominates the time
+	// vectors per step of a tile below which a new page in each step dominates the time.
 	fewProducts = 12
 
 	flatSize = 6 << 10 // size of a B that fits into the L1 cache

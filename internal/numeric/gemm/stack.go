@@ -23,9 +23,9 @@ func (s Stack[T]) last(n int) Matrix[T] {
 }
 
 const (
-	// multiply-adds of a product whose setup takes a considerable part of the time
+	// multiply-adds of a product whose setup takes a considerable part of the time.
 	smallProduct = 32 << 10
-	// elements of matrices that are multiplied together; they stay in the L1 cache
+	// elements of matrices that are multiplied together; they stay in the L1 cache.
 	stackSize = 8 << 10
 )
 

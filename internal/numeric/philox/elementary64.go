@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// ln 2 in two parts; multiples of the first up to 2^11 are exact
+// ln 2 in two parts; multiples of the first up to 2^11 are exact.
 const ln2High, ln2Low = 0x1.62e42fefa38p-1, 0x1.ef35793c7673p-45
 
 // log64 returns the natural logarithm of a positive normal number, from a table and a polynomial.

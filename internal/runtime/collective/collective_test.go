@@ -69,7 +69,7 @@ func open(t *testing.T, c *testcluster.Cluster, task int, text string) *testclus
 	return s
 }
 
-// step feeds x0, x1, … and fetches y0, y1, …
+// step feeds x0, x1, … and fetches y0, y1, ….
 func step(ctx context.Context, s *testcluster.Session, in ...tensor.Tensor) ([]tensor.Tensor, error) {
 	feeds := testcluster.Feeds{}
 	var fetches []string
