@@ -86,7 +86,7 @@ CASES = {
     "shuffled and repeated": lambda: numbers(7).apply(
         experimental.shuffle_and_repeat(4, count=3, seed=7)
     ),
-    "shuffled and repeated for ever": lambda: numbers(7).apply(
+    "shuffled and repeated forever": lambda: numbers(7).apply(
         experimental.shuffle_and_repeat(10, seed=7)
     ),
     "reduced groups": lambda: Dataset.from_tensor_slices(

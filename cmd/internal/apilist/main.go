@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/weft-ml/weft/cmd/internal/moduleroot"
 )
 
 func main() {
@@ -25,7 +27,7 @@ func main() {
 }
 
 func run(check bool) error {
-	root, err := moduleRoot()
+	root, err := moduleroot.Find()
 	if err != nil {
 		return err
 	}
@@ -88,20 +90,6 @@ func publicPackages(root string) ([]string, error) {
 		return err
 	})
 	return dirs, err
-}
-
-// moduleRoot returns the nearest folder that contains go.mod, from the working directory upwards.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	for ; err == nil; dir = filepath.Dir(dir) {
-		if _, statErr := os.Stat(filepath.Join(dir, "go.mod")); statErr == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no go.mod above the working directory")
-		}
-	}
-	return "", err
 }
 
 // importName returns the path of a package below the module, "weft" for the package at the root.

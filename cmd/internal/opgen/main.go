@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/weft-ml/weft/cmd/internal/moduleroot"
 	"github.com/weft-ml/weft/kernel"
 	_ "github.com/weft-ml/weft/kernels"
 	"github.com/weft-ml/weft/opdef"
@@ -34,7 +35,7 @@ type entry struct {
 }
 
 func run(check bool) error {
-	root, err := moduleRoot()
+	root, err := moduleroot.Find()
 	if err != nil {
 		return err
 	}
@@ -104,18 +105,4 @@ func removeOthers(root string, files map[string][]byte, check bool) error {
 		}
 	}
 	return nil
-}
-
-// moduleRoot returns the nearest folder that contains go.mod, from the working directory upwards.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	for ; err == nil; dir = filepath.Dir(dir) {
-		if _, statErr := os.Stat(filepath.Join(dir, "go.mod")); statErr == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no go.mod above the working directory")
-		}
-	}
-	return "", err
 }
