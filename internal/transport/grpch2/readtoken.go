@@ -40,8 +40,7 @@ const handoffDelay = 4 * time.Millisecond
 // One timer per request would wake a thread per request. The ticking timer costs a request three
 // uncontended atomic operations instead. It stops when the connection is idle, and release starts
 // it again. A reader that releases the token exactly while the timer stops is caught by the check
-// at the end of tick. Methods that lose the token go to the worker pool for a while afterwards; see
-// inlineBackoff.
+// at the end of tick.
 type readToken struct {
 	resume func() // reads the connection in place of the reader that lost the token
 

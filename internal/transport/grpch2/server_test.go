@@ -295,43 +295,6 @@ func TestCloseCancelsCalls(t *testing.T) {
 	}
 }
 
-// Calls that wait for later calls of their connection lose the read token a few times, not every
-// time.
-func TestCallsThatWaitForLaterCalls(t *testing.T) {
-	later := make(chan struct{}, 1)
-	s, address := serve(t, map[string]func(*Call){
-		"/s/Wait": func(c *Call) {
-			<-later
-			echo(c)
-		},
-		"/s/Later": func(c *Call) {
-			later <- struct{}{}
-			echo(c)
-		},
-	})
-	c := client(t, address)
-	const pairs = 200
-	ended := make(chan Response, 2)
-	for range pairs {
-		for _, path := range []string{"/s/Wait", "/s/Later"} {
-			c.Start(t.Context(), &Request{Path: path, NewBody: chunks}, func(r Response) { ended <- r })
-		}
-		for range 2 {
-			if r := <-ended; r.Code != codeOK {
-				t.Fatal(r.Text)
-			}
-		}
-	}
-	conns := s.stop()
-	s.Close() // waits for the readers
-	for _, conn := range conns {
-		last := conn.stats[s.methods["/s/Wait"].index].backoff.length
-		if last < minInlineBackoff || last > pairs {
-			t.Errorf("the last backoff was %d calls", last)
-		}
-	}
-}
-
 // Long calls are not served by the reader, even if no other call is in progress.
 func TestReaderDoesNotServeLongCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -40,7 +40,6 @@ type serverConn struct {
 	// the input buffer has another request; guarded by the read token
 	moreBuffered bool
 	stats        []methodStats // by method.index
-	inlineStats  *methodStats  // of the call that the reader serves; guarded by the read token
 	rollbacks    []rollback    // of the calls answered last; guarded by out.mu
 	draining     atomic.Bool   // new streams are ignored
 }
@@ -48,24 +47,14 @@ type serverConn struct {
 func newServerConn(s *Server, nc net.Conn) *serverConn {
 	c := &serverConn{server: s, stats: make([]methodStats, len(s.methods))}
 	c.init(nc, c)
-	c.token.init(c.resumeReading)
+	c.token.init(c.readAll)
 	return c
-}
-
-// resumeReading reads in place of a reader that lost the token while it served a call or wrote.
-func (c *serverConn) resumeReading() {
-	if c.inlineStats != nil {
-		c.inlineStats.backoff.grow()
-		c.inlineStats = nil
-	}
-	c.readAll()
 }
 
 // methodStats describes the recent calls of one method on one connection.
 type methodStats struct {
 	overBusyLimit frequencyGauge // calls take longer than inlineLimitBusy
 	overLimit     frequencyGauge // calls take longer than inlineLimit
-	backoff       inlineBackoff  // guarded by the read token
 }
 
 // record adds the duration of a call.
@@ -231,14 +220,7 @@ func (c *serverConn) messageRead(s *stream) error {
 	c.activeCalls.Add(1)
 	if inline {
 		call.mayDelay = c.moreBuffered
-		stats := &c.stats[call.method.index]
-		c.inlineStats = stats
-		if err := c.releaseDuring(func() { c.serve(call, compressed) }); err != nil {
-			return err
-		}
-		c.inlineStats = nil
-		stats.backoff.succeed()
-		return nil
+		return c.releaseDuring(func() { c.serve(call, compressed) })
 	}
 	c.server.dispatch(job{call, compressed})
 	return nil
@@ -250,7 +232,7 @@ func (c *serverConn) messageRead(s *stream) error {
 // only echoes bytes takes 102 µs per call with it and 53 µs without. But while the reader serves a
 // call, the requests behind it wait. The decision balances the two:
 //
-//   - Methods that are not Short, and methods in backoff (inlineBackoff), are never inline.
+//   - Methods that are not Short are never inline.
 //   - While other calls are in progress, or often are (concurrentCalls), only methods whose calls
 //     rarely exceed 100 µs are inline. That is about the cost of waking a goroutine.
 //   - Otherwise the limit is 1 ms.
@@ -265,7 +247,7 @@ func (c *serverConn) canServeInline(m *method) bool {
 		c.concurrentCalls.record(busy || mono.Nanos()-c.lastReply.Load() < int64(minTurnaround))
 	}
 	switch stats := &c.stats[m.index]; {
-	case !m.Short || !stats.backoff.allow():
+	case !m.Short:
 		return false
 	case busy || c.concurrentCalls.frequent():
 		return !stats.overBusyLimit.frequent()
