@@ -72,7 +72,19 @@ func (g *gate) close(ctx context.Context) error {
 	case <-g.idle:
 		return nil
 	case <-ctx.Done():
+		if isClosed(g.idle) {
+			return nil
+		}
 		return status.DeadlineExceededf("steps of %v still ran at the end of the shutdown and were cancelled", g.task)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

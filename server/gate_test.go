@@ -1,12 +1,14 @@
 package server
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/status"
 )
 
 // TestIdleTaskRests runs steps and checks when the task is considered idle.
@@ -49,6 +51,25 @@ func TestIdleTaskRests(t *testing.T) {
 		pass(3 * idleTime)
 		at("closed", 2)
 	})
+}
+
+// TestCloseOfIdleGate closes gates whose steps have no time to end, and which have none.
+func TestCloseOfIdleGate(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		if err := newGate(cluster.Task{Job: "ps"}).close(ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := newGate(cluster.Task{Job: "ps"})
+	if err := g.enter(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.close(ended); status.CodeOf(err) != status.DeadlineExceeded {
+		t.Errorf("a gate with a step: %v", err)
+	}
+	g.leave()
 }
 
 // pass advances the virtual time.
