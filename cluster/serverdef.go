@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -90,10 +91,15 @@ func CheckFilters(filters []string) error {
 	return nil
 }
 
-// ParseServerDef parses and validates a tensorflow.ServerDef in text form.
-func ParseServerDef(text []byte) (ServerDef, error) {
+// ParseServerDef parses and validates a tensorflow.ServerDef in text or binary form. In binary form,
+// fields that Weft does not know are ignored.
+func ParseServerDef(data []byte) (ServerDef, error) {
+	unmarshal := prototext.Unmarshal
+	if isBinary(data) {
+		unmarshal = proto.Unmarshal
+	}
 	var m pb.ServerDef
-	if err := prototext.Unmarshal(text, &m); err != nil {
+	if err := unmarshal(data, &m); err != nil {
 		return ServerDef{}, status.InvalidArgumentf("cannot read the ServerDef: %v", err)
 	}
 	if m.Protocol != "" && m.Protocol != "grpc" {
@@ -120,6 +126,12 @@ func ParseServerDef(text []byte) (ServerDef, error) {
 		}
 	}
 	return def, def.Validate()
+}
+
+// isBinary reports whether a ServerDef is in binary form. Such a message has the tag 0x12 of its job
+// name, which is a control character, and the text form escapes those.
+func isBinary(data []byte) bool {
+	return bytes.ContainsFunc(data, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\v\f\r", r) })
 }
 
 func filtersOf(m *pb.ServerDef) map[Task][]string {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/cluster"
@@ -49,11 +51,32 @@ func TestParseServerDef(t *testing.T) {
 	}
 }
 
+func TestParseBinaryServerDef(t *testing.T) {
+	text, err := cluster.ParseServerDef([]byte(serverDef))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m pb.ServerDef
+	if err := prototext.Unmarshal([]byte(serverDef), &m); err != nil {
+		t.Fatal(err)
+	}
+	binary, err := proto.Marshal(&m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary = protowire.AppendVarint(protowire.AppendTag(binary, 1000, protowire.VarintType), 1) // an unknown field
+	got, err := cluster.ParseServerDef(binary)
+	if err != nil || !reflect.DeepEqual(got, text) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, text)
+	}
+}
+
 func TestParseServerDefRejects(t *testing.T) {
 	ps := `cluster { job { name: "ps" tasks { key: 0 value: "a:1" } tasks { key: 1 value: "a:2" } tasks { key: 5 value: "a:3" } } } `
 	for _, tt := range []struct{ text, want string }{
 		{"", "the cluster has no jobs"},
 		{"nonsense: 1", "cannot read the ServerDef"},
+		{"\n\x7f\x12\x01", "cannot read the ServerDef"},
 		{ps + `job_name: "worker"`, `Job "worker" was not defined in cluster: its jobs are ps`},
 		{ps + `job_name: "ps" task_index: 3`, `Task 3 was not defined in job "ps": its tasks are 0-1, 5`},
 		{ps + `job_name: "ps" protocol: "grpc+verbs"`, `protocol "grpc+verbs"`},
