@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -33,6 +34,7 @@ type serverFlags struct {
 	grace       time.Duration
 	sessionTTL  time.Duration
 	verbose     bool
+	parent      int // process id of the parent to end with; 0 for none
 	// announce reports that the task is ready
 	announce func(cmd *cobra.Command, s *server.Server, def cluster.ServerDef)
 }
@@ -49,9 +51,14 @@ func newServer() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			def, err := f.definition(cmd)
 			if err != nil {
-				return usageError{err}
+				err = usageError{err}
+			} else {
+				err = f.serve(cmd.Context(), cmd, def)
 			}
-			return f.serve(cmd.Context(), cmd, def)
+			if err != nil && f.parent != 0 {
+				fmt.Fprintf(cmd.OutOrStdout(), "weft %s failed: %v\n", version(), err) // the parent reads it
+			}
+			return err
 		},
 	}
 	flags := cmd.Flags()
@@ -59,14 +66,16 @@ func newServer() *cobra.Command {
 	flags.StringVar(&f.jobName, "job-name", "", "job of this task")
 	flags.IntVar(&f.task, "task-index", 0, "index of this task in its job; may be left out if the job has one task")
 	flags.IntVar(&f.task, "task-id", 0, "another name for --task-index")
-	flags.StringVar(&f.serverDef, "server-def", "", "file with a tensorflow.ServerDef in text form, in place of the three flags above")
+	flags.StringVar(&f.serverDef, "server-def", "", "file with a tensorflow.ServerDef in text or binary form, or - for standard input, instead of the three flags above")
 	flags.IntVar(&f.cpuDevices, "cpu-devices", 1, "number of CPU devices that the task offers")
+	gpuMemoryFraction(flags)
 	flags.StringVar(&f.portFile, "port-file", "", "file for the port on which the task listens")
 	flags.StringVar(&f.metrics, "metrics-address", "", "address at which to serve metrics of the task for Prometheus, at /metrics")
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
 	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that clients have not used for this time; 0 for never")
+	flags.IntVar(&f.parent, "parent", 0, "process id of the parent: the task ends when that process has ended")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	return cmd
 }
@@ -95,11 +104,11 @@ func (f *serverFlags) definition(cmd *cobra.Command) (cluster.ServerDef, error) 
 func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
 	switch {
 	case f.serverDef != "":
-		text, err := os.ReadFile(f.serverDef)
+		data, err := readFile(cmd, f.serverDef)
 		if err != nil {
 			return cluster.ServerDef{}, fmt.Errorf("--server-def: %w", err)
 		}
-		def, err := cluster.ParseServerDef(text)
+		def, err := cluster.ParseServerDef(data)
 		if err != nil {
 			return cluster.ServerDef{}, fmt.Errorf("--server-def %s: %w", f.serverDef, err)
 		}
@@ -126,7 +135,23 @@ func (f *serverFlags) source(cmd *cobra.Command) (cluster.ServerDef, error) {
 		"(see '%s --help')", cluster.EnvTFConfig, cmd.CommandPath())
 }
 
+// readFile returns the contents of a file, or of standard input for the name "-".
+func readFile(cmd *cobra.Command, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(cmd.InOrStdin())
+	}
+	return os.ReadFile(name)
+}
+
 func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster.ServerDef) error {
+	if f.parent != 0 {
+		whileParent, stop, err := untilOrphaned(ctx, f.parent, os.Getppid)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		ctx = whileParent
+	}
 	parallel.ReserveNetworkThread()
 	setSysmonTimerSlack()
 	level := slog.LevelWarn
@@ -165,12 +190,16 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 		}
 	}
 	f.announce(cmd, s, def)
-	return s.Run(ctx)
+	if err := s.Run(ctx); f.grace > 0 || status.CodeOf(err) != status.DeadlineExceeded {
+		return err
+	}
+	return nil // steps were cancelled, as --grace=0 demands
 }
 
 func announce(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {
 	self := def.Self()
 	fmt.Fprintf(cmd.OutOrStdout(), "weft %s ready: %s at %s, %d CPU device(s)\n", version(), self.String(), s.Target(), def.CPUDevices)
+	logStarted(cmd.ErrOrStderr(), s)
 }
 
 // advise adds a hint to an error of starting a task.

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/server"
@@ -40,12 +44,15 @@ func newTensorFlowServer() *cobra.Command {
 			"    NAME is a valid job name ([a-z][0-9a-z]*)\n" +
 			"    HOST is a hostname or IP address\n" +
 			"    PORT is a port number",
-		Args: noArgs,
+		Args: f.verboseValue,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			def, err := f.tensorFlowDefinition()
 			if err != nil {
 				fmt.Fprintf(cmd.ErrOrStderr(), "ERROR: %v\n%s", err, cmd.UsageString())
 				return usageError{err}
+			}
+			if f.verbose {
+				printTasks(cmd.OutOrStdout(), def.Cluster)
 			}
 			logPeers(cmd.ErrOrStderr(), def.Cluster)
 			return f.serve(cmd.Context(), cmd, def)
@@ -57,11 +64,31 @@ func newTensorFlowServer() *cobra.Command {
 	flags.IntVar(&f.task, "task_id", 0, "task id")
 	flags.IntVar(&f.task, "task_index", 0, "another name for --task_id")
 	flags.IntVar(&f.cpuDevices, "cpu_devices", 1, "number of CPU devices")
+	gpuMemoryFraction(flags)
 	flags.BoolVar(&f.verbose, "verbose", false, "log sessions and graphs as they come and go, and more details of the runtime")
+	flags.BoolFunc("noverbose", "the opposite of --verbose", func(string) error {
+		f.verbose = false
+		return nil
+	})
 	flags.StringVar(&f.listen, "listen", "", listenUsage)
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
 	return cmd
+}
+
+// gpuMemoryFraction adds a flag that programs of TensorFlow pass and that has no effect on CPUs.
+func gpuMemoryFraction(flags *pflag.FlagSet) {
+	flags.Float64("gpu-memory-fraction", 1, "accepted for TensorFlow's sake; without effect, since tasks have no GPUs")
+}
+
+// verboseValue accepts the value of --verbose as an argument of its own, "--verbose true".
+func (f *serverFlags) verboseValue(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && cmd.Flags().Changed("verbose") {
+		if on, err := strconv.ParseBool(strings.ToLower(args[0])); err == nil {
+			f.verbose, args = on, args[1:]
+		}
+	}
+	return noArgs(cmd, args)
 }
 
 // tensorFlowDefinition returns the task of the flags. Its errors are those of TensorFlow's program.
@@ -94,12 +121,53 @@ func logPeers(w io.Writer, spec cluster.Spec) {
 	}
 }
 
-func announceTensorFlow(cmd *cobra.Command, s *server.Server, _ cluster.ServerDef) {
-	logLine(cmd.ErrOrStderr(), "grpc_server_lib.cc:466", "Started server with target: "+s.Target())
+// printTasks prints a line for every job and every task.
+func printTasks(w io.Writer, spec cluster.Spec) {
+	for _, job := range spec.Jobs() {
+		fmt.Fprintf(w, "Added job named %q\n", job)
+		for _, task := range slices.Sorted(maps.Keys(spec[job])) {
+			fmt.Fprintf(w, "  Added task %q to job %q\n", spec[job][task], job)
+		}
+	}
 }
 
-// logLine writes a line in the format of TensorFlow's log. Programs that parse the log match the
-// place in TensorFlow's sources.
+func announceTensorFlow(cmd *cobra.Command, s *server.Server, def cluster.ServerDef) {
+	own, _ := strings.CutPrefix(startedTarget(s), "grpc://")
+	for _, job := range def.Cluster.Jobs() {
+		var tasks []string
+		for _, task := range slices.Sorted(maps.Keys(def.Cluster[job])) {
+			address := def.Cluster[job][task]
+			if job == def.Job && task == def.Task {
+				address = own
+			}
+			tasks = append(tasks, fmt.Sprintf("%d -> %s", task, address))
+		}
+		logLine(cmd.ErrOrStderr(), "grpc_channel.cc:258", fmt.Sprintf("Initialize GrpcChannelCache for job %s -> {%s}", job, strings.Join(tasks, ", ")))
+	}
+	logStarted(cmd.ErrOrStderr(), s)
+}
+
+// logStarted writes the line by which programs recognize that a server of TensorFlow serves.
+func logStarted(w io.Writer, s *server.Server) {
+	logLine(w, "grpc_server_lib.cc:365", "Started server with target: "+startedTarget(s))
+}
+
+// startedTarget returns the target in the log. TensorFlow 1 listens on every address and writes
+// localhost, whatever the host in the cluster is. A server that cannot be reached by that name has
+// its target in the cluster.
+func startedTarget(s *server.Server) string {
+	host, port, err := net.SplitHostPort(s.Address())
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() && !ip.Equal(net.IPv4(127, 0, 0, 1)) {
+		return s.Target()
+	}
+	return "grpc://" + net.JoinHostPort("localhost", port)
+}
+
+// logLine writes a line in the format of TensorFlow's log, unless the environment turns off lines of
+// this severity. Programs that parse the log match the place in TensorFlow's sources.
 func logLine(w io.Writer, place, text string) {
+	if level, err := strconv.Atoi(os.Getenv("TF_CPP_MIN_LOG_LEVEL")); err == nil && level > 0 {
+		return
+	}
 	fmt.Fprintf(w, "%s: I tensorflow/core/distributed_runtime/rpc/%s] %s\n", time.Now().Format("2006-01-02 15:04:05.000000"), place, text)
 }

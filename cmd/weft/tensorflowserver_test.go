@@ -38,8 +38,9 @@ func (l *lines) String() string {
 }
 
 func TestTensorFlowServer(t *testing.T) {
+	t.Setenv("TF_CPP_MIN_LOG_LEVEL", "0")
 	for _, program := range []string{"/usr/bin/grpc_tensorflow_server", "weft"} {
-		args := []string{"--verbose", "--cluster_spec=ps|127.0.0.1:0,worker|127.0.0.1:2223;127.0.0.1:2224", "--job_name=ps", "--task_id=0"}
+		args := []string{"--verbose", "true", "--gpu_memory_fraction=0.5", "--cluster_spec=ps|127.0.0.1:0,worker|127.0.0.1:2223;127.0.0.1:2224", "--job_name=ps", "--task_id=0"}
 		if program == "weft" {
 			args = append([]string{tensorFlowServer}, args...)
 		}
@@ -48,6 +49,7 @@ func TestTensorFlowServer(t *testing.T) {
 		cmd := rootFor(program)
 		cmd.SetArgs(args)
 		cmd.SetErr(&log)
+		cmd.SetOut(&log)
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.ExecuteContext(ctx) }()
 		for !strings.Contains(log.String(), "Started server") {
@@ -67,7 +69,11 @@ func TestTensorFlowServer(t *testing.T) {
 		for _, want := range []string{
 			`(?m)^\S+ \S+: I \S+grpc_tensorflow_server.cc:\d+\] Peer ps 1 \{127.0.0.1:0\}$`,
 			`(?m)^\S+ \S+: I \S+grpc_tensorflow_server.cc:\d+\] Peer worker 2 \{127.0.0.1:2223, 127.0.0.1:2224\}$`,
-			`(?m)^\S+ \S+: I \S+grpc_server_lib.cc:\d+\] Started server with target: grpc://127.0.0.1:[1-9]\d*$`,
+			`(?m)^\S+ \S+: I \S+grpc_server_lib.cc:\d+\] Started server with target: grpc://localhost:[1-9]\d*$`,
+			`(?m)^\S+ \S+: I \S+grpc_channel.cc:\d+\] Initialize GrpcChannelCache for job ps -> \{0 -> localhost:[1-9]\d*\}$`,
+			`(?m)^\S+ \S+: I \S+grpc_channel.cc:\d+\] Initialize GrpcChannelCache for job worker -> \{0 -> 127.0.0.1:2223, 1 -> 127.0.0.1:2224\}$`,
+			`(?m)^Added job named "ps"$`,
+			`(?m)^  Added task "127.0.0.1:2224" to job "worker"$`,
 			`(?m)^\S+ level=DEBUG msg="created a session" session=[0-9a-f]+ tasks=\[/job:ps/replica:0/task:0\] devices=1$`,
 			`(?m)^\S+ level=DEBUG msg="registered a partition of a graph" session=[0-9a-f]+ graph=\S+ nodes=\d+$`,
 			`(?m)^\S+ level=DEBUG msg="closed a session" session=[0-9a-f]+$`,
