@@ -91,8 +91,8 @@ func CheckFilters(filters []string) error {
 	return nil
 }
 
-// ParseServerDef parses and validates a tensorflow.ServerDef in text or binary form. In binary form,
-// fields that Weft does not know are ignored.
+// ParseServerDef parses and validates a tensorflow.ServerDef in text or binary form. In binary
+// form, fields that Weft does not know are ignored.
 func ParseServerDef(data []byte) (ServerDef, error) {
 	unmarshal := prototext.Unmarshal
 	if isBinary(data) {
@@ -128,8 +128,8 @@ func ParseServerDef(data []byte) (ServerDef, error) {
 	return def, def.Validate()
 }
 
-// isBinary reports whether a ServerDef is in binary form. Such a message has the tag 0x12 of its job
-// name, which is a control character, and the text form escapes those.
+// isBinary reports whether a ServerDef is in binary form. Such a message has the tag 0x12 of its
+// job name, which is a control character, and the text form escapes those.
 func isBinary(data []byte) bool {
 	return bytes.ContainsFunc(data, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\v\f\r", r) })
 }

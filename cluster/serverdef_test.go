@@ -64,7 +64,8 @@ func TestParseBinaryServerDef(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary = protowire.AppendVarint(protowire.AppendTag(binary, 1000, protowire.VarintType), 1) // an unknown field
+	// an unknown field
+	binary = protowire.AppendVarint(protowire.AppendTag(binary, 1000, protowire.VarintType), 1)
 	got, err := cluster.ParseServerDef(binary)
 	if err != nil || !reflect.DeepEqual(got, text) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, text)

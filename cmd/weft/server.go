@@ -56,7 +56,8 @@ func newServer() *cobra.Command {
 				err = f.serve(cmd.Context(), cmd, def)
 			}
 			if err != nil && f.parent != 0 {
-				fmt.Fprintf(cmd.OutOrStdout(), "weft %s failed: %v\n", version(), err) // the parent reads it
+				// for the parent
+				fmt.Fprintf(cmd.OutOrStdout(), "weft %s failed: %v\n", version(), err)
 			}
 			return err
 		},

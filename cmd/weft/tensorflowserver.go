@@ -163,8 +163,8 @@ func startedTarget(s *server.Server) string {
 	return "grpc://" + net.JoinHostPort("localhost", port)
 }
 
-// logLine writes a line in the format of TensorFlow's log, unless the environment turns off lines of
-// this severity. Programs that parse the log match the place in TensorFlow's sources.
+// logLine writes a line in the format of TensorFlow's log, unless the environment turns off lines
+// of this severity. Programs that parse the log match the place in TensorFlow's sources.
 func logLine(w io.Writer, place, text string) {
 	if level, err := strconv.Atoi(os.Getenv("TF_CPP_MIN_LOG_LEVEL")); err == nil && level > 0 {
 		return
