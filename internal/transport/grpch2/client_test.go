@@ -325,11 +325,11 @@ func TestClosedClient(t *testing.T) {
 // FuzzClient answers a call with arbitrary bytes. The client must neither panic nor hang.
 func FuzzClient(f *testing.F) {
 	ok := appendHeaders(nil, 1, appendResponse(nil), false)
-	trailers := appendHeaders(nil, 1, (&Outcome{}).appendTrailer(nil), true)
+	trailers := appendHeaders(nil, 1, (&Outcome{}).appendTrailer(nil, false), true)
 	f.Add(cat(ok, appendFrame(nil, frameData, 0, 1, []byte{0, 0, 0, 0, 1, 'x'}), trailers))
 	f.Add(cat(ok, appendUint32Frame(nil, frameReset, 1, 2)))
 	f.Add(cat(goAway(0, codeNone, "bye")))
-	f.Add(appendHeaders(nil, 1, (&Outcome{Code: 3, Text: "no"}).appendTrailer(appendResponse(nil)), true))
+	f.Add(appendHeaders(nil, 1, (&Outcome{Code: 3, Text: "no"}).appendTrailer(appendResponse(nil), false), true))
 	f.Fuzz(func(_ *testing.T, frames []byte) {
 		first := true
 		c := NewClient("x", func(context.Context) (net.Conn, error) {

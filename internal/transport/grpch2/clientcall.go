@@ -74,6 +74,7 @@ func (c *clientCall) appendHeaderFrames(b []byte) []byte {
 	fields = appendNamed(fields, staticAuthority, c.conn.client.authority)
 	fields = appendNamed(fields, staticContentType, contentType)
 	fields = appendField(fields, "te", "trailers")
+	fields = appendNamed(fields, staticUserAgent, UserAgent)
 	if !c.deadline.IsZero() {
 		fields = appendField(fields, "grpc-timeout", formatTimeout(time.Until(c.deadline)))
 	}

@@ -180,7 +180,10 @@ func (c *clientConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	return nil
 }
 
-// messageRead handles the end of a response that has no trailers.
-func (c *clientConn) messageRead(s *stream) error {
+// dataRead rejects a response that ends without trailers.
+func (c *clientConn) dataRead(s *stream, end bool) error {
+	if !end {
+		return nil
+	}
 	return c.abortStream(s, codeProtocol, "server closed the stream without sending trailers")
 }

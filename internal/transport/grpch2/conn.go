@@ -34,8 +34,9 @@ type role interface {
 	// headersRead handles the headers of a request or response, or trailers. s is nil if the stream
 	// is not open.
 	headersRead(id uint32, s *stream, f *fields, end bool) error
-	// messageRead handles the end of the data that the peer sends on a stream.
-	messageRead(s *stream) error
+	// dataRead is called after every frame that carries data of a stream or ends it. The message
+	// may be complete before the stream ends; end reports the end.
+	dataRead(s *stream, end bool) error
 	// goAwayRead handles GOAWAY: the peer answers no stream after last.
 	goAwayRead(last uint32, code errCode, why string)
 	// pingAcked handles the answer to our PING.

@@ -21,7 +21,7 @@ const binarySuffix = "-bin"
 type fields struct {
 	method, path, status  string // pseudo-headers
 	contentType, encoding string
-	timeout               string
+	timeout, userAgent    string
 	code, text            string  // grpc-status, grpc-message
 	binary                []Field // all fields whose name ends in "-bin", decoded
 	// of the list in bytes, counted as for SETTINGS_MAX_HEADER_LIST_SIZE
@@ -71,6 +71,8 @@ func (r *fieldReader) add(f hpack.HeaderField) {
 		s.contentType = f.Value
 	case "grpc-encoding":
 		s.encoding = f.Value
+	case "user-agent":
+		s.userAgent = f.Value
 	case "grpc-timeout":
 		s.timeout = f.Value
 	case "grpc-status":
@@ -106,6 +108,7 @@ const (
 	staticSchemeHTTPS = 7
 	staticStatus200   = 8
 	staticContentType = 31
+	staticUserAgent   = 58
 )
 
 func appendIndexed(b []byte, index byte) []byte { return append(b, 0x80|index) }

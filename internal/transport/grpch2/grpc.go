@@ -14,6 +14,9 @@ const (
 	compressFlag = 1
 )
 
+// UserAgent is the value of the header user-agent in the calls of this package's clients.
+const UserAgent = "weft"
+
 // gRPC status codes that this package generates.
 const (
 	codeOK                = 0
@@ -127,11 +130,15 @@ type Outcome struct {
 // failure returns the outcome of a failed call.
 func failure(code uint32, text string) Outcome { return Outcome{Code: code, Text: text} }
 
-// appendTrailer appends the header block that ends a response.
-func (o *Outcome) appendTrailer(b []byte) []byte {
+// appendTrailer appends the header block that ends a response; see Caller.RawMessages for raw.
+func (o *Outcome) appendTrailer(b []byte, raw bool) []byte {
 	b = appendField(b, "grpc-status", strconv.FormatUint(uint64(o.Code), 10))
 	if o.Text != "" {
-		b = appendField(b, "grpc-message", escape(o.Text))
+		text := o.Text
+		if !raw {
+			text = escape(text)
+		}
+		b = appendField(b, "grpc-message", text)
 	}
 	for _, f := range o.Trailer {
 		b = appendField(b, f.Name, f.Value)

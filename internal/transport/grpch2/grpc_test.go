@@ -50,7 +50,7 @@ func TestHeaderBlocks(t *testing.T) {
 	o := Outcome{Code: 13, Text: "ü", Trailer: []Field{{"x-bin", "\x00\x01"}, {"long", string(long)}}}
 	var got []hpack.HeaderField
 	d := hpack.NewDecoder(4096, func(f hpack.HeaderField) { got = append(got, f) })
-	if _, err := d.Write(o.appendTrailer(appendResponse(nil))); err != nil || d.Close() != nil {
+	if _, err := d.Write(o.appendTrailer(appendResponse(nil), false)); err != nil || d.Close() != nil {
 		t.Fatal(err)
 	}
 	want := []hpack.HeaderField{

@@ -1,6 +1,7 @@
 package grpch2
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -119,8 +120,21 @@ func (in *input) skip(n int) error {
 	return nil
 }
 
+// nextEnds reports whether the buffer starts with the frame that ends a stream, without data.
+func (in *input) nextEnds(id uint32) bool {
+	b := in.buf[in.start:in.end]
+	if len(b) < frameHeaderSize {
+		return false
+	}
+	h := parseFrameHeader(b)
+	if h.stream != id || !h.has(flagEndStream) || len(b)-frameHeaderSize < h.length {
+		return false
+	}
+	return h.kind == frameHeaders && h.has(flagEndHeaders) || h.kind == frameData && h.length == 0
+}
+
 // hasCompleteMessage reports whether the buffer, which starts with a whole frame, contains the last
-// frame of a message.
+// frame of a message: a frame that ends its stream, or that holds a whole message.
 func (in *input) hasCompleteMessage() bool {
 	for b := in.buf[in.start:in.end]; len(b) >= frameHeaderSize; {
 		h := parseFrameHeader(b)
@@ -130,9 +144,18 @@ func (in *input) hasCompleteMessage() bool {
 		if (h.kind == frameData || h.kind == frameHeaders) && h.has(flagEndStream) {
 			return true
 		}
+		if payload := b[frameHeaderSize:][:h.length]; h.kind == frameData && isWholeMessage(payload) {
+			return true
+		}
 		b = b[frameHeaderSize+h.length:]
 	}
 	return false
+}
+
+// isWholeMessage reports whether bytes look like a message with its prefix. Bytes from within a
+// message may look so, too.
+func isWholeMessage(b []byte) bool {
+	return len(b) >= prefixSize && b[0] <= compressFlag && int(binary.BigEndian.Uint32(b[1:])) == len(b)-prefixSize
 }
 
 // buffered reports whether bytes can be taken without a read.

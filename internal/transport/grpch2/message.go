@@ -17,6 +17,7 @@ type inboundMessage struct {
 	body       Body // nil before the prefix is complete, and after take and discard
 	remaining  int  // bytes of the message that have not arrived
 	compressed bool
+	taken      bool // take has returned the message; guarded by the read token
 
 	state atomic.Uint32 // one of the constants below; guards body
 }
@@ -36,6 +37,8 @@ type callError struct {
 }
 
 func (e *callError) Error() string { return e.text }
+
+const errSecondMessage = "a call has more than one message"
 
 // read reads n bytes of data into the message. The caller of the message may abandon it at the same
 // time.
@@ -67,7 +70,7 @@ func (m *inboundMessage) fill(in *input, n int, room func(int) Body) error {
 				}
 			}
 		case m.remaining == 0:
-			return &callError{codeInternalError, "a call has more than one message", n}
+			return &callError{codeInternalError, errSecondMessage, n}
 		default:
 			dst := m.body.Buffer()
 			dst = dst[:min(len(dst), n, m.remaining)]
@@ -117,12 +120,13 @@ func (m *inboundMessage) discard() {
 	m.body = nil
 }
 
-// take returns the message, and false if it was abandoned. The reader calls it at the end of the
-// stream.
+// take returns the message, and false if it was abandoned. The reader calls it when the message is
+// complete.
 func (m *inboundMessage) take() (Body, bool) {
 	if !m.state.CompareAndSwap(idle, discarded) {
 		return nil, false
 	}
+	m.taken = true
 	body := m.body
 	m.body = nil
 	return body, true

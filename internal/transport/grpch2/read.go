@@ -227,6 +227,9 @@ func (c *conn) readData(h frameHeader) error {
 		}
 		return c.in.skip(left + padding)
 	}
+	if s.in.taken && left > 0 {
+		return c.abortCall(s, &callError{codeInternalError, errSecondMessage, left}, left+padding)
+	}
 	err := s.in.read(&c.in, left, s.owner.newBody)
 	if bad, ok := errors.AsType[*callError](err); ok {
 		return c.abortCall(s, bad, bad.unread+padding)
@@ -237,10 +240,7 @@ func (c *conn) readData(h frameHeader) error {
 	if err := c.in.skip(padding); err != nil {
 		return err
 	}
-	if h.has(flagEndStream) {
-		return c.role.messageRead(s)
-	}
-	return nil
+	return c.role.dataRead(s, h.has(flagEndStream))
 }
 
 // abortCall ends a call whose message is invalid, and skips the unread rest of the frame.

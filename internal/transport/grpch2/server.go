@@ -22,9 +22,21 @@ type Method struct {
 	Short bool
 }
 
-// Server serves the calls of registered methods. Methods must be registered before Serve is called;
-// the other methods may be called concurrently.
+// A Caller is what a server knows about the client at the other end of a connection.
+type Caller struct {
+	// Context is the parent of the contexts of the client's calls.
+	Context context.Context //nolint:containedctx // see above
+	// RawMessages states that the client does not decode the percent-encoding of grpc-message.
+	RawMessages bool
+}
+
+// Server serves the calls of registered methods. Methods must be registered and fields set before
+// Serve is called; the other methods may be called concurrently.
 type Server struct {
+	// Identify returns the caller for the value of the header user-agent. It is called when that
+	// value changes on a connection.
+	Identify func(userAgent string) Caller
+
 	log     *slog.Logger
 	methods map[string]*method // by path
 	workers workerPool
@@ -45,7 +57,8 @@ type method struct {
 func NewServer(log *slog.Logger) *Server {
 	return &Server{
 		log: log, methods: map[string]*method{}, listeners: map[net.Listener]struct{}{}, conns: map[*serverConn]struct{}{},
-		workers: workerPool{timeout: idleTimeout},
+		workers:  workerPool{timeout: idleTimeout},
+		Identify: func(string) Caller { return Caller{Context: context.Background()} },
 	}
 }
 
@@ -172,6 +185,7 @@ type Call struct {
 	stream
 	conn      *serverConn
 	method    *method
+	caller    *Caller
 	ctx       context.Context
 	cancel    context.CancelFunc
 	encoding  string
@@ -179,6 +193,10 @@ type Call struct {
 	streaming bool    // a message was sent with Send
 	mayDelay  bool    // another request was read already; its response can be written with this one
 	outcome   Outcome // set by Reply
+
+	// The following fields are guarded by conn.out.mu.
+	requestEnded bool // the client has ended its half of the stream
+	responded    bool // the response has begun
 }
 
 // Context is cancelled when the call has been answered, when its caller cancels it, and at its

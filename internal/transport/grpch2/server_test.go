@@ -45,14 +45,27 @@ func (raw) Unmarshal(data mem.BufferSlice, v any) error {
 // serve starts a server with the given handlers and returns its address.
 func serve(t testing.TB, methods map[string]func(*Call)) (*Server, string) {
 	t.Helper()
+	s, l := newServer(methods)
+	startServer(t, s, l)
+	return s, l.Addr().String()
+}
+
+// newServer returns a server with the given handlers, and a listener for it.
+func newServer(methods map[string]func(*Call)) (*Server, net.Listener) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	s := NewServer(slog.New(slog.DiscardHandler))
 	for path, m := range methods {
 		s.Handle(path, Method{NewBody: chunks, Serve: m, Short: true})
 	}
+	return s, l
+}
+
+// startServer starts a server, which is closed at the end of the test.
+func startServer(t testing.TB, s *Server, l net.Listener) {
+	t.Helper()
 	done := make(chan error)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -61,7 +74,6 @@ func serve(t testing.TB, methods map[string]func(*Call)) (*Server, string) {
 			t.Errorf("Serve: %v", err)
 		}
 	})
-	return s, l.Addr().String()
 }
 
 // reference returns a client of gRPC's Go library.

@@ -40,6 +40,8 @@ type serverConn struct {
 	// the input buffer has another request; guarded by the read token
 	moreBuffered bool
 	stats        []methodStats // by method.index
+	caller       *Caller       // of the last call; guarded by the read token
+	userAgent    string        // that caller was made for; guarded by the read token
 	rollbacks    []rollback    // of the calls answered last; guarded by out.mu
 	draining     atomic.Bool   // new streams are ignored
 }
@@ -108,7 +110,7 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	case s != nil && !end:
 		return c.abortStream(s, codeProtocol, "headers within a call")
 	case s != nil: // the trailers of a request carry nothing
-		return c.messageRead(s)
+		return c.dataRead(s, true)
 	case id <= c.lastStream: // the call was answered before its request ended
 		return nil
 	}
@@ -119,19 +121,19 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	if c.atStreamLimit() {
 		return c.out.queueControl(appendUint32Frame(nil, frameReset, id, uint32(codeRefused)))
 	}
-	call := &Call{conn: c, encoding: f.encoding}
+	call := &Call{conn: c, encoding: f.encoding, caller: c.identify(f)}
 	call.id, call.owner = id, call
 	if status, outcome := call.validate(f); status != "" || outcome.Code != codeOK {
-		return c.refuse(id, status, outcome, end, codeNone)
+		return c.refuse(call, status, outcome, end, codeNone)
 	}
 	if err := call.start(f.timeout); err != nil {
-		return c.refuse(id, "", failure(codeInternalError, err.Error()), end, codeNone)
+		return c.refuse(call, "", failure(codeInternalError, err.Error()), end, codeNone)
 	}
 	c.out.mu.Lock()
 	c.addStream(&call.stream)
 	c.out.mu.Unlock()
 	if end {
-		return c.messageRead(&call.stream)
+		return c.dataRead(&call.stream, true)
 	}
 	return nil
 }
@@ -162,35 +164,45 @@ func (c *Call) validate(f *fields) (status string, _ Outcome) {
 	return "", Outcome{}
 }
 
+// identify returns the caller of a call. Clients seldom share a connection, so the caller of the
+// last call is kept.
+func (c *serverConn) identify(f *fields) *Caller {
+	if c.caller == nil || f.userAgent != c.userAgent {
+		caller := c.server.Identify(f.userAgent)
+		c.caller, c.userAgent = &caller, f.userAgent
+	}
+	return c.caller
+}
+
 // start creates the context of the call from its grpc-timeout.
 func (c *Call) start(timeout string) error {
 	if timeout == "" {
-		c.ctx, c.cancel = context.WithCancel(context.Background())
+		c.ctx, c.cancel = context.WithCancel(c.caller.Context)
 		return nil
 	}
 	d, ok := parseTimeout(timeout)
 	if !ok {
 		return fmt.Errorf("malformed grpc-timeout %q", timeout)
 	}
-	c.ctx, c.cancel = context.WithTimeout(context.Background(), d)
+	c.ctx, c.cancel = context.WithTimeout(c.caller.Context, d)
 	return nil
 }
 
 // refuse answers a call that is not served. If the client has not ended its stream, reset is the
 // code of RST_STREAM.
-func (c *serverConn) refuse(id uint32, status string, o Outcome, end bool, reset errCode) error {
+func (c *serverConn) refuse(call *Call, status string, o Outcome, end bool, reset errCode) error {
 	var block []byte
 	if status != "" {
 		block = appendNamed(nil, staticStatus200, status)
 	} else {
-		block = o.appendTrailer(appendResponse(nil))
+		block = o.appendTrailer(appendResponse(nil), call.caller.RawMessages)
 		if o.Code == codeUnimplemented {
 			block = appendField(block, "grpc-accept-encoding", acceptedEncodings)
 		}
 	}
-	frames := appendHeaders(nil, id, block, true)
+	frames := appendHeaders(nil, call.id, block, true)
 	if !end {
-		frames = appendUint32Frame(frames, frameReset, id, uint32(reset))
+		frames = appendUint32Frame(frames, frameReset, call.id, uint32(reset))
 	}
 	return c.out.queueControl(frames)
 }
@@ -200,16 +212,37 @@ func appendResponse(b []byte) []byte {
 	return appendNamed(appendIndexed(b, staticStatus200), staticContentType, contentType)
 }
 
-// messageRead serves a call: on this goroutine, or by the worker pool.
-func (c *serverConn) messageRead(s *stream) error {
+// dataRead serves a call when its message is complete.
+//
+// The simple design serves a call when the client ends its half of the stream. The masters of
+// TensorFlow 1.4 never do: they send one message and wait for the response. So a call is served as
+// soon as its message is complete. If the frame that ends the stream is in the input buffer, it is
+// read first. Reply resets a stream whose client half is still open, so that both ends forget it.
+func (c *serverConn) dataRead(s *stream, end bool) error {
 	call := s.owner.(*Call) //nolint:forcetypeassert // nothing else opens streams here
-	if !s.in.complete() {
-		if c.removeStream(s) {
-			s.in.abandon()
-			call.abort(codeInternalError, "a request without a whole message", codeNone)
-		}
-		return nil
+	if end {
+		c.out.mu.Lock()
+		call.requestEnded = true
+		c.out.mu.Unlock()
 	}
+	switch {
+	case s.in.taken:
+		return nil
+	case s.in.complete():
+		if !end && c.in.nextEnds(s.id) {
+			return nil
+		}
+		return c.startCall(call)
+	case end && c.removeStream(s):
+		s.in.abandon()
+		call.abort(codeInternalError, "a request without a whole message", codeNone)
+	}
+	return nil
+}
+
+// startCall serves a call: on this goroutine, or by the worker pool.
+func (c *serverConn) startCall(call *Call) error {
+	s := &call.stream
 	compressed := s.in.compressed
 	var ok bool
 	if call.body, ok = s.in.take(); !ok {
@@ -325,6 +358,7 @@ func (c *Call) canStart() (bool, error) { return true, nil }
 
 // appendHeaderFrames appends the headers of a response that has data.
 func (c *Call) appendHeaderFrames(b []byte) []byte {
+	c.responded = true
 	if c.outcome.Code != codeOK || c.streaming {
 		return b
 	}
@@ -344,16 +378,29 @@ func (c *Call) appendTrailerFrames(b []byte) []byte {
 	if c.outcome.Code != codeOK && !c.streaming {
 		fields = appendResponse(fields)
 	}
-	return appendHeaders(b, c.id, c.outcome.appendTrailer(fields), true)
+	b = appendHeaders(b, c.id, c.outcome.appendTrailer(fields, c.caller.RawMessages), true)
+	if !c.requestEnded {
+		b = appendUint32Frame(b, frameReset, c.id, uint32(codeNone))
+	}
+	return b
 }
 
 func (c *Call) newBody(size int) Body { return c.method.NewBody(size) }
 
-// abort answers a call whose request was invalid.
+// abort answers a call whose request was invalid. The reader, which has removed the stream, is the
+// only caller.
 func (c *Call) abort(code uint32, text string, reset errCode) {
 	c.cancel()
+	o := &c.conn.out
+	o.mu.Lock()
+	responded := c.responded
+	o.mu.Unlock()
 	// a write error also ends the reader
-	_ = c.conn.refuse(c.id, "", failure(code, text), false, reset)
+	if responded {
+		_ = o.queueControl(appendUint32Frame(nil, frameReset, c.id, uint32(codeProtocol)))
+		return
+	}
+	_ = c.conn.refuse(c, "", failure(code, text), c.requestEnded && reset == codeNone, reset)
 }
 
 func (c *Call) reset(errCode, error) { c.cancel() }
