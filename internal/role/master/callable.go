@@ -116,7 +116,7 @@ func (m *Master) RunCallable(ctx context.Context, req *message.RunCallableReques
 	}
 	tensors, metadata, err := st.traced(ctx, d, c.options)
 	if err != nil {
-		return nil, err
+		return nil, s.errorFor(ctx, err)
 	}
 	resp := newCallableResponse(len(c.positions))
 	resp.Metadata = metadata

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -71,10 +72,12 @@ func (m *Master) newSession(ctx context.Context, config *pb.ConfigProto, target 
 		}
 	}
 	s.tasks = filters.tasks(s.workers.Tasks(), s.task)
-	found, err := findDevices(ctx, s.workers, s.tasks, m.Log)
+	found, known, err := findDevices(ctx, s.workers, s.tasks, m.Log)
 	if err != nil {
 		return nil, err
 	}
+	s.releases = known
+	s.namedFrames = known.any(peer.NamedFrameIDs)
 	for _, d := range found {
 		if filters.match(d.name) || taskOf(d.name) == s.task {
 			s.devices = append(s.devices, d)
@@ -144,6 +147,9 @@ func (s *session) createWorkerSessions(ctx context.Context) error {
 	}
 	coordination := s.coordination()
 	return s.eachTask(func(task cluster.Task, w Worker) error {
+		if s.releases[task].Has(peer.NoWorkerSessions) {
+			return s.checkWithoutSession(task)
+		}
 		def := &pb.ServerDef{
 			Protocol: "grpc", JobName: task.Job, TaskIndex: int32(task.Index),
 			DefaultSessionConfig: &pb.ConfigProto{Experimental: &pb.ConfigProto_Experimental{CoordinationConfig: coordination}},
@@ -157,6 +163,20 @@ func (s *session) createWorkerSessions(ctx context.Context) error {
 		})
 		return err
 	})
+}
+
+// checkWithoutSession returns an error if the session needs more of a task than a release without
+// worker sessions offers.
+func (s *session) checkWithoutSession(task cluster.Task) error {
+	switch {
+	case s.ownCluster:
+		return status.Unimplementedf("%v runs %v, which cannot take part in a session that brings its own cluster_def.",
+			task, s.releases[task])
+	case s.config.GetIsolateSessionState():
+		return status.Unimplementedf("%v runs %v, which cannot isolate the state of a session (isolate_session_state).",
+			task, s.releases[task])
+	}
+	return nil
 }
 
 // coordination returns the coordination settings for TensorFlow's workers, with the master's task

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -29,10 +30,10 @@ type finder struct {
 	missing map[cluster.Task]error
 }
 
-// findDevices returns the devices of the given tasks, in their order. It waits for all of them
-// until ctx ends, and the error then names the missing ones. Any error of a task other than
-// Unavailable ends the wait.
-func findDevices(ctx context.Context, workers Workers, tasks []cluster.Task, log *slog.Logger) (devices, error) {
+// findDevices returns the devices of the given tasks, in their order, and the releases of the
+// tasks. It waits for all of them until ctx ends, and the error then names the missing ones. Any
+// error of a task other than Unavailable ends the wait.
+func findDevices(ctx context.Context, workers Workers, tasks []cluster.Task, log *slog.Logger) (devices, releases, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	f := &finder{workers: workers, log: log, missing: map[cluster.Task]error{}}
@@ -40,11 +41,12 @@ func findDevices(ctx context.Context, workers Workers, tasks []cluster.Task, log
 		f.missing[t] = nil
 	}
 	found := make([]devices, len(tasks))
+	known := make([]peer.Release, len(tasks))
 	var wg sync.WaitGroup
 	for i, t := range tasks {
 		wg.Go(func() {
 			var err error
-			if found[i], err = f.find(ctx, t); err != nil {
+			if found[i], known[i], err = f.find(ctx, t); err != nil {
 				cancel(err)
 			}
 		})
@@ -56,39 +58,62 @@ func findDevices(ctx context.Context, workers Workers, tasks []cluster.Task, log
 	close(answered)
 	logging.Wait()
 	if ctx.Err() != nil {
-		return nil, f.explain(ctx)
+		return nil, nil, f.explain(ctx)
 	}
-	return slices.Concat(found...), nil
+	of := releases{}
+	for i, t := range tasks {
+		of[t] = known[i]
+	}
+	return slices.Concat(found...), of, nil
 }
 
-// find requests the devices of one task until it answers.
-func (f *finder) find(ctx context.Context, task cluster.Task) (devices, error) {
+// find requests the devices and the release of one task until it answers.
+func (f *finder) find(ctx context.Context, task cluster.Task) (devices, peer.Release, error) {
 	worker, err := f.workers.Worker(task)
 	if err != nil {
-		return nil, err
+		return nil, peer.Unknown, err
 	}
 	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
-		resp, err := worker.GetStatus(ctx, &pb.GetStatusRequest{})
+		found, release, err := describe(ctx, task, worker)
 		switch {
 		case err == nil:
 			f.mu.Lock()
 			delete(f.missing, task)
 			f.mu.Unlock()
-			return devicesOf(task, resp)
+			return found, release, nil
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return nil, peer.Unknown, ctx.Err()
 		case status.CodeOf(err) != status.Unavailable:
-			return nil, fromTask(task, err)
+			return nil, peer.Unknown, fromTask(task, err)
 		}
 		f.mu.Lock()
 		f.missing[task] = err
 		f.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, peer.Unknown, ctx.Err()
 		case <-time.After(wait):
 		}
 	}
+}
+
+// describe asks a task once for its devices and its release.
+func describe(ctx context.Context, task cluster.Task, worker Worker) (devices, peer.Release, error) {
+	resp, err := worker.GetStatus(ctx, &pb.GetStatusRequest{})
+	if err != nil {
+		return nil, peer.Unknown, err
+	}
+	found, err := devicesOf(task, resp)
+	if err != nil {
+		return nil, peer.Unknown, err
+	}
+	release := peer.Weft // a task of this process
+	if q, ok := worker.(peer.Questioner); ok {
+		if release, err = peer.Find(ctx, resp, q); err != nil {
+			return nil, peer.Unknown, err
+		}
+	}
+	return found, release, nil
 }
 
 func devicesOf(task cluster.Task, resp *pb.GetStatusResponse) (devices, error) {

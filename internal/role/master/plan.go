@@ -1,7 +1,6 @@
 package master
 
 import (
-	"maps"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/weft-ml/weft/internal/pass/partition"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -46,7 +46,9 @@ type planPartition struct {
 	task   cluster.Task
 	worker Worker
 	handle string // of the registered graph
-	nodes  string // number and names of its nodes, for errors
+	// the task has a worker session for the session
+	inSession bool
+	nodes     string // number and names of its nodes, for errors
 }
 
 // planRequest describes the plan to make.
@@ -162,29 +164,29 @@ func (s *session) registerPartition(pt *planPartition, g *graph.Graph, collectiv
 		return err
 	}
 	pt.nodes = summarize(g)
-	written := g.Def()
-	stripDefaults(g, written)
+	release := s.releases[pt.task]
+	pt.inSession = !release.Has(peer.NoWorkerSessions)
+	written, err := s.releases.defFor(g, pt.task)
+	if err != nil {
+		return err
+	}
 	def, err := pbconv.GraphToProto(written)
 	if err != nil {
 		return err
 	}
-	resp, err := pt.worker.RegisterGraph(s.ctx, &pb.RegisterGraphRequest{
+	req := &pb.RegisterGraphRequest{
 		SessionHandle: s.handle, GraphDef: def, GraphOptions: s.config.GetGraphOptions(), DebugOptions: options,
-		CreateWorkerSessionCalled: true, CollectiveGraphKey: collective, ConfigProto: s.config,
-	})
-	pt.handle = resp.GetGraphHandle()
-	return err
-}
-
-// stripDefaults removes attributes that have their default value, as TensorFlow's masters do. A
-// worker of an earlier release may not know them, and all workers add them again.
-func stripDefaults(g *graph.Graph, def *graph.Def) {
-	for i := range def.Nodes {
-		n := &def.Nodes[i]
-		op := g.Node(n.Name).Op
-		n.Attrs = maps.Clone(n.Attrs)
-		maps.DeleteFunc(n.Attrs, func(name string, v any) bool { return isDefault(op.Attr(name), v) })
+		CreateWorkerSessionCalled: pt.inSession, CollectiveGraphKey: collective, ConfigProto: s.config,
 	}
+	if s.namedFrames && release == peer.Weft {
+		peer.UseNamedFrames(req)
+	}
+	resp, err := pt.worker.RegisterGraph(s.ctx, req)
+	pt.handle = resp.GetGraphHandle()
+	if err != nil && release.IsOld() {
+		err = status.From(err).Annotate(" (%v runs %v)", pt.task, release)
+	}
+	return err
 }
 
 func isDefault(a *opdef.Attr, v any) bool {

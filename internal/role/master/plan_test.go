@@ -7,11 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/test/graphtext"
 	"github.com/weft-ml/weft/status"
 )
 
-func TestStripDefaults(t *testing.T) {
+func TestKeepAttrs(t *testing.T) {
 	ops, err := graphtext.ParseOps(`
 		V() -> (v: dtype) [dtype: type; shape: shape; container: string = ''; n: int = 3; l: list(int) = [1, 2]]`)
 	if err != nil {
@@ -23,8 +24,10 @@ func TestStripDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	def := g.Def()
-	stripDefaults(g, def)
+	def, err := releases{}.defFor(g, cluster.Task{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, want := range [][]string{{"dtype", "shape"}, {"_own", "container", "dtype", "l", "n", "shape"}} {
 		if got := slices.Sorted(maps.Keys(def.Nodes[i].Attrs)); !slices.Equal(got, want) {
 			t.Errorf("%s keeps %v, want %v", def.Nodes[i].Name, got, want)

@@ -118,22 +118,22 @@ func (s *session) release(p *plan) {
 // the session is closed: then they end with the session.
 func (s *session) releaseLocked(p *plan) {
 	if p.users--; p.users == 0 && s.closed == nil {
-		s.master.background.Go(func() { s.deregister(p) })
+		s.master.background.Go(func() { s.deregister(p, func(*planPartition) bool { return true }) })
 	}
 }
 
-// deregister drops the graphs of a plan on all tasks. Errors are logged.
-func (s *session) deregister(p *plan) {
+// deregister drops the graphs of a plan whose partitions are selected. Errors are logged.
+func (s *session) deregister(p *plan, selected func(*planPartition) bool) {
 	<-p.ready
 	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
 	defer cancel()
 	err := forEachConcurrently(len(p.partitions), func(i int) error {
 		pt := &p.partitions[i]
-		if pt.handle == "" { // not registered
+		if pt.handle == "" /* not registered */ || !selected(pt) {
 			return nil
 		}
 		_, err := pt.worker.DeregisterGraph(ctx, &pb.DeregisterGraphRequest{
-			SessionHandle: s.handle, CreateWorkerSessionCalled: true, GraphHandle: pt.handle,
+			SessionHandle: s.handle, CreateWorkerSessionCalled: pt.inSession, GraphHandle: pt.handle,
 		})
 		return err
 	})

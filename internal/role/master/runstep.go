@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -27,10 +28,28 @@ func (m *Master) runStep(ctx context.Context, req *message.RunStepRequest) (*mes
 		return nil, err
 	}
 	d := s.deadline(ctx, req.Options)
+	run := s.runStep
 	if req.PartialRun != "" {
-		return s.runPartial(ctx, d, req)
+		run = s.runPartial
 	}
-	return s.runStep(ctx, d, req)
+	resp, err := run(ctx, d, req)
+	if err != nil {
+		return nil, s.errorFor(ctx, err)
+	}
+	return resp, nil
+}
+
+// errorFor returns the error of a step in the form that the client understands.
+func (s *session) errorFor(ctx context.Context, err error) error {
+	return peer.FromContext(ctx).ErrorFor(err, func(node string) string {
+		s.mu.Lock()
+		g := s.graph.graph
+		s.mu.Unlock()
+		if n := g.Node(node); n != nil {
+			return n.Summary()
+		}
+		return ""
+	})
 }
 
 func (s *session) runStep(ctx context.Context, d deadline, req *message.RunStepRequest) (*message.RunStepResponse, error) {

@@ -8,19 +8,23 @@ import (
 
 	"github.com/weft-ml/weft/cluster"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/status"
 )
 
 // session is one client's graph on a set of tasks, and the plans for its steps.
 type session struct {
-	master  *Master
-	handle  string
-	config  *pb.ConfigProto
-	task    cluster.Task // the master's name in the session's cluster
-	workers Workers
-	tasks   []cluster.Task // tasks that the session may use
-	devices devices
-	client  remoteDevice // device that feeds come from and fetches go to
+	master   *Master
+	handle   string
+	config   *pb.ConfigProto
+	task     cluster.Task // the master's name in the session's cluster
+	workers  Workers
+	tasks    []cluster.Task // tasks that the session may use
+	devices  devices
+	releases releases // of the tasks
+	// a task computes the IDs of frames as old releases do, so the others must, too
+	namedFrames bool
+	client      remoteDevice // device that feeds come from and fetches go to
 	// incarnations of the devices, by full name.
 	incarnations map[string]uint64
 	ownCluster   bool // the session has brought its own cluster
@@ -104,6 +108,7 @@ func (s *session) close(ctx context.Context, why *status.Error) {
 		defer close(done)
 		<-s.idle
 		s.endPartials()
+		s.deregisterAll()
 		s.deleteWorkerSessions()
 	})
 	s.awaitEnd(ctx, done)
@@ -134,7 +139,10 @@ func (s *session) awaitEnd(ctx context.Context, done <-chan struct{}) {
 func (s *session) deleteWorkerSessions() {
 	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
 	defer cancel()
-	err := s.eachTask(func(_ cluster.Task, w Worker) error {
+	err := s.eachTask(func(task cluster.Task, w Worker) error {
+		if s.releases[task].Has(peer.NoWorkerSessions) {
+			return nil
+		}
 		_, err := w.DeleteWorkerSession(ctx, &pb.DeleteWorkerSessionRequest{SessionHandle: s.handle})
 		return err
 	})

@@ -183,7 +183,7 @@ func (st *step) startPartition(i int, canWait bool, done func(*message.RunGraphR
 // request returns the request for a partition.
 func (st *step) request(i int) message.RunGraphRequest {
 	return message.RunGraphRequest{
-		Session: st.session.handle, SessionCreated: true, GraphHandle: st.plan.partitions[i].handle, StepID: st.id, Exec: st.exec,
+		Session: st.session.handle, SessionCreated: st.plan.partitions[i].inSession, GraphHandle: st.plan.partitions[i].handle, StepID: st.id, Exec: st.exec,
 		IsPartial: st.partial, IsLastPartial: st.last, StoreErrorsInBody: true, RequestID: requestid.New(),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-ml/weft/internal/pass/partition"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/runtime/executor"
 	"github.com/weft-ml/weft/internal/runtime/function"
 	"github.com/weft-ml/weft/kernel"
@@ -47,7 +48,7 @@ type unit struct {
 }
 
 // RegisterGraph compiles a partition for this task. Every node must name its device.
-func (w *Worker) RegisterGraph(_ context.Context, req *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error) {
+func (w *Worker) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error) {
 	s, err := w.session(req.GetSessionHandle(), req.GetCreateWorkerSessionCalled())
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (w *Worker) RegisterGraph(_ context.Context, req *pb.RegisterGraphRequest) 
 	if err != nil {
 		return nil, err
 	}
-	reg, err := w.compile(s, g, req.GetSessionHandle())
+	reg, err := w.compile(s, g, req.GetSessionHandle(), frameIDs(ctx, req))
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +73,15 @@ func (w *Worker) RegisterGraph(_ context.Context, req *pb.RegisterGraphRequest) 
 	}
 	w.Log.Debug("registered a partition of a graph", "session", req.GetSessionHandle(), "graph", handle, "nodes", g.NumNodes())
 	return &pb.RegisterGraphResponse{GraphHandle: handle}, nil
+}
+
+// frameIDs returns how the tasks of a graph compute the IDs of frames: as the release of the master
+// does or, if the master is Weft, as it says.
+func frameIDs(ctx context.Context, req *pb.RegisterGraphRequest) executor.FrameIDs {
+	if peer.FromContext(ctx).Has(peer.NamedFrameIDs) || peer.UsesNamedFrames(req) {
+		return executor.NamedFrameIDs
+	}
+	return executor.CombinedFrameIDs
 }
 
 // importGraph converts and checks a partition. It adds the attributes with default values, which
@@ -105,7 +115,7 @@ func (w *Worker) importGraph(s *session, def *graph.Def) (*graph.Graph, error) {
 }
 
 // compile splits a graph by device and creates the executor of each part.
-func (w *Worker) compile(s *session, g *graph.Graph, cacheName string) (*registered, error) {
+func (w *Worker) compile(s *session, g *graph.Graph, cacheName string, ids executor.FrameIDs) (*registered, error) {
 	initial := s.initialReceives(g)
 	reg := &registered{
 		session: s, keys: map[string]bool{}, initial: initial, initialKeys: keySet(initial), kernels: s.cache(cacheName), cacheName: cacheName,
@@ -127,7 +137,7 @@ func (w *Worker) compile(s *session, g *graph.Graph, cacheName string) (*registe
 		if part == nil {
 			continue
 		}
-		exec, err := w.newExecutor(reg, d, part)
+		exec, err := w.newExecutor(reg, d, part, ids)
 		if err != nil {
 			reg.release()
 			return nil, err
@@ -163,14 +173,16 @@ func (s *session) split(g *graph.Graph) (map[string]*graph.Graph, error) {
 
 // newExecutor creates the executor of the part on one device. Functions that the part calls run on
 // that device.
-func (w *Worker) newExecutor(reg *registered, d *kernel.Device, part *graph.Graph) (*executor.Executor, error) {
+func (w *Worker) newExecutor(
+	reg *registered, d *kernel.Device, part *graph.Graph, ids executor.FrameIDs,
+) (*executor.Executor, error) {
 	runtime := function.NewRuntime(part.Library, function.Config{
 		Device: d, Devices: reg.session.devices, Cluster: reg.cluster(w), Kernels: w.Kernels, Log: w.Log,
 		GraphVersion: part.Versions.Producer,
 	})
 	reg.runtimes = append(reg.runtimes, runtime)
 	return executor.New(part, executor.Config{
-		Device: d, Log: w.Log,
+		Device: d, Log: w.Log, FrameIDs: ids,
 		NewKernel: func(n *graph.Node) (kernel.Kernel, error) {
 			if isShared(n, part.Library) {
 				k, owned, err := reg.kernels.shared(d.Name, n, runtime.NewKernel)
@@ -239,6 +251,16 @@ func (w *Worker) DeregisterGraph(_ context.Context, req *pb.DeregisterGraphReque
 	}
 	reg.release()
 	return &pb.DeregisterGraphResponse{}, nil
+}
+
+// summary returns the summary of a node, "" if there is none of that name.
+func (reg *registered) summary(node string) string {
+	for i := range reg.units {
+		if n := reg.units[i].graph.Node(node); n != nil {
+			return n.Summary()
+		}
+	}
+	return ""
 }
 
 // release ends one use of a graph. The last one releases its kernels.

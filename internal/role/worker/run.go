@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
 	"github.com/weft-ml/weft/internal/sys/stepctx"
 	"github.com/weft-ml/weft/kernel"
@@ -109,9 +110,11 @@ func (w *Worker) runGraph(ctx context.Context, req *message.RunGraphRequest, res
 	}
 	succeeded := false
 	defer func() { resp.Recyclable = r.end(succeeded) }()
-	err = r.do(ctx, req, resp)
-	succeeded = err == nil
-	return err
+	if err = r.do(ctx, req, resp); err != nil {
+		return peer.FromContext(ctx).ErrorFor(err, graph.summary)
+	}
+	succeeded = true
+	return nil
 }
 
 // do runs the graph in its step.

@@ -30,6 +30,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/role/requestid"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/internal/runtime/rendezvous"
@@ -163,6 +164,7 @@ func (w *Worker) Close() {
 // GetStatus describes the devices of the task.
 func (w *Worker) GetStatus(context.Context, *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
 	resp := &pb.GetStatusResponse{}
+	peer.Mark(resp)
 	for _, d := range w.Devices {
 		name, err := device.Parse(d.Name)
 		if err != nil {

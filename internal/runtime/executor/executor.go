@@ -69,6 +69,8 @@ type Config struct {
 	// flow, constants, arguments and results, which the executor handles itself. The executor does
 	// not close kernels.
 	NewKernel func(*graph.Node) (kernel.Kernel, error)
+	// FrameIDs is how the tasks of the graph compute the IDs of frames.
+	FrameIDs FrameIDs
 	// Log receives the stack of a kernel that panics; nil discards it.
 	Log *slog.Logger
 }
@@ -93,6 +95,7 @@ type RunOptions struct {
 type Executor struct {
 	device *kernel.Device
 	log    *slog.Logger
+	ids    FrameIDs
 	plain  program                 // the graph without regions
 	runs   atomic.Int32            // runs without an error, up to runsBeforeFusion
 	fused  atomic.Pointer[program] // nil before fusion, and where fusion does not pay
@@ -111,7 +114,7 @@ type program struct {
 
 // New compiles a graph. It does not keep the graph. Every input of every node must be connected.
 func New(g *graph.Graph, cfg Config) (*Executor, error) {
-	e := &Executor{device: cfg.Device, log: cfg.Log}
+	e := &Executor{device: cfg.Device, log: cfg.Log, ids: cfg.FrameIDs}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

@@ -6,6 +6,7 @@ import "github.com/weft-ml/weft/kernel"
 type frame struct {
 	info    *frameInfo
 	id      uint64
+	name    string     // the name that id is the hash of, if the executor's FrameIDs are named
 	parent  *iteration // iteration that it was entered from; nil for the root
 	sibling *frame     // next child of the same parent, or next recycled frame
 
@@ -81,7 +82,7 @@ func (r *run) child(from *iteration, info *frameInfo) *frame {
 		r.frames = f.sibling
 	}
 	f.info, f.parent, f.enters = info, from, info.enters
-	f.id = childFrame(from.frame.id, from.num, info.hash)
+	f.setID(r.p.e.ids, from.frame, from.num)
 	f.sibling = from.children
 	from.children = f
 	it := r.newIteration(f, 0)

@@ -9,7 +9,8 @@ import (
 // frameInfo is the static description of a frame.
 type frameInfo struct {
 	index    int // in the frames of the program
-	hash     uint64
+	name     string
+	hash     uint64 // of name
 	root     bool
 	slots    int     // number of inputs of all nodes
 	initial  []count // counts of all nodes at the start of an iteration
@@ -48,7 +49,7 @@ func newLayout(p *program, g *graph.Graph) (*layout, error) {
 func (l *layout) named(name string) *frameInfo {
 	f := l.byName[name]
 	if f == nil {
-		f = &frameInfo{index: len(l.program.frames), hash: murmur.Sum64(name)}
+		f = &frameInfo{index: len(l.program.frames), name: name, hash: murmur.Sum64(name)}
 		l.program.frames = append(l.program.frames, f)
 		l.byName[name] = f
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/master"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/role/worker"
 	"github.com/weft-ml/weft/internal/runtime/collective"
 	"github.com/weft-ml/weft/kernel"
@@ -34,7 +35,8 @@ type Options struct {
 	Kernels         *kernel.Registry // nil for the default registry
 	SessionDefaults *pb.ConfigProto
 	SessionTTL      time.Duration
-	Log             *slog.Logger // nil discards the log
+	Releases        map[cluster.Task]peer.Release // of TensorFlow that tasks stand in for
+	Log             *slog.Logger                  // nil discards the log
 }
 
 // Cluster is a set of tasks.

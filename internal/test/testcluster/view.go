@@ -80,8 +80,11 @@ func (v *view) recvTensor(ctx context.Context, task string, req *message.RecvTen
 	if name, err = v.resolve(name); err != nil {
 		return nil, err
 	}
-	return call(ctx, &remote{v, name}, "RecvTensor", req.StepID, func(w *worker.Worker) (*message.RecvTensorResponse, error) {
-		return w.RecvTensor(ctx, req)
+	r := &remote{v, name}
+	return call(ctx, r, "RecvTensor", req.StepID, func(w *worker.Worker) (*message.RecvTensorResponse, error) {
+		asked := *req
+		asked.Key = r.translate(req.Key)
+		return w.RecvTensor(ctx, &asked)
 	})
 }
 
@@ -150,11 +153,17 @@ func received(ctx context.Context, err error) error {
 }
 
 func (r *remote) GetStatus(ctx context.Context, req *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {
-	return call(ctx, r, "GetStatus", 0, func(w *worker.Worker) (*pb.GetStatusResponse, error) { return w.GetStatus(ctx, req) })
+	return call(ctx, r, "GetStatus", 0, func(w *worker.Worker) (*pb.GetStatusResponse, error) {
+		resp, err := w.GetStatus(ctx, req)
+		return r.describe(resp), err
+	})
 }
 
 func (r *remote) CreateWorkerSession(ctx context.Context, req *pb.CreateWorkerSessionRequest) (*pb.CreateWorkerSessionResponse, error) {
 	return call(ctx, r, "CreateWorkerSession", 0, func(w *worker.Worker) (*pb.CreateWorkerSessionResponse, error) {
+		if err := r.checkSession(); err != nil {
+			return nil, err
+		}
 		return w.CreateWorkerSession(ctx, req)
 	})
 }
@@ -167,6 +176,10 @@ func (r *remote) DeleteWorkerSession(ctx context.Context, req *pb.DeleteWorkerSe
 
 func (r *remote) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest) (*pb.RegisterGraphResponse, error) {
 	return call(ctx, r, "RegisterGraph", 0, func(w *worker.Worker) (*pb.RegisterGraphResponse, error) {
+		ctx, err := r.receive(ctx, req)
+		if err != nil {
+			return nil, err
+		}
 		return w.RegisterGraph(ctx, req)
 	})
 }

@@ -39,8 +39,8 @@ func (p *peer) expectReset(id uint32) {
 	}
 }
 
-// A call is served when its message is complete. A thousand calls whose streams stay half open leave
-// no stream behind, on any kind of handler.
+// A call is served when its message is complete. A thousand calls whose streams stay half open
+// leave no stream behind, on any kind of handler.
 func TestCallsOfClientsThatNeverHalfClose(t *testing.T) {
 	pooled := make(chan struct{})
 	s, address := serve(t, map[string]func(*Call){

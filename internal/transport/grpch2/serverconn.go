@@ -164,7 +164,7 @@ func (c *Call) validate(f *fields) (status string, _ Outcome) {
 	return "", Outcome{}
 }
 
-// identify returns the caller of a call. Clients seldom share a connection, so the caller of the
+// identify returns the caller of a call. Clients rarely share a connection, so the caller of the
 // last call is kept.
 func (c *serverConn) identify(f *fields) *Caller {
 	if c.caller == nil || f.userAgent != c.userAgent {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/peer"
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 	"github.com/weft-ml/weft/status"
 )
@@ -23,7 +24,17 @@ var ErrServerStopped = grpch2.ErrServerStopped
 // NewServer returns a server without methods. Its requests share a limiter with all other receives
 // of the task.
 func NewServer(limiter *ReceiveLimiter, logger *slog.Logger) *Server {
-	return &Server{grpch2.NewServer(logger), limiter}
+	s := &Server{grpch2.NewServer(logger), limiter}
+	s.Identify = identify
+	return s
+}
+
+// identify returns the caller with a user-agent.
+func identify(agent string) grpch2.Caller {
+	release := peer.OfAgent(agent)
+	return grpch2.Caller{
+		Context: peer.NewContext(context.Background(), release), RawMessages: release.Has(peer.RawMessages),
+	}
 }
 
 // shortMethods are the methods that are called in every step and usually return quickly.

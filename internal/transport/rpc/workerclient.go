@@ -6,6 +6,9 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/role/peer"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
+	"github.com/weft-ml/weft/status"
 )
 
 // A WorkerClient calls the WorkerService of a task.
@@ -16,6 +19,8 @@ func NewWorkerClient(conn *Conn, task string) *WorkerClient {
 	return &WorkerClient{caller{conn: conn, remote: task, task: true}}
 }
 
+var _ peer.Questioner = (*WorkerClient)(nil)
+
 // Address returns the address of the task, "host:port".
 func (c *WorkerClient) Address() string { return c.conn.address }
 
@@ -24,6 +29,23 @@ func (c *WorkerClient) Failure() error { return c.conn.Failure() }
 
 // LastHeard returns the time since the task last answered a call; see [Conn.LastHeard].
 func (c *WorkerClient) LastHeard() (ago time.Duration, ok bool) { return c.conn.LastHeard() }
+
+// HasMethod implements [peer.Questioner].
+func (c *WorkerClient) HasMethod(ctx context.Context, method string, request []byte) (bool, error) {
+	out := c.conn.client.Call(ctx, &grpch2.Request{
+		Path: method, Data: [][]byte{request}, NewBody: c.conn.limiter.newBody(nil),
+	})
+	if out.Body != nil {
+		out.Body.Discard()
+	}
+	switch {
+	case status.Code(out.Code) == status.Unimplemented:
+		return false, nil
+	case !out.FromServer:
+		return false, c.explain(ctx, method, responseStatus(&out), false)
+	}
+	return true, nil
+}
 
 // GetStatus lists the task's devices.
 func (c *WorkerClient) GetStatus(ctx context.Context, req *pb.GetStatusRequest) (*pb.GetStatusResponse, error) {

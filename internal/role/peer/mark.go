@@ -1,0 +1,48 @@
+package peer
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+)
+
+// Fields of this program in messages of TensorFlow. TensorFlow ignores them: it has no fields with
+// these numbers, and keeps unknown ones aside.
+const (
+	fieldWeft        protowire.Number = 1000 // of GetStatusResponse: the task is Weft
+	fieldNamedFrames protowire.Number = 1000 // of RegisterGraphRequest: NamedFrameIDs
+)
+
+// Mark makes a status say that the task is one of Weft.
+func Mark(resp *pb.GetStatusResponse) { setFlag(resp, fieldWeft) }
+
+// IsMarked reports whether a status is that of a task of Weft.
+func IsMarked(resp *pb.GetStatusResponse) bool { return hasFlag(resp, fieldWeft) }
+
+// UseNamedFrames makes a task of Weft compute the IDs of frames as old releases do, because a task
+// of an old release runs another part of the graph.
+func UseNamedFrames(req *pb.RegisterGraphRequest) { setFlag(req, fieldNamedFrames) }
+
+// UsesNamedFrames reports whether UseNamedFrames was called for a request.
+func UsesNamedFrames(req *pb.RegisterGraphRequest) bool { return hasFlag(req, fieldNamedFrames) }
+
+func setFlag(m proto.Message, field protowire.Number) {
+	r := m.ProtoReflect()
+	b := protowire.AppendTag(r.GetUnknown(), field, protowire.VarintType)
+	r.SetUnknown(protowire.AppendVarint(b, 1))
+}
+
+func hasFlag(m proto.Message, field protowire.Number) bool {
+	for b := m.ProtoReflect().GetUnknown(); len(b) > 0; {
+		number, _, n := protowire.ConsumeField(b)
+		if n < 0 {
+			return false
+		}
+		if number == field {
+			return true
+		}
+		b = b[n:]
+	}
+	return false
+}
