@@ -37,6 +37,11 @@ var passes = []pass{
 		after: []string{"shapes"},
 	},
 	{
+		name: "branches", run: dropBranches,
+		// A folded predicate is a constant.
+		after: []string{"constants"},
+	},
+	{
 		name: "subexpressions", run: mergeSubexpressions,
 		// Folding creates equal constants, which make their consumers equal.
 		after: []string{"constants"},
@@ -54,8 +59,8 @@ var passes = []pass{
 	},
 }
 
-// Optimize runs the passes over g in place: "shapes", "constants", "subexpressions", "unused" and
-// "replicas".
+// Optimize runs the passes over g in place: "shapes", "constants", "branches", "subexpressions",
+// "unused" and "replicas".
 func Optimize(g *graph.Graph, o Options) error {
 	for _, p := range passes {
 		if slices.Contains(o.Without, p.name) {
