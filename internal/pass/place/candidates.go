@@ -112,6 +112,10 @@ func (p *placer) incompatible(name, own string, g *group, root int) error {
 		own, name, g.requested, strings.Join(p.devices.names(), ", "), p.describeGroup(root))
 }
 
+// lastWithSpace is the producer version of TensorFlow 1.15. Clients up to that release replace
+// {{node x}} in an error by a text that ends with a space, later ones by a text that does not.
+const lastWithSpace = 134
+
 func (p *placer) noKernel(n *graph.Node) error {
 	types := make(map[string]bool)
 	var sorted []string
@@ -121,9 +125,13 @@ func (p *placer) noKernel(n *graph.Node) error {
 			sorted = append(sorted, d.spec.Type)
 		}
 	}
-	return status.InvalidArgumentf("No OpKernel was registered to support Op '%s' used by {{node %s}} with these attrs: [%s]\n"+
+	space := " "
+	if v := p.g.Versions.Producer; v > 0 && v <= lastWithSpace {
+		space = ""
+	}
+	return status.InvalidArgumentf("No OpKernel was registered to support Op '%s' used by {{node %s}}%swith these attrs: [%s]\n"+
 		"Registered devices: [%s]\nRegistered kernels:\n%s",
-		n.Op.Name, n.Name, n.Attrs.Format(), strings.Join(sorted, ", "), p.registeredKernels(n.Op.Name))
+		n.Op.Name, n.Name, space, n.Attrs.Format(), strings.Join(sorted, ", "), p.registeredKernels(n.Op.Name))
 }
 
 func typeList(types []tensor.DType) string {
