@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 from google.protobuf import text_format
-from tensorflow.core.framework import op_def_pb2
+from tensorflow.core.framework import op_def_pb2, types_pb2
 
 RELEASES = ["0.12", "1.0", "1.4", "1.8", "1.12", "1.15"]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -64,7 +64,7 @@ def describe(op):
         facts[attr.name + " minimum"] = f"{attr.has_minimum} {attr.minimum}"
         allowed = attr.allowed_values.list
         facts[attr.name + " values"] = " ".join(
-            sorted(op_def_pb2.types__pb2.DataType.Name(t)[3:] for t in allowed.type)
+            sorted(types_pb2.DataType.Name(t)[3:] for t in allowed.type)
             + sorted(s.decode() for s in allowed.s)
         )
     facts["stateful"] = str(op.is_stateful)
