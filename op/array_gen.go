@@ -7,6 +7,61 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
+// BatchMatrixBandPart copies the band of each matrix and sets the other elements to zero. Use MatrixBandPart.
+//
+//	input     T
+//	numLower  int64
+//	numUpper  int64
+//	→
+//	band      T  shape of input
+//
+// where
+//
+//	T  any type
+func BatchMatrixBandPart(s *Scope, input Output, numLower Output, numUpper Output) Output {
+	return out(s.Add("BatchMatrixBandPart", []Arg{One(input), One(numLower), One(numUpper)}, nil), 0)
+}
+
+// BatchMatrixDiag returns square matrices with the given diagonals. Use MatrixDiag.
+//
+//	diagonal  T  […,?]
+//	→
+//	output    T
+//
+// where
+//
+//	T  any type
+func BatchMatrixDiag(s *Scope, diagonal Output) Output {
+	return out(s.Add("BatchMatrixDiag", []Arg{One(diagonal)}, nil), 0)
+}
+
+// BatchMatrixDiagPart returns the main diagonals of matrices. Use MatrixDiagPart.
+//
+//	input     T  […,?,?]
+//	→
+//	diagonal  T
+//
+// where
+//
+//	T  any type
+func BatchMatrixDiagPart(s *Scope, input Output) Output {
+	return out(s.Add("BatchMatrixDiagPart", []Arg{One(input)}, nil), 0)
+}
+
+// BatchMatrixSetDiag replaces the main diagonals of matrices. Use MatrixSetDiag.
+//
+//	input     T  […,?,?]
+//	diagonal  T  […,?]
+//	→
+//	output    T  shape of input
+//
+// where
+//
+//	T  any type
+func BatchMatrixSetDiag(s *Scope, input Output, diagonal Output) Output {
+	return out(s.Add("BatchMatrixSetDiag", []Arg{One(input), One(diagonal)}, nil), 0)
+}
+
 // BatchToSpace computes BatchToSpaceND for images with square blocks.
 //
 //	input   T     [?,?,?,?]
@@ -1750,6 +1805,20 @@ func TensorStridedSliceUpdate(s *Scope, input Output, begin Output, end Output, 
 //	Tmultiples  int32, int64
 func Tile(s *Scope, input Output, multiples Output) Output {
 	return out(s.Add("Tile", []Arg{One(input), One(multiples)}, nil), 0)
+}
+
+// TileGrad returns the gradient of Tile: the sum of the tiles. Deprecated; graphs sum after a Reshape instead.
+//
+//	input      T
+//	multiples  int32
+//	→
+//	output     T
+//
+// where
+//
+//	T  any type
+func TileGrad(s *Scope, input Output, multiples Output) Output {
+	return out(s.Add("TileGrad", []Arg{One(input), One(multiples)}, nil), 0)
 }
 
 // Transpose permutes dimensions: dimension i of the result is dimension perm[i] of x.

@@ -7,6 +7,22 @@ import (
 	"github.com/weft-ml/weft/tensor"
 )
 
+// AdjustContrast scales the difference of each pixel from the mean of its channel and clips it to min_value and max_value. Deprecated, use AdjustContrastv2.
+//
+//	images          T        […,?,?,?]
+//	contrastFactor  float32  []
+//	minValue        float32  []
+//	maxValue        float32  []
+//	→
+//	output          float32  shape of images
+//
+// where
+//
+//	T  uint8, int8, int16, int32, int64, float32, float64
+func AdjustContrast(s *Scope, images Output, contrastFactor Output, minValue Output, maxValue Output) Output {
+	return out(s.Add("AdjustContrast", []Arg{One(images), One(contrastFactor), One(minValue), One(maxValue)}, nil), 0)
+}
+
 // AdjustContrastv2 adjusts the contrast of images: scales the difference of each pixel from the mean of its channel.
 //
 //	images          T        […,?,?,?]
@@ -794,6 +810,33 @@ func QuantizedResizeBilinear(s *Scope, images Output, size Output, min Output, m
 //	T  float16, bfloat16, float32, float64
 func RGBToHSV(s *Scope, images Output) Output {
 	return out(s.Add("RGBToHSV", []Arg{One(images)}, nil), 0)
+}
+
+// RandomCropAttr is an optional argument of [RandomCrop].
+type RandomCropAttr func(opdef.Attrs)
+
+// RandomCropSeed sets the optional attribute seed; the default is 0.
+func RandomCropSeed(value int64) RandomCropAttr {
+	return func(a opdef.Attrs) { a["seed"] = value }
+}
+
+// RandomCropSeed2 sets the optional attribute seed2; the default is 0.
+func RandomCropSeed2(value int64) RandomCropAttr {
+	return func(a opdef.Attrs) { a["seed2"] = value }
+}
+
+// RandomCrop crops an image at a random position. Deprecated; graphs use a random Slice instead.
+//
+//	image   T      [?,?,?]
+//	size    int64  [?]
+//	→
+//	output  T      [?,?,?]
+//
+// where
+//
+//	T  uint8, int8, int16, int32, int64, float32, float64
+func RandomCrop(s *Scope, image Output, size Output, optional ...RandomCropAttr) Output {
+	return out(s.Add("RandomCrop", []Arg{One(image), One(size)}, withOptions(opdef.Attrs{}, optional)), 0)
 }
 
 // ResizeAreaAttr is an optional argument of [ResizeArea].

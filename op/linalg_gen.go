@@ -61,6 +61,177 @@ func BatchCholeskyGrad(s *Scope, l Output, grad Output) Output {
 	return out(s.Add("BatchCholeskyGrad", []Arg{One(l), One(grad)}, nil), 0)
 }
 
+// BatchMatrixDeterminant computes the determinants of square matrices. Use MatrixDeterminant.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float32, float64, complex64, complex128
+func BatchMatrixDeterminant(s *Scope, input Output) Output {
+	return out(s.Add("BatchMatrixDeterminant", []Arg{One(input)}, nil), 0)
+}
+
+// BatchMatrixInverseAttr is an optional argument of [BatchMatrixInverse].
+type BatchMatrixInverseAttr func(opdef.Attrs)
+
+// BatchMatrixInverseAdjoint sets the optional attribute adjoint; the default is false.
+func BatchMatrixInverseAdjoint(value bool) BatchMatrixInverseAttr {
+	return func(a opdef.Attrs) { a["adjoint"] = value }
+}
+
+// BatchMatrixInverse inverts square matrices, or their adjoints. Use MatrixInverse.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float64, float32
+func BatchMatrixInverse(s *Scope, input Output, optional ...BatchMatrixInverseAttr) Output {
+	return out(s.Add("BatchMatrixInverse", []Arg{One(input)}, withOptions(opdef.Attrs{}, optional)), 0)
+}
+
+// BatchMatrixSolveAttr is an optional argument of [BatchMatrixSolve].
+type BatchMatrixSolveAttr func(opdef.Attrs)
+
+// BatchMatrixSolveAdjoint sets the optional attribute adjoint; the default is false.
+func BatchMatrixSolveAdjoint(value bool) BatchMatrixSolveAttr {
+	return func(a opdef.Attrs) { a["adjoint"] = value }
+}
+
+// BatchMatrixSolve solves systems of linear equations with square matrices, or their adjoints. Use MatrixSolve.
+//
+//	matrix  T  […,?,?]
+//	rhs     T  […,?,?]
+//	→
+//	output  T  shape of rhs
+//
+// where
+//
+//	T  float64, float32
+func BatchMatrixSolve(s *Scope, matrix Output, rhs Output, optional ...BatchMatrixSolveAttr) Output {
+	return out(s.Add("BatchMatrixSolve", []Arg{One(matrix), One(rhs)}, withOptions(opdef.Attrs{}, optional)), 0)
+}
+
+// BatchMatrixSolveLsAttr is an optional argument of [BatchMatrixSolveLs].
+type BatchMatrixSolveLsAttr func(opdef.Attrs)
+
+// BatchMatrixSolveLsFast sets the optional attribute fast; the default is true.
+func BatchMatrixSolveLsFast(value bool) BatchMatrixSolveLsAttr {
+	return func(a opdef.Attrs) { a["fast"] = value }
+}
+
+// BatchMatrixSolveLs solves linear least-squares problems. Use MatrixSolveLs.
+//
+//	matrix         T  […,?,?]
+//	rhs            T  […,?,?]
+//	l2Regularizer  float64
+//	→
+//	output         T
+//
+// where
+//
+//	T  float64, float32
+func BatchMatrixSolveLs(s *Scope, matrix Output, rhs Output, l2Regularizer Output, optional ...BatchMatrixSolveLsAttr) Output {
+	return out(s.Add("BatchMatrixSolveLs", []Arg{One(matrix), One(rhs), One(l2Regularizer)}, withOptions(opdef.Attrs{}, optional)), 0)
+}
+
+// BatchMatrixTriangularSolveAttr is an optional argument of [BatchMatrixTriangularSolve].
+type BatchMatrixTriangularSolveAttr func(opdef.Attrs)
+
+// BatchMatrixTriangularSolveLower sets the optional attribute lower; the default is true.
+func BatchMatrixTriangularSolveLower(value bool) BatchMatrixTriangularSolveAttr {
+	return func(a opdef.Attrs) { a["lower"] = value }
+}
+
+// BatchMatrixTriangularSolveAdjoint sets the optional attribute adjoint; the default is false.
+func BatchMatrixTriangularSolveAdjoint(value bool) BatchMatrixTriangularSolveAttr {
+	return func(a opdef.Attrs) { a["adjoint"] = value }
+}
+
+// BatchMatrixTriangularSolve solves systems of linear equations with triangular matrices. Use MatrixTriangularSolve.
+//
+//	matrix  T  […,?,?]
+//	rhs     T  […,?,?]
+//	→
+//	output  T  shape of rhs
+//
+// where
+//
+//	T  float64, float32
+func BatchMatrixTriangularSolve(s *Scope, matrix Output, rhs Output, optional ...BatchMatrixTriangularSolveAttr) Output {
+	return out(s.Add("BatchMatrixTriangularSolve", []Arg{One(matrix), One(rhs)}, withOptions(opdef.Attrs{}, optional)), 0)
+}
+
+// BatchSelfAdjointEig returns the eigenvalues of symmetric matrices in the first row, and the eigenvectors below it. Use SelfAdjointEigV2.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float64, float32
+func BatchSelfAdjointEig(s *Scope, input Output) Output {
+	return out(s.Add("BatchSelfAdjointEig", []Arg{One(input)}, nil), 0)
+}
+
+// BatchSelfAdjointEigV2Attr is an optional argument of [BatchSelfAdjointEigV2].
+type BatchSelfAdjointEigV2Attr func(opdef.Attrs)
+
+// BatchSelfAdjointEigV2ComputeV sets the optional attribute compute_v; the default is true.
+func BatchSelfAdjointEigV2ComputeV(value bool) BatchSelfAdjointEigV2Attr {
+	return func(a opdef.Attrs) { a["compute_v"] = value }
+}
+
+// BatchSelfAdjointEigV2 computes the eigenvalues and the eigenvectors of symmetric matrices. Use SelfAdjointEigV2.
+//
+//	input  T  […,?,?]
+//	→
+//	e      T
+//	v      T
+//
+// where
+//
+//	T  float64, float32
+func BatchSelfAdjointEigV2(s *Scope, input Output, optional ...BatchSelfAdjointEigV2Attr) (e Output, v Output) {
+	node := s.Add("BatchSelfAdjointEigV2", []Arg{One(input)}, withOptions(opdef.Attrs{}, optional))
+	return out(node, 0), out(node, 1)
+}
+
+// BatchSvdAttr is an optional argument of [BatchSvd].
+type BatchSvdAttr func(opdef.Attrs)
+
+// BatchSvdComputeUv sets the optional attribute compute_uv; the default is true.
+func BatchSvdComputeUv(value bool) BatchSvdAttr {
+	return func(a opdef.Attrs) { a["compute_uv"] = value }
+}
+
+// BatchSvdFullMatrices sets the optional attribute full_matrices; the default is false.
+func BatchSvdFullMatrices(value bool) BatchSvdAttr {
+	return func(a opdef.Attrs) { a["full_matrices"] = value }
+}
+
+// BatchSvd computes the singular value decomposition of matrices. Use Svd.
+//
+//	input  T  […,?,?]
+//	→
+//	s_     T
+//	u      T
+//	v      T
+//
+// where
+//
+//	T  float64, float32, complex64, complex128
+func BatchSvd(s *Scope, input Output, optional ...BatchSvdAttr) (s_ Output, u Output, v Output) {
+	node := s.Add("BatchSvd", []Arg{One(input)}, withOptions(opdef.Attrs{}, optional))
+	return out(node, 0), out(node, 1), out(node, 2)
+}
+
 // Cholesky computes the Cholesky decomposition L*L^H of positive definite matrices. Reads only the lower triangles.
 //
 //	input   T  […,?,?]
@@ -162,6 +333,19 @@ func Lu(s *Scope, input Output, optional ...LuAttr) (lu Output, p Output) {
 //	T  float16, float32, float64, complex64, complex128
 func MatrixDeterminant(s *Scope, input Output) Output {
 	return out(s.Add("MatrixDeterminant", []Arg{One(input)}, nil), 0)
+}
+
+// MatrixExponential computes the exponentials of square matrices. Deprecated.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float64, float32, float16, complex64, complex128
+func MatrixExponential(s *Scope, input Output) Output {
+	return out(s.Add("MatrixExponential", []Arg{One(input)}, nil), 0)
 }
 
 // MatrixInverseAttr is an optional argument of [MatrixInverse].
@@ -304,6 +488,19 @@ func QrFullMatrices(value bool) QrAttr {
 func Qr(s *Scope, input Output, optional ...QrAttr) (q Output, r Output) {
 	node := s.Add("Qr", []Arg{One(input)}, withOptions(opdef.Attrs{}, optional))
 	return out(node, 0), out(node, 1)
+}
+
+// SelfAdjointEig returns the eigenvalues of symmetric matrices in the first row, and the eigenvectors below it. Use SelfAdjointEigV2.
+//
+//	input   T  […,?,?]
+//	→
+//	output  T
+//
+// where
+//
+//	T  float64, float32, float16
+func SelfAdjointEig(s *Scope, input Output) Output {
+	return out(s.Add("SelfAdjointEig", []Arg{One(input)}, nil), 0)
 }
 
 // SelfAdjointEigV2Attr is an optional argument of [SelfAdjointEigV2].
