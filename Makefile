@@ -24,6 +24,11 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 VENV := .venv
 VENV_READY := $(VENV)/ready
 
+# TensorFlow 1.15, which needs Python 3.7, for the tests that are part of its source code.
+PYTHON37 ?= python3.7
+VENV_OLD := .venv-1.15
+VENV_OLD_READY := $(VENV_OLD)/ready
+
 # Race instrumentation slows numeric kernels about tenfold and they share no state: the rest is what it is for.
 RACE_SKIP := /internal/kernels/|/internal/numeric/simd|/internal/proto/pb$$|/op$$
 
@@ -32,7 +37,7 @@ RACE_SKIP := /internal/kernels/|/internal/numeric/simd|/internal/proto/pb$$|/op$
 STAMP = $(shell git log -1 --format='%h %cI' 2>/dev/null && { git diff --quiet HEAD || echo modified; })
 
 # What `make generate` may write: compared before and after by checkgenerate.
-FINGERPRINT := find . \( -name .git -o -name .tmp -o -name .venv -o -name bin -o -name __pycache__ \) -prune \
+FINGERPRINT := find . \( -name .git -o -name .tmp -o -name '.venv*' -o -name bin -o -name __pycache__ \) -prune \
 	-o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
 
 .PHONY: help
@@ -92,6 +97,10 @@ checkgenerate: ## Fail when committed generated files are not current
 interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions (ARGS="-k hello" picks cases)
 	$(VENV)/bin/python -m interop $(ARGS)
 
+.PHONY: conformance-old
+conformance-old: build $(VENV_OLD_READY) ## Run TensorFlow 1.15's own tests (TESTS=folder of its source code)
+	$(VENV_OLD)/bin/python -m interop.old.conformance --tests "$(TESTS)" $(ARGS)
+
 .PHONY: bench
 bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS="--quick", ARGS="--only latency")
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-client ./bench/goclient
@@ -136,7 +145,7 @@ cover: ## Measure test coverage (.tmp/cover.html)
 
 .PHONY: clean
 clean: ## Remove what make built
-	rm -rf bin .tmp $(VENV)
+	rm -rf bin .tmp $(VENV) $(VENV_OLD)
 
 $(GOLANGCI_LINT):
 	@mkdir -p $(TOOLS)
@@ -146,4 +155,9 @@ $(GOLANGCI_LINT):
 $(VENV_READY): interop/requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --requirement interop/requirements.txt
+	@touch $@
+
+$(VENV_OLD_READY): interop/old/requirements.txt
+	$(PYTHON37) -m venv $(VENV_OLD)
+	$(VENV_OLD)/bin/python -m pip install --quiet --requirement interop/old/requirements.txt
 	@touch $@
