@@ -161,6 +161,8 @@ type Rendezvous interface {
 	// Send stores a tensor or passes it to a waiting consumer. It takes over the reference and does
 	// not block.
 	Send(key *Key, at FrameIter, t tensor.Tensor, dead bool) error
+	// SendVariable is Send of the value that a variable has when the consumer requests it.
+	SendVariable(key *Key, at FrameIter, v *Variable) error
 	// Recv calls done once, immediately or later, on any goroutine. done receives the tensor and
 	// owns its reference, or it receives an error: that of the step if the step ends before the
 	// tensor arrives.

@@ -149,3 +149,26 @@ func TestLenderIsKilled(t *testing.T) {
 		got[0].Release()
 	}
 }
+
+// TestReferenceIsReadAfterControlInputs reads a reference variable of the parameter server on
+// another task, after an update of which only that other task hears.
+func TestReferenceIsReadAfterControlInputs(t *testing.T) {
+	servers := startCluster(t, map[string]int{"ps": 1, "worker": 2})
+	root := op.NewScope()
+	onPS, onWorker := root.WithDevice("/job:ps"), root.WithDevice("/job:worker/task:1")
+	v := op.VariableV2(onPS, tensor.MakePartial(), tensor.Float32, op.VariableV2SharedName("counted"))
+	init := op.Assign(onPS, v, op.Const(onPS, float32(1)))
+	add := op.AssignAdd(onPS, v, op.Const(onPS, float32(10)))
+	relayed := op.Neg(onWorker, add)
+	read := op.Neg(onWorker.WithControlDependencies(relayed.Node), v)
+	sess := session(t, servers[cluster.Task{Job: "worker"}], root)
+	if _, err := sess.Run(t.Context(), nil, nil, []*graph.Node{init.Node}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		out, err := sess.Run(t.Context(), nil, []op.Output{read}, nil)
+		if want := float32(-11 - 10*i); err != nil || out[0].Go() != want {
+			t.Fatalf("got %v, %v, want %v", out, err, want)
+		}
+	}
+}

@@ -52,11 +52,14 @@ func tableOf(ctx *kernel.Context) (kernel.Rendezvous, error) {
 	return nil, status.Internalf("Op kernel context needs to provide a rendezvous.")
 }
 
-type send struct{ key *kernel.Key }
+type send struct {
+	key      *kernel.Key
+	toClient bool
+}
 
 func newSend(c *kernel.Construction) (kernel.Kernel, error) {
 	key, err := newKey(c.Attrs)
-	return &send{key}, err
+	return &send{key, c.Attrs.Bool("client_terminated")}, err
 }
 
 func (s *send) Compute(ctx *kernel.Context) error {
@@ -67,7 +70,25 @@ func (s *send) Compute(ctx *kernel.Context) error {
 	if ctx.Dead {
 		return r.Send(s.key, ctx.At, tensor.Tensor{}, true)
 	}
+	if v := ctx.InputRef(0); v != nil {
+		return s.sendVariable(ctx, r, v)
+	}
 	return r.Send(s.key, ctx.At, ctx.Input(0).Retain(), false)
+}
+
+// sendVariable sends a variable behind a reference.
+//
+// The simple design sends the value that the variable has when the node runs. That is wrong where
+// the consumer has a control input: it must see the updates that the control input stands for, but
+// the control edge ends at the consumer's task, and this node runs at the start of the step. The
+// consumer's task requests the tensor when the other inputs of the consumer have arrived, so the
+// variable is read at the request. In TensorFlow the tensor shares the memory of the variable, with
+// the same effect. A client gets the value as of now.
+func (s *send) sendVariable(ctx *kernel.Context, r kernel.Rendezvous, v *kernel.Variable) error {
+	if s.toClient {
+		return r.Send(s.key, ctx.At, v.Load(), false)
+	}
+	return r.SendVariable(s.key, ctx.At, v)
 }
 
 type recv struct{ key *kernel.Key }

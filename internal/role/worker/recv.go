@@ -130,6 +130,14 @@ func (r *run) Send(key *kernel.Key, at kernel.FrameIter, t tensor.Tensor, dead b
 	return r.step.table.Send(key, at, t, dead)
 }
 
+// SendVariable implements kernel.Rendezvous.
+func (r *run) SendVariable(key *kernel.Key, at kernel.FrameIter, v *kernel.Variable) error {
+	if !r.session.isLocal(key.SendDevice) {
+		return status.InvalidArgumentf("Invalid rendezvous key (src): %s @ %v", key.At(at), r.session.task)
+	}
+	return r.step.table.SendVariable(key, at, v)
+}
+
 // Recv implements kernel.Rendezvous. It requests a tensor of another task from that task.
 func (r *run) Recv(key *kernel.Key, at kernel.FrameIter, done func(t tensor.Tensor, dead bool, err error)) {
 	switch {

@@ -112,7 +112,7 @@ func (n *node) resolve(it *iteration) error {
 			if want.IsRef() && in.Tensor.Initialized() {
 				return status.InvalidArgumentf("%d-th input expects a ref type", i)
 			}
-		case want.IsRef() || n.forwardsRef && i == 0:
+		case want.IsRef() || n.takesRef && i == 0:
 			if !n.allowsUninit && !in.Ref.Initialized() {
 				return n.uninitialized(i)
 			}

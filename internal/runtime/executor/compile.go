@@ -35,15 +35,15 @@ type node struct {
 
 // details are the fields of a node that few executions read.
 type details struct {
-	pos         int32        // index in the nodes of the compiled graph
-	frame       int32        // index of the frame that the node runs in
-	fusible     bool         // may be part of a region
-	forwardsRef bool         // the output is the reference at the input, whatever its type
-	async       kernel.Async // kern, if it is one
-	op          string
-	inTypes     []tensor.DType
-	unused      []bool   // outputs without consumers
-	sources     []string // what each input is connected to, if refs is set
+	pos      int32        // index in the nodes of the compiled graph
+	frame    int32        // index of the frame that the node runs in
+	fusible  bool         // may be part of a region
+	takesRef bool         // the first input may be a reference, although its type is a value
+	async    kernel.Async // kern, if it is one
+	op       string
+	inTypes  []tensor.DType
+	unused   []bool   // outputs without consumers
+	sources  []string // what each input is connected to, if refs is set
 
 	value        tensor.Tensor   // of a constant
 	indexes      []tensor.Tensor // of a Merge: its second output, by input
@@ -130,7 +130,7 @@ func (n *node) compile(gn *graph.Node, newKernel func(*graph.Node) (kernel.Kerne
 			n.refs = true
 		}
 	}
-	n.forwardsRef = readsVariable(gn)
+	n.takesRef = readsVariable(gn) || n.op == "_Send" || n.op == "_HostSend"
 	if n.refs {
 		for _, in := range gn.Inputs() {
 			n.sources = append(n.sources, in.String())

@@ -60,11 +60,13 @@ type tableKey struct {
 // kind only.
 type item struct {
 	value tensor.Tensor
-	dead  bool
-	done  Done // nil for a value
-	next  *item
-	last  *item // newest item of the key; set in the oldest item only
-	kept  bool  // its creator still refers to it, so it must not be recycled
+	// read when the value is delivered, in place of value; may be nil
+	variable *kernel.Variable
+	dead     bool
+	done     Done // nil for a value
+	next     *item
+	last     *item // newest item of the key; set in the oldest item only
+	kept     bool  // its creator still refers to it, so it must not be recycled
 }
 
 var items = sync.Pool{New: func() any { return new(item) }}
@@ -108,6 +110,28 @@ func (r *Table) SendText(key string, t tensor.Tensor, dead bool) error {
 	return r.send(parseKey(key), t, dead)
 }
 
+// SendVariable implements kernel.Rendezvous.
+func (r *Table) SendVariable(key *kernel.Key, at kernel.FrameIter, v *kernel.Variable) error {
+	it := newItem()
+	it.variable = v
+	waiting, err := r.match(tableKey{key.Prefix(), at}, it)
+	if waiting == nil {
+		return err
+	}
+	done := waiting.done
+	waiting.recycle()
+	done(v.Load(), false, nil)
+	return nil
+}
+
+// take returns the value of an item, with its reference.
+func (i *item) take() tensor.Tensor {
+	if i.variable != nil {
+		return i.variable.Load()
+	}
+	return i.value
+}
+
 func (r *Table) send(p tableKey, t tensor.Tensor, dead bool) error {
 	it := newItem()
 	it.value, it.dead = t, dead
@@ -145,7 +169,7 @@ func (r *Table) recv(p tableKey, it *item) {
 	case err != nil:
 		done(tensor.Tensor{}, false, err)
 	case value != nil:
-		t, dead := value.value, value.dead
+		t, dead := value.take(), value.dead
 		value.recycle()
 		done(t, dead, nil)
 	}
@@ -183,7 +207,7 @@ func (r *Table) TakeText(key string) (t tensor.Tensor, dead, ok bool, err error)
 		return t, false, r.err != nil, r.err
 	}
 	r.removeLocked(p, first, nil)
-	t, dead = first.value, first.dead
+	t, dead = first.take(), first.dead
 	first.recycle()
 	return t, dead, true, nil
 }
