@@ -98,8 +98,8 @@ interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions 
 	$(VENV)/bin/python -m interop $(ARGS)
 
 .PHONY: conformance-old
-conformance-old: build $(VENV_OLD_READY) ## Run TensorFlow 1.15's own tests (TESTS=folder of its source code)
-	$(VENV_OLD)/bin/python -m interop.old.conformance --tests "$(TESTS)" $(ARGS)
+conformance-old: build $(VENV_READY) $(VENV_OLD_READY) ## Run TensorFlow 1.15's own tests (TESTS=folder of its source code)
+	$(VENV_OLD)/bin/python -m interop.old.conformance --tests "$(TESTS)" --successor $(VENV)/bin/python $(ARGS)
 
 .PHONY: bench
 bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS="--quick", ARGS="--only latency")

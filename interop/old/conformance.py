@@ -6,8 +6,11 @@ SOURCES is a source tree of TensorFlow 1.15. The Python that runs this has that 
 FILE is a path in the tree, or a part of one; without any, the files of conformance.txt run.
 
 A case counts if it passes on TensorFlow's server and runs a step there. Such a case that does not
-pass on Weft is lost. differences.txt gives the reasons of known ones; any other makes this exit
-with 1. Results are kept in a folder: a file that has results there is not run again.
+pass on Weft is lost. With --successor it also runs on a server of a later TensorFlow: Weft's
+results are those of TensorFlow 2.21, which changed some. differences.txt gives the reasons of other
+known cases. A case without an explanation makes this exit with 1.
+
+Results are kept in a folder: a file that has results there is not run again.
 """
 
 import argparse
@@ -25,8 +28,21 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIST = HERE / "conformance.txt"
 DIFFERENCES = HERE / "differences.txt"
 MODULE = "interop.old.testfile"
-SERVERS = {"tensorflow": cluster.TENSORFLOW, "weft": cluster.WEFT}
 RESTARTS = 20  # of the process that runs a file: every case that never ends costs one
+
+
+class Server(cluster.Cluster):
+    """A cluster of one task: of Weft, or of the TensorFlow of a Python interpreter."""
+
+    def __init__(self, python=None):
+        super().__init__(
+            {"localhost": 1}, cluster.TENSORFLOW if python else cluster.WEFT, apart=True
+        )
+        self.python = python
+
+    def command(self, job, task):
+        command = super().command(job, task)
+        return [self.python] + command[1:] if self.python else command
 
 
 class Results:
@@ -73,15 +89,13 @@ def known_differences():
     return {(file, case): reason for file, case, reason in words}
 
 
-def run_once(args, server, file, results):
+def run_once(args, python, file, results, cases):
     """Starts a server, and a process that runs the cases without results. Returns a fault."""
     log = results.path.with_suffix(".log")
-    with cluster.Cluster({"localhost": 1}, server=SERVERS[server], apart=True) as c, open(
-        log, "ab"
-    ) as out:
+    with Server(python) as c, open(log, "ab") as out:
         command = [sys.executable, "-m", MODULE, c.target("localhost"), args.tests, file]
         process = subprocess.Popen(
-            command + [str(results.path)] + (args.case if server == "weft" else []),
+            command + [str(results.path)] + cases,
             cwd=args.tests,
             env=cluster.environment(CUDA_VISIBLE_DEVICES=""),
             stdin=subprocess.DEVNULL,
@@ -108,17 +122,20 @@ def run_once(args, server, file, results):
             process.wait()
 
 
-def run_file(args, server, file, again=False):
-    """Runs one file on one server, unless there are results of it. Returns them."""
+def run_file(args, server, file, python=None, again=False, cases=()):
+    """Runs a file on a server, unless there are results of it. Returns the results.
+
+    again: forget the results of the named cases, or of all if none are named
+    """
     results = Results(args.out / server / (file.replace("/", "__") + ".jsonl"))
     results.path.parent.mkdir(parents=True, exist_ok=True)
     if again:
-        results.forget(args.case)
+        results.forget(cases)
     end = time.monotonic() + args.file_timeout
     for _ in range(RESTARTS):
         if results.ended:
             break
-        fault = run_once(args, server, file, results)
+        fault = run_once(args, python, file, results, list(cases))
         results.read()
         if fault:
             print(f"    {server}: {fault}", flush=True)
@@ -128,12 +145,34 @@ def run_file(args, server, file, again=False):
     return results
 
 
+def explain(args, file, lost, ours):
+    """Prints the lost cases of a file. Returns the number of those without an explanation."""
+    reasons = known_differences()
+    changed = []
+    if args.successor and lost:
+        later = run_file(args, "successor", file, args.successor, again=True, cases=lost)
+        changed = [c for c in lost if later.cases.get(c, {}).get("status") == "fail"]
+    unexplained = 0
+    for case in lost:
+        entry = ours.cases.get(case, {"status": "not run"})
+        error = first_line(entry.get("message", ""))
+        if (file, case) in reasons:
+            print(f"    {case}: differs: {reasons[file, case]}", flush=True)
+        elif case in changed:
+            print(f"    {case}: changed by a later TensorFlow: {error}", flush=True)
+        else:
+            print(f"    {case}: {entry['status']}: {error}", flush=True)
+            unexplained += 1
+    return unexplained
+
+
 def main():
     p = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     p.add_argument("--tests", required=True, help="the folder of a source tree of 1.15")
     p.add_argument("--out", type=pathlib.Path, default=cluster.ROOT / ".tmp" / "conformance-old")
+    p.add_argument("--successor", metavar="PYTHON", help="with a later TensorFlow, for lost cases")
     p.add_argument("--case", action="append", default=[], help="a case to run again on Weft")
     p.add_argument("--again", action="store_true", help="run all cases again on Weft")
     p.add_argument("--reference-only", action="store_true", help="run TensorFlow's server alone")
@@ -142,33 +181,29 @@ def main():
     p.add_argument("files", nargs="*")
     args = p.parse_args()
     args.tests = os.path.abspath(args.tests)
-    listed, reasons = LIST.read_text().split(), known_differences()
+    listed = LIST.read_text().split()
     chosen = [f for f in listed if not args.files or any(part in f for part in args.files)]
-    wanted = passed = whole = unknown = 0
+    wanted = passed = whole = unexplained = 0
     for file in chosen:
         start = time.monotonic()
-        reference = run_file(args, "tensorflow", file)
+        reference = run_file(args, "tensorflow", file, sys.executable)
         goal = reference.passes()
         if args.reference_only:
             print(f"{len(goal):5d}  {file}  {time.monotonic() - start:.0f} s", flush=True)
             continue
-        ours = run_file(args, "weft", file, again=args.again or args.case)
+        ours = run_file(args, "weft", file, again=args.again or args.case, cases=args.case)
         lost = [c for c in goal if ours.cases.get(c, {}).get("status") != "pass"]
         seconds = time.monotonic() - start
         got = len(goal) - len(lost)
         print(f"{got:5d} of {len(goal):5d}  {file}  {seconds:.0f} s", flush=True)
-        for case in lost:
-            entry = ours.cases.get(case, {"status": "not run"})
-            reason = reasons.get((file, case))
-            unknown += reason is None
-            error = reason or first_line(entry.get("message", ""))
-            print(f"    {case}: {entry['status']}: {error}", flush=True)
+        unexplained += explain(args, file, lost, ours)
         if reference.message:
             print(f"    not loaded: {reference.message}")
         wanted, passed, whole = wanted + len(goal), passed + got, whole + (not lost)
     if not args.reference_only:
         print(f"{passed} of {wanted} cases, {whole} of {len(chosen)} files whole")
-    sys.exit(unknown > 0)
+        print(f"{unexplained} lost cases without an explanation")
+    sys.exit(unexplained > 0)
 
 
 if __name__ == "__main__":
