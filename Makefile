@@ -29,6 +29,9 @@ PYTHON37 ?= python3.7
 VENV_OLD := .venv-1.15
 VENV_OLD_READY := $(VENV_OLD)/ready
 
+# Interpreters with other releases of TensorFlow, for shim-test.
+TENSORFLOWS ?= $(wildcard $(HOME)/.cache/weft-oldtf/*/bin/python)
+
 # Race instrumentation slows numeric kernels about tenfold and they share no state: the rest is what it is for.
 RACE_SKIP := /internal/kernels/|/internal/numeric/simd|/internal/proto/pb$$|/op$$
 
@@ -101,6 +104,17 @@ interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions 
 conformance-old: build $(VENV_READY) $(VENV_OLD_READY) ## Run TensorFlow 1.15's own tests (TESTS=folder of its source code)
 	$(VENV_OLD)/bin/python -m interop.old.conformance --tests "$(TESTS)" --successor $(VENV)/bin/python $(ARGS)
 
+.PHONY: shim-test
+shim-test: build $(VENV_READY) ## Test python/weft_shim, with the releases of TensorFlow in TENSORFLOWS
+	for python in $(VENV)/bin/python $(TENSORFLOWS); do $$python python/tests/test_shim.py; done
+	TENSORFLOWS="$(VENV)/bin/python $(TENSORFLOWS)" $(VENV)/bin/python -m interop -k '][weft]' $(ARGS)
+
+.PHONY: wheel
+wheel: build ## Build the Python packages of weft_shim, without and with the program, in dist
+	rm -rf dist
+	$(PYTHON) python/backend.py dist
+	$(PYTHON) python/backend.py dist --binary bin/weft
+
 .PHONY: bench
 bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS="--quick", ARGS="--only latency")
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-client ./bench/goclient
@@ -145,7 +159,7 @@ cover: ## Measure test coverage (.tmp/cover.html)
 
 .PHONY: clean
 clean: ## Remove what make built
-	rm -rf bin .tmp $(VENV) $(VENV_OLD)
+	rm -rf bin dist .tmp $(VENV) $(VENV_OLD)
 
 $(GOLANGCI_LINT):
 	@mkdir -p $(TOOLS)
