@@ -20,6 +20,10 @@ TOOLS := .tmp/bin
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
+# Conformance tests of HTTP/2: 145 cases.
+H2SPEC_VERSION := v2.2.1+incompatible
+H2SPEC := $(TOOLS)/h2spec-$(H2SPEC_VERSION)
+
 # One virtual environment with a pinned TensorFlow serves interop and bench.
 VENV := .venv
 VENV_READY := $(VENV)/ready
@@ -115,6 +119,10 @@ wheel: build ## Build the Python packages of weft_shim, without and with the pro
 	$(PYTHON) python/backend.py dist
 	$(PYTHON) python/backend.py dist --binary bin/weft
 
+.PHONY: h2spec
+h2spec: build $(H2SPEC) ## Run the conformance tests of HTTP/2 against a server
+	interop/h2spec.sh bin/weft $(H2SPEC) $(ARGS)
+
 .PHONY: bench
 bench: build $(VENV_READY) ## Compare with TensorFlow's server, end to end (ARGS="--quick", ARGS="--only latency")
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/bench-client ./bench/goclient
@@ -165,6 +173,11 @@ $(GOLANGCI_LINT):
 	@mkdir -p $(TOOLS)
 	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	mv $(TOOLS)/golangci-lint $@
+
+$(H2SPEC):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/summerwind/h2spec/cmd/h2spec@$(H2SPEC_VERSION)
+	mv $(TOOLS)/h2spec $@
 
 $(VENV_READY): interop/requirements.txt
 	$(PYTHON) -m venv $(VENV)

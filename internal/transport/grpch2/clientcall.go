@@ -35,7 +35,7 @@ type clientCall struct {
 
 func newClientCall(c *clientConn, r *Request) *clientCall {
 	call := &clientCall{conn: c, request: r, done: make(chan struct{}, 1)}
-	call.owner = call
+	call.owner, call.contentLength = call, -1
 	return call
 }
 

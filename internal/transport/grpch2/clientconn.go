@@ -124,6 +124,11 @@ func (c *clientConn) wasOpened(id uint32) bool {
 	return id%2 == 1 && id < c.next
 }
 
+// lateData ignores data of cancelled calls.
+func (c *clientConn) lateData(uint32) error { return nil }
+
+func (c *clientConn) resetRead(uint32) {}
+
 // goAwayRead lets calls continue that the server still answers. The others are made again over a
 // new connection.
 func (c *clientConn) goAwayRead(last uint32, code errCode, why string) {
@@ -167,6 +172,13 @@ func (c *clientConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	call := s.owner.(*clientCall) //nolint:forcetypeassert // nothing else opens streams here
 	if f.tooLarge() {
 		return c.abortStream(s, codeCancel, "the headers of a response are too large")
+	}
+	check := f.checkResponse
+	if call.headersSeen {
+		check = f.checkTrailers
+	}
+	if bad := check(); bad != "" {
+		return c.abortStream(s, codeProtocol, bad)
 	}
 	if !call.headersSeen && !end && len(f.status) == 3 && f.status[0] == '1' {
 		return nil // an interim response (1xx)

@@ -43,6 +43,10 @@ type role interface {
 	pingAcked()
 	// wasOpened reports whether a stream that is not open was open before.
 	wasOpened(id uint32) bool
+	// lateData handles DATA on a stream that was open before.
+	lateData(id uint32) error
+	// resetRead records that the peer has reset a stream, which may have ended before.
+	resetRead(id uint32)
 	// peerReset handles RST_STREAM: the peer discards the rest of a stream, which may have ended.
 	peerReset(id uint32)
 	// closed is called when reading has ended and all streams have been reset.
@@ -55,6 +59,17 @@ type stream struct {
 	owner owner
 	flow  flow
 	in    inboundMessage // guarded by the read token, except for abandon
+
+	// The following fields are guarded by the read token.
+	peerEnded     bool  // the peer has ended its half of the stream
+	contentLength int64 // bytes of data that the peer has announced; -1 for none
+	received      int64 // bytes of data, without padding
+}
+
+// checkLength reports whether the data agrees with the content-length, so far or at the end of the
+// stream.
+func (s *stream) checkLength(end bool) bool {
+	return s.contentLength < 0 || s.received == s.contentLength || !end && s.received < s.contentLength
 }
 
 // owner is the call that a stream carries.

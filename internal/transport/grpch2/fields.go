@@ -26,6 +26,12 @@ type fields struct {
 	binary                []Field // all fields whose name ends in "-bin", decoded
 	// of the list in bytes, counted as for SETTINGS_MAX_HEADER_LIST_SIZE
 	size int
+
+	pseudo        pseudo // pseudo-headers of the list
+	regular       bool   // the list has fields other than pseudo-headers
+	control       bool   // a value has control characters
+	invalid       string // why the list is malformed; "" if nothing was found
+	contentLength int64  // -1 if there is none
 }
 
 // fieldReader decodes header blocks. The blocks of a connection share HPACK's dynamic table, so
@@ -44,7 +50,7 @@ func newFieldReader() *fieldReader {
 
 // read decodes a block. The result is valid until the next call.
 func (r *fieldReader) read(block []byte) (*fields, error) {
-	r.fields = fields{binary: r.fields.binary[:0]}
+	r.fields = fields{binary: r.fields.binary[:0], contentLength: -1}
 	_, err := r.decoder.Write(block)
 	if err == nil {
 		err = r.decoder.Close()
@@ -60,13 +66,23 @@ func (r *fieldReader) add(f hpack.HeaderField) {
 	if s.size += int(f.Size()); s.size > ownMaxHeaderList {
 		return
 	}
+	if f.Name != "" && f.Name[0] == ':' {
+		s.addPseudo(&f)
+	} else {
+		s.regular = true
+		s.addRegular(&f)
+	}
+}
+
+// addRegular adds a field that is not a pseudo-header.
+func (s *fields) addRegular(f *hpack.HeaderField) {
+	if strings.HasSuffix(f.Name, binarySuffix) {
+		s.binary = append(s.binary, Field{f.Name, decodeBinary(f.Value)})
+		s.addOther(f)
+		return
+	}
+	s.control = s.control || hasControl(f.Value)
 	switch f.Name {
-	case ":method":
-		s.method = f.Value
-	case ":path":
-		s.path = f.Value
-	case ":status":
-		s.status = f.Value
 	case "content-type":
 		s.contentType = f.Value
 	case "grpc-encoding":
@@ -80,9 +96,7 @@ func (r *fieldReader) add(f hpack.HeaderField) {
 	case "grpc-message":
 		s.text = f.Value
 	default:
-		if strings.HasSuffix(f.Name, binarySuffix) {
-			s.binary = append(s.binary, Field{f.Name, decodeBinary(f.Value)})
-		}
+		s.addOther(f)
 	}
 }
 

@@ -17,6 +17,9 @@ const (
 // UserAgent is the value of the header user-agent in the calls of this package's clients.
 const UserAgent = "weft"
 
+// notGRPC is the body of the answer to a request that is not gRPC.
+const notGRPC = "This server speaks gRPC: it answers POST requests with the content-type application/grpc.\n"
+
 // gRPC status codes that this package generates.
 const (
 	codeOK                = 0

@@ -3,6 +3,7 @@ package grpch2
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -71,14 +72,20 @@ func (p *peer) read() (frameHeader, []byte, error) {
 func (p *peer) status() string {
 	p.t.Helper()
 	h, payload := p.next()
-	if h.kind != frameHeaders || !h.has(flagEndStream) {
-		p.t.Fatalf("got %+v, want trailers", h)
+	if h.kind == frameReset {
+		return fmt.Sprintf("RST_STREAM %d", binary.BigEndian.Uint32(payload))
+	}
+	if h.kind != frameHeaders {
+		p.t.Fatalf("got %+v, want headers", h)
 	}
 	f, err := p.headers.read(payload)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	if f.status != "200" && f.status != "" {
+		if body, text := p.next(); body.kind != frameData || !body.has(flagEndStream) || string(text) != notGRPC {
+			p.t.Errorf("got %+v %q, want the body of a refusal", body, text)
+		}
 		return "HTTP " + f.status
 	}
 	return f.code
@@ -194,11 +201,11 @@ func TestBadCalls(t *testing.T) {
 		head, data []byte
 		want       string
 	}{
-		"another verb":      {block(":method", "GET", ":path", "/s/Echo", "content-type", contentType), empty, "HTTP 405"},
+		"another verb":      {block(":method", "GET", ":scheme", "http", ":path", "/s/Echo", "content-type", contentType), empty, "HTTP 405"},
 		"another content":   {with("content-type", "text/html"), empty, "HTTP 415"},
 		"no content type":   {with(), empty, "HTTP 415"},
-		"another method":    {block(":method", "POST", ":path", "/s/Other", "content-type", contentType), empty, "12"},
-		"no path":           {block(":method", "POST", "content-type", contentType), empty, "12"},
+		"another method":    {block(":method", "POST", ":scheme", "http", ":path", "/s/Other", "content-type", contentType), empty, "12"},
+		"no path":           {block(":method", "POST", ":scheme", "http", "content-type", contentType), empty, "RST_STREAM 1"},
 		"compression":       {with("content-type", contentType, "grpc-encoding", "snappy"), empty, "12"},
 		"timeout":           {with("content-type", contentType, "grpc-timeout", "1x"), empty, "13"},
 		"long timeout":      {with("content-type", contentType, "grpc-timeout", "123456789S"), empty, "13"},
@@ -325,7 +332,7 @@ func TestFloods(t *testing.T) {
 		<-c.Context().Done()
 		_ = c.Reply(failure(codeCancelled, ""))
 	}})
-	wait := block(":method", "POST", ":path", "/s/Wait", "content-type", contentType)
+	wait := block(":method", "POST", ":scheme", "http", ":path", "/s/Wait", "content-type", contentType)
 	ping := bytes.Repeat(appendFrame(nil, framePing, 0, 0, make([]byte, 8)), 1000)
 	for name, flood := range map[string]func(i int) []byte{
 		"pings":    func(int) []byte { return ping },

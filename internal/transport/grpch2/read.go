@@ -67,8 +67,11 @@ func (c *conn) readControl(h frameHeader, payload []byte) error {
 		c.role.goAwayRead(binary.BigEndian.Uint32(payload)&maxStreamID, errCode(binary.BigEndian.Uint32(payload[4:])), string(payload[8:]))
 	case framePushPromise:
 		return protocolError("PUSH_PROMISE although push is disabled")
-	case framePriority, frameData, frameHeaders, frameContinuation:
-		// priorities are ignored; the other types are read elsewhere
+	case framePriority: // otherwise ignored
+		if binary.BigEndian.Uint32(payload)&maxStreamID == h.stream {
+			return protocolError("a stream depends on itself")
+		}
+	case frameData, frameHeaders, frameContinuation: // read elsewhere
 	}
 	return nil
 }
@@ -86,6 +89,7 @@ func (c *conn) readReset(id uint32, code errCode) error {
 		s.in.abandon()
 		s.owner.reset(code, nil)
 	}
+	c.role.resetRead(id)
 	if code != codeNone {
 		c.role.peerReset(id)
 	}
@@ -139,8 +143,11 @@ func (c *conn) readWindowUpdate(id uint32, n int64) error {
 		}
 		return nil
 	}
-	if n == 0 || c.out.addWindow(&s.flow, n) != nil {
-		return c.abortStream(s, codeFlowControl, "WINDOW_UPDATE with a wrong increment")
+	if n == 0 {
+		return c.abortStream(s, codeProtocol, "WINDOW_UPDATE with an increment of 0")
+	}
+	if c.out.addWindow(&s.flow, n) != nil {
+		return c.abortStream(s, codeFlowControl, "WINDOW_UPDATE beyond the largest window")
 	}
 	return nil
 }
@@ -155,6 +162,9 @@ func (c *conn) readHeaders(h frameHeader, payload []byte) error {
 		if h.has(flagPriority) {
 			if len(payload) < 5 {
 				return sizeError("HEADERS with the priority flag and no priority")
+			}
+			if binary.BigEndian.Uint32(payload)&maxStreamID == h.stream {
+				return protocolError("a stream depends on itself")
 			}
 			payload = payload[5:]
 		}
@@ -200,6 +210,14 @@ func (c *conn) abortStream(s *stream, code errCode, why string) error {
 	return nil
 }
 
+// abortEnded ends a stream with data after its end, or with another amount than was announced.
+func (c *conn) abortEnded(s *stream) error {
+	if s.peerEnded {
+		return c.abortStream(s, codeStreamClosed, "a frame after the end of a stream")
+	}
+	return c.abortStream(s, codeProtocol, "the data does not have the announced content-length")
+}
+
 // readData reads a DATA frame into the memory of its message.
 func (c *conn) readData(h frameHeader) error {
 	if h.stream == 0 {
@@ -225,7 +243,16 @@ func (c *conn) readData(h frameHeader) error {
 		if !c.role.wasOpened(h.stream) {
 			return protocolError("DATA on a stream that was never opened")
 		}
-		return c.in.skip(left + padding)
+		if err := c.in.skip(left + padding); err != nil {
+			return err
+		}
+		return c.role.lateData(h.stream)
+	}
+	if s.received += int64(left); s.peerEnded || !s.checkLength(h.has(flagEndStream)) {
+		if err := c.in.skip(left + padding); err != nil {
+			return err
+		}
+		return c.abortEnded(s)
 	}
 	if s.in.taken && left > 0 {
 		return c.abortCall(s, &callError{codeInternalError, errSecondMessage, left}, left+padding)

@@ -15,7 +15,7 @@ func TestRollback(t *testing.T) {
 		}
 		c.ReplyWithRollback(Outcome{Data: c.Request().(*Chunks).Data()}, func() { rolledBack <- what })
 	}})
-	makeHead := block(":method", "POST", ":path", "/s/Make", "content-type", contentType)
+	makeHead := block(":method", "POST", ":scheme", "http", ":path", "/s/Make", "content-type", contentType)
 	send := func(id uint32, head []byte, what byte) []byte {
 		return cat(appendHeaders(nil, id, head, false), appendFrame(nil, frameData, flagEndStream, id, []byte{0, 0, 0, 0, 1, what}))
 	}

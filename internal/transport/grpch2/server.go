@@ -183,16 +183,18 @@ func (s *Server) Close() {
 // A Call is one call of a client. Its methods must not be called concurrently.
 type Call struct {
 	stream
-	conn      *serverConn
-	method    *method
-	caller    *Caller
-	ctx       context.Context
-	cancel    context.CancelFunc
-	encoding  string
-	body      Body
-	streaming bool    // a message was sent with Send
-	mayDelay  bool    // another request was read already; its response can be written with this one
-	outcome   Outcome // set by Reply
+	conn     *serverConn
+	method   *method
+	caller   *Caller
+	ctx      context.Context
+	cancel   context.CancelFunc
+	encoding string
+	// HTTP status of the answer to a request that is not gRPC; "" for a call
+	httpStatus string
+	body       Body
+	streaming  bool    // a message was sent with Send
+	mayDelay   bool    // another request was read already; both responses can be written together
+	outcome    Outcome // set by Reply
 
 	// The following fields are guarded by conn.out.mu.
 	requestEnded bool // the client has ended its half of the stream

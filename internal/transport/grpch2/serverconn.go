@@ -1,6 +1,7 @@
 package grpch2
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ type serverConn struct {
 	caller       *Caller       // of the last call; guarded by the read token
 	userAgent    string        // that caller was made for; guarded by the read token
 	rollbacks    []rollback    // of the calls answered last; guarded by out.mu
+	history      streamHistory // guarded by the read token
 	draining     atomic.Bool   // new streams are ignored
 }
 
@@ -107,27 +109,35 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	switch {
 	case id%2 == 0:
 		return protocolError("a client's stream has an even number")
-	case s != nil && !end:
-		return c.abortStream(s, codeProtocol, "headers within a call")
-	case s != nil: // the trailers of a request carry nothing
-		return c.dataRead(s, true)
-	case id <= c.lastStream: // the call was answered before its request ended
-		return nil
+	case s != nil:
+		return c.trailersRead(s, f, end)
+	case id <= c.lastStream:
+		return c.lateHeaders(id)
 	}
+	c.history.open(id, c.lastStream)
 	c.lastStream = id
+	if end {
+		c.history.end(id)
+	}
 	if c.draining.Load() {
 		return nil // GOAWAY has told the client that it is not served
 	}
 	if c.atStreamLimit() {
 		return c.out.queueControl(appendUint32Frame(nil, frameReset, id, uint32(codeRefused)))
 	}
+	if !f.tooLarge() && f.checkRequest() != "" {
+		return c.out.queueControl(appendUint32Frame(nil, frameReset, id, uint32(codeProtocol)))
+	}
 	call := &Call{conn: c, encoding: f.encoding, caller: c.identify(f)}
-	call.id, call.owner = id, call
-	if status, outcome := call.validate(f); status != "" || outcome.Code != codeOK {
-		return c.refuse(call, status, outcome, end, codeNone)
+	call.id, call.owner, call.contentLength = id, call, f.contentLength
+	if outcome := call.validate(f); outcome.Code != codeOK {
+		return c.refuse(call, outcome, end, codeNone)
 	}
 	if err := call.start(f.timeout); err != nil {
-		return c.refuse(call, "", failure(codeInternalError, err.Error()), end, codeNone)
+		return c.refuse(call, failure(codeInternalError, err.Error()), end, codeNone)
+	}
+	if call.httpStatus != "" {
+		call.in.abandon() // the data is skipped
 	}
 	c.out.mu.Lock()
 	c.addStream(&call.stream)
@@ -138,6 +148,44 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	return nil
 }
 
+// trailersRead handles the trailers of a request, which carry nothing.
+func (c *serverConn) trailersRead(s *stream, f *fields, end bool) error {
+	switch bad := f.checkTrailers(); {
+	case s.peerEnded:
+		return c.abortEnded(s)
+	case !end:
+		return c.abortStream(s, codeProtocol, "headers within a call")
+	case bad != "":
+		return c.abortStream(s, codeProtocol, bad)
+	case !s.checkLength(true):
+		return c.abortEnded(s)
+	}
+	return c.dataRead(s, true)
+}
+
+// lateHeaders handles HEADERS on a stream that is not open any more. It ignores them if the server
+// has reset the stream: they may have crossed RST_STREAM.
+func (c *serverConn) lateHeaders(id uint32) error {
+	switch c.history.state(id, c.lastStream) {
+	case neverOpened:
+		return protocolError("a stream has a lower number than an earlier one")
+	case endedByClient:
+		return &connError{codeStreamClosed, "HEADERS after the end of a stream"}
+	case endedHere:
+	}
+	return nil
+}
+
+// lateData is lateHeaders for DATA, which is an error of the stream only.
+func (c *serverConn) lateData(id uint32) error {
+	if c.history.state(id, c.lastStream) != endedByClient {
+		return nil
+	}
+	return c.out.queueControl(appendUint32Frame(nil, frameReset, id, uint32(codeStreamClosed)))
+}
+
+func (c *serverConn) resetRead(id uint32) { c.history.end(id) }
+
 // atStreamLimit reports whether the client has as many calls in progress as the server allows.
 func (c *serverConn) atStreamLimit() bool {
 	c.out.mu.Lock()
@@ -145,23 +193,23 @@ func (c *serverConn) atStreamLimit() bool {
 	return len(c.streams) >= ownMaxStreams || c.activeCalls.Load() >= ownMaxStreams
 }
 
-// validate checks the headers of a call. It returns an HTTP status for a request that is not gRPC,
-// or an outcome for an invalid call.
-func (c *Call) validate(f *fields) (status string, _ Outcome) {
+// validate checks the headers of a call. It returns an outcome for an invalid call, and sets
+// httpStatus for a request that is not gRPC.
+func (c *Call) validate(f *fields) Outcome {
 	c.method = c.conn.server.methods[f.path]
 	switch {
 	case f.tooLarge():
-		return "", failure(codeResourceExhausted, fmt.Sprintf("metadata is larger than %d bytes", ownMaxHeaderList))
+		return failure(codeResourceExhausted, fmt.Sprintf("metadata is larger than %d bytes", ownMaxHeaderList))
 	case f.method != "POST":
-		return "405", Outcome{}
+		c.httpStatus = "405"
 	case !strings.HasPrefix(f.contentType, contentType):
-		return "415", Outcome{}
+		c.httpStatus = "415"
 	case c.method == nil:
-		return "", failure(codeUnimplemented, "unknown method "+f.path)
+		return failure(codeUnimplemented, "unknown method "+f.path)
 	case !supportedEncoding(f.encoding):
-		return "", failure(codeUnimplemented, fmt.Sprintf("Compression algorithm '%s' is not supported.", f.encoding))
+		return failure(codeUnimplemented, fmt.Sprintf("Compression algorithm '%s' is not supported.", f.encoding))
 	}
-	return "", Outcome{}
+	return Outcome{}
 }
 
 // identify returns the caller of a call. Clients rarely share a connection, so the caller of the
@@ -190,15 +238,10 @@ func (c *Call) start(timeout string) error {
 
 // refuse answers a call that is not served. If the client has not ended its stream, reset is the
 // code of RST_STREAM.
-func (c *serverConn) refuse(call *Call, status string, o Outcome, end bool, reset errCode) error {
-	var block []byte
-	if status != "" {
-		block = appendNamed(nil, staticStatus200, status)
-	} else {
-		block = o.appendTrailer(appendResponse(nil), call.caller.RawMessages)
-		if o.Code == codeUnimplemented {
-			block = appendField(block, "grpc-accept-encoding", acceptedEncodings)
-		}
+func (c *serverConn) refuse(call *Call, o Outcome, end bool, reset errCode) error {
+	block := o.appendTrailer(appendResponse(nil), call.caller.RawMessages)
+	if o.Code == codeUnimplemented {
+		block = appendField(block, "grpc-accept-encoding", acceptedEncodings)
 	}
 	frames := appendHeaders(nil, call.id, block, true)
 	if !end {
@@ -221,11 +264,20 @@ func appendResponse(b []byte) []byte {
 func (c *serverConn) dataRead(s *stream, end bool) error {
 	call := s.owner.(*Call) //nolint:forcetypeassert // nothing else opens streams here
 	if end {
+		s.peerEnded = true
+		c.history.end(s.id)
 		c.out.mu.Lock()
 		call.requestEnded = true
 		c.out.mu.Unlock()
 	}
 	switch {
+	case call.httpStatus != "":
+		if end {
+			c.server.running.Add(1)
+			c.activeCalls.Add(1)
+			c.server.dispatch(job{call, false})
+		}
+		return nil
 	case s.in.taken:
 		return nil
 	case s.in.complete():
@@ -292,6 +344,10 @@ func (c *serverConn) canServeInline(m *method) bool {
 // serve runs the handler of a call.
 func (c *serverConn) serve(call *Call, compressed bool) {
 	defer c.server.running.Done()
+	if call.httpStatus != "" {
+		_ = call.Reply(Outcome{})
+		return
+	}
 	if compressed && !call.decompress() {
 		return
 	}
@@ -328,7 +384,10 @@ func (c *Call) decompress() bool {
 func (c *Call) Reply(o Outcome) error {
 	c.outcome = o
 	var data [][]byte
-	if o.Code == codeOK {
+	switch {
+	case c.httpStatus != "":
+		data = [][]byte{[]byte(notGRPC)}
+	case o.Code == codeOK:
 		data = c.message(o.Data)
 	}
 	if !c.streaming {
@@ -363,6 +422,9 @@ func (c *Call) appendHeaderFrames(b []byte) []byte {
 		return b
 	}
 	var block [64]byte
+	if c.httpStatus != "" {
+		return appendHeaders(b, c.id, appendNamed(block[:0], staticStatus200, c.httpStatus), false)
+	}
 	fields := appendResponse(block[:0])
 	if isCompressed(c.encoding) {
 		fields = appendField(fields, "grpc-encoding", c.encoding)
@@ -373,6 +435,9 @@ func (c *Call) appendHeaderFrames(b []byte) []byte {
 // appendTrailerFrames appends the trailers. A response without data has its headers in the same
 // frame.
 func (c *Call) appendTrailerFrames(b []byte) []byte {
+	if c.httpStatus != "" {
+		return b // the last frame of data ends the stream
+	}
 	var block [128]byte
 	fields := block[:0]
 	if c.outcome.Code != codeOK && !c.streaming {
@@ -396,11 +461,11 @@ func (c *Call) abort(code uint32, text string, reset errCode) {
 	responded := c.responded
 	o.mu.Unlock()
 	// a write error also ends the reader
-	if responded {
-		_ = o.queueControl(appendUint32Frame(nil, frameReset, c.id, uint32(codeProtocol)))
+	if responded || c.httpStatus != "" {
+		_ = o.queueControl(appendUint32Frame(nil, frameReset, c.id, uint32(cmp.Or(reset, codeProtocol))))
 		return
 	}
-	_ = c.conn.refuse(c, "", failure(code, text), c.requestEnded && reset == codeNone, reset)
+	_ = c.conn.refuse(c, failure(code, text), c.requestEnded && reset == codeNone, reset)
 }
 
 func (c *Call) reset(errCode, error) { c.cancel() }
