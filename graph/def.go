@@ -36,6 +36,11 @@ type FunctionDef struct {
 	ControlRet map[string]string   // name of the node, by control output
 	Attrs      opdef.Attrs         // attributes of the function itself
 	ArgAttrs   map[int]opdef.Attrs // attributes of the _Arg nodes, by position of the argument
+
+	// OldOutputs is set for a function of a graph of TensorFlow 0.12 or earlier: the names of the
+	// outputs of each node. The nodes have no names. Their inputs and the results are arguments or
+	// such outputs. Import converts the function to the current form.
+	OldOutputs [][]string
 }
 
 // Versions are the version of the program that produced a graph, and the versions of the programs

@@ -79,6 +79,10 @@ type addition struct {
 // two.
 func (l *Library) stage(functions []FunctionDef, gradient map[string]string, ops opdef.Lookup) (addition, error) {
 	add := addition{functions: make(map[string]*Function, len(functions)), gradient: gradient}
+	functions, err := l.renewed(functions, ops)
+	if err != nil {
+		return add, err
+	}
 	for i := range functions {
 		def := &functions[i]
 		name := def.Signature.Name

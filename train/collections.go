@@ -67,7 +67,11 @@ func (im *importer) collection(name string, c savedmodel.Collection) (values []a
 	for _, b := range c.Bytes {
 		switch name {
 		case GlobalVariables, LocalVariables, TrainableVariables, MovingAverageVariables, globalStepKey, "model_variables", "metric_variables":
-			err = add(im.variable(b))
+			v, varErr := im.variable(b)
+			if varErr == nil && name == TrainableVariables {
+				v.Trainable = true // older messages do not say it
+			}
+			err = add(v, varErr)
 		case QueueRunners:
 			err = add(im.queueRunner(b))
 		case Savers:
@@ -172,7 +176,12 @@ func (im *importer) variable(b []byte) (*Variable, error) {
 	if v.Handle, err = im.output(def.GetVariableName()); err != nil {
 		return nil, err
 	}
-	if v.Value, err = im.output(def.GetSnapshotName()); err != nil {
+	snapshot := def.GetSnapshotName()
+	if snapshot == "" && v.Resource { // up to TensorFlow 1.4
+		node, _ := graph.ParseInput(def.GetVariableName())
+		snapshot = node + "/Read/ReadVariableOp"
+	}
+	if v.Value, err = im.output(snapshot); err != nil {
 		return nil, err
 	}
 	v.Initial, _ = im.output(def.GetInitialValueName()) // older MetaGraphs lack the name

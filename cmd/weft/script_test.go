@@ -32,8 +32,10 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "models"), os.DirFS("../../savedmodel/testdata")); err != nil {
-		t.Fatal(err)
+	for name, from := range map[string]string{"models": "../../savedmodel/testdata", "old": "../../internal/test/oldfiles/testdata"} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Chdir(dir)
 	writeSamples(t)

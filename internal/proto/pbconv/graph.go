@@ -67,6 +67,11 @@ func (r *reader) functionDef(p *pb.FunctionDef) (graph.FunctionDef, error) {
 	if out.Nodes, err = each(p.GetNodeDef(), r.node); err != nil {
 		return fail(err)
 	}
+	if len(out.Nodes) == 0 {
+		if err := r.oldNodes(p, &out); err != nil {
+			return fail(err)
+		}
+	}
 	if out.Attrs, err = r.attrs(p.GetAttr()); err != nil {
 		return fail(err)
 	}
@@ -131,7 +136,12 @@ func FunctionToProto(f graph.FunctionDef) (*pb.FunctionDef, error) {
 	if p.Signature, err = OpToProto(&f.Signature); err != nil {
 		return fail(err)
 	}
-	if p.NodeDef, err = each(f.Nodes, NodeToProto); err != nil {
+	if f.OldOutputs != nil {
+		err = setOldNodes(p, f)
+	} else {
+		p.NodeDef, err = each(f.Nodes, NodeToProto)
+	}
+	if err != nil {
 		return fail(err)
 	}
 	if p.Attr, err = AttrsToProto(f.Attrs); err != nil {
