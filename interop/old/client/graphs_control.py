@@ -1,7 +1,7 @@
 """Graphs with control flow: loops and conditions over tasks, their gradients, functions."""
 
 import tensorflow as tf
-from check import Skip, cell, graph, join, need, release, same, values
+from check import cell, graph, join, need, same, values
 
 
 @same()
@@ -287,9 +287,6 @@ def one_after_the_other(tasks):
 @same()
 def functions_of_a_graph(tasks):
     from tensorflow.python.framework import function
-
-    if release() < (1, 0):
-        raise Skip("functions, which 0.12 writes in a form that Weft does not read")
 
     @function.Defun(tf.float32, tf.float32)
     def hypotenuse(a, b):
