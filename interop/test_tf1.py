@@ -210,6 +210,19 @@ class Programs:
             self.assertIn("saved_model.pb", os.listdir(t.programs / "model" / name))
         t.stop()
 
+    def test_tf1_estimator(self):
+        t = self.tasks(chief=1, ps=1, worker=1)
+        folder = os.path.join(t.dir.name, "model")
+        for job in "chief", "ps", "worker":
+            config = {"cluster": t.spec, "task": {"type": job, "index": 0}}
+            program = ["estimator.py", "--model_dir=" + folder, "--max_steps=1000"]
+            t.program(job, 0, *program, TF_CONFIG=json.dumps(config))
+        out, _ = t.finish(("chief", 0), ("worker", 0))
+        self.assertIn("trained", out)
+        self.assertLess(float(self.last(r"Loss for final step: (\d+\.\d+)", out)), 20)
+        self.assertIn("checkpoint", os.listdir(folder))
+        t.stop()
+
     def test_tf1_cifar10(self):
         t = self.tasks(ps=1, worker=2)
         program = ["cifar10.py", *t.hosts(), "--max_steps=60", "--train_dir=" + t.dir.name]
@@ -254,6 +267,8 @@ def unsuited(release):
     """Yields the tests that a release cannot pass."""
     if release < (1, 4):  # the end of the session would wait for two minutes
         yield "test_tf1_sync_replicas"
+    if not (1, 4) <= release < (2, 16):  # there is no tf.estimator.train_and_evaluate
+        yield "test_tf1_estimator"
     if (0, 12) < release < (1, 15):  # servers of these releases do not work with others
         yield "test_tf1_mlp_mnist_dist_with_weft_ps"
 

@@ -321,8 +321,9 @@ def binary(task):
 
 
 def says_localhost():
-    """Returns whether this TensorFlow writes localhost as the host of every target."""
-    module = sys.modules.get("tensorflow.python.framework.versions") or sys.modules.get(
-        "tensorflow_core.python.framework.versions"
-    )
-    return str(getattr(module, "VERSION", "2")).split(".")[0] in ("0", "1")
+    """Returns whether this release of TensorFlow writes localhost as the host of every target, as
+    those before 2.3 do."""
+    name = "tensorflow%s.python.framework.versions"
+    module = sys.modules.get(name % "") or sys.modules.get(name % "_core")
+    release = re.match(r"(\d+)\.(\d+)", str(getattr(module, "VERSION", "")))
+    return release is not None and tuple(map(int, release.groups())) < (2, 3)
