@@ -151,7 +151,7 @@ func TestLenderIsKilled(t *testing.T) {
 }
 
 // TestReferenceIsReadAfterControlInputs reads a reference variable of the parameter server on
-// another task, after an update of which only that other task hears.
+// another task, after an update. Only that other task has the control edge from the update.
 func TestReferenceIsReadAfterControlInputs(t *testing.T) {
 	servers := startCluster(t, map[string]int{"ps": 1, "worker": 2})
 	root := op.NewScope()
