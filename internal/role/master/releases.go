@@ -86,7 +86,7 @@ func keepAttrs(def *graph.NodeDef, n *graph.Node, release peer.Release, task clu
 	switch {
 	case !release.HasOp(def.Op):
 		return status.Unimplementedf("%v runs %v, which does not have the operation %s of node {{node %s}}.", task, release, def.Op, n.Name)
-	case unknown != "" && release != peer.TF115: // a range that may have it
+	case unknown != "" && release != peer.TF113: // a range that may have it
 		return status.Unimplementedf("%v runs %v, whose operation %s does not have the attribute %s of node {{node %s}}.",
 			task, release, def.Op, unknown, n.Name)
 	}

@@ -50,8 +50,8 @@ func below(c *kernel.Context) error {
 func TestTasksOfOldReleases(t *testing.T) {
 	for _, of := range []map[cluster.Task]peer.Release{
 		{ps: peer.TF012}, {worker1: peer.TF012}, {ps: peer.TF012, worker1: peer.TF012},
-		{ps: peer.TF10, worker1: peer.TF10}, {ps: peer.TF14}, {worker1: peer.TF14}, {ps: peer.TF15, worker1: peer.TF18},
-		{ps: peer.TF112}, {ps: peer.TF115}, {ps: peer.TF115, worker1: peer.TF115}, {ps: peer.TF23}, {},
+		{ps: peer.TF10, worker1: peer.TF10}, {ps: peer.TF14}, {worker1: peer.TF14}, {ps: peer.TF15, worker1: peer.TF19},
+		{ps: peer.TF19}, {ps: peer.TF113}, {ps: peer.TF113, worker1: peer.TF113}, {ps: peer.TF23}, {},
 	} {
 		c := withReleases(t, of)
 		s := open(t, c, loop)

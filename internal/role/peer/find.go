@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -24,22 +25,26 @@ type question struct {
 	since   Release // first release that has the method
 }
 
-// questions are asked from the newest release to the oldest.
+// questions are asked from the newest release to the oldest. Releases without any of the methods are
+// known by the names of their devices.
 var questions = []question{
 	{method: "/tensorflow.eager.EagerService/RunComponentFunction", since: TF23},
+	{method: "/tensorflow.WorkerService/MarkRecvFinished", since: TF113},
+	{method: "/tensorflow.WorkerService/GetStepSequence", since: TF19},
 	{method: "/tensorflow.WorkerService/DeleteWorkerSession", request: unusedSession, since: TF15},
-	// without a handle, which it refuses
-	{method: "/tensorflow.WorkerService/CreateWorkerSession", since: TF14},
 }
+
+// shortNamesQuestion is asked if the names of the devices are short. The task serves clients, too.
+var shortNamesQuestion = question{method: "/tensorflow.MasterService/PartialRunSetup", since: TF10}
 
 // unusedSession is a DeleteWorkerSessionRequest with a handle that no master has given.
 var unusedSession = protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "weft-asks-for-methods")
 
 // Since returns the first release that has a method for which [Find] asks.
 func Since(method string) Release {
-	for i := range questions {
-		if questions[i].method == method {
-			return questions[i].since
+	for _, q := range append(slices.Clip(questions), shortNamesQuestion) {
+		if q.method == method {
+			return q.since
 		}
 	}
 	return Unknown
@@ -47,21 +52,22 @@ func Since(method string) Release {
 
 // Find returns the release of the task that has answered GetStatus.
 func Find(ctx context.Context, status *pb.GetStatusResponse, task Questioner) (Release, error) {
+	ask, otherwise := questions, TF14
 	switch {
 	case IsMarked(status):
 		return Weft, nil
 	case hasShortNames(status):
-		return TF012, nil
+		ask, otherwise = []question{shortNamesQuestion}, TF012
 	}
-	for i := range questions {
-		switch has, err := task.HasMethod(ctx, questions[i].method, questions[i].request); {
+	for i := range ask {
+		switch has, err := task.HasMethod(ctx, ask[i].method, ask[i].request); {
 		case err != nil:
 			return Unknown, err
 		case has:
-			return questions[i].since, nil
+			return ask[i].since, nil
 		}
 	}
-	return TF10, nil
+	return otherwise, nil
 }
 
 // hasShortNames reports whether a device has a name such as "/job:ps/replica:0/task:0/cpu:0".

@@ -8,8 +8,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/graph"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // standIn answers as a release does, and notes the questions.
@@ -30,23 +33,19 @@ func deviceStatus(name string) *pb.GetStatusResponse {
 
 func TestFind(t *testing.T) {
 	resp := deviceStatus("/job:ps/replica:0/task:0/device:CPU:0")
-	since := map[Release]bool{TF10: true}
-	for i := range questions {
-		since[questions[i].since] = true
-	}
-	last := Unknown
-	for r := TF10; r < Weft; r++ {
-		if since[r] {
-			last = r
+	for _, tt := range []struct{ is, found Release }{
+		{TF14, TF14}, {TF15, TF15}, {TF19, TF19}, {TF113, TF113}, {TF22to24, TF113}, {TF23, TF23},
+	} {
+		if got, err := Find(t.Context(), resp, &standIn{release: tt.is}); got != tt.found || err != nil {
+			t.Errorf("%v is taken for %v (%v), want %v", tt.is, got, err, tt.found)
 		}
-		if got, err := Find(t.Context(), resp, &standIn{release: r}); got != last || err != nil {
-			t.Errorf("%v is taken for %v (%v), want %v", r, got, err, last)
+	}
+	for _, r := range []Release{TF012, TF10} {
+		if got, err := Find(t.Context(), deviceStatus("/job:ps/replica:0/task:0/cpu:0"), &standIn{release: r}); got != r || err != nil {
+			t.Errorf("%v is taken for %v (%v)", r, got, err)
 		}
 	}
 	none := &standIn{}
-	if got, err := Find(t.Context(), deviceStatus("/job:ps/replica:0/task:0/cpu:0"), none); got != TF012 || err != nil {
-		t.Errorf("got %v, %v", got, err)
-	}
 	Mark(resp)
 	if got, err := Find(t.Context(), resp, none); got != Weft || err != nil {
 		t.Errorf("got %v, %v", got, err)
@@ -69,11 +68,14 @@ func TestQuestionsAreInOrder(t *testing.T) {
 
 func TestOfAgent(t *testing.T) {
 	for agent, want := range map[string]Release{
-		"grpc-c++/1.0.1-pre1 grpc-c/1.0.1-pre1 (linux; chttp2)": TF012,
-		"grpc-c++/1.5.0-dev grpc-c/4.0.0-dev (linux; chttp2)":   TF14,
-		"grpc-c++/1.19.1 grpc-c/7.0.0 (linux; chttp2; gold)":    TF115,
-		"grpc-c++/1.74.0 grpc-c/48.0.0 (linux; chttp2)":         Unknown,
-		"grpc-python/1.60.0 grpc-c/37.0.0 (linux; chttp2)":      Unknown,
+		"grpc-c++/1.0.1-pre1 grpc-c/1.0.1-pre1 (linux; chttp2)":          TF012,
+		"grpc-c++/1.5.0-dev grpc-c/4.0.0-dev (linux; chttp2)":            TF14,
+		"grpc-c++/1.19.1 grpc-c/7.0.0 (linux; chttp2; gold)":             TF113,
+		"grpc-c++/1.11.0-dev grpc-c/6.0.0-dev (linux; chttp2; gorgeous)": TF15,
+		"grpc-c++/1.13.0 grpc-c/6.0.0 (linux; chttp2; gloriosa)":         TF19, "grpc-c++/2.0.0": Unknown, "grpc-c++/1.x": Unknown,
+		"grpc-c++/1.27.0-dev grpc-c/9.0.0 (linux; chttp2; guantao)": TF22to24,
+		"grpc-c++/1.74.0 grpc-c/48.0.0 (linux; chttp2)":             Unknown,
+		"grpc-python/1.60.0 grpc-c/37.0.0 (linux; chttp2)":          Unknown,
 		"grpc-go/1.80.0": Unknown, "": Unknown, "weft": Weft,
 	} {
 		if got := OfAgent(agent); got != want {
@@ -145,7 +147,7 @@ func TestErrorFor(t *testing.T) {
 		if got.Error() != tt.want || status.CodeOf(got) != status.Aborted {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
-		if got := TF115.ErrorFor(status.New(status.Aborted, tt.text), summary); got.Error() != tt.text {
+		if got := TF113.ErrorFor(status.New(status.Aborted, tt.text), summary); got.Error() != tt.text {
 			t.Errorf("1.15 gets %q", got)
 		}
 	}
@@ -160,9 +162,9 @@ func TestOps(t *testing.T) {
 		op, attr string
 		want     bool
 	}{
-		{TF14, "MatMul", "", true}, {TF115, "MatMul", "transpose_a", true}, {TF115, "MatMul", "grad_a", false},
+		{TF14, "MatMul", "", true}, {TF113, "MatMul", "transpose_a", true}, {TF113, "MatMul", "grad_a", false},
 		{TF012, "ApplyAdam", "use_nesterov", false}, {TF14, "ApplyAdam", "use_nesterov", true}, {Unknown, "MatMul", "grad_a", true},
-		{TF14, "PartitionedCall", "", false}, {TF115, "NoSuchOperation", "", true}, {Weft, "MatMul", "grad_a", true},
+		{TF14, "PartitionedCall", "", false}, {TF113, "NoSuchOperation", "", true}, {Weft, "MatMul", "grad_a", true},
 	} {
 		got := tt.release.HasOp(tt.op)
 		if tt.attr != "" {
@@ -171,5 +173,35 @@ func TestOps(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%v, %s %s: got %t", tt.release, tt.op, tt.attr, got)
 		}
+	}
+}
+
+func TestOfProducer(t *testing.T) {
+	for _, tt := range []struct {
+		known    Release
+		producer int32
+		want     Release
+	}{{TF22to24, 134, TF22to24}, {TF22to24, 175, TF22to24}, {TF22to24, 440, TF23}, {TF113, 440, TF113}, {Unknown, 440, Unknown}} {
+		if got := OfProducer(tt.known, tt.producer); got != tt.want {
+			t.Errorf("%v, %d: got %v, want %v", tt.known, tt.producer, got, tt.want)
+		}
+	}
+}
+
+func TestUpgrade(t *testing.T) {
+	old := opdef.Attrs{"T": tensor.Float32, "num_args": int64(2)}
+	def := &graph.Def{Nodes: []graph.NodeDef{
+		{Name: "a", Op: "_FusedConv2D", Attrs: old}, {Name: "b", Op: "Conv2D", Attrs: old},
+		{Name: "c", Op: "_FusedConv2D", Attrs: opdef.Attrs{"TArgs": []tensor.DType{tensor.Int8}}},
+	}}
+	Upgrade(def)
+	want := [][]tensor.DType{{tensor.Float32, tensor.Float32}, nil, {tensor.Int8}}
+	for i := range def.Nodes {
+		if got, _ := def.Nodes[i].Attrs["TArgs"].([]tensor.DType); !slices.Equal(got, want[i]) {
+			t.Errorf("%s: got %v, want %v", def.Nodes[i].Name, got, want[i])
+		}
+	}
+	if len(old) != 2 {
+		t.Error("the attributes of the sender were changed")
 	}
 }

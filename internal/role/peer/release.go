@@ -20,22 +20,22 @@ type Release uint8
 // Releases, named after their first one.
 const (
 	// Unknown is a release that was not found out. It has no traits of old releases.
-	Unknown Release = iota
-	TF012           // 0.12
-	TF10            // 1.0 to 1.3
-	TF14            // 1.4
-	TF15            // 1.5 to 1.7
-	TF18            // 1.8 to 1.11
-	TF112           // 1.12 to 1.14
-	TF115           // 1.15 to 2.2
-	TF23            // 2.3 and later
-	Weft            // this program
+	Unknown  Release = iota
+	TF012            // 0.12
+	TF10             // 1.0 to 1.3
+	TF14             // 1.4
+	TF15             // 1.5 to 1.8
+	TF19             // 1.9 to 1.12
+	TF113            // 1.13 to 2.2
+	TF22to24         // 2.2 to 2.4, which have the same gRPC library; see Ambiguous
+	TF23             // 2.3 and later
+	Weft             // this program
 )
 
 var names = [...]string{
 	Unknown: "an unknown release", TF012: "TensorFlow 0.12", TF10: "TensorFlow 1.0 to 1.3", TF14: "TensorFlow 1.4",
-	TF15: "TensorFlow 1.5 to 1.7", TF18: "TensorFlow 1.8 to 1.11", TF112: "TensorFlow 1.12 to 1.14", TF115: "TensorFlow 1.15 to 2.2",
-	TF23: "TensorFlow 2.3 or later", Weft: "Weft",
+	TF15: "TensorFlow 1.5 to 1.8", TF19: "TensorFlow 1.9 to 1.12", TF113: "TensorFlow 1.13 to 2.2",
+	TF22to24: "TensorFlow 2.2 to 2.4", TF23: "TensorFlow 2.3 or later", Weft: "Weft",
 }
 
 // String returns the name of the release, for errors.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/weft-ml/weft/device"
 	"github.com/weft-ml/weft/graph"
@@ -57,11 +58,14 @@ func (w *Worker) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest
 	if err != nil {
 		return nil, err
 	}
+	if peer.FromContext(ctx).IsOld() {
+		peer.Upgrade(def)
+	}
 	g, err := w.importGraph(s, def)
 	if err != nil {
 		return nil, err
 	}
-	reg, err := w.compile(s, g, req.GetSessionHandle(), frameIDs(ctx, req))
+	reg, err := w.compile(s, g, req.GetSessionHandle(), s.frameIDs(ctx, req))
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +81,43 @@ func (w *Worker) RegisterGraph(ctx context.Context, req *pb.RegisterGraphRequest
 
 // frameIDs returns how the tasks of a graph compute the IDs of frames: as the release of the master
 // does or, if the master is Weft, as it says.
-func frameIDs(ctx context.Context, req *pb.RegisterGraphRequest) executor.FrameIDs {
-	if peer.FromContext(ctx).Has(peer.NamedFrameIDs) || peer.UsesNamedFrames(req) {
+func (s *session) frameIDs(ctx context.Context, req *pb.RegisterGraphRequest) executor.FrameIDs {
+	release := peer.FromContext(ctx)
+	if release.Ambiguous() {
+		release = s.askMaster(ctx, peer.OfProducer(release, req.GetGraphDef().GetVersions().GetProducer()))
+	}
+	if release.Has(peer.NamedFrameIDs) || peer.UsesNamedFrames(req) {
 		return executor.NamedFrameIDs
 	}
 	return executor.CombinedFrameIDs
 }
+
+// askMaster returns the release of the session's master by the methods that its task has. It returns
+// what is known if the master has not named its task, or the task does not answer.
+func (s *session) askMaster(ctx context.Context, known peer.Release) peer.Release {
+	if s.master == "" || s.peers == nil {
+		return known
+	}
+	task, err := s.peers.Peer(s.master)
+	if err != nil {
+		return known
+	}
+	q, ok := task.(peer.Questioner)
+	if !ok {
+		return known
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	found, err := peer.Find(ctx, &pb.GetStatusResponse{}, q)
+	if err != nil {
+		return known
+	}
+	return found
+}
+
+// askTimeout bounds the questions to a master that registers a graph. It answers at once, or has
+// ended.
+const askTimeout = 10 * time.Second
 
 // importGraph converts and checks a partition. It adds the attributes with default values, which
 // masters leave out. All nodes must be on devices that the session has on this task.
