@@ -25,8 +25,8 @@ type question struct {
 	since   Release // first release that has the method
 }
 
-// questions are asked from the newest release to the oldest. Releases without any of the methods are
-// known by the names of their devices.
+// questions are asked from the newest release to the oldest. Releases without any of the methods
+// are known by the names of their devices.
 var questions = []question{
 	{method: "/tensorflow.eager.EagerService/RunComponentFunction", since: TF23},
 	{method: "/tensorflow.WorkerService/MarkRecvFinished", since: TF113},

@@ -2,9 +2,9 @@ package peer
 
 import "github.com/weft-ml/weft/internal/opkit/ophistory"
 
-// newestOps is the index in [ophistory.Releases] of the release whose operations a range is taken to
-// have: 0.12, 1.0, 1.4, 1.8, 1.12 and 1.15. Ranges without an entry have all operations, as far as
-// is known.
+// newestOps is the index in [ophistory.Releases] of the release whose operations a range is taken
+// to have: 0.12, 1.0, 1.4, 1.8, 1.12 and 1.15. Ranges without an entry have all operations, as far
+// as is known.
 var newestOps = map[Release]int{TF012: 0, TF10: 1, TF14: 2, TF15: 3, TF19: 4, TF113: 5}
 
 // HasOp reports whether a release may have an operation. A range that goes beyond those with known

@@ -92,8 +92,8 @@ func (s *session) frameIDs(ctx context.Context, req *pb.RegisterGraphRequest) ex
 	return executor.CombinedFrameIDs
 }
 
-// askMaster returns the release of the session's master by the methods that its task has. It returns
-// what is known if the master has not named its task, or the task does not answer.
+// askMaster returns the release of the session's master by the methods that its task has. It
+// returns what is known if the master has not named its task, or the task does not answer.
 func (s *session) askMaster(ctx context.Context, known peer.Release) peer.Release {
 	if s.master == "" || s.peers == nil {
 		return known
