@@ -18,6 +18,7 @@ type options struct {
 	sessionTTL time.Duration
 	placement  io.Writer
 	grace      time.Duration
+	limits     Limits
 
 	receiveWindow  int64 // in bytes; 0 for the default
 	receiveMaxWait time.Duration
@@ -27,7 +28,7 @@ type options struct {
 const gracePeriod = 10 * time.Second
 
 func newOptions(opts []Option) *options {
-	o := &options{log: slog.Default(), grace: gracePeriod} //nolint:forbidigo // the default of WithLogger
+	o := &options{log: slog.Default(), grace: gracePeriod, limits: DefaultLimits()} //nolint:forbidigo // the default of WithLogger
 	for _, opt := range opts {
 		opt(o)
 	}
@@ -54,6 +55,9 @@ func WithListener(l net.Listener) Option { return func(o *options) { o.listener 
 // WithGracePeriod sets the time that running steps have to end when the context of [Server.Run] has
 // ended. The default is 10 seconds.
 func WithGracePeriod(d time.Duration) Option { return func(o *options) { o.grace = d } }
+
+// WithLimits replaces [DefaultLimits].
+func WithLimits(l Limits) Option { return func(o *options) { o.limits = l } }
 
 // withReceiveWindow sets the window, in bytes, and the longest wait of the receive limiter.
 func withReceiveWindow(window int64, maxWait time.Duration) Option {

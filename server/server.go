@@ -110,14 +110,15 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 		listener.Close()
 		return nil, err
 	}
-	s.register()
+	s.register(&o.limits)
 	return s, nil
 }
 
 // register registers the services, over the network and in this process.
-func (s *Server) register() {
+func (s *Server) register(limits *Limits) {
 	m := gatedMaster{s.task.Master, s.gate}
 	s.rpc = rpc.NewServer(s.receives, s.log)
+	s.rpc.Limits, s.rpc.IsTaskAddress = limits.wire(), newTaskAddresses(s.def.Cluster).has
 	rpc.RegisterMaster(s.rpc, m, s.log)
 	rpc.RegisterWorker(s.rpc, gatedWorker{s.task.Worker, s.gate}, s.log)
 	s.health = rpc.RegisterHealth(s.rpc)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/cmd/weft/internal/loglimit"
 	"github.com/weft-ml/weft/cmd/weft/internal/metrics"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	_ "github.com/weft-ml/weft/kernels"
@@ -33,6 +34,8 @@ type serverFlags struct {
 	insecure    bool
 	grace       time.Duration
 	sessionTTL  time.Duration
+	limits      server.Limits
+	logRate     int // lines of the log in one second; 0 for no limit
 	verbose     bool
 	parent      int // process id of the parent to end with; 0 for none
 	// announce reports that the task is ready
@@ -76,6 +79,8 @@ func newServer() *cobra.Command {
 	flags.BoolVar(&f.insecure, "insecure", false, "listen on an address other than loopback, where any host that can reach it can run graphs")
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, "time that running steps have to finish after a signal to stop")
 	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that clients have not used for this time; 0 for never")
+	limitFlags(flags, &f.limits)
+	flags.IntVar(&f.logRate, "max-log-rate", 100, "lines of the log in one second; further lines are counted in one")
 	flags.IntVar(&f.parent, "parent", 0, "process id of the parent: the task ends when that process has ended")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	return cmd
@@ -159,8 +164,10 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	if f.verbose {
 		level = slog.LevelDebug
 	}
-	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	opts := []server.Option{server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr())}
+	lines := loglimit.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}), f.logRate)
+	defer lines.Flush()
+	logger := slog.New(lines)
+	opts := []server.Option{server.WithLimits(f.limits), server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr())}
 	if f.insecure {
 		opts = append(opts, server.Insecure())
 	}
@@ -178,7 +185,7 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 			return err
 		}
 		var serving sync.WaitGroup
-		serving.Go(func() { metrics.Serve(l) })
+		serving.Go(func() { metrics.Serve(l, s.Limited) })
 		defer serving.Wait()
 		defer l.Close()
 	}

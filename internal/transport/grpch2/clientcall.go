@@ -253,6 +253,8 @@ func (c *clientCall) cancel(ctx context.Context) {
 	c.conn.closeWhenDone()
 }
 
+func (c *clientCall) checkSize(int) *callError { return nil }
+
 func (c *clientCall) newBody(size int) Body { return c.request.NewBody(size) }
 
 func (c *clientCall) abort(code uint32, text string, reset errCode) {
@@ -292,7 +294,7 @@ func (c *clientCall) decompress() {
 	err := fmt.Errorf("unknown encoding %q", c.encoding)
 	var body Body
 	if isCompressed(c.encoding) {
-		body, err = decompress(c.encoding, chunks.Data(), c.request.NewBody)
+		body, err = decompress(c.encoding, chunks.Data(), maxMessage, c.request.NewBody)
 	}
 	if err != nil {
 		c.response = Response{Code: codeInternalError, Text: "the response cannot be decompressed: " + err.Error(), FromServer: true}

@@ -32,7 +32,7 @@ func handshake(ctx context.Context, client *Client, nc net.Conn) (*clientConn, e
 	c.token.init(c.runReader)
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
-	err := c.out.queueControl(appendOwnSettings([]byte(preface), false))
+	err := c.out.queueControl(appendOwnSettings([]byte(preface), false, 0))
 	c.out.flush()
 	for err == nil && !c.settingsRead {
 		err = c.readFrame()

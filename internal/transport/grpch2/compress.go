@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
-	"fmt"
+	"errors"
 	"io"
 )
 
@@ -20,18 +20,22 @@ func supportedEncoding(encoding string) bool {
 // isCompressed reports whether an encoding changes the message.
 func isCompressed(encoding string) bool { return encoding == "deflate" || encoding == "gzip" }
 
-// decompress returns the decompressed message in a Body that newBody returns for its size.
-func decompress(encoding string, data [][]byte, newBody func(size int) Body) (Body, error) {
+// errDecompressed reports a message that is too large once it is decompressed.
+var errDecompressed = errors.New("the decompressed message is too large")
+
+// decompress returns the decompressed message, of at most a number of bytes, in a Body that newBody
+// returns for its size.
+func decompress(encoding string, data [][]byte, most int, newBody func(size int) Body) (Body, error) {
 	r, err := decompressor(encoding, data)
 	if err != nil {
 		return nil, err
 	}
 	var plain bytes.Buffer
-	if _, err := io.Copy(&plain, io.LimitReader(r, maxMessage+1)); err != nil {
+	if _, err := io.Copy(&plain, io.LimitReader(r, int64(most)+1)); err != nil {
 		return nil, err
 	}
-	if plain.Len() > maxMessage {
-		return nil, fmt.Errorf("the message is larger than %d bytes", maxMessage)
+	if plain.Len() > most {
+		return nil, errDecompressed
 	}
 	body := newBody(plain.Len())
 	for rest := plain.Bytes(); len(rest) > 0; {

@@ -16,7 +16,7 @@ type conn struct {
 	out   output
 
 	// The following fields are guarded by the read token.
-	in           input
+	in           *input
 	headers      *fieldReader
 	headerBlock  []byte      // header fragments whose block continues in the next frame
 	headersFrame frameHeader // HEADERS frame that started headerBlock; on stream 0 if there is none
@@ -64,6 +64,8 @@ type stream struct {
 	peerEnded     bool  // the peer has ended its half of the stream
 	contentLength int64 // bytes of data that the peer has announced; -1 for none
 	received      int64 // bytes of data, without padding
+
+	sweeps int // sweeps of a server since the last frame; guarded by out.mu
 }
 
 // checkLength reports whether the data agrees with the content-length, so far or at the end of the
@@ -74,6 +76,8 @@ func (s *stream) checkLength(end bool) bool {
 
 // owner is the call that a stream carries.
 type owner interface {
+	// checkSize returns an error for a message of n bytes, as it arrives, that is too large.
+	checkSize(n int) *callError
 	// newBody returns the memory for a message of size bytes.
 	newBody(size int) Body
 	// abort ends a call because the peer sent something invalid: with a gRPC code and text for the
@@ -176,7 +180,11 @@ func (c *conn) addStream(s *stream) {
 func (c *conn) findStream(id uint32) *stream {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
-	return c.streams[id]
+	s := c.streams[id]
+	if s != nil {
+		s.sweeps = 0
+	}
+	return s
 }
 
 // removeStream ends a stream and reports whether this call did. Nothing more is written to the

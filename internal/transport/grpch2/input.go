@@ -22,8 +22,8 @@ type input struct {
 	start, end int // bounds of the bytes in buf that were read and not yet taken
 }
 
-func newInput(r net.Conn) input {
-	in := input{r: source{Conn: r}, buf: make([]byte, inputBuffer)}
+func newInput(r net.Conn) *input {
+	in := &input{r: source{Conn: r}, buf: make([]byte, inputBuffer)}
 	in.r.poller.init(r)
 	return in
 }
@@ -33,7 +33,10 @@ func newInput(r net.Conn) input {
 type source struct {
 	net.Conn
 	inFrame bool // a frame header has been read, and its payload has not
-	poller  spinPoller
+	// a read deadline also ends a read within a frame: the peer is late with its handshake
+	strict bool
+	poller spinPoller
+	making making
 }
 
 func (s *source) Read(b []byte) (int, error) {
@@ -49,9 +52,13 @@ func (s *source) Read(b []byte) (int, error) {
 
 // readInFrame reads within a frame, where interruptions are ignored.
 func (s *source) readInFrame(b []byte) (int, error) {
+	s.making.begin()
 	for {
 		n, err := s.Conn.Read(b)
-		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if n > 0 {
+			s.making.arrived()
+		}
+		if n > 0 || s.strict || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}
 		if err := s.Conn.SetReadDeadline(time.Time{}); err != nil {
@@ -71,9 +78,23 @@ func (in *input) fill(n int) error {
 		in.end = copy(in.buf, in.buf[in.start:in.end])
 		in.start = 0
 	}
-	k, err := io.ReadAtLeast(&in.r, in.buf[in.end:], n-(in.end-in.start))
-	in.end += k
-	return err
+	for in.end-in.start < n {
+		partial := in.end > in.start
+		if partial {
+			in.r.making.begin()
+		}
+		k, err := in.r.Read(in.buf[in.end:])
+		in.end += k
+		switch {
+		case in.end-in.start >= n:
+			return nil
+		case err == io.EOF && (partial || k > 0): //nolint:errorlint // readers return io.EOF itself
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }
 
 // next returns the next n bytes, which are valid until the next call of a method. The caller bounds

@@ -42,18 +42,18 @@ const errSecondMessage = "a call has more than one message"
 
 // read reads n bytes of data into the message. The caller of the message may abandon it at the same
 // time.
-func (m *inboundMessage) read(in *input, n int, room func(int) Body) error {
+func (m *inboundMessage) read(in *input, n int, o owner) error {
 	if !m.state.CompareAndSwap(idle, reading) {
 		return in.skip(n)
 	}
-	err := m.fill(in, n, room)
+	err := m.fill(in, n, o)
 	if !m.state.CompareAndSwap(reading, idle) {
 		m.discard()
 	}
 	return err
 }
 
-func (m *inboundMessage) fill(in *input, n int, room func(int) Body) error {
+func (m *inboundMessage) fill(in *input, n int, o owner) error {
 	for n > 0 {
 		switch {
 		case m.prefixLen < prefixSize:
@@ -64,7 +64,7 @@ func (m *inboundMessage) fill(in *input, n int, room func(int) Body) error {
 			m.prefixLen += k
 			n -= k
 			if m.prefixLen == prefixSize {
-				if bad := m.start(room); bad != nil {
+				if bad := m.start(o); bad != nil {
 					bad.unread = n
 					return bad
 				}
@@ -86,10 +86,13 @@ func (m *inboundMessage) fill(in *input, n int, room func(int) Body) error {
 }
 
 // start obtains the memory for a message after its prefix has been read.
-func (m *inboundMessage) start(room func(int) Body) *callError {
+func (m *inboundMessage) start(o owner) *callError {
 	length := binary.BigEndian.Uint32(m.prefix[1:])
 	if length > maxMessage {
 		return &callError{code: codeResourceExhausted, text: fmt.Sprintf("Received message larger than max (%d vs. %d)", length, maxMessage)}
+	}
+	if bad := o.checkSize(int(length)); bad != nil {
+		return bad
 	}
 	if m.prefix[0] > compressFlag {
 		return &callError{code: codeInternalError, text: "a message has unknown flags"}
@@ -98,7 +101,7 @@ func (m *inboundMessage) start(room func(int) Body) *callError {
 	if m.compressed {
 		m.body = NewChunks(m.remaining)
 	} else {
-		m.body = room(m.remaining)
+		m.body = o.newBody(m.remaining)
 	}
 	return nil
 }

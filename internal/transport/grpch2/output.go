@@ -46,12 +46,15 @@ type output struct {
 	err      error       // why the connection cannot be written; nil if it can
 	timer    *time.Timer // calls flushTimerFired; nil before the first delayed flush
 	timerSet bool        // the timer is running
+	writes   uint32      // number of writes that were started
 }
 
 // flow is the sending side of a stream. Its fields are guarded by output.mu.
 type flow struct {
-	window int64 // bytes of data that the peer accepts on the stream
-	ended  bool  // the stream has ended; nothing may be written to it
+	window  int64 // bytes of data that the peer accepts on the stream
+	ended   bool  // the stream has ended; nothing may be written to it
+	sending bool  // a sender has data that is not written
+	sweeps  int   // sweeps of a server since data was written
 }
 
 func (o *output) init(w net.Conn) {
@@ -99,6 +102,7 @@ func (o *output) flushTimerFired() {
 func (o *output) takeQueue() []byte {
 	buf := o.queue
 	o.queue, o.spare, o.writing = o.spare[:0], nil, true
+	o.writes++
 	return buf
 }
 
@@ -253,6 +257,8 @@ func (o *output) sendLarge(s *stream, frames frameSource, data [][]byte, left in
 	var frame [frameHeaderSize]byte
 	f, tail := &s.flow, frames.appendTrailerFrames(nil)
 	rest := splitter{data: data}
+	f.sending, f.sweeps = true, 0
+	defer func() { f.sending = false }()
 	for left > 0 {
 		for o.writing || min(o.window, f.window) <= 0 {
 			o.flushLocked()
@@ -268,6 +274,7 @@ func (o *output) sendLarge(s *stream, frames frameSource, data [][]byte, left in
 		}
 		n := int(min(int64(left), o.window, f.window, int64(min(o.peer.frame, ownMaxFrame))))
 		left -= n
+		f.sweeps = 0
 		o.window -= int64(n)
 		f.window -= int64(n)
 		queued := o.takeQueue()

@@ -19,7 +19,7 @@ import (
 type peer struct {
 	t       testing.TB
 	nc      net.Conn
-	in      input
+	in      *input
 	headers *fieldReader
 }
 

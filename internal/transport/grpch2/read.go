@@ -8,12 +8,18 @@ import (
 // readFrame reads one frame and handles it. The caller holds the read token.
 func (c *conn) readFrame() error {
 	c.in.r.inFrame = false
+	if c.headersFrame.stream == 0 {
+		c.in.r.making.end()
+	} else {
+		c.in.r.making.begin()
+	}
 	b, err := c.in.next(frameHeaderSize)
 	if err != nil {
 		return err
 	}
 	c.in.r.inFrame = true
 	h := parseFrameHeader(b)
+	c.in.r.making.data = h.kind == frameData
 	switch {
 	case h.length > ownMaxFrame:
 		return sizeError("a frame exceeds SETTINGS_MAX_FRAME_SIZE")
@@ -257,7 +263,7 @@ func (c *conn) readData(h frameHeader) error {
 	if s.in.taken && left > 0 {
 		return c.abortCall(s, &callError{codeInternalError, errSecondMessage, left}, left+padding)
 	}
-	err := s.in.read(&c.in, left, s.owner.newBody)
+	err := s.in.read(c.in, left, s.owner)
 	if bad, ok := errors.AsType[*callError](err); ok {
 		return c.abortCall(s, bad, bad.unread+padding)
 	}

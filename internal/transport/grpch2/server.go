@@ -5,7 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +22,8 @@ type Method struct {
 	// serve such calls itself. A handler may then learn up to 8 ms late that its caller has
 	// cancelled the call, because the connection is not read meanwhile.
 	Short bool
+	// Audience is the kind of callers that the method is for.
+	Audience Audience
 }
 
 // A Caller is what a server knows about the client at the other end of a connection.
@@ -36,6 +40,11 @@ type Server struct {
 	// Identify returns the caller for the value of the header user-agent. It is called when that
 	// value changes on a connection.
 	Identify func(userAgent string) Caller
+	// Limits bound what clients may use. By default, there are none.
+	Limits Limits
+	// IsTaskAddress reports whether a task of the cluster may have an IP address. It is called when
+	// a limit on connections is reached; nil means that no address is known.
+	IsTaskAddress func(netip.Addr) bool
 
 	log     *slog.Logger
 	methods map[string]*method // by path
@@ -45,7 +54,16 @@ type Server struct {
 	listeners map[net.Listener]struct{} // guarded by mu
 	conns     map[*serverConn]struct{}  // guarded by mu
 	stopping  bool                      // guarded by mu
+	accepted  uint64                    // connections so far; guarded by mu
+	byAddress map[netip.Addr]int        // number of conns by IP address; guarded by mu
 	running   sync.WaitGroup            // connections, workers, rollbacks and calls in progress
+
+	sweeping   bool          // sweepTimer runs; guarded by mu
+	sweepTick  time.Duration // interval of sweeps; written before sweepTimer starts
+	sweepTimer *time.Timer   // calls sweep; guarded by mu
+
+	hits     [numLimits]atomic.Uint64 // clients that have reached a limit
+	refusals atomic.Int32             // connections that are being refused
 }
 
 type method struct {
@@ -57,8 +75,9 @@ type method struct {
 func NewServer(log *slog.Logger) *Server {
 	return &Server{
 		log: log, methods: map[string]*method{}, listeners: map[net.Listener]struct{}{}, conns: map[*serverConn]struct{}{},
-		workers:  workerPool{timeout: idleTimeout},
-		Identify: func(string) Caller { return Caller{Context: context.Background()} },
+		byAddress: map[netip.Addr]int{},
+		workers:   workerPool{timeout: idleTimeout},
+		Identify:  func(string) Caller { return Caller{Context: context.Background()} },
 	}
 }
 
@@ -127,6 +146,9 @@ func (s *Server) isStopping() bool {
 
 // accept starts to serve a connection.
 func (s *Server) accept(nc net.Conn) {
+	if !s.admit(nc) {
+		return
+	}
 	c := newServerConn(s, nc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,6 +157,10 @@ func (s *Server) accept(nc net.Conn) {
 		return
 	}
 	s.conns[c] = struct{}{}
+	s.accepted++
+	c.number = s.accepted
+	s.byAddress[c.ip]++
+	s.startSweep()
 	s.running.Add(1)
 	go c.run()
 }
@@ -143,6 +169,9 @@ func (s *Server) accept(nc net.Conn) {
 func (s *Server) removeConn(c *serverConn) {
 	s.mu.Lock()
 	delete(s.conns, c)
+	if s.byAddress[c.ip]--; s.byAddress[c.ip] == 0 {
+		delete(s.byAddress, c.ip)
+	}
 	s.mu.Unlock()
 	s.running.Done()
 }
@@ -153,6 +182,9 @@ func (s *Server) stop() []*serverConn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopping = true
+	if s.sweepTimer != nil {
+		s.sweepTimer.Stop()
+	}
 	for l := range s.listeners {
 		l.Close()
 	}
@@ -167,7 +199,7 @@ func (s *Server) stop() []*serverConn {
 // concurrent Close ends the wait.
 func (s *Server) Shutdown() {
 	for _, c := range s.stop() {
-		go c.drain()
+		go c.drain(codeNone, shuttingDown)
 	}
 	s.running.Wait()
 }
@@ -199,6 +231,7 @@ type Call struct {
 	// The following fields are guarded by conn.out.mu.
 	requestEnded bool // the client has ended its half of the stream
 	responded    bool // the response has begun
+	started      bool // the request is complete and is being served
 }
 
 // Context is cancelled when the call has been answered, when its caller cancels it, and at its

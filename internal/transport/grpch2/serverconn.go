@@ -2,11 +2,9 @@ package grpch2
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"net"
-	"strings"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -14,8 +12,8 @@ import (
 )
 
 const (
-	// prefaceTimeout bounds how long a client may take to send the connection preface.
-	prefaceTimeout = 20 * time.Second
+	// handshakeTimeout is the default of Limits.Handshake.
+	handshakeTimeout = 20 * time.Second
 	// minTurnaround is the shortest time in which a client can read a response and send the next
 	// request. A request that arrives sooner was sent concurrently.
 	minTurnaround = 20 * time.Microsecond
@@ -46,10 +44,16 @@ type serverConn struct {
 	rollbacks    []rollback    // of the calls answered last; guarded by out.mu
 	history      streamHistory // guarded by the read token
 	draining     atomic.Bool   // new streams are ignored
+	retiring     atomic.Bool   // GOAWAY was sent because the connection is idle
+	task         atomic.Bool   // the client has called a method for tasks
+	ip           netip.Addr    // of the client
+	watch        watch
+	number       uint64 // of the connection, in the order of admission
+	evicted      bool   // guarded by server.mu
 }
 
 func newServerConn(s *Server, nc net.Conn) *serverConn {
-	c := &serverConn{server: s, stats: make([]methodStats, len(s.methods))}
+	c := &serverConn{server: s, ip: remoteIP(nc), stats: make([]methodStats, len(s.methods))}
 	c.init(nc, c)
 	c.token.init(c.readAll)
 	return c
@@ -70,17 +74,22 @@ func (m *methodStats) record(took time.Duration) {
 // run performs the handshake and reads the connection.
 func (c *serverConn) run() {
 	if err := c.handshake(); err != nil {
-		c.shutdown(err)
+		c.shutdown(c.handshakeError(err))
 		return
 	}
-	c.readAll()
+	if c.releaseDuring(c.out.flush) == nil { // acknowledges the settings of the client
+		c.readAll()
+	}
 }
 
-// handshake reads the connection preface and sends the settings.
+// handshake reads the connection preface and the first SETTINGS, and sends the settings.
 func (c *serverConn) handshake() error {
-	if err := c.nc.SetReadDeadline(time.Now().Add(prefaceTimeout)); err != nil {
+	limit := cmp.Or(c.server.Limits.Handshake, handshakeTimeout)
+	if err := c.nc.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
+	c.in.r.strict = true
+	defer func() { c.in.r.strict = false }()
 	b, err := c.in.next(len(preface))
 	if err != nil {
 		return err
@@ -88,10 +97,15 @@ func (c *serverConn) handshake() error {
 	if string(b) != preface {
 		return errors.New("http2: the connection preface is missing")
 	}
-	if err := c.out.queueControl(appendOwnSettings(nil, true)); err != nil {
+	if err := c.out.queueControl(appendOwnSettings(nil, true, c.streamLimit())); err != nil {
 		return err
 	}
 	c.out.flush()
+	for !c.settingsRead {
+		if err := c.readFrame(); err != nil {
+			return err
+		}
+	}
 	return c.nc.SetReadDeadline(time.Time{})
 }
 
@@ -123,6 +137,7 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 		return nil // GOAWAY has told the client that it is not served
 	}
 	if c.atStreamLimit() {
+		c.server.hit(LimitStreams)
 		return c.out.queueControl(appendUint32Frame(nil, frameReset, id, uint32(codeRefused)))
 	}
 	if !f.tooLarge() && f.checkRequest() != "" {
@@ -133,6 +148,11 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	if outcome := call.validate(f); outcome.Code != codeOK {
 		return c.refuse(call, outcome, end, codeNone)
 	}
+	if call.httpStatus == "" && call.method.Audience == Tasks && !c.task.Load() {
+		if err := c.calledAsTask(); err != nil {
+			return err
+		}
+	}
 	if err := call.start(f.timeout); err != nil {
 		return c.refuse(call, failure(codeInternalError, err.Error()), end, codeNone)
 	}
@@ -141,6 +161,7 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	}
 	c.out.mu.Lock()
 	c.addStream(&call.stream)
+	c.watch.last = id
 	c.out.mu.Unlock()
 	if end {
 		return c.dataRead(&call.stream, true)
@@ -190,26 +211,8 @@ func (c *serverConn) resetRead(id uint32) { c.history.end(id) }
 func (c *serverConn) atStreamLimit() bool {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
-	return len(c.streams) >= ownMaxStreams || c.activeCalls.Load() >= ownMaxStreams
-}
-
-// validate checks the headers of a call. It returns an outcome for an invalid call, and sets
-// httpStatus for a request that is not gRPC.
-func (c *Call) validate(f *fields) Outcome {
-	c.method = c.conn.server.methods[f.path]
-	switch {
-	case f.tooLarge():
-		return failure(codeResourceExhausted, fmt.Sprintf("metadata is larger than %d bytes", ownMaxHeaderList))
-	case f.method != "POST":
-		c.httpStatus = "405"
-	case !strings.HasPrefix(f.contentType, contentType):
-		c.httpStatus = "415"
-	case c.method == nil:
-		return failure(codeUnimplemented, "unknown method "+f.path)
-	case !supportedEncoding(f.encoding):
-		return failure(codeUnimplemented, fmt.Sprintf("Compression algorithm '%s' is not supported.", f.encoding))
-	}
-	return Outcome{}
+	limit := c.streamLimit()
+	return len(c.streams) >= limit || int(c.activeCalls.Load()) >= limit
 }
 
 // identify returns the caller of a call. Clients rarely share a connection, so the caller of the
@@ -220,20 +223,6 @@ func (c *serverConn) identify(f *fields) *Caller {
 		c.caller, c.userAgent = &caller, f.userAgent
 	}
 	return c.caller
-}
-
-// start creates the context of the call from its grpc-timeout.
-func (c *Call) start(timeout string) error {
-	if timeout == "" {
-		c.ctx, c.cancel = context.WithCancel(c.caller.Context)
-		return nil
-	}
-	d, ok := parseTimeout(timeout)
-	if !ok {
-		return fmt.Errorf("malformed grpc-timeout %q", timeout)
-	}
-	c.ctx, c.cancel = context.WithTimeout(c.caller.Context, d)
-	return nil
 }
 
 // refuse answers a call that is not served. If the client has not ended its stream, reset is the
@@ -268,6 +257,7 @@ func (c *serverConn) dataRead(s *stream, end bool) error {
 		c.history.end(s.id)
 		c.out.mu.Lock()
 		call.requestEnded = true
+		s.sweeps = 0
 		c.out.mu.Unlock()
 	}
 	switch {
@@ -299,6 +289,11 @@ func (c *serverConn) startCall(call *Call) error {
 	var ok bool
 	if call.body, ok = s.in.take(); !ok {
 		return nil
+	}
+	if !s.peerEnded {
+		c.out.mu.Lock()
+		call.started = true
+		c.out.mu.Unlock()
 	}
 	inline := c.canServeInline(call.method) && !compressed
 	c.server.running.Add(1)
@@ -363,117 +358,13 @@ func (c *serverConn) serve(call *Call, compressed bool) {
 	c.stats[call.method.index].record(time.Duration(mono.Nanos() - start))
 }
 
-func (c *Call) decompress() bool {
-	chunks := c.body.(*Chunks) //nolint:forcetypeassert // see inboundMessage.start
-	if !isCompressed(c.encoding) {
-		_ = c.Reply(failure(codeInternalError, "a compressed message has no grpc-encoding"))
-		return false
-	}
-	body, err := decompress(c.encoding, chunks.Data(), c.method.NewBody)
-	if err != nil {
-		_ = c.Reply(failure(codeInternalError, "a message cannot be decompressed: "+err.Error()))
-		return false
-	}
-	c.body = body
-	return true
-}
-
-// Reply sends the response and ends the call. It may block while the peer does not read. The memory
-// of the data is not used after it returns. An error reports that the client will not receive the
-// response: it has cancelled the call or the connection has ended.
-func (c *Call) Reply(o Outcome) error {
-	c.outcome = o
-	var data [][]byte
-	switch {
-	case c.httpStatus != "":
-		data = [][]byte{[]byte(notGRPC)}
-	case o.Code == codeOK:
-		data = c.message(o.Data)
-	}
-	if !c.streaming {
-		// before the write, after which the client may send its next call
-		c.conn.activeCalls.Add(-1)
-	}
-	c.conn.lastReply.Store(mono.Nanos())
-	err := c.conn.out.send(&c.stream, c, data, c.mayDelay)
-	c.conn.removeStream(&c.stream)
-	c.cancel()
-	c.conn.closeWhenDrained()
-	return err
-}
-
-// message returns the prefixed message, compressed like the request.
-func (c *Call) message(data [][]byte) [][]byte {
-	if isCompressed(c.encoding) {
-		if small, err := compress(c.encoding, data); err == nil {
-			return prefixed(compressFlag, small)
-		}
-		c.encoding = ""
-	}
-	return prefixed(0, data)
-}
-
-func (c *Call) canStart() (bool, error) { return true, nil }
-
-// appendHeaderFrames appends the headers of a response that has data.
-func (c *Call) appendHeaderFrames(b []byte) []byte {
-	c.responded = true
-	if c.outcome.Code != codeOK || c.streaming {
-		return b
-	}
-	var block [64]byte
-	if c.httpStatus != "" {
-		return appendHeaders(b, c.id, appendNamed(block[:0], staticStatus200, c.httpStatus), false)
-	}
-	fields := appendResponse(block[:0])
-	if isCompressed(c.encoding) {
-		fields = appendField(fields, "grpc-encoding", c.encoding)
-	}
-	return appendHeaders(b, c.id, fields, false)
-}
-
-// appendTrailerFrames appends the trailers. A response without data has its headers in the same
-// frame.
-func (c *Call) appendTrailerFrames(b []byte) []byte {
-	if c.httpStatus != "" {
-		return b // the last frame of data ends the stream
-	}
-	var block [128]byte
-	fields := block[:0]
-	if c.outcome.Code != codeOK && !c.streaming {
-		fields = appendResponse(fields)
-	}
-	b = appendHeaders(b, c.id, c.outcome.appendTrailer(fields, c.caller.RawMessages), true)
-	if !c.requestEnded {
-		b = appendUint32Frame(b, frameReset, c.id, uint32(codeNone))
-	}
-	return b
-}
-
-func (c *Call) newBody(size int) Body { return c.method.NewBody(size) }
-
-// abort answers a call whose request was invalid. The reader, which has removed the stream, is the
-// only caller.
-func (c *Call) abort(code uint32, text string, reset errCode) {
-	c.cancel()
-	o := &c.conn.out
-	o.mu.Lock()
-	responded := c.responded
-	o.mu.Unlock()
-	// a write error also ends the reader
-	if responded || c.httpStatus != "" {
-		_ = o.queueControl(appendUint32Frame(nil, frameReset, c.id, uint32(cmp.Or(reset, codeProtocol))))
-		return
-	}
-	_ = c.conn.refuse(c, failure(code, text), c.requestEnded && reset == codeNone, reset)
-}
-
-func (c *Call) reset(errCode, error) { c.cancel() }
+// shuttingDown is the reason of GOAWAY when a server stops.
+const shuttingDown = "the server is shutting down"
 
 // drain asks the client to open no further streams. The answer to the PING shows that the client
 // has seen the GOAWAY; pingAcked then fixes the last stream that is served.
-func (c *serverConn) drain() {
-	frames := goAway(maxStreamID, codeNone, "the server is shutting down")
+func (c *serverConn) drain(code errCode, why string) {
+	frames := goAway(maxStreamID, code, why)
 	frames = appendFrame(frames, framePing, 0, 0, make([]byte, 8))
 	_ = c.out.queueControl(frames) // a write error also ends the reader
 	c.out.flush()
@@ -481,10 +372,17 @@ func (c *serverConn) drain() {
 
 // pingAcked refuses streams from now on, and announces the last one that is served.
 func (c *serverConn) pingAcked() {
-	if !c.server.isStopping() || c.draining.Swap(true) {
+	why := shuttingDown
+	if !c.server.isStopping() {
+		if !c.retiring.Load() {
+			return
+		}
+		why = "the connection was idle"
+	}
+	if c.draining.Swap(true) {
 		return
 	}
-	_ = c.out.queueControl(goAway(c.lastStream, codeNone, "the server is shutting down"))
+	_ = c.out.queueControl(goAway(c.lastStream, codeNone, why))
 	c.closeWhenDrained()
 }
 

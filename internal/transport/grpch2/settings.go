@@ -28,13 +28,14 @@ func appendSetting(b []byte, id settingID, value uint32) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(b, uint16(id)), value)
 }
 
-// appendOwnSettings appends the frames that start our side of a connection.
-func appendOwnSettings(b []byte, server bool) []byte {
+// appendOwnSettings appends the frames that start our side of a connection. A server announces how
+// many streams the client may have.
+func appendOwnSettings(b []byte, server bool, streams int) []byte {
 	settings := appendSetting(nil, settingInitialWindow, ownWindow)
 	settings = appendSetting(settings, settingMaxFrame, ownMaxFrame)
 	settings = appendSetting(settings, settingMaxHeaderList, ownMaxHeaderList)
 	if server {
-		settings = appendSetting(settings, settingMaxStreams, ownMaxStreams)
+		settings = appendSetting(settings, settingMaxStreams, uint32(streams))
 	} else {
 		settings = appendSetting(settings, settingEnablePush, 0)
 	}

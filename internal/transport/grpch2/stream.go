@@ -16,6 +16,8 @@ func (c *Call) Send(message []byte) error {
 	}
 	data := prefixed(0, [][]byte{message})
 	n := size(data)
+	c.flow.sending, c.flow.sweeps = true, 0
+	defer func() { c.flow.sending = false }()
 	for int64(n) > min(o.window, c.flow.window) {
 		o.changed.Wait()
 		if err := o.check(&c.flow); err != nil {

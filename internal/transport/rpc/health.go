@@ -41,8 +41,8 @@ type Health struct {
 // RegisterHealth registers the health service with a server.
 func RegisterHealth(s *Server) *Health {
 	h := &Health{state: healthNotServing, changed: make(chan struct{})}
-	s.Handle(methodHealth, grpch2.Method{NewBody: s.limiter.newBody(nil), Serve: h.check})
-	s.Handle(methodHealthWatch, grpch2.Method{NewBody: s.limiter.newBody(nil), Serve: h.watch})
+	s.Handle(methodHealth, grpch2.Method{NewBody: s.limiter.newBody(nil), Serve: h.check, Audience: grpch2.Clients})
+	s.Handle(methodHealthWatch, grpch2.Method{NewBody: s.limiter.newBody(nil), Serve: h.watch, Audience: grpch2.Clients})
 	return h
 }
 

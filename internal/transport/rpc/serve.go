@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/role/peer"
@@ -42,6 +43,17 @@ var shortMethods = map[string]bool{
 	MethodRunStep: true, MethodRunCallable: true, MethodRunGraph: true, MethodRecvTensor: true, MethodCleanupGraph: true,
 }
 
+// audience returns the kind of callers of a method.
+func audience(method string) grpch2.Audience {
+	switch {
+	case method == MethodCreateSession || method == MethodExtendSession:
+		return grpch2.GraphClients
+	case strings.HasPrefix(method, "/"+WorkerService+"/"):
+		return grpch2.Tasks
+	}
+	return grpch2.Clients
+}
+
 // unary registers a method with one request and one response. A panic of call is logged and
 // answered with an Internal error.
 func unary[Req, Resp any](s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error)) {
@@ -53,7 +65,7 @@ func unary[Req, Resp any](s *Server, logger *slog.Logger, method string, call fu
 func withRollback[Req, Resp any](
 	s *Server, logger *slog.Logger, method string, call func(context.Context, *Req) (*Resp, error), rollback func(*Resp),
 ) {
-	s.Handle(method, grpch2.Method{NewBody: s.limiter.newBody(requestTensors[method]), Short: shortMethods[method], Serve: func(c *grpch2.Call) {
+	s.Handle(method, grpch2.Method{NewBody: s.limiter.newBody(requestTensors[method]), Short: shortMethods[method], Audience: audience(method), Serve: func(c *grpch2.Call) {
 		defer func() {
 			if v := recover(); v != nil {
 				logger.ErrorContext(c.Context(), "panic in a handler", "method", method, "panic", v, "stack", string(debug.Stack()))

@@ -35,9 +35,10 @@ func Listen(address string, insecure bool) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve answers requests one after the other until the listener is closed. It implements the part
+// Serve answers requests one after the other until the listener is closed. limited returns how
+// often clients have reached each limit. Serve implements the part
 // of HTTP/1.1 that a scrape needs: net/http adds 1.6 MiB to the memory of an idle task.
-func Serve(l net.Listener) {
+func Serve(l net.Listener, limited func() map[string]uint64) {
 	for {
 		conn, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -48,14 +49,14 @@ func Serve(l net.Listener) {
 			continue
 		}
 		if conn.SetDeadline(time.Now().Add(requestTimeout)) == nil {
-			_, _ = conn.Write(answer(conn))
+			_, _ = conn.Write(answer(conn, limited))
 		}
 		conn.Close()
 	}
 }
 
 // answer reads a request and returns its response, nil if the request is incomplete.
-func answer(conn io.Reader) []byte {
+func answer(conn io.Reader, limited func() map[string]uint64) []byte {
 	in := bufio.NewReader(io.LimitReader(conn, maxRequest))
 	first, err := in.ReadString('\n')
 	for line := first; err == nil && strings.TrimRight(line, "\r\n") != ""; {
@@ -72,7 +73,7 @@ func answer(conn io.Reader) []byte {
 	case method != "GET" && method != "HEAD":
 		outcome, body = "405 Method Not Allowed\r\nAllow: GET, HEAD", nil
 	case path == "/metrics":
-		outcome, body = "200 OK", appendPage(nil)
+		outcome, body = "200 OK", appendPage(nil, limited)
 	}
 	head := fmt.Sprintf("HTTP/1.1 %s\r\n"+
 		"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",

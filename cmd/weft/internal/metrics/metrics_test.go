@@ -11,6 +11,9 @@ import (
 	"testing"
 )
 
+// limited returns counts of limits.
+func limited() map[string]uint64 { return map[string]uint64{"streams": 7, "idle": 1} }
+
 // TestPage requests the page as a scraper does.
 func TestPage(t *testing.T) {
 	l, err := Listen("127.0.0.1:0", false)
@@ -18,7 +21,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var serving sync.WaitGroup
-	serving.Go(func() { Serve(l) })
+	serving.Go(func() { Serve(l, limited) })
 	defer serving.Wait()
 	defer l.Close()
 	runtime.GC()
@@ -66,7 +69,7 @@ func ask(t *testing.T, address, request string) string {
 // collected garbage are there and not 0.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
-	line := regexp.MustCompile(`^(# (HELP|TYPE) \w+ .+|\w+({quantile="[0-9.]+"})? [0-9.e+-]+)$`)
+	line := regexp.MustCompile(`^(# (HELP|TYPE) \w+ .+|\w+({\w+="[0-9a-z.]+"})? [0-9.e+-]+)$`)
 	for l := range strings.Lines(page) {
 		if !line.MatchString(strings.TrimSuffix(l, "\n")) {
 			t.Errorf("malformed: %q", l)
@@ -74,7 +77,7 @@ func checkPage(t *testing.T, page string) {
 	}
 	for _, name := range []string{
 		"weft_cpu_seconds_total", "weft_gc_cpu_seconds_total", "weft_gc_cycles_total", "weft_heap_live_bytes",
-		"weft_heap_goal_bytes", "weft_memory_bytes", "weft_goroutines", `weft_gc_pause_seconds{quantile="0.99"}`,
+		"weft_heap_goal_bytes", "weft_memory_bytes", "weft_goroutines", `weft_gc_pause_seconds{quantile="0.99"}`, `weft_limited_total{limit="streams"}`,
 		"weft_gc_pause_seconds_sum", "weft_gc_pause_seconds_count",
 	} {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` .*[1-9]`).MatchString(page) {
@@ -114,7 +117,7 @@ func TestServeContinuesAfterAcceptError(t *testing.T) {
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		defer l.Close() // ends a connection that was not accepted
-		Serve(&scarce{Listener: l})
+		Serve(&scarce{Listener: l}, limited)
 	})
 	defer serving.Wait()
 	defer l.Close()

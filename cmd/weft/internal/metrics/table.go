@@ -4,7 +4,11 @@
 // kind, its help text, and the function that reads its value when the page is requested.
 package metrics
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // A metric is one value of the page.
 type metric struct {
@@ -61,11 +65,17 @@ var table = []metric{
 	},
 }
 
-// appendPage appends all metrics in the text format of Prometheus.
-func appendPage(b []byte) []byte {
+// appendPage appends all metrics in the text format of Prometheus. limited returns how often
+// clients have reached each limit.
+func appendPage(b []byte, limited func() map[string]uint64) []byte {
 	s := readSample()
 	for _, m := range table {
 		b = fmt.Appendf(b, "# HELP %s %s\n# TYPE %[1]s %[3]s\n%[1]s %[4]v\n", m.name, m.help, m.kind, max(m.read(s), 0))
+	}
+	b = append(b, "# HELP weft_limited_total Times that clients have reached a limit.\n# TYPE weft_limited_total counter\n"...)
+	counts := limited()
+	for _, limit := range slices.Sorted(maps.Keys(counts)) {
+		b = fmt.Appendf(b, "weft_limited_total{limit=%q} %d\n", limit, counts[limit])
 	}
 	return appendPauses(b, s.pauses())
 }

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/weft-ml/weft/server"
+)
+
+// limitFlags adds the flags of limits, whose defaults are in l.
+func limitFlags(flags *pflag.FlagSet, l *server.Limits) {
+	*l = server.DefaultLimits()
+	flags.IntVar(&l.Connections, "max-connections", l.Connections, "open connections, at most 7/8 of the file descriptors; tasks of the cluster always get in; 0 for no limit, as in the following flags")
+	flags.IntVar(&l.ConnectionsPerAddress, "max-connections-per-address", l.ConnectionsPerAddress, "open connections from one IP address, if it is not one of the cluster")
+	flags.DurationVar(&l.Handshake, "handshake-timeout", l.Handshake, "time in which a new connection must speak HTTP/2")
+	flags.DurationVar(&l.Frame, "frame-timeout", l.Frame, "time in which a frame or header block that has begun must be complete")
+	flags.DurationVar(&l.Idle, "idle-timeout", l.Idle, "close the connections of clients that have made no call for this time")
+	flags.DurationVar(&l.Request, "request-timeout", l.Request, "end incomplete requests if no byte has arrived for this time")
+	flags.DurationVar(&l.Response, "response-timeout", l.Response, "end responses if the client has taken no byte for this time")
+	flags.IntVar(&l.Streams, "max-streams", l.Streams, "concurrent calls on one connection of a client")
+	flags.IntVar(&l.TaskStreams, "max-task-streams", l.TaskStreams, "concurrent calls on one connection of a task")
+	flags.Int64Var(&l.RequestSize, "max-request-size", l.RequestSize, "size of a client's request, in bytes")
+	flags.Int64Var(&l.GraphSize, "max-graph-size", l.GraphSize, "size of a request that creates or extends a session, in bytes")
+	flags.IntVar(&l.Decompression, "max-decompression", l.Decompression, "largest ratio of the size of a compressed request to what was received")
+}

@@ -1,0 +1,106 @@
+package grpch2
+
+import (
+	"net"
+	"net/netip"
+	"time"
+)
+
+const (
+	// taskShare is the part of the process's file descriptors that only tasks may use.
+	taskShare = 8
+	// maxRefusals bounds the connections that are being refused at the same time. Others are closed
+	// without a reason.
+	maxRefusals = 64
+)
+
+// remoteIP returns the IP address of a client, or the zero Addr.
+func remoteIP(nc net.Conn) netip.Addr {
+	if tcp, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}
+
+// admit decides whether a connection is served. At a limit, clients are refused. A connection from
+// an address of the cluster always gets in, because it may be that of a task; it ends the
+// connection that has been idle for longest and that no task has used, if there is one.
+func (s *Server) admit(nc net.Conn) bool {
+	ip := remoteIP(nc)
+	s.mu.Lock()
+	l, most, what := s.reachedLimit(ip)
+	s.mu.Unlock()
+	if what == "" {
+		return true
+	}
+	if s.IsTaskAddress != nil && s.IsTaskAddress(ip) {
+		s.evict(l, what, most)
+		return true
+	}
+	s.hit(l)
+	s.refuseConn(nc, l.text(what, most))
+	return false
+}
+
+// reachedLimit returns the limit that one more connection from an address would exceed, with its
+// value and a text, which is "" if there is none. The caller holds mu.
+func (s *Server) reachedLimit(ip netip.Addr) (l Limit, most int, what string) {
+	most = s.Limits.Connections
+	if most > 0 {
+		if files := openFileLimit(); files > 0 {
+			most = min(most, files-files/taskShare)
+		}
+	}
+	switch {
+	case most > 0 && len(s.conns) >= most:
+		return LimitConnections, most, "too many connections"
+	case s.Limits.AddressConnections > 0 && s.byAddress[ip] >= s.Limits.AddressConnections:
+		return LimitAddressConnections, s.Limits.AddressConnections, "too many connections from this address"
+	}
+	return 0, 0, ""
+}
+
+// evict ends the connection that has been idle for longest and that no task has used.
+func (s *Server) evict(l Limit, what string, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var oldest *serverConn
+	idle := -1
+	for c := range s.conns {
+		c.out.mu.Lock()
+		older := c.watch.idle > idle || c.watch.idle == idle && oldest != nil && c.number < oldest.number
+		if older && len(c.streams) == 0 && !c.task.Load() && !c.evicted {
+			oldest, idle = c, c.watch.idle
+		}
+		c.out.mu.Unlock()
+	}
+	if oldest != nil {
+		oldest.evicted = true
+		oldest.cut(l, what, most)
+	}
+}
+
+// refuseConn tells a client why it is refused, and closes the connection.
+func (s *Server) refuseConn(nc net.Conn, why string) {
+	if s.refusals.Add(1) > maxRefusals {
+		s.refusals.Add(-1)
+		nc.Close()
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		nc.Close()
+		return
+	}
+	s.running.Go(func() {
+		defer s.refusals.Add(-1)
+		defer nc.Close()
+		_ = nc.SetDeadline(time.Now().Add(goAwayTimeout)) // the following calls report the error
+		frames := appendOwnSettings(nil, true, 0)
+		if _, err := nc.Write(append(frames, goAway(0, codeEnhanceYourCalm, why)...)); err == nil {
+			// data that is not read would discard the GOAWAY
+			_, _ = nc.Read(make([]byte, 512))
+		}
+	})
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package grpch2
+
+func openFileLimit() int { return 0 }

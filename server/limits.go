@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/weft-ml/weft/cluster"
+	"github.com/weft-ml/weft/internal/transport/grpch2"
+)
+
+// Limits bound what the clients of a server may use, so that one of them cannot take the server
+// from the others. Zero turns a limit off. A client that reaches a limit gets the error
+// RESOURCE_EXHAUSTED, or the reason in a GOAWAY frame.
+type Limits struct {
+	// Connections bounds the open connections, and ConnectionsPerAddress those from one IP address.
+	// Tasks of the cluster always get in.
+	Connections           int
+	ConnectionsPerAddress int
+
+	Handshake time.Duration // for the HTTP/2 handshake
+	Frame     time.Duration // for a frame or header block that has begun
+	Idle      time.Duration // of a connection without a call; tasks may be idle forever
+	Request   time.Duration // without a byte of a request that has begun
+	Response  time.Duration // without the client taking a byte of a response
+
+	// Streams bounds the concurrent calls of one connection, and TaskStreams those of the
+	// connection of a task. 65,536 is the most.
+	Streams     int
+	TaskStreams int
+
+	RequestSize int64 // of a client's request, in bytes
+	GraphSize   int64 // of a request that creates or extends a session, in bytes
+	// Decompression bounds the size of a compressed request: this many times what was received, and
+	// 1 MiB.
+	Decompression int
+}
+
+// DefaultLimits returns the limits that a server has without [WithLimits].
+//
+// A request of 1 GiB holds a data set that a program feeds to initialize an iterator, as
+// TensorFlow's guides do. A graph of 512 MiB has about 4 million nodes, or a data set of some
+// hundred MiB as a constant.
+func DefaultLimits() Limits {
+	return Limits{
+		Connections: 10_000, ConnectionsPerAddress: 1000,
+		Handshake: 10 * time.Second, Frame: 30 * time.Second, Idle: 10 * time.Minute, Request: time.Minute, Response: time.Minute,
+		Streams: 1000, TaskStreams: 1 << 16,
+		RequestSize: 1 << 30, GraphSize: 512 << 20, Decompression: 100,
+	}
+}
+
+// wire returns the limits of the transport.
+func (l *Limits) wire() grpch2.Limits {
+	return grpch2.Limits{
+		Connections: l.Connections, AddressConnections: l.ConnectionsPerAddress,
+		Handshake: l.Handshake, Frame: l.Frame, Idle: l.Idle, Request: l.Request, Response: l.Response,
+		Streams: l.Streams, TaskStreams: l.TaskStreams,
+		RequestSize: int(l.RequestSize), GraphSize: int(l.GraphSize), Decompression: l.Decompression,
+	}
+}
+
+// Limited returns how often clients have reached each limit, by the name of the limit.
+func (s *Server) Limited() map[string]uint64 { return s.rpc.Limited() }
+
+const (
+	// lookupInterval is how long the addresses of a cluster's hosts are kept.
+	lookupInterval = 30 * time.Second
+	// lookupTimeout bounds the lookup of all hosts.
+	lookupTimeout = 2 * time.Second
+)
+
+// taskAddresses knows the IP addresses of the hosts of a cluster. It may be used concurrently.
+type taskAddresses struct {
+	hosts  map[string]bool
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+
+	mu      sync.Mutex
+	known   map[netip.Addr]bool // guarded by mu
+	expires time.Time           // of known; guarded by mu
+}
+
+// newTaskAddresses returns the addresses of a cluster. It looks nothing up yet.
+func newTaskAddresses(spec cluster.Spec) *taskAddresses {
+	a := &taskAddresses{hosts: map[string]bool{}, lookup: net.DefaultResolver.LookupNetIP}
+	for _, task := range spec.Tasks() {
+		if host, _, err := net.SplitHostPort(spec.Address(task)); err == nil {
+			a.hosts[host] = true
+		}
+	}
+	return a
+}
+
+// has reports whether a task may have an address. It may look hosts up, which takes at most
+// lookupTimeout and happens once in lookupInterval.
+func (a *taskAddresses) has(ip netip.Addr) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := time.Now(); !now.Before(a.expires) {
+		a.refreshLocked()
+		a.expires = time.Now().Add(lookupInterval)
+	}
+	return a.known[ip]
+}
+
+// refreshLocked looks all hosts up. A host that cannot be looked up keeps its addresses.
+func (a *taskAddresses) refreshLocked() {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	found := make(chan []netip.Addr, len(a.hosts))
+	for host := range a.hosts {
+		wg.Go(func() {
+			ips, err := a.lookup(ctx, "ip", host)
+			if err == nil {
+				found <- ips
+			}
+		})
+	}
+	wg.Wait()
+	close(found)
+	if a.known == nil || len(found) == len(a.hosts) {
+		a.known = map[netip.Addr]bool{}
+	}
+	for ips := range found {
+		for _, ip := range ips {
+			a.known[ip.Unmap()] = true
+		}
+	}
+}
