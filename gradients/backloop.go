@@ -73,7 +73,7 @@ func (b *backLoop) countForward() op.Output {
 	at := op.Identity(s, stays)
 	b.begun = at.Node
 	b.pushed = op.ControlTrigger(b.forward.Named("f_sync").WithControlDependencies(b.begun))
-	next := op.AddV2(s.WithControlDependencies(b.pushed), at, op.OnesLike(b.forward, at))
+	next := op.Add(s.WithControlDependencies(b.pushed), at, op.OnesLike(b.forward, at))
 	closeLoop(s, merge, next)
 	count := op.Exit(s, left)
 	if count.Node != nil {
@@ -219,7 +219,7 @@ func (b *backLoop) addUp(value op.Output, g Grad) Grad {
 	if g.Slices == nil {
 		zero := op.Fill(b.outer, shape, op.ConstOf(b.outer, g.Dense.DType().Base(), 0))
 		merge, sum, last := b.variable(zero)
-		closeLoop(b.s, merge, op.AddV2(b.s, sum, g.Dense))
+		closeLoop(b.s, merge, op.Add(b.s, sum, g.Dense))
 		return Of(last)
 	}
 	row := op.StridedSlice(b.outer, shape, op.Const(b.outer, []int32{1}), op.Const(b.outer, []int32{0}), op.Const(b.outer, []int32{1}),

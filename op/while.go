@@ -103,7 +103,7 @@ func (l *loop) counted(
 		return LogicalAnd(s, Less(s, v[0], l.maximum), cond(s, v[1:]))
 	}
 	countedBody := func(s *Scope, v []Output) []Output {
-		next := AddV2(s, v[0], Const(s, int32(1)))
+		next := Add(s, v[0], Const(s, int32(1)))
 		return append([]Output{next}, body(s, v[1:])...)
 	}
 	return countedCond, countedBody, append([]Output{Const(l.outer, int32(0))}, vars...)

@@ -29,8 +29,9 @@ type model struct {
 }
 
 // newModel returns the model. For positive x, a vector of two numbers, it applies y = sin(y·w)·v
-// three times; otherwise it computes f(x).
-func newModel() (*model, error) {
+// three times; otherwise it computes f(x), its square. A plain model has no function and no
+// operation that is newer than TensorFlow 1.4.
+func newModel(plain bool) (*model, error) {
 	s := op.NewScope()
 	m := &model{s: s, x: op.Placeholder(s.Named("x"), tensor.Float32, op.PlaceholderShape(tensor.MakePartial(2)))}
 	constant := func(v ...float32) train.Initializer {
@@ -39,18 +40,23 @@ func newModel() (*model, error) {
 	w := train.NewVariable(s, "w", tensor.Shape{2}, tensor.Float32, constant(0.5, 2))
 	v := train.NewVariable(s, "v", tensor.Shape{2}, tensor.Float32, constant(1.5, -1), train.Resource())
 	axis, zero := op.Const(s, []int32{0}), op.Const(s, float32(0))
-	f := op.NewFunction(s, "squared", []tensor.DType{tensor.Float32}, func(s *scope, x outs) outs { return outs{op.Square(s, x[0])} })
+	square := func(s *scope, x outs) outs { return outs{op.Square(s, x[0])} }
+	otherwise, increment := func(s *scope) outs { return square(s, outs{m.x}) }, op.Add
+	if !plain {
+		f := op.NewFunction(s, "squared", []tensor.DType{tensor.Float32}, square)
+		otherwise, increment = func(s *scope) outs { return op.Call(s, f, m.x) }, op.AddV2
+	}
 	y := op.Cond(s.Named("choose"), op.Greater(s, op.Sum(s, m.x, axis), zero),
 		func(s *scope) outs {
 			loop := op.WhileLoop(s, outs{op.Const(s, int32(0)), m.x},
 				func(s *scope, at outs) op.Output { return op.Less(s, at[0], op.Const(s, int32(3))) },
 				func(s *scope, at outs) outs {
 					next := op.Mul(s, op.Sin(s, op.Mul(s, at[1], w.Read(s))), v.Read(s))
-					return outs{op.AddV2(s, at[0], op.Const(s, int32(1))), next}
+					return outs{increment(s, at[0], op.Const(s, int32(1))), next}
 				})
 			return loop[1:]
 		},
-		func(s *scope) outs { return op.Call(s, f, m.x) })
+		otherwise)
 	if err := s.Err(); err != nil {
 		return nil, err
 	}
@@ -84,20 +90,32 @@ func values(run func(x []float32, name string) (tensor.Tensor, error), names []s
 
 var resultNames = []string{"y", "dx", "dw", "dv"}
 
+// writeModels writes the model, and the plain one into the folder plain.
 func writeModels(ctx context.Context, dir string, held contents) error {
-	m, err := newModel()
+	values, err := writeModel(ctx, dir, false)
 	if err != nil {
 		return err
+	}
+	held["model"] = values
+	_, err = writeModel(ctx, filepath.Join(dir, "plain"), true)
+	return err
+}
+
+// writeModel writes a model in several forms and returns its results.
+func writeModel(ctx context.Context, dir string, plain bool) (map[string]any, error) {
+	m, err := newModel(plain)
+	if err != nil {
+		return nil, err
 	}
 	sess, err := weft.NewSession("local", m.s.Graph())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer sess.Close()
 	if _, err := sess.Run(ctx, nil, nil, []*graph.Node{m.init}); err != nil {
-		return err
+		return nil, err
 	}
-	held["model"], err = values(func(x []float32, name string) (tensor.Tensor, error) {
+	held, err := values(func(x []float32, name string) (tensor.Tensor, error) {
 		t, err := sess.Run(ctx, map[op.Output]tensor.Tensor{m.x: tensor.Vector(x...)}, outs{m.results[name]}, nil)
 		if err != nil {
 			return tensor.Tensor{}, err
@@ -105,10 +123,10 @@ func writeModels(ctx context.Context, dir string, held contents) error {
 		return t[0], nil
 	}, resultNames)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := m.saver.Save(ctx, sess, filepath.Join(dir, "saved"), train.NoStep); err != nil {
-		return err
+		return nil, err
 	}
 	signature := savedmodel.Signature{
 		Inputs:  map[string]savedmodel.TensorInfo{"x": savedmodel.InfoOf(m.x, tensor.MakePartial(2))},
@@ -121,16 +139,16 @@ func writeModels(ctx context.Context, dir string, held contents) error {
 		Dir: filepath.Join(dir, "model"), Signatures: map[string]savedmodel.Signature{savedmodel.DefaultSignature: signature},
 	}
 	if err := export.SaveModel(ctx, sess, m.s, m.saver); err != nil {
-		return err
+		return nil, err
 	}
 	frozen, err := serve.Freeze(ctx, "local", export.Dir, []string{"y:0"})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := savedmodel.WriteGraph(filepath.Join(dir, "frozen.pb"), frozen); err != nil {
-		return err
+		return nil, err
 	}
-	return writeStripped(m, filepath.Join(dir, "stripped.meta"))
+	return held, writeStripped(m, filepath.Join(dir, "stripped.meta"))
 }
 
 // writeStripped writes the graph without default-valued attributes.
