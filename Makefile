@@ -108,6 +108,10 @@ interop: build $(VENV_READY) ## Test against a real TensorFlow, both directions 
 interop-old: build ## Run programs of TensorFlow 0.12, 1.4 and 1.15 (ARGS=--all, ARGS="-k queue -r 1.4 -c WTT")
 	$(PYTHON) -m interop.old $(ARGS)
 
+.PHONY: interop-old-files
+interop-old-files: build ## Exchange files with TensorFlow 0.12, 1.4 and 1.15 (ARGS=1.4)
+	$(PYTHON) -m interop.old.files $(ARGS)
+
 .PHONY: conformance-old
 conformance-old: build $(VENV_READY) $(VENV_OLD_READY) ## Run TensorFlow 1.15's own tests (TESTS=folder of its source code)
 	$(VENV_OLD)/bin/python -m interop.old.conformance --tests "$(TESTS)" --successor $(VENV)/bin/python $(ARGS)
