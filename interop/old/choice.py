@@ -56,6 +56,8 @@ def cases(args):
             for layout in p.layouts:
                 quick = (release, layout) in p.quick
                 named_so = any(n.lower() in type(p).__name__.lower() for n in args.names)
+                if (release, layout) in p.left_out:
+                    continue
                 if wanted(args, release, layout, named, quick) and (named_so or not args.names):
                     found.append(ProgramCase(release, layout, p))
     for release in later.RELEASES:

@@ -33,6 +33,7 @@ class Program:
     client = False  # starts no server of its own
     typed = False  # run line by line, like typed
     grace = ""  # seconds that a MonitoredTrainingSession gives its threads to end
+    left_out = []  # (release, layout) in which TensorFlow itself does not end
     quick = []  # (release, layout) that belong to the choice
     seconds = 240  # for the whole run, on a machine that is busy
 

@@ -192,6 +192,8 @@ class SyncReplicas(Program):
     file, jobs = "sync_replicas.py", {"master": 1, "ps": 1, "worker": 1}
     releases = ["1.4", "1.15"]
     ready, grace = "graph built", 3
+    # The session of 1.15's own master does not close while the thread of the queue waits.
+    left_out = [("1.15", "tf"), ("1.15", "ps")]
     quick = [("1.4", "ps"), ("1.4", "master"), ("1.15", "all")]
 
     def arguments(self, run, job, task):
@@ -202,7 +204,7 @@ class SyncReplicas(Program):
 
     def check(self, run):
         run.require_fall(r"step \d+ loss ([\d.]+)", 0.5)
-        run.require(r"step \d+ loss", "worker-0")
+        run.require("graph built", "worker-0")  # the chief may make all steps alone
         run.require_files("ckpt/model.ckpt-60.index", "saved/saved_model.pb")
         run.require_files("saved_by_hook/saved_model.pb", "saved_by_hook/variables/*.index")
         guesses = [

@@ -17,7 +17,7 @@ import time
 
 import tensorflow as tf
 from tensorflow.python.client import session
-from tensorflow.python.training import server_lib
+from tensorflow.python.training import monitored_session, server_lib
 
 ADDRESSES = json.loads(os.environ.get("WEFT_ADDRESSES", "{}"))
 TARGET = os.environ.get("WEFT_TARGET", "")
@@ -64,14 +64,12 @@ def redirect(kind):
 
 
 def shorten(seconds):
-    """Makes MonitoredTrainingSession wait shorter for threads."""
-    begin = tf.train.MonitoredTrainingSession
-
-    def limited(*args, **kwargs):
-        kwargs.setdefault("stop_grace_period_secs", seconds)
-        return begin(*args, **kwargs)
-
-    tf.train.MonitoredTrainingSession = limited
+    """Sets how long MonitoredTrainingSession waits for threads by default."""
+    code = monitored_session.MonitoredTrainingSession.__code__
+    defaults = list(monitored_session.MonitoredTrainingSession.__defaults__)
+    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    defaults[names.index("stop_grace_period_secs")] = seconds
+    monitored_session.MonitoredTrainingSession.__defaults__ = tuple(defaults)
 
 
 def typed(path):
