@@ -31,6 +31,9 @@ func (s *session) optimizeOptions(g *graph.Graph) optimize.Options {
 	if rewrite.GetConstantFolding() == pb.RewriterConfig_OFF {
 		options.Without = append(options.Without, "shapes", "constants")
 	}
+	if rewrite.GetLoopOptimization() == pb.RewriterConfig_OFF || rewrite.GetDisableMetaOptimizer() {
+		options.Without = append(options.Without, "branches")
+	}
 	if rewrite.GetDependencyOptimization() == pb.RewriterConfig_OFF || rewrite.GetDisableMetaOptimizer() {
 		options.Without = append(options.Without, "unused")
 	}

@@ -32,8 +32,11 @@ type session struct {
 	ctx    context.Context // ends when the session is closed; its cause is the reason
 	cancel context.CancelCauseFunc
 	names  atomic.Int64 // last number in the names of generated nodes
-	active atomic.Bool  // the session has been used since the last tick of watch
-	used   time.Time    // time of the last tick that found it used; owned by watch
+	// CleanupGraph calls in progress. A worker session is deleted after them: a task of TensorFlow
+	// 1.12 now and then ends with a segmentation fault if it gets both at once.
+	cleanups background
+	active   atomic.Bool // the session has been used since the last tick of watch
+	used     time.Time   // time of the last tick that found it used; owned by watch
 
 	mu sync.Mutex
 	// reason for the end of the session, nil while it is open; guarded by mu
@@ -109,6 +112,7 @@ func (s *session) close(ctx context.Context, why *status.Error) {
 		<-s.idle
 		s.endPartials()
 		s.deregisterAll()
+		s.cleanups.wait() // each call is bounded by cleanupTimeout
 		s.deleteWorkerSessions()
 	})
 	s.awaitEnd(ctx, done)

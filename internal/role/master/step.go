@@ -282,14 +282,16 @@ func (s *session) startCleanup(pt *planPartition, id int64) {
 		s.master.background.Go(func() { s.cleanupPartition(pt, id) })
 		return
 	}
-	leave := s.master.background.enter()
+	leave, cleaned := s.master.background.enter(), s.cleanups.enter()
 	w.StartCleanup(s.master.ctx, &pb.CleanupGraphRequest{StepId: id}, func(_ *pb.CleanupGraphResponse, err error) {
 		s.endCleanup(pt, id, err)
+		cleaned()
 		leave()
 	})
 }
 
 func (s *session) cleanupPartition(pt *planPartition, id int64) {
+	defer s.cleanups.enter()()
 	ctx, cancel := context.WithTimeout(s.master.ctx, cleanupTimeout)
 	defer cancel()
 	_, err := pt.worker.CleanupGraph(ctx, &pb.CleanupGraphRequest{StepId: id})
