@@ -33,8 +33,8 @@ PYTHON37 ?= python3.7
 VENV_OLD := .venv-1.15
 VENV_OLD_READY := $(VENV_OLD)/ready
 
-# Interpreters with other releases of TensorFlow, for shim-test.
-TENSORFLOWS ?= $(wildcard $(HOME)/.cache/weft-oldtf/*/bin/python)
+# Interpreters with other releases of TensorFlow, for shim-test: those of interop-old.
+TENSORFLOWS ?= $(wildcard $(or $(WEFT_INTEROP_OLD),$(HOME)/.cache/weft-interop-old)/*/bin/python)
 
 # Race instrumentation slows numeric kernels about tenfold and they share no state: the rest is what it is for.
 RACE_SKIP := /internal/kernels/|/internal/numeric/simd|/internal/proto/pb$$|/op$$
@@ -118,7 +118,9 @@ conformance-old: build $(VENV_READY) $(VENV_OLD_READY) ## Run TensorFlow 1.15's 
 
 .PHONY: shim-test
 shim-test: build $(VENV_READY) ## Test python/weft_shim, with the releases of TensorFlow in TENSORFLOWS
-	for python in $(VENV)/bin/python $(TENSORFLOWS); do $$python python/tests/test_shim.py; done
+	for python in $(VENV)/bin/python $(TENSORFLOWS); do \
+		$$python python/tests/test_shim.py; $$python python/tests/test_wheel.py; \
+	done
 	TENSORFLOWS="$(VENV)/bin/python $(TENSORFLOWS)" $(VENV)/bin/python -m interop -k '][weft]' $(ARGS)
 
 .PHONY: wheel

@@ -269,8 +269,6 @@ def unsuited(release):
         yield "test_tf1_sync_replicas"
     if not (1, 4) <= release < (2, 16):  # there is no tf.estimator.train_and_evaluate
         yield "test_tf1_estimator"
-    if (0, 12) < release < (1, 15):  # servers of these releases do not work with others
-        yield "test_tf1_mlp_mnist_dist_with_weft_ps"
 
 
 def add(name, python, release, without):

@@ -72,13 +72,8 @@ class ShimTest(unittest.TestCase):
 
     def start(self, args, shim=True, **env):
         path = [FAKE] + ([PACKAGE] if shim else []) + env.pop("more_path", [])
-        env = dict(
-            os.environ,
-            PYTHONPATH=os.pathsep.join(path),
-            WEFT_BINARY=env.pop("WEFT_BINARY", BINARY),
-            TF_CPP_MIN_LOG_LEVEL="1",
-            **env
-        )
+        env = dict(dict(os.environ, WEFT_BINARY=BINARY, TF_CPP_MIN_LOG_LEVEL="1"), **env)
+        env["PYTHONPATH"] = os.pathsep.join(path)
         command = [sys.executable] + (["-m", "weft_shim"] if shim else []) + args
         p = Program(command, env, self.dir)
         self.addCleanup(p.process.stdout.close)
@@ -379,13 +374,8 @@ class Life(ShimTest):
 
 class Faults(ShimTest):
     def assert_fault(self, want, *args, **env):
-        out, status = self.run_program(
-            """
-            import tensorflow as tf
-            tf.train.Server(%s)
-        """ % ", ".join(map(repr, args)),
-            **env
-        )
+        program = "import tensorflow as tf\ntf.train.Server(%s)" % ", ".join(map(repr, args))
+        out, status = self.run_program(program, **env)
         self.assertEqual(status, 1, out)
         self.assertIn("weft_shim: the server of /job:worker/task:1 " + want, out)
 
@@ -401,6 +391,14 @@ class Faults(ShimTest):
             "worker",
             1,
         )
+
+    def test_address_of_others(self):
+        cluster = {"worker": ["127.0.0.1:1", "192.0.2.1:1"]}
+        out, _ = self.run_program(
+            "import tensorflow as tf\ntf.train.Server(%r, 'worker', 1)" % cluster
+        )
+        self.assertIn("the server of /job:worker/task:1 did not start: 192.0.2.1:1 can be", out)
+        self.assertIn("use --insecure on a trusted network (WEFT_SERVER_FLAGS sets flags)", out)
 
     def test_protocol(self):
         cluster = {"worker": ["127.0.0.1:1", "127.0.0.1:0"]}

@@ -216,7 +216,8 @@ class Local(Task):
             ended = self.ended.is_set()
             self.stop()
             if self.reason:
-                raise self.failed("did not start: %s", self.reason)
+                hint = " (WEFT_SERVER_FLAGS sets flags)" if " --" in self.reason else ""
+                raise self.failed("did not start: %s%s", self.reason, hint)
             if ended:
                 raise self.failed("did not start: %s %s", self.command[0], self.outcome())
             raise self.failed("does not serve after %g s", seconds_to_wait())

@@ -23,7 +23,8 @@ def main():
     if sys.flags.ignore_environment or sys.flags.no_site:
         sys.exit("weft_shim: works with none of Python's options -E, -I and -S")
     startup = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
-    path = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and p != startup]
+    path = os.environ.get("PYTHONPATH")
+    path = [p for p in path.split(os.pathsep) if p != startup] if path else []
     os.environ["PYTHONPATH"] = os.pathsep.join([startup] + path)
     command = [sys.executable] + options(args) + args
     sys.stdout.flush()
