@@ -1,6 +1,11 @@
 package pbconv
 
 import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -113,6 +118,9 @@ func (r *reader) attrs(ps map[string]*pb.AttrValue) (opdef.Attrs, error) {
 	}
 	out := make(opdef.Attrs, len(ps))
 	for name, p := range ps {
+		if strings.HasPrefix(name, "_") {
+			p = withoutSymbols(p)
+		}
 		v, err := r.attr(p)
 		if err != nil {
 			return nil, status.Errorf(status.CodeOf(err), "attr '%s': %w", name, err)
@@ -120,6 +128,29 @@ func (r *reader) attrs(ps map[string]*pb.AttrValue) (opdef.Attrs, error) {
 		out[name] = v
 	}
 	return out, nil
+}
+
+// withoutSymbols returns an attribute whose shapes have unknown dimensions instead of numbers below
+// -1. The optimizer of a TensorFlow master denotes equal unknown dimensions by such numbers, in
+// attributes like _input_shapes that no operation has.
+func withoutSymbols(p *pb.AttrValue) *pb.AttrValue {
+	shapes := func(p *pb.AttrValue) []*pb.TensorShapeProto {
+		if p.GetShape() != nil {
+			return []*pb.TensorShapeProto{p.GetShape()}
+		}
+		return p.GetList().GetShape()
+	}
+	isSymbol := func(d *pb.TensorShapeProto_Dim) bool { return d.GetSize() < tensor.UnknownDim }
+	if !slices.ContainsFunc(shapes(p), func(s *pb.TensorShapeProto) bool { return slices.ContainsFunc(s.GetDim(), isSymbol) }) {
+		return p
+	}
+	p = proto.CloneOf(p)
+	for _, s := range shapes(p) {
+		for _, d := range s.GetDim() {
+			d.Size = max(d.GetSize(), tensor.UnknownDim)
+		}
+	}
+	return p
 }
 
 // AttrToProto returns the message of an attribute's value.
