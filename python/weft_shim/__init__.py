@@ -195,13 +195,14 @@ class Local(Task):
         self.told = threading.Event()  # it serves, or has ended
         self.ended = threading.Event()
         self.stopping = self.joined = False
+        self.everywhere = False  # it listens on every address
 
     def target(self):
         if not self.served_at and self.address.endswith(":0"):
             self.start()  # it chooses its port
         address = (self.served_at or self.address).replace("grpc://", "", 1)
         host, _, port = address.rpartition(":")
-        if host == "127.0.0.1" and says_localhost():
+        if (host == "127.0.0.1" or self.everywhere) and says_localhost():
             host = "localhost"
         return str("grpc://%s:%s" % (host, port))
 
@@ -252,6 +253,7 @@ class Local(Task):
         names = [f.split("=")[0].lstrip("-") for f in flags]
         if "insecure" in names and "listen" not in names and self.address:
             flags.append("--listen=:" + self.address.rpartition(":")[2])
+            self.everywhere = True
         return flags
 
     def watch(self):
