@@ -68,6 +68,7 @@ func (c *clientCall) appendHeaderFrames(b []byte) []byte {
 	c.id = c.conn.next
 	c.conn.next += 2
 	c.conn.addStream(&c.stream)
+	c.conn.startKeepalive()
 	var block [256]byte
 	fields := appendIndexed(appendIndexed(block[:0], staticMethodPOST), staticSchemeHTTP)
 	fields = appendNamed(fields, staticPath, c.request.Path)

@@ -23,6 +23,8 @@ type clientConn struct {
 	next            uint32      // ID of the next stream; guarded by out.mu
 	goingAway       bool        // the server accepts no new streams; guarded by out.mu
 	dedicatedReader atomic.Bool // a goroutine reads even if no call waits
+	alive           keepalive
+	failure         atomic.Pointer[error] // why the connection was ended here; nil if it was not
 }
 
 // handshake starts HTTP/2 and waits for the settings of the server. ctx bounds it.
@@ -89,6 +91,9 @@ func (c *clientConn) readOne() bool {
 		err = c.nc.SetReadDeadline(time.Time{})
 	}
 	if err != nil {
+		if failure := c.failure.Load(); failure != nil {
+			err = *failure
+		}
 		c.shutdown(err)
 	}
 	return err == nil
@@ -110,6 +115,7 @@ func (c *clientConn) interruptReader() {
 }
 
 func (c *clientConn) closed(error) {
+	c.stopKeepalive()
 	c.token.stop()
 	c.client.removeConn(c)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-ml/weft/internal/sys/mono"
@@ -37,6 +38,7 @@ type source struct {
 	strict bool
 	poller spinPoller
 	making making
+	reads  atomic.Uint32 // reads that returned data
 }
 
 func (s *source) Read(b []byte) (int, error) {
@@ -46,6 +48,9 @@ func (s *source) Read(b []byte) (int, error) {
 	start := mono.Nanos()
 	s.poller.spin()
 	n, err := s.Conn.Read(b)
+	if n > 0 {
+		s.reads.Add(1)
+	}
 	s.poller.record(mono.Nanos() - start)
 	return n, err
 }
@@ -57,6 +62,7 @@ func (s *source) readInFrame(b []byte) (int, error) {
 		n, err := s.Conn.Read(b)
 		if n > 0 {
 			s.making.arrived()
+			s.reads.Add(1)
 		}
 		if n > 0 || s.strict || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err

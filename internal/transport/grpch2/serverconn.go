@@ -50,6 +50,7 @@ type serverConn struct {
 	watch        watch
 	number       uint64 // of the connection, in the order of admission
 	evicted      bool   // guarded by server.mu
+	announced    bool   // announceWeft was called; guarded by the read token
 }
 
 func newServerConn(s *Server, nc net.Conn) *serverConn {
@@ -142,6 +143,9 @@ func (c *serverConn) headersRead(id uint32, s *stream, f *fields, end bool) erro
 	}
 	if !f.tooLarge() && f.checkRequest() != "" {
 		return c.out.queueControl(appendUint32Frame(nil, frameReset, id, uint32(codeProtocol)))
+	}
+	if err := c.announceWeft(f.userAgent); err != nil {
+		return err
 	}
 	call := &Call{conn: c, encoding: f.encoding, caller: c.identify(f)}
 	call.id, call.owner, call.contentLength = id, call, f.contentLength

@@ -49,6 +49,7 @@ type settings struct {
 	frame      int    // largest payload of a frame, in bytes
 	streams    uint32 // largest number of concurrent streams
 	headerList uint32 // largest header list, in bytes
+	weft       bool   // the peer is a server of Weft
 }
 
 func defaultSettings() settings {
@@ -81,6 +82,8 @@ func (s *settings) update(payload []byte) error {
 			s.frame = int(value)
 		case settingMaxHeaderList:
 			s.headerList = value
+		case settingWeft:
+			s.weft = value == 1
 		case settingTableSize: // limits HPACK's dynamic table, which is not used for writing
 		}
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/weft-ml/weft/internal/transport/grpch2"
 )
 
-// TCP keep-alive detects a dead host, whether data is in flight or not. HTTP/2 pings would do so,
-// too, but TensorFlow's servers take them for an attack.
+// TCP keep-alive detects a dead host, whether data is in flight or not. The PINGs of package grpch2
+// detect a server behind a proxy that keeps the TCP connection alive. TensorFlow's servers tolerate
+// few of them, so they do not replace this.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 
 // maxUnacknowledged bounds the time for which sent data may stay unacknowledged. It matches
