@@ -19,6 +19,7 @@ type options struct {
 	placement  io.Writer
 	grace      time.Duration
 	limits     Limits
+	memory     int64 // limit in bytes, as in limitMemory
 
 	receiveWindow  int64 // in bytes; 0 for the default
 	receiveMaxWait time.Duration
@@ -58,6 +59,12 @@ func WithGracePeriod(d time.Duration) Option { return func(o *options) { o.grace
 
 // WithLimits replaces [DefaultLimits].
 func WithLimits(l Limits) Option { return func(o *options) { o.limits = l } }
+
+// WithMemoryLimit sets the memory, in bytes, that the process may use. A step that needs more fails
+// with ResourceExhausted. The default is 90 % of what the machine, or the control group of the
+// process, has; a negative number means no limit. The limit is that of the whole process: all
+// servers in it share one heap, and the last one that sets a limit decides.
+func WithMemoryLimit(bytes int64) Option { return func(o *options) { o.memory = bytes } }
 
 // withReceiveWindow sets the window, in bytes, and the longest wait of the receive limiter.
 func withReceiveWindow(window int64, maxWait time.Duration) Option {

@@ -86,6 +86,7 @@ func New(def cluster.ServerDef, opts ...Option) (*Server, error) {
 	if err := proto.Unmarshal(def.DefaultSessionConfig, defaults); err != nil {
 		return nil, status.InvalidArgumentf("the configuration of sessions: %v", err)
 	}
+	limitMemory(o.memory)
 	def.Cluster = def.Cluster.Clone()
 	listener, err := listen(&def, o)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/memlimit"
 )
 
@@ -19,20 +20,15 @@ var left = memlimit.Left
 // not count the same memory as available.
 var reserveMu sync.Mutex
 
-// allocIfAvailable calls take, which allocates size bytes, if that much memory is available, and
-// reports whether it did.
+// allocIfAvailable calls take, which allocates size bytes, if that much memory is available and the
+// process stays below its limit, and reports whether it did.
 func allocIfAvailable(size int, take func()) bool {
 	if size < minChecked {
-		take()
-		return true
+		return membudget.Reserve(int64(size), take)
 	}
 	reserveMu.Lock()
 	defer reserveMu.Unlock()
-	ok := isAvailableLocked(int64(size))
-	if ok {
-		take()
-	}
-	return ok
+	return isAvailableLocked(int64(size)) && membudget.Reserve(int64(size), take)
 }
 
 func isAvailableLocked(size int64) bool {

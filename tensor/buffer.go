@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/tensormem"
 )
 
@@ -144,8 +145,12 @@ func pooledBuffer(size int) (*Buffer, bool) {
 	} else if b, ok := pools[class].Get().(*Buffer); ok {
 		return b, true
 	}
-	return &Buffer{class: int8(class), mem: alignedBytes(length)}, true
+	b := &Buffer{class: int8(class)}
+	return b, membudget.Reserve(int64(length)+bufferOverhead, func() { b.mem = alignedBytes(length) })
 }
+
+// bufferOverhead is about the number of bytes that a new buffer takes besides its elements.
+const bufferOverhead = 192
 
 // largeBuffer returns a new buffer of exactly size bytes.
 func largeBuffer(class, size int) (*Buffer, bool) {

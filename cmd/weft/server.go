@@ -36,6 +36,7 @@ type serverFlags struct {
 	sessionTTL  time.Duration
 	limits      server.Limits
 	logRate     int // lines of the log in one second; 0 for no limit
+	memoryLimit byteSize
 	verbose     bool
 	parent      int // process id of the parent to end with; 0 for none
 	// announce reports that the task is ready
@@ -81,6 +82,7 @@ func newServer() *cobra.Command {
 	flags.DurationVar(&f.sessionTTL, "session-ttl", 0, "close sessions that clients have not used for this time; 0 for never")
 	limitFlags(flags, &f.limits)
 	flags.IntVar(&f.logRate, "max-log-rate", 100, "lines of the log in one second; further lines are counted in one")
+	flags.Var(&f.memoryLimit, "memory-limit", "memory that the process may use, as in 3GiB; steps that need more fail; -1 for no limit (default 90 % of the machine or of the control group)")
 	flags.IntVar(&f.parent, "parent", 0, "process id of the parent: the task ends when that process has ended")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log sessions and graphs as they come and go, and more details of the runtime")
 	return cmd
@@ -167,7 +169,8 @@ func (f *serverFlags) serve(ctx context.Context, cmd *cobra.Command, def cluster
 	lines := loglimit.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}), f.logRate)
 	defer lines.Flush()
 	logger := slog.New(lines)
-	opts := []server.Option{server.WithLimits(f.limits), server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr())}
+	opts := []server.Option{server.WithLimits(f.limits), server.WithLogger(logger), server.WithGracePeriod(f.grace), server.WithSessionTTL(f.sessionTTL), server.WithPlacementLog(cmd.ErrOrStderr()),
+		server.WithMemoryLimit(int64(f.memoryLimit))}
 	if f.insecure {
 		opts = append(opts, server.Insecure())
 	}

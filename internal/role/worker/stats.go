@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/weft-ml/weft/internal/proto/pbconv"
 	"github.com/weft-ml/weft/internal/role/message"
 	"github.com/weft-ml/weft/internal/runtime/executor"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 // stats collects what a master asks to know about a run. A nil *stats collects nothing.
@@ -24,11 +26,23 @@ type stats struct {
 type unitStats struct {
 	unit *unit
 
+	// Guarded by mu while the step runs:
 	mu    sync.Mutex
-	nodes []*executor.NodeStats // guarded by mu while the step runs
+	nodes []*executor.NodeStats
+	lost  int // executions that were left out
+	meter membudget.Meter
 }
 
-// Collect adds one execution of a node. It ignores nodes that move tensors between devices, as
+const (
+	// maxTraced is the largest number of executions in the trace of a device. TensorFlow's timeline
+	// is useless with more.
+	maxTraced = 1_000_000
+	// tracedSize is about the memory of an execution in bytes, here and in the response.
+	tracedSize = 1 << 10
+)
+
+// Collect adds one execution of a node. A trace that is too large for maxTraced, or for the memory
+// that is left, has the first executions only. It ignores nodes that move tensors between devices, as
 // TensorFlow does: transfers are recorded separately.
 func (u *unitStats) Collect(n *executor.NodeStats) {
 	switch n.Op {
@@ -37,6 +51,10 @@ func (u *unitStats) Collect(n *executor.NodeStats) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.lost > 0 || len(u.nodes) >= maxTraced || !u.meter.Take(tracedSize) {
+		u.lost++
+		return
+	}
 	u.nodes = append(u.nodes, n)
 }
 
@@ -95,6 +113,12 @@ func (u *unitStats) timeline(begun time.Time) *pb.DeviceStepStats {
 	out.NodeStats = append(out.NodeStats, nodeStats(source, nil))
 	for _, n := range u.nodes {
 		out.NodeStats = append(out.NodeStats, nodeStats(n, u.node(n)))
+	}
+	if u.lost > 0 {
+		end := u.nodes[len(u.nodes)-1].End
+		note := nodeStats(&executor.NodeStats{Node: "_TRUNCATED", Op: "NoOp", Scheduled: end, Start: end, End: end}, nil)
+		note.TimelineLabel = fmt.Sprintf("the rest of the trace is left out: %d executions", u.lost)
+		out.NodeStats = append(out.NodeStats, note)
 	}
 	return out
 }

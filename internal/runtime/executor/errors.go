@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -38,6 +39,9 @@ func (n *node) explain(err error) error {
 			"InternalError to avoid invoking TF network error handling logic.", n.name)
 		e.Code = status.Internal
 	case failedAllocation(e) && !strings.Contains(e.Message, hint):
+		if limit := membudget.Limit(); limit > 0 {
+			e = e.Annotate("\nThe memory of the process is limited to %d MiB (--memory-limit).", limit>>20)
+		}
 		e = e.Annotate("%s", hint)
 	}
 	return e

@@ -1,10 +1,12 @@
 package executor
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/internal/sys/mono"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
@@ -114,8 +116,14 @@ func (t *task) callAsync() {
 	t.node.async.ComputeAsync(&t.ctx, t.finish)
 }
 
-// panicked logs the panic of a kernel and returns it as an error of the step.
+// panicked logs the panic of a kernel and returns it as an error of the step. A kernel that ran out
+// of memory also panics.
 func (t *task) panicked(n *node, v any) error {
+	if err, ok := v.(error); ok {
+		if over, ok := errors.AsType[*membudget.Exceeded](err); ok {
+			return status.ResourceExhaustedf("OOM when allocating %d bytes of scratch memory on %s by allocator cpu", over.Bytes, t.ctx.Device.Name)
+		}
+	}
 	t.run.p.e.log.Error("kernel panic", "node", n.name, "op", n.op, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	return status.Internalf("Kernel of op %s panicked: %v", n.op, v)
 }

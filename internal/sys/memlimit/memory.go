@@ -30,6 +30,23 @@ var this = system{os.DirFS("/"), Held}
 // Left reports false if the number is unknown.
 func Left() (int64, bool) { return this.left() }
 
+// Total returns the number of bytes that the machine has, or the smallest limit of the control groups
+// of the process if that is less. It reports false if the number is unknown.
+func Total() (int64, bool) { return this.total() }
+
+func (s system) total() (int64, bool) {
+	total := int64(math.MaxInt64)
+	if info := s.table("proc/meminfo"); info["MemTotal:"] > 0 {
+		total = info["MemTotal:"] << 10
+	}
+	for _, g := range s.groups() {
+		if limit, ok := s.number(path.Join(g.dir, g.limit)); ok {
+			total = min(total, limit)
+		}
+	}
+	return total, total < math.MaxInt64
+}
+
 // Held returns the number of bytes that the process has mapped, used or not.
 func Held() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}

@@ -28,28 +28,33 @@ func TestLeft(t *testing.T) {
 		"sys/fs/cgroup/pod/memory.current", "6442450944\n", "sys/fs/cgroup/pod/memory.stat", "anon 1\nfile 9\nactive_file 1073741824\ninactive_file 1073741824\n",
 	}
 	for _, tt := range []struct {
-		name string
-		held uint64
-		fs   fstest.MapFS
-		want float64 // GiB
+		name  string
+		held  uint64
+		fs    fstest.MapFS
+		want  float64 // GiB
+		total float64 // GiB
 	}{
-		{"a machine", 0, files(), 19},
+		{"a machine", 0, files(), 19, 32},
 		// 2 are, and 1 is swapped
-		{"memory that was given and not written to", 8 * gib, files(), 14},
-		{"more is promised than there is", 40 * gib, files(), -18},
-		{"a group above the own one", 0, files(v2...), 8 - 8./32 - 4},
+		{"memory that was given and not written to", 8 * gib, files(), 14, 32},
+		{"more is promised than there is", 40 * gib, files(), -18, 32},
+		{"a group above the own one", 0, files(v2...), 8 - 8./32 - 4, 8},
 		{"a group with little in a machine with less", 0, files("proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 2097152 kB\n", "proc/self/cgroup", "0::/\n",
-			"sys/fs/cgroup/memory.max", "3221225472", "sys/fs/cgroup/memory.current", "0"), 2 - 4./32},
-		{"a group without limit", 0, files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "max\n"), 19},
+			"sys/fs/cgroup/memory.max", "3221225472", "sys/fs/cgroup/memory.current", "0"), 2 - 4./32, 3},
+		{"a group without limit", 0, files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "max\n"), 19, 32},
 		{"the first version, with the host's name", 0, files("proc/self/cgroup", "5:cpu,cpuacct:/docker/1\n4:hugetlb,memory:/docker/1\n0::/\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes", "4294967296", "sys/fs/cgroup/memory/memory.usage_in_bytes", "3221225472",
-			"sys/fs/cgroup/memory/memory.stat", "cache 5\ninactive_file 7\ntotal_inactive_file 1073741824\ntotal_active_file 0\n"), 4 - 4./32 - 2},
-		{"the first version, without limit", 0, files("proc/self/cgroup", "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712"), 19},
-		{"only a group is known", 0, fstest.MapFS{"proc/self/cgroup": {Data: []byte("0::/\n")}, "sys/fs/cgroup/memory.max": {Data: []byte("1073741824\n")}}, 1 - 1./32},
+			"sys/fs/cgroup/memory/memory.stat", "cache 5\ninactive_file 7\ntotal_inactive_file 1073741824\ntotal_active_file 0\n"), 4 - 4./32 - 2, 4},
+		{"the first version, without limit", 0, files("proc/self/cgroup", "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712"), 19, 32},
+		{"only a group is known", 0, fstest.MapFS{"proc/self/cgroup": {Data: []byte("0::/\n")}, "sys/fs/cgroup/memory.max": {Data: []byte("1073741824\n")}}, 1 - 1./32, 1},
 	} {
 		left, known := system{tt.fs, func() uint64 { return tt.held }}.left()
 		if got := float64(left) / gib; !known || math.Abs(got-tt.want) > 1e-9 {
 			t.Errorf("%s: %v GiB, %v, want %v", tt.name, got, known, tt.want)
+		}
+		total, known := system{fs: tt.fs}.total()
+		if got := float64(total) / gib; !known || math.Abs(got-tt.total) > 1e-9 {
+			t.Errorf("%s: %v GiB in all, %v, want %v", tt.name, got, known, tt.total)
 		}
 	}
 	if left, known := (system{fstest.MapFS{}, Held}).left(); known {

@@ -91,7 +91,11 @@ func decodePlaced(data [][]byte, placed []tensor.Tensor, msg any) error {
 	case *message.RecvTensorResponse:
 		d.recvTensorResponse(m)
 	case proto.Message:
-		if proto.Unmarshal(d.rest(), m) != nil {
+		rest := d.rest()
+		if err := admitMessage(m, rest); err != nil {
+			return err
+		}
+		if proto.Unmarshal(rest, m) != nil {
 			return errMalformed
 		}
 	default:

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 // Wire types of protocol buffers. A key is a field number above three bits of wire type.
@@ -26,6 +28,15 @@ type reader struct {
 	next [][]byte // the buffers after it
 	left int      // remaining bytes of the current message
 	err  error
+
+	meter membudget.Meter // of what was decoded
+}
+
+// take counts n bytes of memory for what is being decoded, and fails if there are none.
+func (r *reader) take(n int) {
+	if !r.meter.Take(n) {
+		r.fail(errNoMemory)
+	}
 }
 
 func newReader(data [][]byte) reader {
@@ -196,6 +207,7 @@ func (r *reader) text() string {
 		r.fail(errMalformed)
 		return ""
 	}
+	r.take(len(b) + valueMemory)
 	return string(b)
 }
 
@@ -205,6 +217,9 @@ func (r *reader) message(m proto.Message) {
 	outer := r.enter()
 	b := r.rest()
 	r.leave(outer)
+	if err := admitMessage(m, b); err != nil {
+		r.fail(err)
+	}
 	if r.err == nil && (proto.UnmarshalOptions{Merge: true}).Unmarshal(b, m) != nil {
 		r.fail(errMalformed)
 	}

@@ -38,6 +38,7 @@ func (d *decoder) outcome() error {
 // namedTensor decodes a NamedTensorProto, the i-th of its kind.
 func (d *decoder) namedTensor(kind string, i int) message.NamedTensor {
 	var out message.NamedTensor
+	d.take(messageMemory)
 	seen := false
 	outer := d.enter()
 	for d.more() {
@@ -74,6 +75,7 @@ type plain struct {
 // tensor decodes a TensorProto, the i-th of its kind. Elements are copied once, from the buffers of
 // the message to the tensor.
 func (d *decoder) tensor(kind string, i int) tensor.Tensor {
+	d.take(messageMemory)
 	outer := d.enter()
 	whole := d.reader
 	p, ok := d.plain()

@@ -1,0 +1,222 @@
+// Package membudget bounds the memory that the process takes for the requests of its clients.
+//
+// The operating system ends a process that uses more memory than there is, with all its sessions.
+// So code that allocates memory for a request asks first ([Take], [Make], [Reserve]), and fails the
+// request if the memory of the process would exceed its limit.
+//
+// The simple design is a counter of live bytes. It drifts: a tensor whose references leak is freed
+// by the garbage collector, which tells no counter, and a string, a decoded message or the memory of
+// the runtime itself is in no counter. So the package asks the Go runtime how much memory is in use,
+// and counts only what was asked for since the last answer. A reading takes 2 µs. It is due when an
+// eighth of what is left was taken, or after 10 ms, so a process that is far from its limit pays an
+// atomic addition for each 256 KiB.
+//
+// Memory that is recycled by free lists is in use all the time, and is not asked for again.
+//
+// The limit belongs to the process, not to a server in it: all servers of a process share one heap,
+// whose garbage belongs to none of them.
+package membudget
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/weft-ml/weft/internal/sys/mono"
+)
+
+const (
+	// grain is the number of bytes that a shard collects before it adds them to the budget. 16 shards
+	// hold back at most 4 MiB.
+	grain = 256 << 10
+	// minReserved is the smallest allocation, in bytes, that is counted until it has been made: a
+	// reading that comes between the request and the allocation would miss it.
+	minReserved = 1 << 20
+	// maxAge is the time after which a reading is repeated, because some memory is taken without
+	// being asked for.
+	maxAge = 10 * time.Millisecond
+	// collectPause is the time between garbage collections that gained too little.
+	collectPause = time.Second
+	// reserveShare is the divisor of the part of the limit that is kept for requests that take little,
+	// while one takes much.
+	reserveShare = 16
+)
+
+// budget is the account of a process. It may be used concurrently.
+type budget struct {
+	limit    atomic.Int64 // bytes; 0 for none
+	since    atomic.Int64 // bytes taken since the last reading
+	due      atomic.Int64 // the next reading is due when since exceeds it
+	read     atomic.Int64 // time of the last reading, mono.Nanos
+	reserved atomic.Int64 // bytes that are about to be allocated
+
+	used    func() int64 // reads the memory in use; replaced by tests
+	collect func()       // collects garbage; replaced by tests
+
+	mu       sync.Mutex // serializes readings
+	fruitful bool       // the last collection gained enough; guarded by mu
+	last     int64      // time of the last collection, mono.Nanos; guarded by mu
+}
+
+// process is the account of this process. There is one heap, so there is one account.
+var process = newBudget()
+
+func newBudget() *budget { return &budget{used: inUse, collect: collectGarbage, fruitful: true} }
+
+// shards hold back small amounts, each on a cache line of its own.
+var shards [16]struct {
+	taken atomic.Int64
+	_     [56]byte
+}
+
+// SetLimit sets the memory limit of the process in bytes; 0 removes it.
+func SetLimit(bytes int64) { process.setLimit(bytes) }
+
+// Limit returns the memory limit of the process in bytes; 0 for none.
+func Limit() int64 { return process.limit.Load() }
+
+// Take asks for n bytes that the caller is about to allocate. It returns false if the process would
+// exceed its limit. What is freed later need not be reported.
+func Take(n int64) bool {
+	if n < grain {
+		s := &shards[rand.Uint32()%uint32(len(shards))]
+		if s.taken.Add(n) < grain {
+			return true
+		}
+		n = s.taken.Swap(0)
+	}
+	return process.take(n)
+}
+
+// Reserve is Take for an allocation of n bytes that alloc makes. alloc is called only if Reserve
+// returns true.
+func Reserve(n int64, alloc func()) bool {
+	if n < minReserved {
+		if !Take(n) {
+			return false
+		}
+		alloc()
+		return true
+	}
+	process.reserved.Add(n)
+	defer process.reserved.Add(-n)
+	if !process.take(0) {
+		return false
+	}
+	alloc()
+	process.since.Add(n)
+	return true
+}
+
+// Exceeded is the panic value of [Make]. The executor returns it as the error of the node.
+type Exceeded struct{ Bytes int64 }
+
+func (e *Exceeded) Error() string { return "out of memory" }
+
+// Make returns a slice of n zero elements. It panics with an [*Exceeded] if there is no memory for
+// it. It is for the scratch memory of kernels, on the goroutine that executes the kernel or in a
+// loop of package parallel, which passes panics on.
+func Make[T any](n int) []T {
+	if uintptr(n)*unsafe.Sizeof(*new(T)) < minMade {
+		return make([]T, n)
+	}
+	return makeLarge[T](n)
+}
+
+// MakeCap returns an empty slice with room for n elements. It panics as [Make] does.
+func MakeCap[T any](n int) []T { return Make[T](n)[:0] }
+
+func makeLarge[T any](n int) []T {
+	var out []T
+	size := int64(n) * int64(unsafe.Sizeof(*new(T)))
+	if n < 0 || size/int64(n) != int64(unsafe.Sizeof(*new(T))) || !Reserve(size, func() { out = make([]T, n) }) {
+		panic(&Exceeded{size})
+	}
+	return out
+}
+
+// Append appends a value to s. It panics with an [*Exceeded] if s must grow and there is no memory.
+func Append[T any](s []T, v T) []T {
+	if size := uintptr(cap(s)) * unsafe.Sizeof(v); len(s) == cap(s) && size >= minMade {
+		MustTake(2 * int64(size))
+	}
+	return append(s, v)
+}
+
+// minMade is the smallest slice, in bytes, that Make counts. The next reading finds smaller ones.
+const minMade = 16 << 10
+
+// MustTake is Take that panics with an [*Exceeded], as [Make] does. It is for memory that the
+// caller allocates by other means, such as the text of strings.
+func MustTake(n int64) {
+	if !Take(n) {
+		panic(&Exceeded{n})
+	}
+}
+
+func (b *budget) setLimit(bytes int64) {
+	b.limit.Store(bytes)
+	b.due.Store(0)
+}
+
+// take adds n bytes, and reports whether the process stays below its limit.
+func (b *budget) take(n int64) bool {
+	limit := b.limit.Load()
+	if limit == 0 {
+		return true
+	}
+	if b.since.Add(n)+b.reserved.Load() <= b.due.Load() && mono.Nanos()-b.read.Load() < int64(maxAge) {
+		return true
+	}
+	return b.admit(n, limit)
+}
+
+// admit reads how much memory is in use, and reports whether n bytes more are below the limit, after
+// a garbage collection if need be.
+func (b *budget) admit(n, limit int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fits(n, limit) {
+		return true
+	}
+	if now := mono.Nanos(); b.fruitful || now-b.last >= int64(collectPause) {
+		b.collect()
+		b.fruitful, b.last = b.fits(n, limit), mono.Nanos()
+		return b.fruitful
+	}
+	return false
+}
+
+// fits reads how much memory is in use. The caller holds b.mu.
+func (b *budget) fits(n, limit int64) bool {
+	left := limit - b.used() - b.reserved.Load() - n
+	b.read.Store(mono.Nanos())
+	b.since.Store(0)
+	b.due.Store(max(0, left/8))
+	return left >= 0
+}
+
+// A Meter counts memory that is taken in small pieces. It belongs to one goroutine.
+type Meter struct{ pending int64 }
+
+// meterGrain is the number of bytes that a meter collects before it asks for them.
+const meterGrain = 64 << 10
+
+// Take is the function [Take] for n bytes, delayed until many have been collected.
+func (m *Meter) Take(n int) bool {
+	m.pending += int64(n)
+	if m.pending < meterGrain {
+		return true
+	}
+	n, m.pending = int(m.pending), 0
+	return Take(int64(n))
+}
+
+// MustTake is Take that panics with an [*Exceeded], as [Make] does.
+func (m *Meter) MustTake(n int) {
+	if !m.Take(n) {
+		panic(&Exceeded{int64(n)})
+	}
+}

@@ -1,0 +1,74 @@
+// Probes sends a task requests that try to take all memory of its machine.
+//
+//	go run ./internal/test/probes -weft bin/weft [-only REGEXP]
+//
+// Each probe runs against a `weft server` of its own in a memory group of 3 GiB. Where groups cannot
+// be made, the server gets the flag --memory-limit instead, and the program checks the peak of its
+// resident memory. Next to each probe, a neighbor session trains. A probe passes if
+//
+//   - the process is alive,
+//   - the requests that need too much fail with RESOURCE_EXHAUSTED, with the text that the probe names,
+//   - no step of the neighbor fails, and none takes more than neighborStall,
+//   - the memory is given back when the session of the probe is closed.
+//
+// The program prints a line for each probe, with the slowdown of the neighbor and the peak memory,
+// and exits with 1 if one fails.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+func main() {
+	weft := flag.String("weft", "bin/weft", "the program under test")
+	memory := flag.Int64("memory", 3<<10, "memory of the group of each server, in MiB")
+	only := flag.String("only", "", "regular expression of the probes to run")
+	verbose := flag.Bool("v", false, "print the log of the server and all errors")
+	flag.Parse()
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	failed := runAll(ctx, &target{*weft, *memory << 20}, pattern, *verbose)
+	stop()
+	if failed > 0 {
+		fmt.Printf("%d probes failed\n", failed)
+		os.Exit(1)
+	}
+}
+
+// runAll runs the probes whose names match, and returns the number of those that failed.
+func runAll(ctx context.Context, t *target, pattern *regexp.Regexp, verbose bool) (failed int) {
+	for _, p := range probes {
+		if !pattern.MatchString(p.name) || ctx.Err() != nil {
+			continue
+		}
+		begin := time.Now()
+		r := runProbe(ctx, t, p)
+		result := "ok  "
+		if len(r.faults) > 0 {
+			result = "FAIL"
+			failed++
+		}
+		fmt.Printf("%s %-22s %5.1f s, peak %5d MiB, left %4d MiB, neighbor p99 %.1f ms alone, %.1f ms with it, longest %.1f ms\n",
+			result, p.name, time.Since(begin).Seconds(), r.peak>>20, r.left>>20, ms(r.alone), ms(r.during), ms(r.longest))
+		for _, fault := range r.faults {
+			fmt.Printf("       %s\n", fault)
+		}
+		if verbose {
+			fmt.Printf("       error: %.600v\n%s", r.err, r.log)
+		}
+	}
+	return failed
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,138 @@
+package rpc
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
+)
+
+// Limits of the graphs in a request. An empty node takes two bytes of a message, and 2.8 KiB of
+// memory once it is in a graph, so messages are counted before they are decoded.
+const (
+	maxNodes     = 1_000_000
+	maxEdges     = 8_000_000
+	maxFunctions = 100_000
+)
+
+const (
+	// minCounted is the smallest message, in bytes, that is counted. Smaller ones take 32 MiB at most.
+	minCounted = 16 << 10
+	// nodeMemory is the memory of a node in bytes: of its message, in the imported graph, and in a
+	// partition. A million nodes take 2.8 GiB.
+	nodeMemory = 2800
+	// messageMemory is about the memory of any other message that is nested, in bytes.
+	messageMemory = 160
+	// valueMemory is the memory of a number or of the header of a string in a list, with what the
+	// list leaves unused while it grows.
+	valueMemory = 32
+)
+
+// census counts what a message holds without decoding it.
+type census struct {
+	nodes, edges, functions int
+	memory                  int64 // estimate in bytes
+}
+
+// errNoMemory is the error for a request for which there is no memory.
+var errNoMemory = status.ResourceExhaustedf("There is not enough memory to decode the request (--memory-limit).")
+
+// admitMessage returns an error if decoding data as m would take too much memory.
+func admitMessage(m proto.Message, data []byte) error {
+	if len(data) < minCounted {
+		return nil
+	}
+	var c census
+	c.count(m.ProtoReflect().Descriptor(), data)
+	if err := c.check(); err != nil {
+		return err
+	}
+	if !membudget.Take(c.memory) {
+		return errNoMemory
+	}
+	return nil
+}
+
+func (c *census) check() error {
+	switch {
+	case c.nodes > maxNodes:
+		return status.ResourceExhaustedf("The request has more than %d nodes.", maxNodes)
+	case c.edges > maxEdges:
+		return status.ResourceExhaustedf("The nodes of the request have more than %d inputs (edges).", maxEdges)
+	case c.functions > maxFunctions:
+		return status.ResourceExhaustedf("The request has more than %d functions.", maxFunctions)
+	}
+	return nil
+}
+
+// full reports whether a limit is exceeded.
+func (c *census) full() bool {
+	return c.nodes > maxNodes || c.edges > maxEdges || c.functions > maxFunctions
+}
+
+// count adds a message. It stops at the first malformed field, which the decoder will report, and
+// when a limit is exceeded.
+func (c *census) count(desc protoreflect.MessageDescriptor, data []byte) {
+	isNode := false
+	switch desc.FullName() {
+	case "tensorflow.NodeDef":
+		isNode = true
+		c.nodes++
+		c.memory += nodeMemory
+	case "tensorflow.FunctionDef":
+		c.functions++
+		c.memory += nodeMemory
+	default:
+		c.memory += messageMemory
+	}
+	fields := desc.Fields()
+	for len(data) > 0 && !c.full() {
+		number, kind, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return
+		}
+		data = data[n:]
+		field := fields.ByNumber(number)
+		if kind != protowire.BytesType {
+			if n = protowire.ConsumeFieldValue(number, kind, data); n < 0 {
+				return
+			}
+			data = data[n:]
+			c.memory += valueMemory
+			continue
+		}
+		value, n := protowire.ConsumeBytes(data)
+		if n < 0 {
+			return
+		}
+		data = data[n:]
+		switch {
+		case field == nil: // kept as it is
+			c.memory += int64(len(value)) + valueMemory
+		case field.Message() != nil:
+			c.count(field.Message(), value)
+		case field.Kind() == protoreflect.StringKind || field.Kind() == protoreflect.BytesKind:
+			c.memory += int64(len(value)) + valueMemory
+			if isNode && field.Name() == "input" {
+				c.edges++
+			}
+		default:
+			c.memory += packedMemory(field.Kind(), len(value))
+		}
+	}
+}
+
+// packedMemory returns the memory of a packed list of numbers, whose values have a byte each in the
+// worst case.
+func packedMemory(kind protoreflect.Kind, size int) int64 {
+	switch kind {
+	case protoreflect.DoubleKind, protoreflect.FloatKind, protoreflect.BoolKind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind,
+		protoreflect.Sfixed32Kind, protoreflect.Sfixed64Kind:
+		return int64(size)
+	case protoreflect.Int32Kind, protoreflect.Uint32Kind, protoreflect.Sint32Kind, protoreflect.EnumKind:
+		return 4 * int64(size)
+	}
+	return 8 * int64(size)
+}
