@@ -81,8 +81,13 @@ levels: ## Run the tests of kernels held to AVX2, and to no vector instructions
 	WEFT_SIMD=generic $(GO) test -count=1 -timeout $(TIMEOUT) ./internal/kernels/... ./gradients/...
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Lint and check formatting
+lint: $(GOLANGCI_LINT) sizedmake ## Lint and check formatting
 	$(GOLANGCI_LINT) run $(PKG)
+
+.PHONY: sizedmake
+sizedmake: ## Look for allocations of kernels that are not counted
+	$(GO) build -o $(TOOLS)/sizedmake ./internal/test/sizedmake
+	$(GO) vet -vettool=$(TOOLS)/sizedmake ./internal/kernels/... ./internal/opkit/...
 
 .PHONY: fmt
 fmt: $(GOLANGCI_LINT) ## Format the Go code
@@ -167,6 +172,10 @@ metamorphic: ## Run PROGRAMS random programs in every way (ARGS="-first 10000");
 .PHONY: soak
 soak: ## Make 10,000 sessions and 100,000 steps, of which many are cancelled, and look for what is left
 	$(GO) test -tags invariants ./internal/role/master ./server -run Soak -v -timeout 60m -soak 100
+
+.PHONY: probes
+probes: build ## Send requests that try to take all memory to a server (ARGS="-only queue -memory 1024")
+	$(GO) run ./internal/test/probes -weft bin/weft $(ARGS)
 
 .PHONY: cover
 cover: ## Measure test coverage (.tmp/cover.html)

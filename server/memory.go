@@ -53,9 +53,9 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// limitMemory sets the memory limit of the process in bytes. 0 means 90 % of what the machine or the
-// control group has, unless a server of the process has set a limit before; a negative number means
-// no limit. The garbage collector gets the same goal, unless GOMEMLIMIT is set.
+// limitMemory sets the memory limit of the process in bytes. 0 means 90 % of what the machine or
+// the control group has, unless a server of the process has set a limit before; a negative number
+// means no limit. The garbage collector gets the same goal, unless GOMEMLIMIT is set.
 func limitMemory(bytes int64) {
 	switch {
 	case bytes == 0 && membudget.Limit() > 0:

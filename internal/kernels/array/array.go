@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -30,7 +31,7 @@ func copyView(ctx *kernel.Context, in *tensor.Tensor, v strided.View, shape tens
 
 // inputs returns inputs lo to hi.
 func inputs(ctx *kernel.Context, lo, hi int) []*tensor.Tensor {
-	out := make([]*tensor.Tensor, hi-lo)
+	out := membudget.Make[*tensor.Tensor](hi - lo)
 	for i := range out {
 		out[i] = ctx.Input(lo + i)
 	}

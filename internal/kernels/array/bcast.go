@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -72,7 +73,7 @@ func broadcastArgs(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	shape := make([]int64, len(pair[0]))
+	shape := membudget.Make[int64](len(pair[0]))
 	for k := range shape {
 		shape[k] = pair[0][k]
 		if shape[k] == 1 {

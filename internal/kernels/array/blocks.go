@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -226,7 +227,7 @@ func spaceToBatch(ctx *kernel.Context, block, paddings *tensor.Tensor) error {
 	}
 	padded, shape := slices.Clone(in.Shape()), slices.Clone(in.Shape())
 	shape[0] *= product
-	edges := make([][2]int, in.Rank())
+	edges := membudget.Make[[2]int](in.Rank())
 	for i, b := range sizes {
 		before, after := pads[2*i], pads[2*i+1]
 		if before < 0 || after < 0 {
@@ -279,7 +280,7 @@ func batchToSpace(ctx *kernel.Context, block, crops *tensor.Tensor) error {
 	space, shape := slices.Clone(in.Shape()), slices.Clone(in.Shape())
 	space[0] /= product
 	shape[0] = space[0]
-	edges := make([][2]int, in.Rank())
+	edges := membudget.Make[[2]int](in.Rank())
 	for i, b := range sizes {
 		before, after := ends[2*i], ends[2*i+1]
 		if before < 0 || after < 0 {

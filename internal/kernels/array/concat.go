@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -236,7 +237,7 @@ func concatOffset(ctx *kernel.Context) error {
 		if err != nil {
 			return err
 		}
-		offset := make([]int64, len(dims))
+		offset := membudget.Make[int64](len(dims))
 		offset[axis] = at
 		intarg.Set(out, offset)
 		at += dims[axis]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -57,7 +58,7 @@ func diagPartShape(c *opdef.ShapeContext) error {
 		return status.InvalidArgumentf("Input must have even and non-zero rank, input rank is %d", in.Rank())
 	}
 	half := in.Rank() / 2
-	dims := make([]int64, half)
+	dims := membudget.Make[int64](half)
 	for i := range dims {
 		var err error
 		if dims[i], err = opdef.MergeDims(in.Dim(i), in.Dim(i+half)); err != nil {

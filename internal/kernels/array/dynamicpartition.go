@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -49,14 +50,14 @@ func partition(ctx *kernel.Context, n int) error {
 			data.Shape(), partitions.Shape())
 	}
 	row := data.Shape()[k:]
-	counts := make([]int64, n)
+	counts := membudget.Make[int64](n)
 	for i, p := range tensor.Values[int32](partitions) {
 		if p < 0 || int(p) >= n {
 			return status.InvalidArgumentf("partitions%s = %d is not in [0, %d)", intarg.Position(partitions.Shape(), i), p, n)
 		}
 		counts[p]++
 	}
-	outs := make([]tensor.Tensor, n)
+	outs := membudget.Make[tensor.Tensor](n)
 	for p := range outs {
 		out, err := ctx.Allocate(p, append(tensor.Shape{counts[p]}, row...))
 		if err != nil {
@@ -69,7 +70,7 @@ func partition(ctx *kernel.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	next := make([]int64, n)
+	next := membudget.Make[int64](n)
 	for p := 1; p < n; p++ {
 		next[p] = next[p-1] + counts[p-1]
 	}

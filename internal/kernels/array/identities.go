@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -80,7 +81,7 @@ func newNumbers[T mapped]() *numbers[T] { return &numbers[T]{known: map[T]int64{
 
 func (m *numbers[T]) number(t *tensor.Tensor) []int64 {
 	vals := tensor.Values[T](t)
-	out := make([]int64, len(vals))
+	out := membudget.Make[int64](len(vals))
 	for i, v := range vals {
 		id, ok := m.known[v]
 		if !ok {
@@ -95,7 +96,7 @@ func (m *numbers[T]) number(t *tensor.Tensor) []int64 {
 
 func (m *numbers[T]) find(t *tensor.Tensor) []bool {
 	vals := tensor.Values[T](t)
-	out := make([]bool, len(vals))
+	out := membudget.Make[bool](len(vals))
 	for i, v := range vals {
 		_, out[i] = m.known[v]
 	}
@@ -153,7 +154,7 @@ func (m *words[T]) slot(w uint64) *wordSlot {
 
 func (m *words[T]) grow() {
 	old := m.slots
-	m.slots = make([]wordSlot, 4*len(old))
+	m.slots = membudget.Make[wordSlot](4 * len(old))
 	for _, s := range old {
 		if s.id != 0 {
 			*m.slot(s.word) = s
@@ -163,9 +164,9 @@ func (m *words[T]) grow() {
 
 func (m *words[T]) number(t *tensor.Tensor) []int64 {
 	vals := tensor.Values[T](t)
-	out := make([]int64, len(vals))
+	out := membudget.Make[int64](len(vals))
 	if m.known == 0 && len(vals) > 64 { // sized for all-distinct elements, up to a limit
-		m.slots = make([]wordSlot, 2<<bits.Len(uint(min(len(vals), 4096)-1)))
+		m.slots = membudget.Make[wordSlot](2 << bits.Len(uint(min(len(vals), 4096)-1)))
 	}
 	for i, v := range vals {
 		w, ok := m.word(v)
@@ -190,7 +191,7 @@ func (m *words[T]) number(t *tensor.Tensor) []int64 {
 
 func (m *words[T]) find(t *tensor.Tensor) []bool {
 	vals := tensor.Values[T](t)
-	out := make([]bool, len(vals))
+	out := membudget.Make[bool](len(vals))
 	for i, v := range vals {
 		w, ok := m.word(v)
 		out[i] = ok && m.slot(w).id != 0

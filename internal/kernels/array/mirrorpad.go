@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -77,7 +78,7 @@ func readMirror(t *tensor.Tensor, shape tensor.Shape, texts mirrorTexts) ([][2]i
 		return nil, status.InvalidArgumentf("The first dimension of paddings must be the rank of inputs"+texts.rank, t.Shape(), shape)
 	}
 	given := intarg.Values(t)
-	out := make([][2]int, len(shape))
+	out := membudget.Make[[2]int](len(shape))
 	for i := range shape {
 		before, after := given[2*i], given[2*i+1]
 		if before < 0 || after < 0 {

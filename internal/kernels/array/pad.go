@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -82,7 +83,7 @@ func readPaddings(t *tensor.Tensor, shape tensor.Shape) (paddings [][2]int, padd
 		return nil, nil, status.InvalidArgumentf("The first dimension of paddings must be the rank of inputs%v %v", t.Shape(), shape)
 	}
 	given := intarg.Values(t)
-	paddings, padded = make([][2]int, len(shape)), make(tensor.Shape, len(shape))
+	paddings, padded = membudget.Make[[2]int](len(shape)), make(tensor.Shape, len(shape))
 	for i, d := range shape {
 		before, after := given[2*i], given[2*i+1]
 		if before < 0 || after < 0 {

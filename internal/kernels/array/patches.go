@@ -3,6 +3,7 @@ package array
 import (
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -75,7 +76,7 @@ func windows(op string, attrs opdef.Attrs) ([]window, error) {
 			return nil, status.InvalidArgumentf("%s requires the %s attribute to contain %d values, but got: %d", op, a.name, want, len(a.vals))
 		}
 	}
-	out := make([]window, len(sizes)-2)
+	out := membudget.Make[window](len(sizes) - 2)
 	for i := range out {
 		out[i] = window{size: int(sizes[i+1]), stride: int(strides[i+1]), rate: 1}
 		if rates != nil {
@@ -135,7 +136,7 @@ func newPatches(c *kernel.Construction) (kernel.Kernel, error) {
 			return status.InvalidArgumentf("input must be %d-dimensional%v", len(ws)+2, in.Shape())
 		}
 		shape := append(tensor.Shape{}, in.Shape()...)
-		before := make([]int, len(ws))
+		before := membudget.Make[int](len(ws))
 		last := len(shape) - 1
 		for i, w := range ws {
 			n, b, err := w.patches(in.Dim(i+1), padding)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/quantize"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -92,7 +93,7 @@ func quantizedConcat[T tensor.QUint8Elem | tensor.QInt32Elem](of quantize.IntTyp
 		if err != nil {
 			return err
 		}
-		parts := make([]*tensor.Tensor, n)
+		parts := membudget.Make[*tensor.Tensor](n)
 		for i, in := range ins {
 			if parts[i] = in; from[i] == to {
 				continue

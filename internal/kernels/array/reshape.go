@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -95,7 +96,7 @@ func reshape(ctx *kernel.Context) error {
 	if sizes.NumElements() >= tensor.MaxRank {
 		return status.InvalidArgumentf("too many dimensions: must be < %d, but received %d", tensor.MaxRank, sizes.NumElements())
 	}
-	dims := make([]int64, sizes.NumElements())
+	dims := membudget.Make[int64](sizes.NumElements())
 	intarg.Read(dims, sizes, 0)
 	shape, err := inferSizes(dims, in.Shape())
 	if err != nil {
@@ -148,7 +149,7 @@ func inferSizes(dims []int64, in tensor.Shape) ([]int64, error) {
 }
 
 func join(dims []int64) string {
-	parts := make([]string, len(dims))
+	parts := membudget.Make[string](len(dims))
 	for i, d := range dims {
 		parts[i] = strconv.FormatInt(d, 10)
 	}
@@ -189,7 +190,7 @@ func expandDims(ctx *kernel.Context) error {
 	if d < 0 {
 		d += rank + 1
 	}
-	shape := make([]int64, 0, rank+1)
+	shape := membudget.MakeCap[int64](rank + 1)
 	shape = append(append(append(shape, in.Shape()[:d]...), 1), in.Shape()[d:]...)
 	return ctx.PassInput(0, 0, shape...)
 }
@@ -238,7 +239,7 @@ func newSqueeze(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func squeeze(shape tensor.Shape, dims []int64) (tensor.Shape, error) {
-	drop := make([]bool, len(shape))
+	drop := membudget.Make[bool](len(shape))
 	for _, d := range dims {
 		axis, ok := intarg.Axis(d, len(shape))
 		if !ok {

@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -107,7 +108,7 @@ func reverseV2Shape(c *opdef.ShapeContext) error {
 }
 
 func reversedAxes(axes []int64, rank int) ([]bool, error) {
-	reversed := make([]bool, rank)
+	reversed := membudget.Make[bool](rank)
 	for i, given := range axes {
 		axis, ok := intarg.Axis(given, rank)
 		if !ok {

@@ -3,6 +3,7 @@ package array
 import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -47,7 +48,7 @@ func roll(ctx *kernel.Context) error {
 	case !shift.Shape().Equal(axis.Shape()):
 		return status.InvalidArgumentf("shift and axis must have the same size")
 	}
-	by := make([]int, in.Rank())
+	by := membudget.Make[int](in.Rank())
 	shifts := intarg.Values(shift)
 	for i, a := range intarg.Values(axis) {
 		at, ok := intarg.Axis(a, in.Rank())

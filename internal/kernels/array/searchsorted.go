@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -90,7 +91,7 @@ func keys[T tensor.Elem, K elementwise.Ordered](x []T, key func(T) K) []K {
 	if same, ok := any(x).([]K); ok {
 		return same
 	}
-	k := make([]K, len(x))
+	k := membudget.Make[K](len(x))
 	for i, v := range x {
 		k[i] = key(v)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -57,7 +58,7 @@ func tileGrad(ctx *kernel.Context) error {
 
 // tiled sets rows to the positions in one tile of all elements of a tensor that consists of tiles.
 func tiled(rows, shape, tile []int64) {
-	at := make([]int64, len(shape))
+	at := membudget.Make[int64](len(shape))
 	for i := range rows {
 		pos := int64(0)
 		for d, x := range at {

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -89,8 +90,8 @@ func permutation(t *tensor.Tensor, rank int) ([]int, error) {
 		return nil, status.InvalidArgumentf("transpose expects a vector of size %d. But input(1) is a vector of size %d",
 			rank, len(given))
 	}
-	perm, seen := make([]int, rank), make([]bool, rank)
-	resolved := make([]int64, rank)
+	perm, seen := membudget.Make[int](rank), membudget.Make[bool](rank)
+	resolved := membudget.Make[int64](rank)
 	for i, p := range given {
 		axis, ok := intarg.Axis(int64(int32(p)), rank) // TensorFlow truncates to 32 bits
 		if !ok {
@@ -181,7 +182,7 @@ func invertPermutation(ctx *kernel.Context) error {
 		return status.InvalidArgumentf("invert_permutation expects a 1D vector.")
 	}
 	given := intarg.Values(in)
-	inverse := make([]int64, len(given))
+	inverse := membudget.Make[int64](len(given))
 	for i := range inverse {
 		inverse[i] = -1
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -130,7 +131,7 @@ func unique(ctx *kernel.Context) error {
 	if err := setVector(ctx, 1, class); err != nil || ctx.NumOutputs() < 3 {
 		return err
 	}
-	counts := make([]int64, len(firsts))
+	counts := membudget.Make[int64](len(firsts))
 	for _, k := range class {
 		counts[k]++
 	}
@@ -176,7 +177,7 @@ func classes(in *tensor.Tensor, outer, n, inner int) (class, firsts []int64, err
 		}
 		return elem, firsts, nil
 	}
-	class = make([]int64, n)
+	class = membudget.Make[int64](n)
 	known := map[string]int64{}
 	var key []byte
 	for i := range n {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -54,7 +55,7 @@ func unravelIndex(ctx *kernel.Context) error {
 	}
 	at := intarg.Values(indices)
 	n := len(at)
-	coords, all := make([]int64, len(shape)), make([]int64, len(shape)*n)
+	coords, all := membudget.Make[int64](len(shape)), membudget.Make[int64](len(shape)*n)
 	for i, x := range at {
 		if x >= total {
 			return status.InvalidArgumentf("index is out of bound as with dims")

@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -50,7 +51,7 @@ func where[T interface {
 		in := ctx.Input(0)
 		vals := tensor.Values[T](in)
 		// End of each block's rows in the output.
-		ends := make([]int, parallel.Blocks(len(vals), whereBlock))
+		ends := membudget.Make[int](parallel.Blocks(len(vals), whereBlock))
 		parallel.For(len(vals), whereBlock, func(lo, hi int) {
 			ends[lo/whereBlock] = simd.Count(truths(vals[lo:hi], zero, other))
 		})
@@ -71,7 +72,7 @@ func where[T interface {
 			if lo > 0 {
 				at = ends[lo/whereBlock-1] * rank
 			}
-			position := make([]int64, rank)
+			position := membudget.Make[int64](rank)
 			unravel(position, int64(lo), in.Shape())
 			first, isTrue := lo, truths(vals[lo:hi], zero, other)
 			for lo < hi {
@@ -94,11 +95,11 @@ func truths[T comparable](vals []T, zero, other T) []bool {
 	case []bool:
 		return x
 	case []float32:
-		is := make([]bool, len(vals))
+		is := membudget.Make[bool](len(vals))
 		simd.CompareScalar(simd.NotEqual, is, x, 0)
 		return is
 	}
-	is := make([]bool, len(vals))
+	is := membudget.Make[bool](len(vals))
 	for i, v := range vals {
 		is[i] = v != zero && v != other
 	}

@@ -3,6 +3,7 @@
 package clustering
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -22,7 +23,7 @@ func inputPoints(ctx *kernel.Context, i int, name string) (*points, error) {
 		return nil, status.InvalidArgumentf("Input %s should be a matrix.", name)
 	}
 	p := &points{coords: tensor.Values[float32](t), n: t.Dim(0), dims: t.Dim(1)}
-	p.halfNorms = make([]float32, p.n)
+	p.halfNorms = membudget.Make[float32](p.n)
 	for r := range p.halfNorms {
 		x := p.at(r)
 		p.halfNorms[r] = dot(x, x) / 2

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/gemm"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -59,7 +60,7 @@ func nearestNeighbors(ctx *kernel.Context) error {
 		return err
 	}
 	s := search{p, centers, int(k), tensor.Values[int64](indices), tensor.Values[float32](distances)}
-	products := make([]float32, min(pointBlock, p.n)*min(centerBlock, centers.n))
+	products := membudget.Make[float32](min(pointBlock, p.n) * min(centerBlock, centers.n))
 	for lo := 0; lo < p.n; lo += pointBlock {
 		if err := ctx.Context().Err(); err != nil {
 			return status.FromContext(ctx.Context(), "NearestNeighbors")
@@ -80,7 +81,7 @@ type search struct {
 // block searches for points lo to hi. products is scratch memory.
 func (s *search) block(lo, hi int, products []float32) {
 	n, dims := hi-lo, s.points.dims
-	found := make([]candidates, n)
+	found := membudget.Make[candidates](n)
 	for from := 0; from < s.centers.n; from += centerBlock {
 		to := min(from+centerBlock, s.centers.n)
 		c := products[:n*(to-from)]

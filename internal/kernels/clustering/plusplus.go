@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/philox"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -71,7 +72,7 @@ type sampling struct {
 func newSampling(p *points, seed int64) *sampling {
 	s := &sampling{
 		points: p, random: philox.NewWords(philox.New(uint64(seed), 0)), chosen: map[int]bool{},
-		nearest: make([]float32, p.n), sums: make([]float32, p.n),
+		nearest: membudget.Make[float32](p.n), sums: membudget.Make[float32](p.n),
 	}
 	for i := range s.nearest {
 		s.nearest[i] = float32(math.Inf(1))
@@ -132,7 +133,7 @@ func (s *sampling) draw() int {
 
 // with returns the distances from the nearest center if point i becomes one.
 func (s *sampling) with(i int) []float32 {
-	out, center := make([]float32, s.n), s.at(i)
+	out, center := membudget.Make[float32](s.n), s.at(i)
 	parallel.For(s.n, max(1, 8192/max(1, s.dims)), func(lo, hi int) {
 		for k := lo; k < hi; k++ {
 			out[k] = min(s.nearest[k], s.halfNorms[k]-dot(s.at(k), center)+s.halfNorms[i])

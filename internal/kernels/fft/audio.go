@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -94,13 +95,13 @@ func newSpectrogram(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		x, z := tensor.Values[float32](in), tensor.Values[float32](out)
-		hann := make([]float64, window)
+		hann := membudget.Make[float64](window)
 		for i := range hann {
 			hann[i] = 0.5 - 0.5*math.Cos(2*math.Pi*float64(i)/float64(window))
 		}
 		parallel.For(channels*rows, max(1, 20_000/(width*10)), func(lo, hi int) {
 			plan := fourier.NewFFT(fftLength(window))
-			samples, parts := make([]float64, plan.Len()), make([]complex128, width)
+			samples, parts := membudget.Make[float64](plan.Len()), membudget.Make[complex128](width)
 			for row := lo; row < hi; row++ {
 				channel, start := row/rows, row%rows*stride
 				for i, w := range hann {
@@ -146,7 +147,7 @@ func newMfcc(c *kernel.Construction) (kernel.Kernel, error) {
 		bank, dct := newMelBank(width, float64(rate), bands, low, high), cosines(coefficients, bands)
 		x, z := tensor.Values[float32](in), tensor.Values[float32](out)
 		parallel.For(in.Dim(0)*in.Dim(1), max(1, 20_000/(width+bands*coefficients)), func(lo, hi int) {
-			mel := make([]float64, bands)
+			mel := membudget.Make[float64](bands)
 			for row := lo; row < hi; row++ {
 				if !bank.sum(mel, x[row*width:(row+1)*width]) {
 					clear(z[row*coefficients : (row+1)*coefficients])
@@ -173,7 +174,7 @@ const mostWeights = 1 << 26
 
 // cosines returns the matrix of the discrete cosine transform, with rows of n elements.
 func cosines(rows, n int) []float64 {
-	m := make([]float64, rows*n)
+	m := membudget.Make[float64](rows * n)
 	for i := range rows {
 		for j := range n {
 			m[i*n+j] = math.Sqrt(2/float64(n)) * math.Cos(float64(i)*(math.Pi/float64(n))*(float64(j)+0.5))
@@ -199,7 +200,7 @@ func newMelBank(width int, rate float64, bands int, low, high float64) *melBank 
 	center := func(band int) float64 { return least + spacing*float64(band+1) }
 	step := 0.5 * rate / float64(width-1)
 	b := &melBank{
-		first: int(min(1.5+low/step, math.MaxInt32)), last: int(min(high/step, math.MaxInt32)), band: make([]int, width), weight: make([]float64, width),
+		first: int(min(1.5+low/step, math.MaxInt32)), last: int(min(high/step, math.MaxInt32)), band: membudget.Make[int](width), weight: membudget.Make[float64](width),
 		bands: bands,
 	}
 	next := 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -117,7 +118,7 @@ func run[T, U number](t transform, withLength bool) func(*kernel.Context) error 
 		}
 		batch := in.Rank() - t.rank
 		shape := append(tensor.Shape{}, in.Shape()...)
-		lengths := make([]int, t.rank)
+		lengths := membudget.Make[int](t.rank)
 		for i := range lengths {
 			lengths[i] = in.Dim(batch + i)
 		}
@@ -151,7 +152,7 @@ func (t transform) lengths(in tensor.Shape, length *tensor.Tensor) ([]int, error
 	if length.Rank() != 1 || length.Dim(0) != t.rank {
 		return nil, status.InvalidArgumentf("fft_length must have shape [%d]", t.rank)
 	}
-	lengths := make([]int, t.rank)
+	lengths := membudget.Make[int](t.rank)
 	for i, n := range intarg.Values(length) {
 		if n < 0 {
 			return nil, status.InvalidArgumentf("fft_length[%d] must >= 0, but got: %d", i, n)

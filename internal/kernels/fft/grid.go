@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -50,7 +51,7 @@ func newGrid(in tensor.Shape, lengths []int, half bool) grid {
 	for _, n := range lengths {
 		size *= n
 	}
-	g.x = make([]complex128, size)
+	g.x = membudget.Make[complex128](size)
 	return g
 }
 
@@ -77,7 +78,7 @@ func load[T number](g grid, in []T) {
 // components before the last one.
 func (g grid) transform(inverse bool) {
 	stride := 1
-	strides := make([]int, len(g.dims))
+	strides := membudget.Make[int](len(g.dims))
 	for axis := len(g.dims) - 1; axis >= 0; axis-- {
 		strides[axis] = stride
 		stride *= g.dims[axis]
@@ -112,7 +113,7 @@ func (g grid) along(n, stride int, inverse bool) {
 	}
 	parallel.For(len(g.x)/n, max(1, elementwise.Grain(20)/n), func(lo, hi int) {
 		plan := fourier.NewCmplxFFT(n) // not shared: it contains scratch memory
-		line := make([]complex128, n)
+		line := membudget.Make[complex128](n)
 		for i := lo; i < hi; i++ {
 			at := i/stride*stride*n + i%stride
 			for k := range line {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -95,7 +96,7 @@ func channelMeans(z, x []float32, channels int) []float32 {
 		simd.Add(z[:right*channels], x, x[left*channels:])
 		copy(z[right*channels:left*channels], x[right*channels:])
 	}
-	mean := make([]float32, max(1, contrastBlock/channels)*channels)
+	mean := membudget.Make[float32](max(1, contrastBlock/channels) * channels)
 	for c := range channels {
 		mean[c] = x[c] * (1 / float32(n))
 	}

@@ -1,6 +1,7 @@
 package imageops
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
@@ -21,11 +22,11 @@ type span struct {
 }
 
 func (a axis) spans() []span {
-	out := make([]span, a.out)
+	out := membudget.Make[span](a.out)
 	for i := range out {
 		lo, hi := float32(i)*a.scale, float32(i+1)*a.scale
 		start, end := int(floor(lo)), int(ceil(hi))
-		s := span{start: start, weights: make([]float32, max(end-start, 0))}
+		s := span{start: start, weights: membudget.Make[float32](max(end-start, 0))}
 		for k := range s.weights {
 			p := float32(start + k)
 			switch {

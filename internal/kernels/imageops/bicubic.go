@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
@@ -28,7 +29,7 @@ const cubicSteps = 1 << 10
 // farther pixel on one side, alternately (Keys, "Cubic Convolution Interpolation for Digital Image
 // Processing", 1981, with parameter a).
 func cubicTable(a float64) []float32 {
-	table := make([]float32, 2*(cubicSteps+1))
+	table := membudget.Make[float32](2 * (cubicSteps + 1))
 	for i := range cubicSteps + 1 {
 		x := float32(float64(i) / cubicSteps)
 		table[2*i] = float32(((a+2)*float64(x)-(a+3))*float64(x)*float64(x) + 1)
@@ -57,7 +58,7 @@ func (a axis) among() []four {
 	if a.centers {
 		table = keysCubic()
 	}
-	out := make([]four, a.out)
+	out := membudget.Make[four](a.out)
 	for i := range out {
 		p := a.at(i)
 		low := int(floor(p))

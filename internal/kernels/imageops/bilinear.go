@@ -2,6 +2,7 @@ package imageops
 
 import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
@@ -29,7 +30,7 @@ type between struct {
 }
 
 func (a axis) between() []between {
-	out := make([]between, a.out)
+	out := membudget.Make[between](a.out)
 	for i := range out {
 		p := a.at(i)
 		low := floor(p)
@@ -43,7 +44,7 @@ func bilinear(r *resizing) func(y int, in, out []float32) {
 	if r.y.in == r.y.out && r.x.in == r.x.out {
 		return func(y int, in, out []float32) { copy(out, in[y*width:]) }
 	}
-	ys, xs := r.y.between(), make([]simd.Between, r.x.out)
+	ys, xs := r.y.between(), membudget.Make[simd.Between](r.x.out)
 	for i, p := range r.x.between() {
 		xs[i] = simd.Between{Lower: p.lower * n, Upper: p.upper * n, Share: p.lerp}
 	}

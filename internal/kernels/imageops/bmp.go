@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -70,7 +71,7 @@ func parseBitmap(data string) (*bitmap, error) {
 func (b *bitmap) stride() int { return (b.channels*b.width + 3) / 4 * 4 }
 
 func (b *bitmap) decode(channels int) []uint8 {
-	out := make([]uint8, 0, b.height*b.width*channels)
+	out := membudget.MakeCap[uint8](b.height * b.width * channels)
 	for y := range b.height {
 		row := b.height - 1 - y
 		if b.topDown {

@@ -1,6 +1,7 @@
 package imageops
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -68,7 +69,7 @@ func boxColors(ctx *kernel.Context, depth int) ([][]float32, error) {
 			return nil, status.InvalidArgumentf("colors must have equal or more channels than the image provided: %v", colors.Shape())
 		}
 		v, n := tensor.Values[float32](colors), colors.Dim(1)
-		table := make([][]float32, 0, colors.Dim(0))
+		table := membudget.MakeCap[[]float32](colors.Dim(0))
 		for ; len(v) > 0; v = v[n:] {
 			table = append(table, v[:depth])
 		}

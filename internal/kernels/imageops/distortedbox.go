@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/philox"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -197,7 +198,7 @@ func (d *distortedBox) boxes(in *tensor.Tensor, image rect) ([]rect, error) {
 		}
 		return []rect{image}, nil
 	}
-	boxes := make([]rect, len(v)/4)
+	boxes := membudget.Make[rect](len(v) / 4)
 	for i := range boxes {
 		for _, x := range v[4*i : 4*i+4] {
 			if !(x >= 0 && x <= 1) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -81,7 +82,7 @@ func encodePNG(pix []byte, height, width, channels, bytesPer, level int) (string
 		return "", err
 	}
 	size := width * channels * bytesPer
-	above, row, filter := make([]byte, size), make([]byte, size), newPNGFilter(size, channels*bytesPer)
+	above, row, filter := membudget.Make[byte](size), membudget.Make[byte](size), newPNGFilter(size, channels*bytesPer)
 	for y := range height {
 		copy(row, pix[y*size:])
 		for i := 0; bytesPer == 2 && i < size; i += 2 {
@@ -111,7 +112,7 @@ type pngFilter struct {
 func newPNGFilter(size, step int) *pngFilter {
 	f := &pngFilter{step: step}
 	for i := range f.lines {
-		f.lines[i] = make([]byte, 1+size)
+		f.lines[i] = membudget.Make[byte](1 + size)
 		f.lines[i][0] = byte(i)
 	}
 	return f

@@ -5,6 +5,7 @@ import (
 	"image/gif"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -97,7 +98,7 @@ func (d *decoder) outputFrames(ctx *kernel.Context, frames []*image.Paletted) er
 	if len(frames)*size >= maxPixels {
 		return status.InvalidArgumentf("GIF size too large: %d frames of %d by %d", len(frames), width, height)
 	}
-	pix := make([]uint8, len(frames)*size)
+	pix := membudget.Make[uint8](len(frames) * size)
 	for k, f := range frames {
 		frame := pix[k*size : (k+1)*size]
 		if k > 0 {

@@ -5,6 +5,7 @@ import (
 	"image/jpeg"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -158,7 +159,7 @@ func readJPEG(data string, channels int, options jpegOptions) (*picture, bool) {
 
 func jpegPixels(img image.Image, channels int, fancy bool) []uint8 {
 	size := img.Bounds().Size()
-	out := make([]uint8, 0, size.X*size.Y*channels)
+	out := membudget.MakeCap[uint8](size.X * size.Y * channels)
 	switch img := img.(type) {
 	case *image.Gray:
 		for y := range size.Y {

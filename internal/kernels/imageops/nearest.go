@@ -3,6 +3,7 @@ package imageops
 import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -39,7 +40,7 @@ func addTo[T number](z, x, y []T) {
 
 // nearest returns the index of the input pixel of each output pixel.
 func (a axis) nearest(corners bool) []int {
-	at := make([]int, a.out)
+	at := membudget.Make[int](a.out)
 	for i := range at {
 		p := float32(i) * a.scale
 		if a.centers {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -41,7 +42,7 @@ func pixels(t *tensor.Tensor) []float32 {
 }
 
 func converted[To, From number](src []From) []To {
-	dst := make([]To, len(src))
+	dst := membudget.Make[To](len(src))
 	for i, v := range src {
 		dst[i] = To(v)
 	}
@@ -50,13 +51,13 @@ func converted[To, From number](src []From) []To {
 
 // via converts the elements of src to float32.
 func via[From number](convert func(dst []float32, src []From), src []From) []float32 {
-	dst := make([]float32, len(src))
+	dst := membudget.Make[float32](len(src))
 	convert(dst, src)
 	return dst
 }
 
 func widened[H elementwise.Short](src []H) []float32 {
-	dst := make([]float32, len(src))
+	dst := membudget.Make[float32](len(src))
 	elementwise.Widen(dst, src)
 	return dst
 }
@@ -65,7 +66,7 @@ func widened[H elementwise.Short](src []H) []float32 {
 // are the elements of t. Pass them to store when they are complete.
 func scratch(t *tensor.Tensor) []float32 {
 	if t.DType() != tensor.Float32 {
-		return make([]float32, t.NumElements())
+		return membudget.Make[float32](t.NumElements())
 	}
 	v := tensor.Values[float32](t)
 	clear(v)

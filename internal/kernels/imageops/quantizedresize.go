@@ -3,6 +3,7 @@ package imageops
 import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/quantize"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -95,7 +96,7 @@ func interpolated[T tensor.QUint8Elem | tensor.QInt32Elem](bits int) func(r *res
 type betweenFixed struct{ lower, upper, share int }
 
 func (a axis) fixed(bits int) []betweenFixed {
-	out := make([]betweenFixed, a.out)
+	out := membudget.Make[betweenFixed](a.out)
 	for i := range out {
 		p := a.at(i)
 		low, upper := floor(p), min(int(ceil(p)), a.in-1)

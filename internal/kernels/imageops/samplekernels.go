@@ -1,6 +1,10 @@
 package imageops
 
-import "math"
+import (
+	"math"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
+)
 
 // samplingKernel weights a pixel by its distance from the sampling point. The weight is 0 from
 // radius on.
@@ -72,7 +76,7 @@ func (k samplingKernel) sample(in, out int, scale, translate float32, antialias 
 	if antialias {
 		width = max(inverse, 1)
 	}
-	spans := make([]span, out)
+	spans := membudget.Make[span](out)
 	for x := range spans {
 		at := (float32(x)+0.5)*inverse - inverse*translate
 		if at < 0 || at > float32(in) || at != at {
@@ -88,7 +92,7 @@ func (k samplingKernel) sample(in, out int, scale, translate float32, antialias 
 // span weights pixels lo to hi by their distance from a point. The weights have the sum 1 unless
 // they are almost 0.
 func (k samplingKernel) span(lo, hi int, at, width float32) span {
-	s := span{start: lo, weights: make([]float32, max(hi-lo, 0))}
+	s := span{start: lo, weights: membudget.Make[float32](max(hi-lo, 0))}
 	var sum float32
 	for i := range s.weights {
 		distance := (float32(lo+i) + 0.5 - at) * (1 / width)
@@ -107,7 +111,7 @@ func (k samplingKernel) span(lo, hi int, at, width float32) span {
 
 // transposed returns, for each of in pixels, the output pixels that use it.
 func transposed(spans []span, in int) []span {
-	out := make([]span, in)
+	out := membudget.Make[span](in)
 	for x, s := range spans {
 		for j, w := range s.weights {
 			if w == 0 {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -144,7 +145,7 @@ func scaleAndTranslateGrad(s *sampler, ctx *kernel.Context) error {
 func gather(out, in []float32, rows, columns []span, height, width, channels int) {
 	rowLen, outLen := width*channels, len(columns)*channels
 	parallel.For(len(out)/max(outLen, 1), 1, func(lo, hi int) {
-		mixed := make([]float32, rowLen)
+		mixed := membudget.Make[float32](rowLen)
 		for i := lo; i < hi; i++ {
 			clear(mixed)
 			image := in[i/len(rows)*height*rowLen:]

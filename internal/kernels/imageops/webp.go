@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -134,7 +135,7 @@ func (d *decoder) decodeWebP(ctx *kernel.Context, data string) error {
 		return status.InvalidArgumentf("Failed to decode WebP image.")
 	}
 	out := picture{width: f.width, height: f.height, channels: f.channels()}
-	out.pix = make([]uint8, f.width*f.height*out.channels)
+	out.pix = membudget.Make[uint8](f.width * f.height * out.channels)
 	if !f.picture.draw(&out, 0, 0) {
 		return status.InvalidArgumentf("Failed to decode WebP image.")
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -68,8 +69,8 @@ func (d *decoder) decodeWebPAnimation(ctx *kernel.Context, f *webpFile) error {
 	if size >= maxPixels || size*len(frames) >= maxPixels {
 		return invalid("failed to allocate output for WebP Animation")
 	}
-	pix := make([]uint8, size*len(frames))
-	show := animation{width: f.width, height: f.height, last: make([]uint8, size)}
+	pix := membudget.Make[uint8](size * len(frames))
+	show := animation{width: f.width, height: f.height, last: membudget.Make[uint8](size)}
 	for k := range frames {
 		if !show.next(pix[k*size:(k+1)*size], &frames[k]) {
 			return invalid("failed to decode frame: " + strconv.Itoa(k))

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/image/webp"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 // webpPicture is a single picture of a WebP file: a VP8 chunk (lossy), with an ALPH chunk if it has
@@ -95,7 +97,7 @@ func drawWebP(to *picture, x, y int, img *image.YCbCr, alpha []uint8, stride int
 	blue := plane{pix: img.Cb, stride: img.CStride, width: (size.X + 1) / 2, height: (size.Y + 1) / 2, across: 2, down: 2}
 	red := blue
 	red.pix = img.Cr
-	cb, cr := make([]uint8, size.X), make([]uint8, size.X)
+	cb, cr := membudget.Make[uint8](size.X), membudget.Make[uint8](size.X)
 	for i := range size.Y {
 		blue.expandWebP(cb, i)
 		red.expandWebP(cr, i)

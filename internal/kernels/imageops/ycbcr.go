@@ -1,6 +1,10 @@
 package imageops
 
-import "image"
+import (
+	"image"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
+)
 
 // plane holds the samples of one color component, subsampled by the given factors.
 type plane struct {
@@ -69,7 +73,7 @@ func ycbcrPixels(out []uint8, img *image.YCbCr, channels int, fancy bool) []uint
 	}
 	red := blue
 	red.pix = img.Cr
-	cb, cr := make([]uint8, size.X), make([]uint8, size.X)
+	cb, cr := membudget.Make[uint8](size.X), membudget.Make[uint8](size.X)
 	for y := range size.Y {
 		row := img.Y[y*img.YStride:][:size.X]
 		if channels == 1 {

@@ -3,6 +3,7 @@ package ioops
 import (
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -99,7 +100,7 @@ func readMany(ctx *kernel.Context, done func(error)) {
 		if err != nil {
 			return err
 		}
-		keys, values := make([]string, len(got)), make([]string, len(got))
+		keys, values := membudget.Make[string](len(got)), membudget.Make[string](len(got))
 		for i, rec := range got {
 			keys[i], values[i] = rec.key, rec.value
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/checkpoint"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -110,7 +111,7 @@ func saveV1(ctx *kernel.Context, fixed int) error {
 		return status.InvalidArgumentf("Input 0 (filename) must be a string scalar; got a tensor of %delements", n)
 	}
 	names := tensor.Values[string](ctx.Input(1))
-	specs := make([]string, len(names))
+	specs := membudget.Make[string](len(names))
 	if fixed == 3 {
 		if specs = tensor.Values[string](ctx.Input(2)); len(specs) != len(names) {
 			return status.InvalidArgumentf("Expected %d elements for the tensor shapes and slices but got %d", len(names), len(specs))

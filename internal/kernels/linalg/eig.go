@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
@@ -44,7 +45,7 @@ func selfAdjointEig[S scalar]() family[S] {
 	}
 	return family[S]{outs, func(c *kernel.Construction, in []matrix[S]) ([][]S, error) {
 		e, v := hermitianEig(in[0])
-		values := make([]S, len(e))
+		values := membudget.Make[S](len(e))
 		for i, x := range e {
 			values[i] = of[S](x)
 		}
@@ -83,12 +84,12 @@ func hermitianEig[S scalar](a matrix[S]) ([]float64, matrix[S]) {
 			break
 		}
 	}
-	order := make([]int, n)
+	order := membudget.Make[int](n)
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(re(a.at(i, i)), re(a.at(j, j))) })
-	e, sorted := make([]float64, n), newMatrix[S](n, n)
+	e, sorted := membudget.Make[float64](n), newMatrix[S](n, n)
 	for k, i := range order {
 		e[k] = re(a.at(i, i))
 		copy(sorted.row(k), v.row(i))

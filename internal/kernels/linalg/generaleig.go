@@ -5,6 +5,7 @@ import (
 	"math/cmplx"
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -62,7 +63,7 @@ func newEig[T, C tensor.Elem, S scalar](in element[T, S], out element[C, complex
 				if !ok {
 					return status.InvalidArgumentf("Eigen decomposition was not successful. The input might not be valid.")
 				}
-				values := make([]complex128, n)
+				values := membudget.Make[complex128](n)
 				for k := range values {
 					values[k] = form.t.at(k, k)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -62,7 +63,7 @@ type matrix[S scalar] struct {
 }
 
 func newMatrix[S scalar](rows, cols int) matrix[S] {
-	return matrix[S]{make([]S, rows*cols), rows, cols}
+	return matrix[S]{membudget.Make[S](rows * cols), rows, cols}
 }
 
 func identity[S scalar](n int) matrix[S] {
@@ -219,7 +220,7 @@ func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Constructi
 	if err != nil {
 		return err
 	}
-	outs := make([][]T, len(dims))
+	outs := membudget.Make[[]T](len(dims))
 	for i, d := range dims {
 		shape := append(append(tensor.Shape{}, batch...), d...)
 		out, err := ctx.Allocate(i, shape)
@@ -235,7 +236,7 @@ func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Constructi
 		}
 	}
 	return each(int(batch.NumElements()), sizes, func(i int) error {
-		in := make([]matrix[S], len(sizes))
+		in := membudget.Make[matrix[S]](len(sizes))
 		for j, s := range sizes {
 			in[j] = e.read(tensor.Values[T](ctx.Input(j)), i, s.rows, s.cols)
 		}
@@ -250,7 +251,7 @@ func runStack[T tensor.Elem, S scalar](ctx *kernel.Context, c *kernel.Constructi
 // analyze returns the batch dimensions, which all inputs share, and the matrix size of each input.
 func analyze(ctx *kernel.Context, n int) (tensor.Shape, []size, error) {
 	var batch tensor.Shape
-	sizes := make([]size, n)
+	sizes := membudget.Make[size](n)
 	for i := range sizes {
 		s := ctx.Input(i).Shape()
 		switch {
@@ -275,7 +276,7 @@ func each(n int, sizes []size, f func(i int) error) error {
 	for _, s := range sizes {
 		work = max(work, s.rows*s.cols*max(s.rows, s.cols))
 	}
-	errs := make([]error, n)
+	errs := membudget.Make[error](n)
 	parallel.For(n, max(1, elementwise.Grain(2)/work), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			errs[i] = f(i)

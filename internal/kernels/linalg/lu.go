@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -91,7 +92,7 @@ type factored[S scalar] struct {
 
 // factor overwrites a with its LU factors.
 func factor[S scalar](a matrix[S]) factored[S] {
-	f := factored[S]{lu: a, perm: make([]int, a.rows)}
+	f := factored[S]{lu: a, perm: membudget.Make[int](a.rows)}
 	for i := range f.perm {
 		f.perm[i] = i
 	}

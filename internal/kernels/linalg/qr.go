@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -71,7 +72,7 @@ func leastNormal(t tensor.DType) float64 {
 // element. If the sum of squares of the other elements is at most least, the reflector leaves the
 // column unchanged.
 func newReflector[S scalar](a matrix[S], k, from int, least float64) (reflector[S], S) {
-	h := reflector[S]{tail: make([]S, a.rows-from-1), k: from}
+	h := reflector[S]{tail: membudget.Make[S](a.rows - from - 1), k: from}
 	norm := 0.0
 	for i := range h.tail {
 		h.tail[i] = a.at(from+1+i, k)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
@@ -59,7 +60,7 @@ func svdOp[S scalar]() family[S] {
 			left, right = a.rows, a.cols
 		}
 		s, u, v := svd(a, left, right)
-		results := [][]S{make([]S, len(s)), u.a, v.a}
+		results := [][]S{membudget.Make[S](len(s)), u.a, v.a}
 		for i, x := range s {
 			results[0][i] = of[S](x)
 		}
@@ -87,8 +88,8 @@ func svd[S scalar](a matrix[S], left, right int) (s []float64, u, v matrix[S]) {
 	// accumulates the rotations in the rows of z.
 	w, z := a.adjoint(), identity[S](a.cols)
 	orthogonalize(w, z)
-	order := make([]int, a.cols)
-	norms := make([]float64, a.cols)
+	order := membudget.Make[int](a.cols)
+	norms := membudget.Make[float64](a.cols)
 	for i := range order {
 		order[i], norms[i] = i, norm(w.row(i))
 	}
@@ -183,7 +184,7 @@ func complete[S scalar](m matrix[S]) {
 			continue
 		}
 		for ; next < m.cols; next++ {
-			v := make([]S, m.cols)
+			v := membudget.Make[S](m.cols)
 			v[next] = 1
 			for range 2 { // the second pass restores lost orthogonality
 				for j := range m.rows {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -96,7 +97,7 @@ func tridiagonalSolve[S scalar]() family[S] {
 // results. It returns false if a pivot is zero.
 func eliminate[S scalar](super, main, sub []S, x matrix[S], pivoting bool) bool {
 	n := len(main)
-	second := make([]S, n) // second superdiagonal, which row exchanges fill
+	second := membudget.Make[S](n) // second superdiagonal, which row exchanges fill
 	for i := range n - 1 {
 		if pivoting && abs(sub[i+1]) > abs(main[i]) {
 			x.swapRows(i, i+1)

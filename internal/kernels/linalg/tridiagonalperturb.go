@@ -3,6 +3,7 @@ package linalg
 import (
 	"math"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -54,7 +55,7 @@ func (p perturbing[S]) solve(super, main, sub []S, x matrix[S]) {
 	if n == 0 {
 		return
 	}
-	second := make([]S, n) // second superdiagonal, which row exchanges fill
+	second := membudget.Make[S](n) // second superdiagonal, which row exchanges fill
 	tolerance := p.real(p.eps * p.eliminate(super, main, second, sub, x))
 	for i := n - 1; i >= 0; i-- {
 		row, pivot := x.row(i), main[i]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -207,7 +208,7 @@ func (a *Array) zeros(shape tensor.Shape) (tensor.Tensor, error) {
 func (a *Array) readMany(indices []int32) ([]tensor.Tensor, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	values := make([]tensor.Tensor, len(indices))
+	values := membudget.Make[tensor.Tensor](len(indices))
 	for k, i := range indices {
 		var err error
 		if values[k], err = a.readLocked(int(i)); err != nil {

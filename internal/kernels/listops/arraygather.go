@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -91,7 +92,7 @@ func (a *Array) gathered(ctx *kernel.Context, all bool) ([]int32, error) {
 // allIndices returns the indices of all elements.
 func (a *Array) allIndices() ([]int32, error) {
 	n, err := a.packSize()
-	indices := make([]int32, n)
+	indices := membudget.Make[int32](n)
 	for i := range indices {
 		indices[i] = int32(i)
 	}
@@ -158,7 +159,7 @@ func newConcat(c *kernel.Construction) (kernel.Kernel, error) {
 
 // concatLengths returns the first dimension of each value. The other dimensions must be equal.
 func concatLengths(rest tensor.PartialShape, values []tensor.Tensor) ([]int64, error) {
-	lengths := make([]int64, len(values))
+	lengths := membudget.Make[int64](len(values))
 	var first tensor.Shape
 	for i := range values {
 		shape := values[i].Shape()

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -50,7 +51,7 @@ func registerVersions(def opdef.Def, impl kernel.New) {
 // withoutElements returns the rule for handles without element shapes.
 func withoutElements(rule opdef.ShapeFn) opdef.ShapeFn {
 	return func(c *opdef.ShapeContext) error {
-		c.InHandles = make([][]tensor.HandleElem, len(c.In))
+		c.InHandles = membudget.Make[[]tensor.HandleElem](len(c.In))
 		return rule(c)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -113,7 +114,7 @@ func unpack(ctx *kernel.Context, a *Array) error {
 	if err := a.mark(size); err != nil {
 		return err
 	}
-	indices := make([]int32, n)
+	indices := membudget.Make[int32](n)
 	for i := range indices {
 		indices[i] = int32(i)
 	}
@@ -125,7 +126,7 @@ func unpack(ctx *kernel.Context, a *Array) error {
 
 // writeRows writes the rows of value, which share its memory.
 func (a *Array) writeRows(indices []int32, value *tensor.Tensor) error {
-	rows := make([]tensor.Tensor, len(indices))
+	rows := membudget.Make[tensor.Tensor](len(indices))
 	for i := range rows {
 		rows[i] = stacking.RowView(value, i)
 	}
@@ -156,7 +157,7 @@ func split(ctx *kernel.Context, a *Array) error {
 	if err := a.mark(size); err != nil {
 		return err
 	}
-	pieces, indices := make([]tensor.Tensor, len(lengths)), make([]int32, len(lengths))
+	pieces, indices := membudget.Make[tensor.Tensor](len(lengths)), membudget.Make[int32](len(lengths))
 	defer release(pieces)
 	lo := 0
 	for i, n := range lengths {

@@ -1,6 +1,10 @@
 package listops
 
-import "github.com/weft-ml/weft/tensor"
+import (
+	"github.com/weft-ml/weft/tensor"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
+)
 
 // cell is one element of a tensor array.
 type cell struct {
@@ -34,7 +38,7 @@ func (c *cells) grow(n int) {
 	}
 	c.n = n
 	if pages := (n + pageSize - 1) / pageSize; pages > len(c.pages) {
-		bigger := make([]*[pageSize]cell, max(pages, min(2*len(c.pages), 1<<16)))
+		bigger := membudget.Make[*[pageSize]cell](max(pages, min(2*len(c.pages), 1<<16)))
 		copy(bigger, c.pages)
 		c.pages = bigger
 	}

@@ -2,6 +2,7 @@ package listops
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -87,7 +88,7 @@ func pushBatch(ctx *kernel.Context, dtype tensor.DType) error {
 	if value.Dim(0) != lists.Dim(0) {
 		return status.InvalidArgumentf("Expected tensor.shape[0] == input_handles.size, but saw %d vs. %d", value.Dim(0), lists.Dim(0))
 	}
-	out := make([]tensor.VariantValue, lists.Dim(0))
+	out := membudget.Make[tensor.VariantValue](lists.Dim(0))
 	for i, v := range tensor.Values[tensor.VariantValue](lists) {
 		l, row := asList(v), rowOf(value, i)
 		switch {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -222,7 +223,7 @@ func (l *List) lengths(ctx *kernel.Context, first int64) ([]int64, error) {
 	if ctx.NumInputs() > 2 {
 		given = tensor.Values[int64](ctx.Input(2))
 	}
-	lengths := make([]int64, l.items.n)
+	lengths := membudget.Make[int64](l.items.n)
 	for i := range lengths {
 		switch t := l.items.get(i); {
 		case t != nil:

@@ -2,6 +2,7 @@ package listops
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -115,7 +116,7 @@ func mapStackKeys(ctx *kernel.Context) error {
 	if len(pairs) == 0 {
 		return status.InvalidArgumentf("TensorMapStackKeys cannot be called on empty map.")
 	}
-	keys := make([]tensor.Tensor, len(pairs))
+	keys := membudget.Make[tensor.Tensor](len(pairs))
 	for i, p := range pairs {
 		switch {
 		case p.key.DType() != ctx.OutputType(0):

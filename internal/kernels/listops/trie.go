@@ -3,6 +3,8 @@ package listops
 import (
 	"hash/maphash"
 	"slices"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 // trie is a persistent map with string keys. A change returns a new trie, which shares most nodes
@@ -106,7 +108,7 @@ func (b *branch[V]) remove(hash uint64, key string, level int) *branch[V] {
 }
 
 // values returns all values in unspecified order.
-func (t trie[V]) values() []V { return t.root.values(make([]V, 0, t.n)) }
+func (t trie[V]) values() []V { return t.root.values(membudget.MakeCap[V](t.n)) }
 
 func (b *branch[V]) values(all []V) []V {
 	if b == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -43,7 +44,7 @@ func newAssert(c *kernel.Construction) (kernel.Kernel, error) {
 
 // values formats the inputs from the second on, each in brackets.
 func values(ctx *kernel.Context, most int, separator string) string {
-	parts := make([]string, 0, ctx.NumInputs())
+	parts := membudget.MakeCap[string](ctx.NumInputs())
 	for i := 1; i < ctx.NumInputs(); i++ {
 		parts = append(parts, "["+ctx.Input(i).Summary(most)+"]")
 	}

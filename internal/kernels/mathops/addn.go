@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -68,7 +69,7 @@ const addBlock = 4096
 
 func addN[T tensor.Elem](ctx *kernel.Context) error {
 	first := ctx.Input(0)
-	all := make([][]T, ctx.NumInputs())
+	all := membudget.Make[[]T](ctx.NumInputs())
 	for i := range all {
 		t := ctx.Input(i)
 		if !t.Shape().Equal(first.Shape()) {

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -182,7 +183,7 @@ func intPosition(t kernel.Table, largest bool) {
 // inBlocks computes the extremes of a block of rows and then finds their positions.
 func inBlocks[T tensor.Elem](extremes func(best, x []T, n int), find func(at []int64, x, best []T, n int)) func(at []int64, x []T, n int) {
 	return func(at []int64, x []T, n int) {
-		best := make([]T, min(len(at), 64))
+		best := membudget.Make[T](min(len(at), 64))
 		for len(at) > 0 {
 			rows := min(len(best), len(at))
 			extremes(best[:rows], x, n)
@@ -253,7 +254,7 @@ func newRowPosition[T tensor.Elem](rows func(at []int64, x []T, n int), each col
 		if out.DType() == tensor.Int64 {
 			at = tensor.Values[int64](out)
 		} else {
-			at = make([]int64, out.NumElements())
+			at = membudget.Make[int64](out.NumElements())
 		}
 		parallel.For(len(at), max(1, elementwise.Grain(medium)/n), func(lo, hi int) {
 			if inner == 1 {

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -238,13 +239,13 @@ func flag(b bool) int {
 func conjugated[T tensor.Elem](x []T) []T {
 	switch v := any(x).(type) {
 	case []complex64:
-		out := make([]complex64, len(v))
+		out := membudget.Make[complex64](len(v))
 		for i, c := range v {
 			out[i] = complex(real(c), -imag(c))
 		}
 		return any(out).([]T)
 	case []complex128:
-		out := make([]complex128, len(v))
+		out := membudget.Make[complex128](len(v))
 		for i, c := range v {
 			out[i] = complex(real(c), -imag(c))
 		}

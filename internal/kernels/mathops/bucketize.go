@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -32,7 +33,7 @@ func bucketize[T int32 | int64 | float32 | float64, F float32 | float64](c *kern
 	if !slices.IsSorted(boundaries) {
 		return nil, status.InvalidArgumentf("Expected sorted boundaries")
 	}
-	line := make([]F, len(boundaries))
+	line := membudget.Make[F](len(boundaries))
 	for i, b := range boundaries {
 		line[i] = F(b)
 	}

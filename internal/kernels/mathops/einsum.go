@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -82,7 +83,7 @@ func (s *summation[T]) release() {
 }
 
 func (s *summation[T]) run(ctx *kernel.Context) error {
-	ops := make([]operand, len(s.in))
+	ops := membudget.Make[operand](len(s.in))
 	under := 0
 	for i := range ops {
 		in := ctx.Input(i)
@@ -187,7 +188,7 @@ func (s *summation[T]) sumOwn(ops []operand, i int) (operand, error) {
 		clear(z)
 		return result, nil
 	}
-	ones := make([]T, m)
+	ones := membudget.Make[T](m)
 	fill(ones, s.one)
 	s.mul(gemm.Dense(z, n, 1), gemm.Dense(tensor.Values[T](dense.t), n, m), gemm.Dense(ones, m, 1))
 	return result, nil
@@ -311,7 +312,7 @@ func shapeOf(o operand, order []label) tensor.Shape {
 
 // arrange returns o's view with its dimensions in the given order.
 func (s *summation[T]) arrange(o operand, order []label) strided.View {
-	perm := make([]int, len(order))
+	perm := membudget.Make[int](len(order))
 	for i, l := range order {
 		perm[i] = slices.Index(o.labels, l)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -71,7 +72,7 @@ type label int
 
 // labels returns the labels of an operand with the given rank, which must match the subscript.
 func (s subscript) labels(rank int) []label {
-	all := make([]label, 0, rank)
+	all := membudget.MakeCap[label](rank)
 	under := rank - len(s.text)
 	for i, b := range []byte(s.text) {
 		if s.dots && i == s.before {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -88,7 +89,7 @@ func samePower[T simd.Float](z, x []T, y T) {
 	case 2:
 		simd.Square(z, x)
 	default:
-		ys := make([]T, min(len(z), 512))
+		ys := membudget.Make[T](min(len(z), 512))
 		for i := range ys {
 			ys[i] = y
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -72,7 +73,7 @@ func histogram[T elementwise.Real](ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	x, counts := tensor.Values[T](values), make([]int64, n)
+	x, counts := tensor.Values[T](values), membudget.Make[int64](n)
 	if n == 1 {
 		counts[0], x = int64(len(x)), nil
 	}

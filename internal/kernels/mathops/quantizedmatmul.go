@@ -3,6 +3,7 @@ package mathops
 import (
 	"github.com/weft-ml/weft/internal/numeric/gemm"
 	"github.com/weft-ml/weft/internal/opkit/quantize"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -72,7 +73,7 @@ func newQuantizedMatMul(c *kernel.Construction) (kernel.Kernel, error) {
 // fromZero returns the integers minus the integer that represents 0.
 func fromZero(t *tensor.Tensor, r quantize.Range) []int32 {
 	zero, q := int32(quantize.Uint8.Unclamped(0, r)), tensor.Values[tensor.QUint8Elem](t)
-	out := make([]int32, len(q))
+	out := membudget.Make[int32](len(q))
 	for i, v := range q {
 		out[i] = int32(v) - zero
 	}

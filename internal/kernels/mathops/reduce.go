@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -114,7 +115,7 @@ const (
 func (r reduction[T]) rows(z, x []T) {
 	n := len(x) / len(z)
 	if len(z) == 1 && n > rowBlock {
-		partial := make([]T, parallel.Blocks(n, rowBlock))
+		partial := membudget.Make[T](parallel.Blocks(n, rowBlock))
 		parallel.For(len(partial), rowBlocks, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				partial[i] = r.row(x[i*rowBlock : min(n, (i+1)*rowBlock)])
@@ -153,7 +154,7 @@ type foldStep[T any] func(z []T, lo, first, n int)
 // and blocks of rows otherwise.
 func (r reduction[T]) fold(z []T, n int, f foldStep[T]) {
 	if piece := max(2*foldRows, elementwise.Grain(cheap)/len(z)/foldRows*foldRows); len(z) < foldBlock && n > piece {
-		partial := make([]T, parallel.Blocks(n, piece)*len(z))
+		partial := membudget.Make[T](parallel.Blocks(n, piece) * len(z))
 		parallel.For(n, piece, func(lo, hi int) {
 			at := lo / piece * len(z)
 			r.foldRange(partial[at:at+len(z)], 0, lo, hi-lo, f)
@@ -178,7 +179,7 @@ func (r reduction[T]) foldRange(z []T, lo, first, n int, f foldStep[T]) {
 	}
 	half := (n/2 + foldRows - 1) / foldRows * foldRows
 	r.foldRange(z, lo, first, half, f)
-	second := make([]T, len(z))
+	second := membudget.Make[T](len(z))
 	r.foldRange(second, lo, first+half, n-half, f)
 	r.columns(z, second)
 }
@@ -215,7 +216,7 @@ type directions struct {
 }
 
 func newDirections(shape tensor.Shape, axes *tensor.Tensor, keep bool) (*directions, error) {
-	d := &directions{shape: shape, reduced: make([]bool, len(shape))}
+	d := &directions{shape: shape, reduced: membudget.Make[bool](len(shape))}
 	for _, a := range intarg.Values(axes) {
 		axis, ok := intarg.Axis(a, len(shape))
 		if !ok {
@@ -305,7 +306,7 @@ func reductionShape(c *opdef.ShapeContext) error {
 		}
 		return nil
 	}
-	reduced := make([]bool, rank)
+	reduced := membudget.Make[bool](rank)
 	for _, a := range axes {
 		axis, ok := intarg.Axis(a, rank)
 		if !ok {

@@ -5,6 +5,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -124,7 +125,7 @@ func (d *divider[T]) divide(row []T, n int) {
 	}
 	if n != d.n {
 		if d.divisors == nil {
-			d.divisors = make([]T, len(row))
+			d.divisors = membudget.Make[T](len(row))
 		}
 		fill(d.divisors, numberOf[T](d.dtype, float64(n)))
 		d.n = n

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -165,7 +166,7 @@ func shortSegments[H elementwise.Short](scale segmentScale) kernel.Func {
 			return err
 		}
 		z, x := tensor.Values[H](out), tensor.Values[H](ctx.Input(0))
-		sum, row32 := make([]float32, s.width), make([]float32, s.width)
+		sum, row32 := membudget.Make[float32](s.width), membudget.Make[float32](s.width)
 		s.each(func(segment int, listed []int64) {
 			clear(sum)
 			for _, row := range listed {

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -85,7 +86,7 @@ func addShortSegments[H elementwise.Short](scale segmentScale, prepare prepareGr
 			return err
 		}
 		z, x := tensor.Values[H](out), tensor.Values[H](ctx.Input(0))
-		sum, grad := make([]float32, len(z)), make([]float32, len(x))
+		sum, grad := membudget.Make[float32](len(z)), membudget.Make[float32](len(x))
 		elementwise.Widen(grad, x)
 		addScaled(g, sum, grad)
 		elementwise.Narrow(z, sum)
@@ -133,7 +134,7 @@ func (g *segmentGrad) check(rows, count int64, scale segmentScale) error {
 	if g.ids[len(g.ids)-1]+1 > count {
 		return status.InvalidArgumentf("Invalid number of segments")
 	}
-	sizes := make([]int, count)
+	sizes := membudget.Make[int](count)
 	for i, target := range g.targets {
 		if target < 0 || target >= rows {
 			return status.InvalidArgumentf("Index %d out of range [0, %d).", target, rows)
@@ -143,7 +144,7 @@ func (g *segmentGrad) check(rows, count int64, scale segmentScale) error {
 		}
 		sizes[g.ids[i]]++
 	}
-	g.scales = make([]float64, count)
+	g.scales = membudget.Make[float64](count)
 	for i, size := range sizes {
 		g.scales[i] = scale(size)
 	}

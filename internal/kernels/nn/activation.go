@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -72,7 +73,7 @@ const scratchLen = 1024
 // block without changing the source, and finish computes the final result from both.
 func viaScratch[T elementwise.Float](prepare func(tmp, x []T), finish func(z, tmp, x []T)) func(z, x []T) {
 	return func(z, x []T) {
-		tmp := make([]T, min(len(z), scratchLen))
+		tmp := membudget.Make[T](min(len(z), scratchLen))
 		for lo := 0; lo < len(z); lo += scratchLen {
 			n := min(scratchLen, len(z)-lo)
 			prepare(tmp[:n], x[lo:lo+n])
@@ -84,7 +85,7 @@ func viaScratch[T elementwise.Float](prepare func(tmp, x []T), finish func(z, tm
 // viaScratch2 is viaScratch for two inputs.
 func viaScratch2[T elementwise.Float](prepare func(tmp, x, y []T), finish func(z, tmp, x, y []T)) func(z, x, y []T) {
 	return func(z, x, y []T) {
-		tmp := make([]T, min(len(z), scratchLen))
+		tmp := membudget.Make[T](min(len(z), scratchLen))
 		for lo := 0; lo < len(z); lo += scratchLen {
 			n := min(scratchLen, len(z)-lo)
 			prepare(tmp[:n], x[lo:lo+n], y[lo:lo+n])

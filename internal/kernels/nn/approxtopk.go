@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -157,9 +158,9 @@ func approxTopK[T tensor.Elem](less func(a, b T) bool, infinity, minusInfinity T
 // worst and the position -1.
 func largestAlong[T tensor.Elem](z []T, indices *tensor.Tensor, x []T, n, inner int, less func(a, b T) bool, worst T) {
 	size := len(z) / (len(x) / n)
-	positions := make([]int64, len(z))
+	positions := membudget.Make[int64](len(z))
 	parallel.For(len(z)/size, max(1, 10_000/n), func(lo, hi int) {
-		row, at := make([]T, n), make([]int64, min(n, size))
+		row, at := membudget.Make[T](n), membudget.Make[int64](min(n, size))
 		for i := lo; i < hi; i++ {
 			first := i/inner*n*inner + i%inner
 			for j := range row {

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -62,7 +63,7 @@ func avgPoolInput(spatial int) string {
 // viaWidePool adapts a float32 pooling to a 16-bit type.
 func viaWidePool[H elementwise.Short](compute poolFunc[float32]) poolFunc[H] {
 	return func(p *pooling, g *grid, z, x []H) {
-		wide := make([]float32, len(z)+len(x))
+		wide := membudget.Make[float32](len(z) + len(x))
 		elementwise.Widen(wide[len(z):], x)
 		compute(p, g, wide[:len(z)], wide[len(z):])
 		elementwise.Narrow(z, wide[:len(z)])

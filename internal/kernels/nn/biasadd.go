@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -105,7 +106,7 @@ func anyBias[T tensor.Elem]() biasLoops[T] {
 			}
 		},
 		value: func(z, x []T, bias T) {
-			block := make([]T, min(len(z), scratchLen))
+			block := membudget.Make[T](min(len(z), scratchLen))
 			for i := range block {
 				block[i] = bias
 			}

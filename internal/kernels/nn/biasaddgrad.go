@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -51,7 +52,7 @@ type sums[T tensor.Elem, A any] struct {
 func floatSums[T simd.Float]() sums[T, float64] {
 	return sums[T, float64]{
 		rows: func(acc []float64, x []T) {
-			part := make([]T, len(acc))
+			part := membudget.Make[T](len(acc))
 			simd.SumColumns(part, x)
 			for i, v := range part {
 				acc[i] += float64(v)
@@ -67,7 +68,7 @@ func floatSums[T simd.Float]() sums[T, float64] {
 func shortSums[H elementwise.Short](round func(float32) H) sums[H, float64] {
 	return sums[H, float64]{
 		rows: func(acc []float64, x []H) {
-			row := make([]float32, len(acc))
+			row := membudget.Make[float32](len(acc))
 			for ; len(x) > 0; x = x[len(acc):] {
 				elementwise.Widen(row, x)
 				for i, v := range row {
@@ -76,7 +77,7 @@ func shortSums[H elementwise.Short](round func(float32) H) sums[H, float64] {
 			}
 		},
 		values: func(x []H) float64 {
-			block, sum := make([]float32, min(len(x), scratchLen)), 0.0
+			block, sum := membudget.Make[float32](min(len(x), scratchLen)), 0.0
 			for len(x) > 0 {
 				n := min(len(x), scratchLen)
 				elementwise.Widen(block[:n], x)
@@ -149,7 +150,7 @@ func rowGrainOf(l channelLayout) int { return min(rowsAtOnce, max(1, sumGrain/ma
 
 // byChannel returns the sum of each channel.
 func (s sums[T, A]) byChannel(x []T, l channelLayout) []A {
-	total := make([]A, l.channels)
+	total := membudget.Make[A](l.channels)
 	if len(x) == 0 {
 		return total
 	}
@@ -165,7 +166,7 @@ func (s sums[T, A]) byChannel(x []T, l channelLayout) []A {
 		return total
 	}
 	grain := rowGrainOf(l)
-	parts := make([]A, parallel.Blocks(l.outer, grain)*l.channels)
+	parts := membudget.Make[A](parallel.Blocks(l.outer, grain) * l.channels)
 	parallel.For(l.outer, grain, func(lo, hi int) {
 		at := lo / grain * l.channels
 		s.rows(parts[at:at+l.channels], x[lo*l.channels:hi*l.channels])

@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -55,10 +56,10 @@ func (l channelLayout) pieces(visit func(lo, hi, channel int)) {
 // sumsOf returns the sum of each channel over tmp, which prepare computes for each piece of a
 // tensor.
 func sumsOf[T simd.Float](l channelLayout, prepare func(tmp []T, lo, hi, channel int)) []float64 {
-	total := make([]float64, l.channels)
+	total := membudget.Make[float64](l.channels)
 	if l.inner > 1 {
 		parallel.For(l.channels, max(1, scratchLen/(l.inner*l.outer)), func(lo, hi int) {
-			tmp := make([]T, l.inner)
+			tmp := membudget.Make[T](l.inner)
 			for c := lo; c < hi; c++ {
 				for o := range l.outer {
 					at := (o*l.channels + c) * l.inner
@@ -72,9 +73,9 @@ func sumsOf[T simd.Float](l channelLayout, prepare func(tmp []T, lo, hi, channel
 	n := l.channels
 	rows := max(1, scratchLen/n)       // per piece, so that it stays in the cache
 	block := rows * max(1, 64/rows+16) // rows that one core sums
-	parts := make([]float64, parallel.Blocks(l.outer, block)*n)
+	parts := membudget.Make[float64](parallel.Blocks(l.outer, block) * n)
 	parallel.For(l.outer, block, func(lo, hi int) {
-		part, tmp, sum := parts[lo/block*n:][:n], make([]T, rows*n), make([]T, n)
+		part, tmp, sum := parts[lo/block*n:][:n], membudget.Make[T](rows*n), membudget.Make[T](n)
 		for ; lo < hi; lo += rows {
 			piece := tmp[:min(rows, hi-lo)*n]
 			prepare(piece, lo*n, lo*n+len(piece), -1)
@@ -105,7 +106,7 @@ func wide(t *tensor.Tensor) []float32 {
 }
 
 func widened[H elementwise.Short](x []H) []float32 {
-	out := make([]float32, len(x))
+	out := membudget.Make[float32](len(x))
 	elementwise.Widen(out, x)
 	return out
 }
@@ -115,10 +116,10 @@ func widened[H elementwise.Short](x []H) []float32 {
 func wideOutput(t *tensor.Tensor) (vals []float32, done func()) {
 	switch t.DType() {
 	case tensor.Float16:
-		vals = make([]float32, t.NumElements())
+		vals = membudget.Make[float32](t.NumElements())
 		return vals, func() { elementwise.Narrow(tensor.Values[tensor.Float16Elem](t), vals) }
 	case tensor.BFloat16:
-		vals = make([]float32, t.NumElements())
+		vals = membudget.Make[float32](t.NumElements())
 		return vals, func() { elementwise.Narrow(tensor.Values[tensor.BFloat16Elem](t), vals) }
 	default:
 		return tensor.Values[float32](t), func() {}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -141,7 +142,7 @@ func newConv[T tensor.Elem](e convEngine[T], volumes func(v *volume, out, a, b [
 				return status.InvalidArgumentf("Input depth must be equal to filter depth: %d vs %d", channels, depth)
 			}
 			v := volume{batch: flat.Dim(0), inC: int(channels), outC: filter.Dim(w.spatial + 1)}
-			spans, sizes := make([]span, w.spatial), make([]int64, w.spatial)
+			spans, sizes := membudget.Make[span](w.spatial), membudget.Make[int64](w.spatial)
 			for i := range spans {
 				if spans[i], err = w.span(i, flat.Shape()[w.space(i)], filter.Shape()[i]); err != nil {
 					return err

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -119,7 +120,7 @@ func checkGroups(in, filter, out int64) error {
 
 // setOutput sets the output shape that results from sliding a window of the size of filter over in.
 func (w *window) setOutput(c *opdef.ShapeContext, in, filter tensor.PartialShape, channels int64) error {
-	spatial := make([]int64, w.spatial)
+	spatial := membudget.Make[int64](w.spatial)
 	for i := range spatial {
 		var err error
 		if spatial[i], err = w.outDim(i, in.Dim(w.space(i)), filter.Dim(i)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -73,7 +74,7 @@ func floatVolume[T simd.Float]() volumeEngine[T] {
 func shortVolume[H elementwise.Short]() volumeEngine[H] {
 	via := func(compute func(v *volume, out, a, b []float32)) func(v *volume, out, a, b []H) {
 		return func(v *volume, out, a, b []H) {
-			z := make([]float32, len(out))
+			z := membudget.Make[float32](len(out))
 			compute(v, z, widened(a), widened(b))
 			elementwise.Narrow(out, z)
 		}

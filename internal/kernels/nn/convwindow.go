@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/weft-ml/weft/internal/numeric/conv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -111,7 +112,7 @@ func (w *window) checkGradShapes(op string, in, filter, out tensor.Shape) ([]spa
 	case filter[rank-1] != out[c]:
 		return nil, status.InvalidArgumentf("%s: filter and out_backprop must have the same out_depth", op)
 	}
-	spans := make([]span, w.spatial)
+	spans := membudget.Make[span](w.spatial)
 	for i := range spans {
 		d := w.space(i)
 		s, err := w.span(i, in[d], filter[i])

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -57,7 +58,7 @@ type entropyRows[T tensor.Elem] func(loss, grad, logits, labels []T, cols int)
 // largest logit.
 func crossEntropyRows[T simd.Float](loss, grad, logits, labels []T, cols int) {
 	block := min(len(loss), scratchRows)
-	scratch := make([]T, 2*block)
+	scratch := membudget.Make[T](2 * block)
 	for lo := 0; lo < len(loss); lo += block {
 		n := min(block, len(loss)-lo)
 		largest, sum := scratch[:n], scratch[block:block+n]
@@ -81,7 +82,7 @@ func entropy[T simd.Float](logits, labels []T, largest, logSum T) (loss T) {
 
 func crossEntropyVia32[H elementwise.Short](round func(float32) H) entropyRows[H] {
 	return func(loss, grad, logits, labels []H, cols int) {
-		wide, wideLoss := make([]float32, 2*cols), make([]float32, 1)
+		wide, wideLoss := membudget.Make[float32](2*cols), make([]float32, 1)
 		for i := range loss {
 			row := grad[i*cols : (i+1)*cols]
 			elementwise.Widen(wide[:cols], logits[i*cols:(i+1)*cols])
@@ -165,7 +166,7 @@ func (r *rows[T]) whole(n int) bool { return r.height == n && r.width == r.n }
 func (r *rows[T]) reader() func(i int) []T {
 	var repeated []T
 	if r.width != r.n {
-		repeated = make([]T, r.n)
+		repeated = membudget.Make[T](r.n)
 	}
 	return func(i int) []T {
 		if r.height == 1 {

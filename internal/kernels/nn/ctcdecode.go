@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -139,7 +140,7 @@ func newGreedyDecoder[T float32 | float64](c *kernel.Construction) (kernel.Kerne
 		if blank < 0 || blank >= d.classes {
 			return status.InvalidArgumentf("blank_index expected to be between %d and %d but was %d", -d.classes, d.classes-1, index)
 		}
-		decoded := make([][][]int64, d.batch)
+		decoded := membudget.Make[[][]int64](d.batch)
 		parallel.For(d.batch, max(1, 10_000/d.classes/max(1, len(d.logits)/d.batch/d.classes)), func(lo, hi int) {
 			for b := lo; b < hi; b++ {
 				var labels []int64
@@ -175,7 +176,7 @@ func newBeamDecoder[T float32 | float64](c *kernel.Construction) (kernel.Kernel,
 		if paths > width {
 			return status.InvalidArgumentf("requested more paths than the beam width.")
 		}
-		decoded := make([][][]int64, d.batch)
+		decoded := membudget.Make[[][]int64](d.batch)
 		parallel.For(d.batch, 1, func(lo, hi int) {
 			for b := lo; b < hi; b++ {
 				s := newBeamSearch(width, d.classes)
@@ -189,7 +190,7 @@ func newBeamDecoder[T float32 | float64](c *kernel.Construction) (kernel.Kernel,
 				if len(best) < paths {
 					continue
 				}
-				decoded[b] = make([][]int64, paths)
+				decoded[b] = membudget.Make[[]int64](paths)
 				for p, e := range best[:paths] {
 					decoded[b][p], d.scores[b*paths+p] = e.labels(merge), T(e.now.total)
 				}
@@ -228,7 +229,7 @@ var impossible = beamProb{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
 
 func newBeamSearch(width, classes int) *beamSearch {
 	root := &beam{label: -1, before: impossible, now: beamProb{0, 0, math.Inf(-1)}}
-	return &beamSearch{width, make([]float64, classes), beamHeap{root}}
+	return &beamSearch{width, membudget.Make[float64](classes), beamHeap{root}}
 }
 
 func (b *beam) kept() bool { return !math.IsInf(b.now.total, -1) }

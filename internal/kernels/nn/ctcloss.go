@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -70,7 +71,7 @@ func newCTCLoss[T float32 | float64](c *kernel.Construction) (kernel.Kernel, err
 				return status.InvalidArgumentf("seq_len(%d) < 0", b)
 			}
 		}
-		blanked := make([][]int, len(labels))
+		blanked := membudget.Make[[]int](len(labels))
 		for b := range labels {
 			if blanked[b], err = l.blanked(labels[b], b, in.Dim(2), int(steps[b])); err != nil {
 				return err
@@ -135,7 +136,7 @@ func (l *ctcLoss) labels(ctx *kernel.Context) ([][]int32, error) {
 	if err := checkLabels(tensor.Values[int64](indices), in.Dim(1)); err != nil {
 		return nil, err
 	}
-	labels := make([][]int32, in.Dim(1))
+	labels := membudget.Make[[]int32](in.Dim(1))
 	for i, v := range tensor.Values[int32](values) {
 		b := tensor.Values[int64](indices)[2*i]
 		labels[b] = append(labels[b], v)
@@ -223,7 +224,7 @@ type ctcSequence struct {
 
 // softmax computes the probabilities from the logits.
 func (s *ctcSequence) softmax(logit func(t, class int) float64) {
-	s.probs = make([]float64, s.steps*s.classes)
+	s.probs = membudget.Make[float64](s.steps * s.classes)
 	for t := range s.steps {
 		row := s.probs[t*s.classes : (t+1)*s.classes]
 		largest, sum := math.Inf(-1), 0.0
@@ -265,7 +266,7 @@ func (s *ctcSequence) reachable(t int) (lo, hi int) {
 
 // table returns a matrix indexed by step and position.
 func (s *ctcSequence) table() [][]float64 {
-	out, all := make([][]float64, s.steps), make([]float64, s.steps*len(s.labels))
+	out, all := membudget.Make[[]float64](s.steps), membudget.Make[float64](s.steps*len(s.labels))
 	for i := range all {
 		all[i] = math.Inf(-1)
 	}
@@ -337,7 +338,7 @@ func (s *ctcSequence) loss() (float64, []float64) {
 	if math.IsInf(total, -1) {
 		return -total, s.probs
 	}
-	sums := make([]float64, s.classes)
+	sums := membudget.Make[float64](s.classes)
 	for t := range s.steps {
 		for class := range sums {
 			sums[class] = math.Inf(-1)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -60,7 +61,7 @@ func newDimMap(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		n := int64(len(src))
-		dims := make([]int64, in.NumElements())
+		dims := membudget.Make[int64](in.NumElements())
 		for i, d := range intarg.Values(in) {
 			if d += n; in.DType() == tensor.Int32 {
 				d = int64(int32(d)) // wrap around as a sum of type int32 does
@@ -101,7 +102,7 @@ func newVecPermute(c *kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		x, width := intarg.Values(in), in.NumElements()/len(from)
-		y := make([]int64, len(x))
+		y := membudget.Make[int64](len(x))
 		for i := range len(from) {
 			at := strings.IndexByte(to, from[i])
 			copy(y[at*width:(at+1)*width], x[i*width:])

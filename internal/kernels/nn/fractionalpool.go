@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/philox"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -164,7 +165,7 @@ func (f *fractional[T]) Compute(ctx *kernel.Context) error {
 // cuts returns out+1 boundaries of windows, from 0 to in.
 func (f *fractional[T]) cuts(in, out int, source *philox.Source) []int64 {
 	sizes := f.randomSizes(in, out, source)
-	cuts := make([]int64, out+1)
+	cuts := membudget.Make[int64](out + 1)
 	for i, n := range sizes {
 		cuts[i+1] = cuts[i] + n
 	}
@@ -176,7 +177,7 @@ func (f *fractional[T]) randomSizes(in, out int, source *philox.Source) []int64 
 	if f.pseudoRandom {
 		return pseudoRandomSizes(in, out, philox.NewWords(source.TakeWords(2)))
 	}
-	sizes := make([]int64, out)
+	sizes := membudget.Make[int64](out)
 	for i := range sizes {
 		sizes[i] = int64(in / out)
 		if i < in%out {
@@ -197,7 +198,7 @@ func pseudoRandomSizes(in, out int, words *philox.Words) []int64 {
 	alpha, k := float64(in)/float64(out), in/out
 	limit := min(float64(k+2)/alpha-1, float64(in+1-k)/alpha-float64(out-1))
 	u := words.Unit64() * limit
-	sizes, last := make([]int64, out), int64(1)
+	sizes, last := membudget.Make[int64](out), int64(1)
 	for i := range sizes {
 		next := int64(in + 1)
 		if i < out-1 {

@@ -3,6 +3,7 @@ package nn
 import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -73,7 +74,7 @@ func newFractionalMaxGrad[T tensor.Elem](o *order[T]) kernel.New {
 			}
 			g := cutGrid(in.Shape(), rows, cols)
 			x, z, dy := tensor.Values[T](in), tensor.Values[T](out), tensor.Values[T](ctx.Input(2))
-			best, at, same := make([]T, g.channels), make([]int, g.channels), true
+			best, at, same := membudget.Make[T](g.channels), membudget.Make[int](g.channels), true
 			cutRegions(&g, rows, cols, overlapping, func(i, image int, r *region) {
 				o.first(&g, x, image, r, best, at, func(c, pixel int) {
 					same = same && o.same(best[c], pooled[i*g.channels+c])
@@ -133,7 +134,7 @@ func newFractionalAvgGrad[T number]() kernel.New {
 			if err != nil {
 				return err
 			}
-			z, sum, n := tensor.Values[T](out), make([]float64, out.NumElements()), int(shape[3])
+			z, sum, n := tensor.Values[T](out), membudget.Make[float64](out.NumElements()), int(shape[3])
 			rows, cols := intarg.Values(ctx.Input(2))[:grad.Dim(1)+1], intarg.Values(ctx.Input(3))[:grad.Dim(2)+1]
 			g, dy := cutGrid(shape, rows, cols), tensor.Values[T](grad)
 			cutRegions(&g, rows, cols, overlapping, func(i, image int, r *region) {

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/conv"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -139,7 +140,7 @@ func finish[T simd.Float](s *fusedSteps, ctx *kernel.Context, y []T, adds bool) 
 	}
 	var scale []T
 	if s.norm {
-		scale = make([]T, len(args[0]))
+		scale = membudget.Make[T](len(args[0]))
 		for i, v := range args[3] {
 			scale[i] = T(1/math.Sqrt(float64(v+T(s.epsilon)))) * args[0][i]
 		}

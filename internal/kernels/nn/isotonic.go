@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -99,7 +100,7 @@ func isotonicImpl[In, Out tensor.Elem, F float32 | float64](o *isotonic[F], valu
 			}
 			x, z, ids := tensor.Values[In](in), tensor.Values[Out](out), tensor.Values[int32](segments)
 			parallel.For(len(x)/width, max(1, 1000/width), func(lo, hi int) {
-				row, pools := make([]F, width), make([]pool[F], 0, width)
+				row, pools := membudget.Make[F](width), membudget.MakeCap[pool[F]](width)
 				for at := lo * width; at < hi*width; at += width {
 					for i := range row {
 						row[i] = value(x[at+i])

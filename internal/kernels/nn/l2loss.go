@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -35,7 +36,7 @@ func l2Loss[T tensor.Elem](squares func([]T) float64, round func(float64) T) ker
 		if err != nil {
 			return err
 		}
-		parts := make([]float64, parallel.Blocks(len(x), sumGrain))
+		parts := membudget.Make[float64](parallel.Blocks(len(x), sumGrain))
 		parallel.For(len(x), sumGrain, func(lo, hi int) { parts[lo/sumGrain] = squares(x[lo:hi]) })
 		tensor.Values[T](out)[0] = round(simd.Sum64(parts) / 2)
 		return nil
@@ -45,7 +46,7 @@ func l2Loss[T tensor.Elem](squares func([]T) float64, round func(float64) T) ker
 func squares[T simd.Float](x []T) float64 { return float64(simd.Dot(x, x)) }
 
 func squares32[H elementwise.Short](x []H) float64 {
-	tmp := make([]float32, min(len(x), scratchLen))
+	tmp := membudget.Make[float32](min(len(x), scratchLen))
 	sum := 0.0
 	for len(x) > 0 {
 		n := min(len(x), scratchLen)

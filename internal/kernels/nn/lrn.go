@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -115,7 +116,7 @@ func newLRNGrad[T tensor.Elem](compute func(l *lrn, z, g, x, y []T, channels int
 }
 
 func viaWideLRN(l *lrn, z, x []tensor.Float16Elem, n int) {
-	wide := make([]float32, 2*len(x))
+	wide := membudget.Make[float32](2 * len(x))
 	from, to := wide[:len(x)], wide[len(x):]
 	elementwise.Widen(from, x)
 	if l.ordinary() {
@@ -128,7 +129,7 @@ func viaWideLRN(l *lrn, z, x []tensor.Float16Elem, n int) {
 
 func viaWideLRNGrad(l *lrn, z, g, x, y []tensor.Float16Elem, n int) {
 	k := len(z)
-	wide := make([]float32, 4*k)
+	wide := membudget.Make[float32](4 * k)
 	elementwise.Widen(wide[k:2*k], g)
 	elementwise.Widen(wide[2*k:3*k], x)
 	elementwise.Widen(wide[3*k:], y)
@@ -160,7 +161,7 @@ func (l *lrn) borrowRows(channels int) *lrnRows {
 	r := &lrnRows{n: channels, radius: min(l.radius, channels-1)}
 	r.stride = channels + r.radius
 	block := max(1, lrnBlock/channels)
-	vals := make([]float32, 3*block*channels+block*r.stride+r.radius)
+	vals := membudget.Make[float32](3*block*channels + block*r.stride + r.radius)
 	for _, s := range []*[]float32{&r.norm, &r.factor, &r.tmp} {
 		*s, vals = vals[:block*channels], vals[block*channels:]
 	}

@@ -3,6 +3,7 @@ package nn
 import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -93,7 +94,7 @@ func (o order[T]) newArgmax(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil || out.NumElements() == 0 {
 			return err
 		}
-		at := make([]int64, out.NumElements())
+		at := membudget.Make[int64](out.NumElements())
 		o.argmax(&g, tensor.Values[T](out), at, tensor.Values[T](in), p.withBatch)
 		intarg.Set(argmax, at)
 		return nil
@@ -103,7 +104,7 @@ func (o order[T]) newArgmax(c *kernel.Construction) (kernel.Kernel, error) {
 func (o order[T]) argmax(g *grid, z []T, at []int64, x []T, withBatch bool) {
 	n := g.channels
 	parallel.For(g.lines(), g.perBlock(), func(lo, hi int) {
-		best, pixels := make([]T, n), make([]int, n)
+		best, pixels := membudget.Make[T](n), membudget.Make[int](n)
 		g.windows(lo, hi, func(out, image int, r *region) {
 			o.first(g, x, image, r, best, pixels, func(c, in int) {
 				z[out*n+c] = x[in*n+c]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -266,7 +267,7 @@ func (o order[T]) gradient(g *grid, z, x, _, grad []T) {
 	size := g.inPixels() * n
 	parallel.For(g.batch, max(1, g.perBlock()/max(lines, 1)), func(lo, hi int) {
 		clear(z[lo*size : hi*size])
-		best, at := make([]T, n), make([]int, n)
+		best, at := membudget.Make[T](n), membudget.Make[int](n)
 		g.windows(lo*lines, hi*lines, func(out, image int, r *region) {
 			o.first(g, x, image, r, best, at, func(c, in int) {
 				z[in*n+c] = o.add(z[in*n+c], grad[out*n+c])
@@ -300,7 +301,7 @@ func (o order[T]) gradGrad(g *grid, z, x, y, grad []T) {
 	g.byLine(func(out, image int, r *region) {
 		row := z[out*n : (out+1)*n]
 		clear(row)
-		found := make([]bool, n)
+		found := membudget.Make[bool](n)
 		g.pixels(image, r, func(in int) {
 			for c := range row {
 				if !found[c] && o.same(x[in*n+c], y[out*n+c]) {

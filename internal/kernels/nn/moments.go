@@ -3,6 +3,7 @@ package nn
 import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 const (
@@ -53,7 +54,7 @@ func momentsOf(x []float32, l channelLayout) (mean, squares []float64) {
 			simd.Square(tmp, tmp)
 		})
 	}
-	parts := make([]moments, parallel.Blocks(l.outer, l.rowGrain()))
+	parts := membudget.Make[moments](parallel.Blocks(l.outer, l.rowGrain()))
 	l.rowBlocks(func(block, lo, hi int) { parts[block] = rowMoments(x[lo:hi], l.channels) })
 	for i := range parts[1:] {
 		parts[0].add(parts[i+1])
@@ -65,7 +66,7 @@ func momentsOf(x []float32, l channelLayout) (mean, squares []float64) {
 // first rows. That mean is close enough to the final one to keep the squares accurate.
 func rowMoments(x []float32, n int) moments {
 	rows := len(x) / n
-	scratch := make([]float32, 3*n)
+	scratch := membudget.Make[float32](3 * n)
 	shift, sum, squares := scratch[:n], scratch[n:2*n], scratch[2*n:]
 	few := min(rows, 16)
 	simd.SumColumns(shift, x[:few*n])
@@ -75,7 +76,7 @@ func rowMoments(x []float32, n int) moments {
 			shift[c] = 0 // infinities of one sign have an infinite mean
 		}
 	}
-	m := moments{float64(rows), make([]float64, n), make([]float64, n)}
+	m := moments{float64(rows), membudget.Make[float64](n), membudget.Make[float64](n)}
 	for lo := 0; lo < len(x); lo += momentRows * n {
 		clear(scratch[n:])
 		simd.Moments(sum, squares, x[lo:min(lo+momentRows*n, len(x))], shift)
@@ -102,9 +103,9 @@ func productsOf(dy, x, mean []float32, l channelLayout) (sums, products []float6
 		})
 	}
 	n := l.channels
-	parts := make([]float64, parallel.Blocks(l.outer, l.rowGrain())*2*n)
+	parts := membudget.Make[float64](parallel.Blocks(l.outer, l.rowGrain()) * 2 * n)
 	l.rowBlocks(func(block, lo, hi int) {
-		part, scratch := parts[block*2*n:][:2*n], make([]float32, 2*n)
+		part, scratch := parts[block*2*n:][:2*n], membudget.Make[float32](2*n)
 		for ; lo < hi; lo += momentRows * n {
 			to := min(lo+momentRows*n, hi)
 			clear(scratch)

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -66,7 +67,7 @@ func newNthElement[T tensor.Elem](o order[T]) kernel.New {
 			}
 			x, z := tensor.Values[T](in), tensor.Values[T](out)
 			parallel.For(len(z), max(1, 1000/width), func(lo, hi int) {
-				row := make([]T, width)
+				row := membudget.Make[T](width)
 				for i := lo; i < hi; i++ {
 					copy(row, x[i*width:])
 					z[i] = o.nth(row, n)

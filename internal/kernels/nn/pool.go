@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/channelwise"
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -155,7 +156,7 @@ func (p *pooling) checkPoolPadding() error {
 
 // shapeOf returns the shape of the output.
 func (p *pooling) shapeOf(g *grid) tensor.Shape {
-	out := make([]int64, p.spatial)
+	out := membudget.Make[int64](p.spatial)
 	for i := range out {
 		out[i] = int64(g.spans[3-p.spatial+i].out)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/quantize"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -96,7 +97,7 @@ func quantizedConv(ctx *kernel.Context, w *window) error {
 // fromZero returns the quantized values of t minus the quantized value of 0.
 func fromZero(t *tensor.Tensor, r quantize.Range) []int32 {
 	zero, q := int32(quantize.Uint8.Unclamped(0, r)), tensor.Values[tensor.QUint8Elem](t)
-	out := make([]int32, len(q))
+	out := membudget.Make[int32](len(q))
 	for i, v := range q {
 		out[i] = int32(v) - zero
 	}

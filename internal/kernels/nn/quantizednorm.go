@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/quantize"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -104,7 +105,7 @@ func floatText(v float32) string { return tensor.FormatFloat(float64(v), 32) }
 
 func normalizeInstances(in *tensor.Tensor, scale, epsilon float32) []float32 {
 	q, pixels, channels := tensor.Values[tensor.QUint8Elem](in), in.Dim(1)*in.Dim(2), in.Dim(3)
-	out := make([]float32, len(q))
+	out := membudget.Make[float32](len(q))
 	for n := range in.Dim(0) {
 		for c := range channels {
 			at := func(i int) int { return (n*pixels+i)*channels + c }
@@ -142,7 +143,7 @@ func newQuantizedBatchNorm(c *kernel.Construction) (kernel.Kernel, error) {
 		to := quantize.Range{Min: -(1 << 20), Max: 1 << 20}
 		encode := func(v float32) int32 { return int32(quantize.Int32.Of(v, to)) }
 		depth := ctx.Input(3).NumElements()
-		factor, offset := make([]int32, depth), make([]int32, depth)
+		factor, offset := membudget.Make[int32](depth), membudget.Make[int32](depth)
 		for c := range depth {
 			value := func(i int) float32 {
 				return quantize.Uint8.Value(int64(tensor.Values[tensor.QUint8Elem](ctx.Input(3 * i))[c]), ranges[i])

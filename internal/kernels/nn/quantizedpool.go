@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/quantize"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -68,7 +69,7 @@ func ranged(pool kernel.New) kernel.New {
 func eachWindow[T any](g *grid, x []T, f func(at int, window []T)) {
 	rows, cols := g.spans[1], g.spans[2]
 	parallel.For(g.batch*rows.out, 1, func(lo, hi int) {
-		window := make([]T, 0, rows.filter*cols.filter)
+		window := membudget.MakeCap[T](rows.filter * cols.filter)
 		for line := lo; line < hi; line++ {
 			n, oy := line/rows.out, line%rows.out
 			fy0, fy1, y0 := rows.clip(oy)

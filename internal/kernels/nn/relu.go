@@ -3,6 +3,7 @@ package nn
 import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -24,7 +25,7 @@ func relu6[T simd.Float](z, x []T) { simd.Clamp(z, x, 0, 6) }
 // remain visible as NaN.
 func relu6Grad[T simd.Float](z, g, x []T) {
 	n := min(len(z), scratchLen)
-	scratch := make([]T, 2*n)
+	scratch := membudget.Make[T](2 * n)
 	for lo := 0; lo < len(z); lo += scratchLen {
 		n = min(n, len(z)-lo)
 		z, g, x, zero, below := z[lo:lo+n], g[lo:lo+n], x[lo:lo+n], scratch[:n], scratch[n:2*n]

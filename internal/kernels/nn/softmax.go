@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -80,7 +81,7 @@ const scratchRows = 64
 // withScratch provides rows with scratch memory for the largest elements and the sums.
 func withScratch[T simd.Float](rows func(z, x []T, cols int, largest, sum []T)) func(z, x []T, cols int) {
 	return func(z, x []T, cols int) {
-		scratch := make([]T, 2*scratchRows)
+		scratch := membudget.Make[T](2 * scratchRows)
 		for lo := 0; lo < len(z); lo += scratchRows * cols {
 			hi := min(lo+scratchRows*cols, len(z))
 			rows(z[lo:hi], x[lo:hi], cols, scratch[:scratchRows], scratch[scratchRows:])
@@ -92,7 +93,7 @@ func withScratch[T simd.Float](rows func(z, x []T, cols int, largest, sum []T)) 
 func rowsVia32[H elementwise.Short](rows func(z, x []float32, cols int, largest, sum []float32)) func(z, x []H, cols int) {
 	return func(z, x []H, cols int) {
 		var largest, sum [1]float32
-		wide := make([]float32, cols)
+		wide := membudget.Make[float32](cols)
 		for lo := 0; lo < len(z); lo += cols {
 			elementwise.Widen(wide, x[lo:lo+cols])
 			rows(wide, wide, cols, largest[:], sum[:])

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -30,7 +31,7 @@ func softplus[T simd.Float](epsilon float64) func(z, x []T) {
 	threshold := T(math.Log(epsilon) + 2)
 	return func(z, x []T) {
 		n := min(len(z), scratchLen)
-		scratch := make([]T, 2*n)
+		scratch := membudget.Make[T](2 * n)
 		for lo := 0; lo < len(z); lo += scratchLen {
 			n = min(n, len(z)-lo)
 			x, exp, log := x[lo:lo+n], scratch[:n], scratch[n:2*n]
@@ -44,7 +45,7 @@ func softplus[T simd.Float](epsilon float64) func(z, x []T) {
 
 // softplusGrad sets z to g * sigmoid(x).
 func softplusGrad[T simd.Float](z, g, x []T) {
-	tmp := make([]T, min(len(z), scratchLen))
+	tmp := membudget.Make[T](min(len(z), scratchLen))
 	for lo := 0; lo < len(z); lo += scratchLen {
 		n := min(scratchLen, len(z)-lo)
 		simd.Neg(tmp[:n], x[lo:lo+n])

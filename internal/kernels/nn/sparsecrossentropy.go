@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -52,7 +53,7 @@ func sparseCrossEntropyShape(c *opdef.ShapeContext) error {
 // the memory of the logits.
 func sparseEntropyRows[T simd.Float](loss, grad, logits []T, classes []int64, cols int) {
 	block := min(len(loss), scratchRows)
-	scratch := make([]T, 2*block)
+	scratch := membudget.Make[T](2 * block)
 	for lo := 0; lo < len(loss); lo += block {
 		n := min(block, len(loss)-lo)
 		largest, sum := scratch[:n], scratch[block:block+n]
@@ -71,7 +72,7 @@ func sparseEntropyRows[T simd.Float](loss, grad, logits []T, classes []int64, co
 
 func sparseEntropyVia32[H elementwise.Short](round func(float32) H) func(loss, grad, logits []H, classes []int64, cols int) {
 	return func(loss, grad, logits []H, classes []int64, cols int) {
-		wide, wideLoss := make([]float32, cols), make([]float32, 1)
+		wide, wideLoss := membudget.Make[float32](cols), make([]float32, 1)
 		for i := range loss {
 			elementwise.Widen(wide, logits[i*cols:(i+1)*cols])
 			sparseEntropyRows(wideLoss, wide, wide, classes[i:i+1], cols)

@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/channelwise"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -49,7 +50,7 @@ func (a axes) shape(batch int64, spatial []int64, channels int64) tensor.Shape {
 
 // pick returns the spatial elements of an attribute that has one element per dimension.
 func (a axes) pick(all []int64) []int64 {
-	out := make([]int64, a.spatial)
+	out := membudget.Make[int64](a.spatial)
 	for i := range out {
 		out[i] = all[a.space(i)]
 	}

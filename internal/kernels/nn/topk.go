@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -106,11 +107,11 @@ func computeTopK[T tensor.Elem](ctx *kernel.Context, k int64, less func(a, b T) 
 		return err
 	}
 	x, z, size := tensor.Values[T](in), tensor.Values[T](values), int(k)
-	found := make([]int64, len(z))
+	found := membudget.Make[int64](len(z))
 	parallel.For(len(z)/size, max(1, 10_000/n), func(lo, hi int) {
 		var keys []uint64
 		if size > n/8 {
-			keys = make([]uint64, 2*n)
+			keys = membudget.Make[uint64](2 * n)
 		}
 		for i := lo; i < hi; i++ {
 			row, at := x[i*n:(i+1)*n], found[i*size:(i+1)*size]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -32,7 +33,7 @@ func (b *batch) each(f func(row int) error) error {
 		size += len(r)
 	}
 	step := max(1, grain*n/max(size, 1))
-	errs := make([]error, parallel.Blocks(n, step))
+	errs := membudget.Make[error](parallel.Blocks(n, step))
 	parallel.For(n, step, func(lo, hi int) {
 		for row := lo; row < hi; row++ {
 			if err := f(row); err != nil {
@@ -65,7 +66,7 @@ type found struct {
 }
 
 func newFound(x *index, rows int) *found {
-	return &found{index: x, rows: rows, spans: make([]span, len(x.slots)*rows)}
+	return &found{index: x, rows: rows, spans: membudget.Make[span](len(x.slots) * rows)}
 }
 
 // of returns the position of a feature in each record.
@@ -199,7 +200,7 @@ type lists struct {
 
 // lists finds the values of a feature in all records.
 func (b *batch) lists(f *feature, spans []span) (*lists, error) {
-	l := &lists{of: make([]message, len(spans)), start: make([]int, len(spans)+1)}
+	l := &lists{of: membudget.Make[message](len(spans)), start: membudget.Make[int](len(spans) + 1)}
 	err := b.each(func(row int) (err error) {
 		l.of[row], l.start[row+1], err = b.list(f, row, spans[row])
 		return err
@@ -295,7 +296,7 @@ func (b *batch) ragged(values, splits int, f *feature, spans []span) error {
 }
 
 func widened(v []int) []int64 {
-	out := make([]int64, len(v))
+	out := membudget.Make[int64](len(v))
 	for i, x := range v {
 		out[i] = int64(x)
 	}

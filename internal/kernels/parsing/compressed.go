@@ -10,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -80,9 +81,32 @@ func decompress(s string, open func(io.Reader) (io.Reader, error)) (string, erro
 	if c, ok := r.(interface{ Close() }); ok { // zstd readers must be closed explicitly
 		defer c.Close()
 	}
-	var text strings.Builder
-	if _, err := io.Copy(&text, io.LimitReader(r, math.MaxInt32)); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", err
+	return readText(io.LimitReader(r, math.MaxInt32))
+}
+
+// readText reads until r ends, also in the middle of something. It counts the memory that it takes
+// for pieces of the text, and then for all of it.
+func readText(r io.Reader) (string, error) {
+	const smallest, largest = 4 << 10, 1 << 20
+	var pieces [][]byte
+	size, next := 0, smallest
+	for {
+		piece := membudget.Make[byte](next)
+		next = min(2*next, largest)
+		n, err := io.ReadFull(r, piece)
+		pieces, size = append(pieces, piece[:n]), size+n
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return "", err
+		}
+		membudget.MustTake(int64(size))
+		var text strings.Builder
+		text.Grow(size)
+		for _, piece := range pieces {
+			text.Write(piece)
+		}
+		return text.String(), nil
 	}
-	return text.String(), nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/cparse"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -85,7 +86,7 @@ func newDecodeCSV(c *kernel.Construction) (kernel.Kernel, error) {
 	}
 	types := slices.Clone(c.Outputs)
 	return kernel.Func(func(ctx *kernel.Context) error {
-		outs := make([]*tensor.Tensor, len(types))
+		outs := membudget.Make[*tensor.Tensor](len(types))
 		for f := range types {
 			fill := ctx.Input(f + 1)
 			switch {

@@ -3,6 +3,7 @@ package parsing
 import (
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -154,7 +155,7 @@ func (e *example) arguments(ctx *kernel.Context) (k keys, fills []*tensor.Tensor
 
 // inputs returns n inputs from index first on.
 func inputs(ctx *kernel.Context, first, n int) []*tensor.Tensor {
-	out := make([]*tensor.Tensor, n)
+	out := membudget.Make[*tensor.Tensor](n)
 	for i := range out {
 		out[i] = ctx.Input(first + i)
 	}
@@ -163,7 +164,7 @@ func inputs(ctx *kernel.Context, first, n int) []*tensor.Tensor {
 
 // singles is like scalars, but accepts inputs of any shape with one element.
 func singles(ctx *kernel.Context, name string, first, n int) ([]string, error) {
-	out := make([]string, n)
+	out := membudget.Make[string](n)
 	for i, t := range inputs(ctx, first, n) {
 		if t.NumElements() != 1 {
 			return nil, notScalar(name, i, t)
@@ -180,7 +181,7 @@ func notScalar(name string, i int, t *tensor.Tensor) error {
 // scalars returns the strings of n scalar inputs from index first on. name is the argument's name
 // in errors.
 func scalars(ctx *kernel.Context, name string, first, n int) ([]string, error) {
-	out := make([]string, n)
+	out := membudget.Make[string](n)
 	for i, t := range inputs(ctx, first, n) {
 		if t.Rank() != 0 {
 			return nil, notScalar(name, i, t)

@@ -3,6 +3,7 @@ package parsing
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -54,7 +55,7 @@ func newWanted(sparse, dense, ragged, splits []tensor.DType, shapes []tensor.Par
 }
 
 func ofTypes(types []tensor.DType) []feature {
-	out := make([]feature, len(types))
+	out := membudget.Make[feature](len(types))
 	for i, t := range types {
 		out[i].dtype = t
 	}

@@ -3,6 +3,7 @@ package parsing
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -26,7 +27,7 @@ type sequences struct {
 
 // steps finds the values of a feature list in all records.
 func (b *batch) steps(f *feature, spans []span) (*sequences, error) {
-	s := &sequences{of: make([][]step, len(spans)), start: make([]int, len(spans)+1)}
+	s := &sequences{of: membudget.Make[[]step](len(spans)), start: membudget.Make[int](len(spans) + 1)}
 	err := b.each(func(row int) error {
 		for m := spans[row].text; m != ""; {
 			feature, ok := m.partItem()

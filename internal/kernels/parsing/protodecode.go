@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -112,12 +113,12 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	counts, most := tensor.Values[int32](sizes), make([]int, len(d.fields))
+	counts, most := tensor.Values[int32](sizes), membudget.Make[int](len(d.fields))
 	for i := range most {
 		most[i] = 1 // so that a singular field has its default value
 	}
 	for i, s := range all {
-		c := counter{d.fields, make([]int, len(d.fields))}
+		c := counter{d.fields, membudget.Make[int](len(d.fields))}
 		if err := d.walk(message(s), &c); err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 			most[j] = max(most[j], n)
 		}
 	}
-	sinks := make([]sink, len(d.fields))
+	sinks := membudget.Make[sink](len(d.fields))
 	for j, f := range d.fields {
 		out, err := ctx.Allocate(1+f.output, append(slices.Clone(in.Shape()), int64(most[j])))
 		if err != nil {
@@ -135,7 +136,7 @@ func (d *decodeProto) Compute(ctx *kernel.Context) error {
 		sinks[j] = newSink(out, f)
 	}
 	for i, s := range all {
-		c := collector{d.fields, sinks, most, make([]int, len(d.fields)), i}
+		c := collector{d.fields, sinks, most, membudget.Make[int](len(d.fields)), i}
 		if err := d.walk(message(s), &c); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -80,7 +81,7 @@ func (e *encodeProto) Compute(ctx *kernel.Context) error {
 		return err
 	}
 	n, sizes, z := len(e.fields), tensor.Values[int32](ctx.Input(0)), tensor.Values[string](out)
-	writers, width := make([]func(b []byte, at int) []byte, n), make([]int, n)
+	writers, width := membudget.Make[func(b []byte, at int) []byte](n), membudget.Make[int](n)
 	for i, f := range e.fields {
 		v := ctx.Input(1 + i)
 		writers[i], width[i] = writer(f.Kind(), v), v.Dim(v.Rank()-1)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -202,7 +203,7 @@ func (s *sequence) singleArguments(ctx *kernel.Context) (a arguments, err error)
 
 // membership returns, for each key, whether it is in a set.
 func membership(keys, set []string) []bool {
-	out := make([]bool, len(keys))
+	out := membudget.Make[bool](len(keys))
 	for i, k := range keys {
 		out[i] = slices.Contains(set, k)
 	}

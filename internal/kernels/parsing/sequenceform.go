@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -13,7 +14,7 @@ import (
 // ParseSingleSequenceExample, TensorFlow accepts any valid encoding, with unknown or split fields,
 // and rejects invalid messages even where no feature is requested.
 func (b *batch) canonicalize(records []string) ([]string, error) {
-	out := make([]string, len(records))
+	out := membudget.Make[string](len(records))
 	for row, r := range records {
 		if isCanonical(message(r)) {
 			out[row] = r

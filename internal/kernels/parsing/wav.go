@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -267,7 +268,7 @@ func encodeWav(ctx *kernel.Context) error {
 		return status.InvalidArgumentf("num_channels must be in (0, 2^16), got: %d", channels)
 	}
 	size := 2 * audio.NumElements()
-	b := make([]byte, 0, wavHeader+size)
+	b := membudget.MakeCap[byte](wavHeader + size)
 	le := binary.LittleEndian
 	b = le.AppendUint32(append(b, "RIFF"...), uint32(wavHeader-8+size))
 	b = le.AppendUint32(append(b, "WAVEfmt "...), 16)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -186,7 +187,7 @@ func (f fakeQuant) ranges(ctx *kernel.Context, s steps, lo, hi float32) ([]span,
 			return nil, status.InvalidArgumentf("%s has incorrect size, expected %d was %d", name, depth, t.NumElements())
 		}
 	}
-	out := make([]span, depth)
+	out := membudget.Make[span](depth)
 	for i, v := range tensor.Values[float32](ctx.Input(at + 1)) {
 		out[i] = s.span(v, tensor.Values[float32](ctx.Input(at + 2))[i])
 	}
@@ -210,7 +211,7 @@ func (f fakeQuant) gradient(ctx *kernel.Context, ranges []span) error {
 	if f.fixed {
 		return nil
 	}
-	below, above := make([]float64, len(ranges)), make([]float64, len(ranges))
+	below, above := membudget.Make[float64](len(ranges)), membudget.Make[float64](len(ranges))
 	for i, v := range x {
 		c := i % len(ranges)
 		if ranges[c].empty {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/quantize"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -47,7 +48,7 @@ func channelsRangeShape(c *opdef.ShapeContext) error {
 // reach returns the larger absolute limit of each channel's range.
 func reach(ctx *kernel.Context) []float32 {
 	lo, hi := tensor.Values[float32](ctx.Input(1)), tensor.Values[float32](ctx.Input(2))
-	out := make([]float32, len(lo))
+	out := membudget.Make[float32](len(lo))
 	for i := range out {
 		out[i] = max(abs(lo[i]), abs(hi[i]))
 	}
@@ -108,7 +109,7 @@ func newChannelsRange(c *kernel.Construction) (kernel.Kernel, error) {
 		case in.Dim(3) != depth:
 			return status.InvalidArgumentf("input must have same number of channels as length of input_min: %d vs %d", in.Dim(3), depth)
 		}
-		largest, negative := make([]float32, depth), false
+		largest, negative := membudget.Make[float32](depth), false
 		for i, v := range tensor.Values[tensor.QInt32Elem](in) {
 			negative = negative || v < 0
 			largest[i%depth] = max(largest[i%depth], float32(math.Abs(float64(v))))

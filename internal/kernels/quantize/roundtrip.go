@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -232,7 +233,7 @@ func limits[T simd.Float](ctx *kernel.Context, r *roundTrip, depth int, x []T, i
 		}
 		return lo, hi, nil
 	}
-	lo, hi = make([]T, depth), make([]T, depth)
+	lo, hi = membudget.Make[T](depth), membudget.Make[T](depth)
 	for c := range depth {
 		least, greatest := T(math.Inf(1)), T(math.Inf(-1))
 		eachOf(len(x), depth, inner, c, func(at int) {

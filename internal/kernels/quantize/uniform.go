@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -227,7 +228,7 @@ func (m multiplier) times(x int32) int32 {
 // newMultipliers returns, for each of n channels, the factor that converts from one scale to
 // another. A single scale in to applies to all channels.
 func newMultipliers(n int, from func(channel int) float64, to []float32) ([]multiplier, error) {
-	out := make([]multiplier, n)
+	out := membudget.Make[multiplier](n)
 	for i := range out {
 		var err error
 		if out[i], err = newMultiplier(from(i) / float64(at(to, i))); err != nil {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -147,8 +148,8 @@ func newUniformConvHybrid(c *kernel.Construction) (kernel.Kernel, error) {
 func (c *convolution) dynamicBatch(x []float32, shape tensor.Shape) (q []tensor.QInt8Elem, scales []float32, zeros []int32) {
 	axis := c.in[0]
 	parts := channels{int(shape[:axis].NumElements()), int(shape[axis]), int(shape[axis+1:].NumElements())}
-	q, scales, zeros = make([]tensor.QInt8Elem, len(x)), make([]float32, parts.n), make([]int32, parts.n)
-	image, whole := make([]float32, parts.outer*parts.inner), make([]tensor.QInt8Elem, parts.outer*parts.inner)
+	q, scales, zeros = membudget.Make[tensor.QInt8Elem](len(x)), membudget.Make[float32](parts.n), membudget.Make[int32](parts.n)
+	image, whole := membudget.Make[float32](parts.outer*parts.inner), membudget.Make[tensor.QInt8Elem](parts.outer*parts.inner)
 	for i := range parts.n {
 		for o := range parts.outer {
 			copy(image[o*parts.inner:], x[(o*parts.n+i)*parts.inner:][:parts.inner])
@@ -169,7 +170,7 @@ type sweep struct {
 
 // ordered returns the sizes and the strides of the dimensions of a shape, in the order of dims.
 func ordered(shape tensor.Shape, dims []int64) (sizes, steps []int) {
-	sizes, steps = make([]int, len(dims)), make([]int, len(dims))
+	sizes, steps = membudget.Make[int](len(dims)), membudget.Make[int](len(dims))
 	for i, d := range dims {
 		sizes[i], steps[i] = int(shape[d]), int(shape[d+1:].NumElements())
 	}
@@ -187,7 +188,7 @@ func (s *sweep) run(x, y []tensor.QInt8Elem, zero func(batch int) int32, zeros [
 	perGroup, perBatch := outSizes[1]/int(s.featureGroups), outSizes[1]/int(s.batchGroups)
 	inputs := windowSizes[1]
 	parallel.For(places, max(1, 10_000/max(1, taps*inputs*outSizes[0]*outSizes[1])), func(lo, hi int) {
-		from, weight := make([]int, taps), make([]int, taps)
+		from, weight := membudget.Make[int](taps), membudget.Make[int](taps)
 		for tap := range taps {
 			weight[tap] = offset(tap, windowSizes[2:], window[2:])
 		}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -126,7 +127,7 @@ func (c convolution) fit(lhs, rhs tensor.Shape) (*convolution, error) {
 }
 
 func joined(v []int64) string {
-	text := make([]string, len(v))
+	text := membudget.Make[string](len(v))
 	for i := range v {
 		text[i] = strconv.FormatInt(v[i], 10)
 	}
@@ -202,9 +203,9 @@ func (c *convolution) fillPads(lhs, rhs tensor.Shape) error {
 			return status.InvalidArgumentf("All explicit_padding elems must be >= 0, Given %s", joined(c.pads))
 		}
 	case "VALID":
-		c.pads = make([]int64, 2*n)
+		c.pads = membudget.Make[int64](2 * n)
 	default:
-		c.pads = make([]int64, 2*n)
+		c.pads = membudget.Make[int64](2 * n)
 		for i := range n {
 			size, window := c.spatial(lhs, rhs, i)
 			steps := (size + c.strides[i] - 1) / c.strides[i]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -222,7 +223,7 @@ func newUniformDot(c *kernel.Construction) (kernel.Kernel, error) {
 func dot(x, y []tensor.QInt8Elem, rows, columns int, zero func(row int) int32, zeros []int32, store func(row, column int, sum int32)) {
 	depth := len(y) / max(columns, 1)
 	parallel.For(rows, max(1, 10_000/max(1, depth*columns)), func(lo, hi int) {
-		sums := make([]int32, columns)
+		sums := membudget.Make[int32](columns)
 		for row := lo; row < hi; row++ {
 			clear(sums)
 			for d := range depth {
@@ -290,7 +291,7 @@ func newUniformDotHybrid(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		rows, depth, width := lhs.Dim(0), lhs.Dim(1), rhs.Dim(1)
 		x, z := tensor.Values[float32](lhs), tensor.Values[float32](out)
-		whole, rowScales, rowZeros := make([]tensor.QInt8Elem, len(x)), make([]float32, rows), make([]int32, rows)
+		whole, rowScales, rowZeros := membudget.Make[tensor.QInt8Elem](len(x)), membudget.Make[float32](rows), membudget.Make[int32](rows)
 		for i := range rows {
 			rowScales[i], rowZeros[i] = dynamic(whole[i*depth:(i+1)*depth], x[i*depth:(i+1)*depth])
 		}

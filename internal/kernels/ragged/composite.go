@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -78,7 +79,7 @@ func (c *composite) EncodeVariant() (tensor.EncodedVariant, error) {
 
 // String formats the tensor as TensorFlow's errors do.
 func (c *composite) String() string {
-	parts := make([]string, len(c.components))
+	parts := membudget.Make[string](len(c.components))
 	for i := range parts {
 		parts[i] = c.components[i].String()
 	}
@@ -92,7 +93,7 @@ func newFromComponents(c *kernel.Construction) (kernel.Kernel, error) {
 		return nil, status.InvalidArgumentf("Error parsing metadata")
 	}
 	return kernel.Func(func(ctx *kernel.Context) error {
-		v := &composite{class, metadata, make([]tensor.Tensor, ctx.NumInputs())}
+		v := &composite{class, metadata, membudget.Make[tensor.Tensor](ctx.NumInputs())}
 		for i := range v.components {
 			v.components[i] = ctx.Input(i).Retain()
 		}

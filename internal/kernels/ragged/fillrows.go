@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -68,7 +69,7 @@ func fillRows(ctx *kernel.Context) error {
 	if nrows == 0 {
 		return fillNoRows(ctx, len(rowids))
 	}
-	start := make([]int64, nrows+1) // first value of each row in the result
+	start := membudget.Make[int64](nrows + 1) // first value of each row in the result
 	for i, row := range rowids {
 		if row < 0 || row >= nrows {
 			return status.InvalidArgumentf("indices(%d, 0) is invalid: %d >= %d", i, row, nrows)
@@ -102,14 +103,14 @@ func fillNoRows(ctx *kernel.Context, values int) error {
 // putFilled sets outputs 0, 1 and 3: the filled tensor and the index map of its values.
 func putFilled(ctx *kernel.Context, rowids, start []int64) error {
 	n := start[len(start)-1]
-	ids, from := make([]int64, n), make([]int64, n)
+	ids, from := membudget.Make[int64](n), membudget.Make[int64](n)
 	for row := range len(start) - 1 {
 		ids[start[row]] = int64(row)
 	}
 	for i := range from {
 		from[i] = -1
 	}
-	reverse, next := make([]int64, len(rowids)), slices.Clone(start)
+	reverse, next := membudget.Make[int64](len(rowids)), slices.Clone(start)
 	for i, row := range rowids {
 		at := next[row]
 		ids[at], from[at], reverse[i] = row, int64(i), at

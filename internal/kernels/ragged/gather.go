@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -99,7 +100,7 @@ func newGather(c *kernel.Construction) (kernel.Kernel, error) {
 // gatherRows sets the outputs to the rows of a ragged tensor with the given indices.
 func gatherRows(ctx *kernel.Context, splits [][]int64, values, indices *tensor.Tensor) error {
 	outer := outerSplits(indices.Shape())
-	out := make([][]int64, len(splits))
+	out := membudget.Make[[]int64](len(splits))
 	for i := range out {
 		out[i] = []int64{0}
 	}
@@ -137,7 +138,7 @@ func outerSplits(shape tensor.Shape) (out [][]int64) {
 	rows := int64(1)
 	for d := range len(shape) - 1 {
 		rows *= shape[d]
-		splits := make([]int64, rows+1)
+		splits := membudget.Make[int64](rows + 1)
 		for i := range splits {
 			splits[i] = int64(i) * shape[d+1]
 		}

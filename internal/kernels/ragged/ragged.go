@@ -8,6 +8,7 @@ package ragged
 import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -18,7 +19,7 @@ var movable = typeset.Join(typeset.Common, typeset.Quantized)
 
 // inputs returns n inputs, starting with the given one.
 func inputs(ctx *kernel.Context, first, n int) []*tensor.Tensor {
-	out := make([]*tensor.Tensor, n)
+	out := membudget.Make[*tensor.Tensor](n)
 	for i := range out {
 		out[i] = ctx.Input(first + i)
 	}
@@ -27,7 +28,7 @@ func inputs(ctx *kernel.Context, first, n int) []*tensor.Tensor {
 
 // nested returns the row splits in the first n inputs.
 func nested(ctx *kernel.Context, n int) [][]int64 {
-	out := make([][]int64, n)
+	out := membudget.Make[[]int64](n)
 	for i := range out {
 		out[i] = intarg.Values(ctx.Input(i))
 	}

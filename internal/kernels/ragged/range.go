@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -111,7 +112,7 @@ func newRange[T number](steps func(start, limit, delta T, most int64) (int64, bo
 			if err != nil {
 				return err
 			}
-			splits := make([]int64, n+1)
+			splits := membudget.Make[int64](n + 1)
 			for row := range n {
 				start, limit, delta := broadcast[T](ctx.Input(0), row), broadcast[T](ctx.Input(1), row), broadcast[T](ctx.Input(2), row)
 				size, ok := int64(0), true

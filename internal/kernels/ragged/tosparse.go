@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -93,7 +94,7 @@ func toSparse(ctx *kernel.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	w := &indexWriter{splits: splits, inner: values.Shape()[1:], out: tensor.Values[int64](out), at: make([]int64, len(shape))}
+	w := &indexWriter{splits: splits, inner: values.Shape()[1:], out: tensor.Values[int64](out), at: membudget.Make[int64](len(shape))}
 	for row := range shape[0] {
 		w.at[0] = row
 		w.write(0, row)

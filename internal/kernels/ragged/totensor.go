@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -180,7 +181,7 @@ func toTensor(ctx *kernel.Context, kinds []string) error {
 		return err
 	}
 	rows := dims[:len(levels)+1].NumElements()
-	from := make([]int64, rows) // index of the value of each result row
+	from := membudget.Make[int64](rows) // index of the value of each result row
 	for i := range from {
 		from[i] = -1
 	}
@@ -319,7 +320,7 @@ func (p partition) spread(rows int64, parent func(int64) int64, step, width int6
 
 // assign returns the positions of the values of a level with row ids.
 func (p partition) assign(rows int64, parent func(int64) int64, step, width int64) ([]int64, error) {
-	at := make([]int64, len(p.rowids))
+	at := membudget.Make[int64](len(p.rowids))
 	column := int64(0)
 	for i, row := range p.rowids {
 		if i > 0 && row == p.rowids[i-1] {

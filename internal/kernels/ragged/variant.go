@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -55,7 +56,7 @@ func (r *Tensor) ZerosLike() (any, error) {
 }
 
 func (r *Tensor) retainedSplits() []tensor.Tensor {
-	out := make([]tensor.Tensor, len(r.splits))
+	out := membudget.Make[tensor.Tensor](len(r.splits))
 	for i := range out {
 		out[i] = r.splits[i].Retain()
 	}

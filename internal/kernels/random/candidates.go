@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/philox"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -219,7 +220,7 @@ func accidentalHits(ctx *kernel.Context, perRow int) error {
 			rows, ids = append(rows, int32(i/perRow)), append(ids, id)
 		}
 	}
-	weights := make([]float32, len(ids))
+	weights := membudget.Make[float32](len(ids))
 	for i := range weights {
 		weights[i] = -math.MaxFloat32
 	}

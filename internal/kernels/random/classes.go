@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/numeric/philox"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 )
@@ -83,7 +84,7 @@ func newWeightTree(n int) *weightTree {
 	for t.leaves < n {
 		t.leaves *= 2
 	}
-	t.sums = make([]int32, 2*t.leaves)
+	t.sums = membudget.Make[int32](2 * t.leaves)
 	for i := range n {
 		t.sums[t.leaves+i] = 1
 	}
@@ -235,12 +236,12 @@ type aliasTable struct {
 
 func newAliasTable(weights []float32) *aliasTable {
 	n := len(weights)
-	a := &aliasTable{make([]float32, n), make([]int64, n)}
+	a := &aliasTable{membudget.Make[float32](n), membudget.Make[int64](n)}
 	sum := 0.0
 	for _, w := range weights {
 		sum += float64(w)
 	}
-	p := make([]float64, n) // indexed by number; 1 is the size of a row
+	p := membudget.Make[float64](n) // indexed by number; 1 is the size of a row
 	var high, low []int
 	sort := func(i int) {
 		if p[i] < 1 {

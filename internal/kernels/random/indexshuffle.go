@@ -3,6 +3,7 @@ package random
 import (
 	"github.com/weft-ml/weft/internal/numeric/indexshuffle"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -91,7 +92,7 @@ func newIndexShuffle(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		at, seeds, limits, z := intarg.Values(index), intarg.Values(seed), intarg.Values(limit), make([]int64, n)
+		at, seeds, limits, z := intarg.Values(index), intarg.Values(seed), intarg.Values(limit), membudget.Make[int64](n)
 		signed := index.DType() != tensor.Uint64
 		for i := range z {
 			x, m, key := at[i%len(at)], limits[i%len(limits)], seeds[i%(len(seeds)/3)*3:]

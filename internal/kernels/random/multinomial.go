@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/philox"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -93,7 +94,7 @@ func newMultinomial(o newOrigin) kernel.New {
 // multinomial draws n classes for each row of logits, row by row.
 func multinomial(words *philox.Words, logits []float64, classes, n int) []int64 {
 	var out []int64
-	cumulated := make([]float64, classes)
+	cumulated := membudget.Make[float64](classes)
 	for ; len(logits) > 0; logits = logits[classes:] {
 		total := cumulate(cumulated, logits[:classes])
 		for range n {

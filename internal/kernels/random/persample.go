@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/philox"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -118,7 +119,7 @@ func sampledShape(ctx *kernel.Context, i int, params tensor.Shape) (tensor.Shape
 
 // numbers returns the elements of a numeric tensor as float64.
 func numbers(t *tensor.Tensor) []float64 {
-	out := make([]float64, t.NumElements())
+	out := membudget.Make[float64](t.NumElements())
 	switch t.DType() {
 	case tensor.Float16:
 		convert(out, tensor.Values[tensor.Float16Elem](t), func(v tensor.Float16Elem) float64 { return float64(v.Float32()) })

@@ -3,6 +3,7 @@ package random
 import (
 	"github.com/weft-ml/weft/internal/numeric/philox"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
@@ -49,7 +50,7 @@ func shuffle(ctx *kernel.Context, begin func(words int) (philox.Generator, error
 	if err != nil {
 		return err
 	}
-	order, words := make([]int64, n), philox.NewWords(g)
+	order, words := membudget.Make[int64](n), philox.NewWords(g)
 	for i := range order {
 		order[i] = int64(i)
 	}

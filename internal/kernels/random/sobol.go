@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -62,7 +63,7 @@ var sobolLines = sync.OnceValue(func() []string {
 
 // directions returns n direction numbers of a dimension. Number k has k+1 bits.
 func directions(dim, n int) []uint32 {
-	m := make([]uint32, n)
+	m := membudget.Make[uint32](n)
 	if dim == 0 {
 		for k := range m {
 			m[k] = 1

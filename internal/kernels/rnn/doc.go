@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -25,7 +26,7 @@ func (e *elements) in(i int) []float32 {
 	if t.DType() == tensor.Float32 {
 		return tensor.Values[float32](t)
 	}
-	wide := make([]float32, t.NumElements())
+	wide := membudget.Make[float32](t.NumElements())
 	elementwise.Widen(wide, tensor.Values[tensor.Float16Elem](t))
 	return wide
 }
@@ -39,7 +40,7 @@ func (e *elements) out(i int, shape tensor.Shape) ([]float32, error) {
 	if t.DType() == tensor.Float32 {
 		return tensor.Values[float32](t), nil
 	}
-	wide := make([]float32, t.NumElements())
+	wide := membudget.Make[float32](t.NumElements())
 	e.narrow = append(e.narrow, func() { elementwise.Narrow(tensor.Values[tensor.Float16Elem](t), wide) })
 	return wide, nil
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
@@ -117,7 +118,7 @@ func gruCell(ctx *kernel.Context) error {
 	}
 	r, u, c, h := out[0], out[1], out[2], out[3]
 	x, hPrev, n := e.in(0), e.in(1), g.cells
-	both, reset := make([]float32, g.batch*2*n), make([]float32, g.batch*n)
+	both, reset := membudget.Make[float32](g.batch*2*n), membudget.Make[float32](g.batch*n)
 	g.sums(both, x, hPrev, g.wRU, g.bRU)
 	g.rows(func(row, lo, hi int) {
 		simd.Sigmoid(r[lo:hi], both[row*2*n:][:n])
@@ -148,7 +149,7 @@ func gruCellGrad(ctx *kernel.Context) error {
 	}
 	dx, dhPrev, dc, dru := out[0], out[1], out[2], out[3]
 	hPrev, r, u, c, dh := e.in(1), e.in(6), e.in(7), e.in(8), e.in(9)
-	dReset := make([]float32, g.batch*n) // gradient of r*h
+	dReset := membudget.Make[float32](g.batch * n) // gradient of r*h
 	g.rows(func(row, lo, hi int) {
 		du := dru[row*2*n+n:]
 		for k := lo; k < hi; k++ {

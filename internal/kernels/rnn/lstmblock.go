@@ -3,6 +3,7 @@ package rnn
 import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -133,7 +134,7 @@ func (s *sequence) inputs(ctx *kernel.Context, e *elements) error {
 // compute runs the steps. A single product computes the contributions of the inputs to all of them.
 func (s *sequence) compute(x, cs, h []float32, out gates) {
 	n, width := s.batch*s.cells, s.batch*4*s.cells
-	sums := make([]float32, s.run*width)
+	sums := membudget.Make[float32](s.run * width)
 	s.fromInputs(sums, x[:s.run*s.batch*s.input])
 	for t := range s.run {
 		step := out.step(t, n)

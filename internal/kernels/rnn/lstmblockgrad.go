@@ -3,6 +3,7 @@ package rnn
 import (
 	"github.com/weft-ml/weft/internal/numeric/gemm"
 	"github.com/weft-ml/weft/internal/numeric/simd"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -83,8 +84,8 @@ func (d *blockGrads) allocate(e *elements) (err error) {
 func (s *sequence) gradient(e *elements, at gates, d *blockGrads) {
 	x, csPrev, hPrev, csGrad, hGrad := e.in(1), e.in(2), e.in(3), e.in(16), e.in(17)
 	n, width := s.batch*s.cells, s.batch*4*s.cells
-	dGates := make([]float32, s.run*width)
-	dcs, dh := make([]float32, n), make([]float32, n)
+	dGates := membudget.Make[float32](s.run * width)
+	dcs, dh := membudget.Make[float32](n), membudget.Make[float32](n)
 	for t := s.run - 1; t >= 0; t-- {
 		before := csPrev
 		if t > 0 {

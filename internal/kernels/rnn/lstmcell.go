@@ -2,6 +2,7 @@ package rnn
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -112,7 +113,7 @@ func newLSTMCell(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		sums := make([]float32, l.batch*4*l.cells)
+		sums := membudget.Make[float32](l.batch * 4 * l.cells)
 		l.fromInputs(sums, e.in(0))
 		l.forward(sums, e.in(1), e.in(2), out)
 		e.finish()

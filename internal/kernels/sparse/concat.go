@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -54,7 +55,7 @@ func concat(ctx *kernel.Context, attr, n int) error {
 	if err := checkConcat(ctx, n); err != nil {
 		return err
 	}
-	parts, dims := make([]*coo, n), make([]tensor.Shape, n)
+	parts, dims := membudget.Make[*coo](n), membudget.Make[tensor.Shape](n)
 	for i := range dims {
 		dims[i] = intarg.Values(ctx.Input(i + 2*n))
 	}
@@ -169,7 +170,7 @@ func joinParts(parts []*coo, shape tensor.Shape, axis int) (*coo, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole.values, whole.ix = &values, make([]int64, 0, whole.n*whole.rank)
+	whole.values, whole.ix = &values, membudget.MakeCap[int64](whole.n*whole.rank)
 	offset, at := int64(0), 0
 	for _, p := range parts {
 		start := len(whole.ix)
@@ -187,7 +188,7 @@ func joinParts(parts []*coo, shape tensor.Shape, axis int) (*coo, error) {
 
 // longs returns 0, 1, …, n-1.
 func longs(n int) []int64 {
-	out := make([]int64, n)
+	out := membudget.Make[int64](n)
 	for i := range out {
 		out[i] = int64(i)
 	}

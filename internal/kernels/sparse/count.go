@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -94,7 +95,7 @@ func denseCounted(ctx *kernel.Context) (*counted, error) {
 	if c.n = int64(values.Dim(0)); c.n == 0 {
 		return nil, status.InvalidArgumentf("Invalid input: Shapes dimension cannot be 0.")
 	}
-	c.rows = make([]int64, len(c.numbers))
+	c.rows = membudget.Make[int64](len(c.numbers))
 	for i := range c.rows {
 		c.rows[i] = int64(i / values.Dim(1))
 	}
@@ -144,7 +145,7 @@ func sparseCounted(ctx *kernel.Context) (*counted, error) {
 		return nil, status.InvalidArgumentf("Cannot allocate %d batches, is the dense shape too wide?", int32(c.n))
 	}
 	s := indexed(indices)
-	c.rows = make([]int64, s.n)
+	c.rows = membudget.Make[int64](s.n)
 	for i := range c.rows {
 		c.rows[i] = s.at(i)[0]
 	}

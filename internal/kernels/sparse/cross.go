@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/featurecross"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -83,7 +84,7 @@ type crossed struct {
 func readCrossed(ctx *kernel.Context, attrs opdef.Attrs) crossed {
 	next := 0
 	take := func(n int) []*tensor.Tensor {
-		out := make([]*tensor.Tensor, n)
+		out := membudget.Make[*tensor.Tensor](n)
 		for i := range out {
 			out[i] = ctx.Input(next + i)
 		}
@@ -191,7 +192,7 @@ func newCross[T tensor.Elem](combination func(*kernel.Context, opdef.Attrs, []*f
 
 // putCrossed sets the outputs to the sparse tensor of the combinations.
 func putCrossed[T tensor.Elem](ctx *kernel.Context, columns []*featurecross.Column, rows int, combine featurecross.Combination[T]) error {
-	splits := make([]int64, rows+1)
+	splits := membudget.Make[int64](rows + 1)
 	if len(columns) > 0 {
 		var err error
 		if splits, err = featurecross.Splits(columns, rows); err != nil {

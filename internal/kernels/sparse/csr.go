@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -221,7 +222,7 @@ func conjugated[T csrElem](v []T, yes bool) []T {
 	if !yes {
 		return v
 	}
-	out := make([]T, len(v))
+	out := membudget.Make[T](len(v))
 	for i, x := range v {
 		out[i] = conj(x)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -54,7 +55,7 @@ func newCholesky[T csrElem](*kernel.Construction) (kernel.Kernel, error) {
 			return err
 		}
 		order, n := intarg.Values(perm), m.height()
-		parts := make([]csrPart[T], m.size())
+		parts := membudget.Make[csrPart[T]](m.size())
 		for b := range parts {
 			p := order[b*n : (b+1)*n]
 			if err := checkPermutation(p); err != nil {
@@ -102,13 +103,13 @@ func checkPermutation(p []int64) error {
 // from the elimination tree (Liu 1986).
 func cholesky[T csrElem](a csrPart[T], order []int64) (factor csrPart[T], ok bool) {
 	n := a.height
-	position := make([]int32, n) // row of the factor for each row of a
+	position := membudget.Make[int32](n) // row of the factor for each row of a
 	for i, r := range order {
 		position[r] = int32(i)
 	}
 	lower := permuted(a, position)
-	factor = csrPart[T]{rows: make([]int32, n+1), height: n, width: n}
-	parent, mark, x := make([]int32, n), make([]int32, n), make([]T, n)
+	factor = csrPart[T]{rows: membudget.Make[int32](n + 1), height: n, width: n}
+	parent, mark, x := membudget.Make[int32](n), membudget.Make[int32](n), membudget.Make[T](n)
 	for i := range n {
 		parent[i], mark[i] = -1, int32(i)
 		diagonal := T(0)
@@ -168,8 +169,8 @@ func realRoot[T csrElem](v T) (T, bool) {
 // permuted returns the lower triangle after a permutation of rows and columns. The elements of a
 // row are unordered.
 func permuted[T csrElem](a csrPart[T], position []int32) csrPart[T] {
-	out := csrPart[T]{rows: make([]int32, a.height+1), height: a.height, width: a.width}
-	byRow := make([][]int32, a.height)
+	out := csrPart[T]{rows: membudget.Make[int32](a.height + 1), height: a.height, width: a.width}
+	byRow := membudget.Make[[]int32](a.height)
 	var vals []T
 	var cols []int32
 	for r := range a.height {

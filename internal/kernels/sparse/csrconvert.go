@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -134,7 +135,7 @@ func compress(ix []int64, values tensor.Tensor, shape tensor.Shape) (*CSR, error
 		return nil, err
 	}
 	shape = slices.Clone(shape) // it may share memory with an input
-	m := &CSR{shape, make([]int32, n+1), tensor.Values[int32](&pointers), make([]int32, values.NumElements()), values}
+	m := &CSR{shape, membudget.Make[int32](n + 1), tensor.Values[int32](&pointers), membudget.Make[int32](values.NumElements()), values}
 	for i := range m.cols {
 		at, b := ix[i*rank:(i+1)*rank], int64(0)
 		if rank == 3 {
@@ -197,7 +198,7 @@ func denseToCSR(ctx *kernel.Context) error {
 
 // each calls f for each element with its number and index.
 func (m *CSR) each(f func(i int, at []int64)) {
-	at, h := make([]int64, len(m.shape)), m.height()
+	at, h := membudget.Make[int64](len(m.shape)), m.height()
 	for b := range m.size() {
 		at[0] = int64(b)
 		for r := range h {

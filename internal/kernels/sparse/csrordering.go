@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -45,7 +46,7 @@ func init() {
 // remaining neighbors. Eliminating a row connects all of its neighbors.
 func leastDegree(m *CSR, b int) []int32 {
 	n := m.height()
-	near := make([]map[int32]bool, n)
+	near := membudget.Make[map[int32]bool](n)
 	for r := range near {
 		near[r] = map[int32]bool{}
 	}
@@ -57,7 +58,7 @@ func leastDegree(m *CSR, b int) []int32 {
 			}
 		}
 	}
-	order := make([]int32, 0, n)
+	order := membudget.MakeCap[int32](n)
 	for range n {
 		best := -1
 		for r := range near {

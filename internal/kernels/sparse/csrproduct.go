@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -119,7 +120,7 @@ func csrSparseMatMulShape(c *opdef.ShapeContext) error {
 
 // transposed returns the transpose of a matrix.
 func (p csrPart[T]) transposed() csrPart[T] {
-	out := csrPart[T]{make([]int32, p.width+1), make([]int32, len(p.cols)), make([]T, len(p.vals)), p.width, p.height}
+	out := csrPart[T]{membudget.Make[int32](p.width + 1), membudget.Make[int32](len(p.cols)), membudget.Make[T](len(p.vals)), p.width, p.height}
 	for _, c := range p.cols {
 		out.rows[c+1]++
 	}
@@ -156,7 +157,7 @@ func newCSRTranspose[T csrElem](c *kernel.Construction) (kernel.Kernel, error) {
 		if m.values.DType() != tensor.DTypeOf[T]() {
 			return status.InvalidArgumentf("dtype of input is not equal to 'type': %v vs. %v", m.values.DType(), tensor.DTypeOf[T]())
 		}
-		parts := make([]csrPart[T], m.size())
+		parts := membudget.Make[csrPart[T]](m.size())
 		for b := range parts {
 			parts[b] = part[T](m, b).taken(how)
 		}
@@ -227,7 +228,7 @@ func (p *denseProduct[T]) multiply(out []T, a csrPart[T], b []T) {
 	if p.right.transpose {
 		width, step, stride = p.k, 1, p.cols
 	}
-	row := make([]T, width)
+	row := membudget.Make[T](width)
 	for r := range a.height {
 		dst := row
 		if p.result.transpose {
@@ -265,7 +266,7 @@ func newCSRSparseMatMul[T csrElem](c *kernel.Construction) (kernel.Kernel, error
 		if err := checkSparseProduct(a, b, tensor.DTypeOf[T]()); err != nil {
 			return err
 		}
-		parts := make([]csrPart[T], max(a.size(), b.size()))
+		parts := membudget.Make[csrPart[T]](max(a.size(), b.size()))
 		for i := range parts {
 			x, y := part[T](a, min(i, a.size()-1)).taken(left), part[T](b, min(i, b.size()-1)).taken(right)
 			if x.width != y.height {
@@ -303,8 +304,8 @@ func checkSparseProduct(a, b *CSR, want tensor.DType) error {
 
 // times returns the product of two matrices, computed row by row (Gustavson 1978).
 func (p csrPart[T]) times(q csrPart[T]) csrPart[T] {
-	out := csrPart[T]{rows: make([]int32, p.height+1), height: p.height, width: q.width}
-	sums, seen := make([]T, q.width), make([]bool, q.width)
+	out := csrPart[T]{rows: membudget.Make[int32](p.height + 1), height: p.height, width: q.width}
+	sums, seen := membudget.Make[T](q.width), membudget.Make[bool](q.width)
 	for r := range p.height {
 		first := len(out.cols)
 		for i := p.rows[r]; i < p.rows[r+1]; i++ {

@@ -5,6 +5,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -65,7 +66,7 @@ func cwise(ctx *kernel.Context, op elementwise.Op) error {
 		return status.InvalidArgumentf("SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: [%s] vs. [%s]",
 			joined(s.shape, ","), joined(dense.Shape(), ","))
 	}
-	from := make([]int64, s.n)
+	from := membudget.Make[int64](s.n)
 	skip := s.rank - dense.Rank()
 	for i := range from {
 		if !s.inside(s.at(i)) {

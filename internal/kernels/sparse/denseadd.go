@@ -5,6 +5,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -56,7 +57,7 @@ func denseAdd(ctx *kernel.Context) error {
 		return err
 	}
 	rank, dims, ix := indices.Dim(1), b.Shape(), intarg.Values(indices)
-	position := make([]int64, indices.Dim(0))
+	position := membudget.Make[int64](indices.Dim(0))
 	for i := range position {
 		for d, x := range ix[i*rank : (i+1)*rank] {
 			if x < 0 || x >= dims[d] {

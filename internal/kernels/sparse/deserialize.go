@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -64,7 +65,7 @@ func deserialize(ctx *kernel.Context) error {
 // last.
 func unpack(ctx *kernel.Context, packed *tensor.Tensor) error {
 	outer := packed.Shape()[:packed.Rank()-1]
-	parts := make([]*coo, outer.NumElements())
+	parts := membudget.Make[*coo](outer.NumElements())
 	defer func() {
 		for _, p := range parts {
 			if p != nil {
@@ -106,8 +107,8 @@ func stack(ctx *kernel.Context, parts []*coo, outer, inner tensor.Shape) error {
 	if err != nil {
 		return err
 	}
-	ix, at := make([]int64, 0, n*len(shape)), 0
-	position := make([]int64, len(outer))
+	ix, at := membudget.MakeCap[int64](n*len(shape)), 0
+	position := membudget.Make[int64](len(outer))
 	for i, p := range parts {
 		for d, rest := len(outer)-1, int64(i); d >= 0; d-- {
 			position[d] = rest % outer[d]

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -64,7 +65,7 @@ func editDistanceShape(c *opdef.ShapeContext) error {
 
 // largest returns the elementwise maximum of two shapes without the last dimension.
 func largest(a, b []int64) []int64 {
-	out := make([]int64, len(a)-1)
+	out := membudget.Make[int64](len(a) - 1)
 	for d := range out {
 		out[d] = max(a[d], b[d])
 	}
@@ -86,7 +87,7 @@ func identifyShort[H elementwise.Short](a, b *tensor.Tensor) (x, y []int) {
 }
 
 func number[T comparable](ids map[T]int, vals []T) []int {
-	out := make([]int, len(vals))
+	out := membudget.Make[int](len(vals))
 	for i, v := range vals {
 		id, ok := ids[v]
 		if !ok { // also for each NaN, which equals nothing
@@ -216,7 +217,8 @@ func putDistances(out []float32, dims tensor.Shape, hyp, truth sequences, normal
 
 // editDistance returns the Levenshtein distance of two sequences.
 func editDistance(a, b []int) int {
-	cost := make([]int, len(b)+1) // distance from the prefix of a read so far to each prefix of b
+	// distance from the prefix of a that was read so far to each prefix of b
+	cost := membudget.Make[int](len(b) + 1)
 	for j := range cost {
 		cost[j] = j
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/fillempty"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -99,11 +100,11 @@ func fillRows(ctx *kernel.Context) error {
 // putFilled sets outputs 0, 1 and 3 to the filled tensor, with elements ordered by row.
 func (s *coo) putFilled(ctx *kernel.Context, fill *tensor.Tensor, empty []bool) error {
 	var ix, from []int64 // from is a value's number plus one; 0 is the default
-	reverse := make([]int64, s.n)
+	reverse := membudget.Make[int64](s.n)
 	order := s.sorted([]int{0})
 	for row, isEmpty := range empty {
 		if isEmpty {
-			ix = append(append(ix, int64(row)), make([]int64, s.rank-1)...)
+			ix = append(append(ix, int64(row)), membudget.Make[int64](s.rank-1)...)
 			from = append(from, 0)
 			continue
 		}

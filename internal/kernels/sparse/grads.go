@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -69,7 +70,7 @@ func addGrad(ctx *kernel.Context) error {
 // found returns, for each element of s, the number of the element of t with the same index, or -1.
 // The indices of both are ordered.
 func found(s, t *coo) []int64 {
-	out := make([]int64, s.n)
+	out := membudget.Make[int64](s.n)
 	k := 0
 	for i := range out {
 		for k < t.n && slices.Compare(t.at(k), s.at(i)) < 0 {
@@ -109,7 +110,7 @@ func sliceGrad(ctx *kernel.Context) error {
 		return err
 	}
 	in, out, offset := indexed(ctx.Input(1)), indexed(ctx.Input(3)), intarg.Values(start)
-	from := make([]int64, in.n)
+	from := membudget.Make[int64](in.n)
 	used := 0
 	for i := range from {
 		from[i] = -1

@@ -5,6 +5,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -147,7 +148,7 @@ func newShortMatMul[H elementwise.Short]() kernel.New {
 			if err != nil || out.NumElements() == 0 || p.depth == 0 {
 				return err
 			}
-			sums := make([]float32, out.NumElements())
+			sums := membudget.Make[float32](out.NumElements())
 			if err := multiply(p, sums, wide[H](p.s.values), wide[H](ctx.Input(3)), adjA, accumulate, addListed[float32], addColumn[float32], same[float32]); err != nil {
 				return err
 			}
@@ -158,7 +159,7 @@ func newShortMatMul[H elementwise.Short]() kernel.New {
 }
 
 func wide[H elementwise.Short](t *tensor.Tensor) []float32 {
-	out := make([]float32, t.NumElements())
+	out := membudget.Make[float32](t.NumElements())
 	elementwise.Widen(out, tensor.Values[H](t))
 	return out
 }
@@ -169,7 +170,7 @@ func conjugate[T any](v []T, yes bool, conj func(T) T) []T {
 		if !yes {
 			return v
 		}
-		out := make([]T, len(v))
+		out := membudget.Make[T](len(v))
 		for i, x := range v {
 			out[i] = conj(x)
 		}

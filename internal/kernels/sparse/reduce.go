@@ -8,6 +8,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -49,7 +50,7 @@ func reduceShape(c *opdef.ShapeContext) error {
 	if !known || !ok {
 		return nil
 	}
-	reduced := make([]bool, len(shape))
+	reduced := membudget.Make[bool](len(shape))
 	for _, axis := range axes {
 		d, ok := intarg.Axis(axis, len(shape))
 		if !ok {
@@ -105,7 +106,7 @@ func newReduction(ctx *kernel.Context, op elementwise.Op, keep bool) (*reduction
 	case axes.Rank() > 1:
 		return nil, status.InvalidArgumentf("Expected reduction_axes to be a scalar or a vector; got shape: %v", axes.Shape())
 	}
-	reduced := make([]bool, shape.NumElements())
+	reduced := membudget.Make[bool](shape.NumElements())
 	for _, axis := range intarg.Values(axes) {
 		d, ok := intarg.Axis(axis, len(reduced))
 		if !ok {
@@ -160,7 +161,7 @@ func putReduced(ctx *kernel.Context, r *reduction) error {
 		return err
 	}
 	order := r.s.sorted(r.kept)
-	position := make([]int64, len(order))
+	position := membudget.Make[int64](len(order))
 	for i, e := range order {
 		for _, d := range r.kept {
 			x := r.s.at(int(e))[d]
@@ -178,7 +179,7 @@ func putReduced(ctx *kernel.Context, r *reduction) error {
 
 func putReducedSparse(ctx *kernel.Context, r *reduction) error {
 	order := r.s.sorted(r.kept)
-	position := make([]int64, len(order))
+	position := membudget.Make[int64](len(order))
 	var ix []int64
 	groups := 0
 	for i, e := range order {

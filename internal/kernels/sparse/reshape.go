@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -99,7 +100,7 @@ func reshaped(from tensor.Shape, target []int64) (tensor.Shape, error) {
 
 // renumbered converts n coordinates from one shape to another.
 func renumbered(ix []int64, n int, from, to tensor.Shape) []int64 {
-	out := make([]int64, n*len(to))
+	out := membudget.Make[int64](n * len(to))
 	for i := range n {
 		id := int64(0)
 		for d, x := range ix[i*len(from) : (i+1)*len(from)] {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -224,7 +225,7 @@ func putSets[T setElem](ctx *kernel.Context, a, b *sets[T], k keep) error {
 	}
 	var ix []int64
 	var vals []T
-	longest, position := 0, make([]int64, len(a.groups))
+	longest, position := 0, membudget.Make[int64](len(a.groups))
 	for _, g := range distinct(groups) {
 		set := combine(a.at[g], b.at[g], k)
 		longest = max(longest, len(set))

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -45,7 +46,7 @@ func softmax[T float32 | float64](v []T) {
 }
 
 func softmaxHalf(v []tensor.Float16Elem) {
-	w := make([]float32, len(v))
+	w := membudget.Make[float32](len(v))
 	elementwise.Widen(w, v)
 	softmax(w)
 	elementwise.Narrow(v, w)

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -115,7 +116,7 @@ func (s *coo) checkOrder() error {
 // sorted returns the element numbers in the order of their coordinates along dims. The order is
 // stable.
 func (s *coo) sorted(dims []int) []int64 {
-	order := make([]int64, s.n)
+	order := membudget.Make[int64](s.n)
 	for i := range order {
 		order[i] = int64(i)
 	}
@@ -133,7 +134,7 @@ func (s *coo) sorted(dims []int) []int64 {
 
 // span returns 0, 1, …, n-1.
 func span(n int) []int {
-	out := make([]int, n)
+	out := membudget.Make[int](n)
 	for i := range out {
 		out[i] = i
 	}
@@ -180,7 +181,7 @@ func putVector(ctx *kernel.Context, i int, vals []int64) error {
 
 // rowsAt returns the concatenated coordinates of the elements with the given numbers.
 func (s *coo) rowsAt(order []int64) []int64 {
-	out := make([]int64, 0, len(order)*s.rank)
+	out := membudget.MakeCap[int64](len(order) * s.rank)
 	for _, i := range order {
 		out = append(out, s.at(int(i))...)
 	}

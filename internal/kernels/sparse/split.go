@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -58,7 +59,7 @@ func split(ctx *kernel.Context, n int) error {
 	size, more := s.shape[axis]/int64(n), s.shape[axis]%int64(n)
 	begin := int64(0)
 	for i := range n {
-		start, lens := make([]int64, s.rank), slices.Clone(s.shape)
+		start, lens := membudget.Make[int64](s.rank), slices.Clone(s.shape)
 		start[axis], lens[axis] = begin, size
 		if int64(i) < more {
 			lens[axis]++

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -124,7 +125,7 @@ func addMany(ctx *kernel.Context, m *tensorsMap) error {
 	if err := s.checkOrder(); err != nil {
 		return err
 	}
-	rows := make([]*coo, s.shape[0])
+	rows := membudget.Make[*coo](s.shape[0])
 	err = s.eachRow(func(i int, row rowParts) error {
 		rows[i] = &coo{ix: slices.Clone(tensor.Values[int64](&row.indices)), values: &row.values, shape: slices.Clone(row.shape),
 			n: row.values.NumElements(), rank: s.rank - 1}

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -163,7 +164,7 @@ func newVarHandles(c *kernel.Construction) (kernel.Kernel, error) {
 		return nil, status.InvalidArgumentf("_VarHandlesOp: lists of %d containers, %d names, %d types and %d shapes for %d handles",
 			len(containers), len(sharedNames), len(types), len(all), n)
 	}
-	handles := make([]tensor.Tensor, n)
+	handles := membudget.Make[tensor.Tensor](n)
 	for i := range handles {
 		handles[i] = tensor.Scalar(makeHandle(c, containers[i], sharedNames[i], tensor.HandleElem{DType: types[i], Shape: all[i]}))
 	}

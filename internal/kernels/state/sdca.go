@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/farmhash"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -116,7 +117,7 @@ func (s shrinking) weight32(w float32) float32 {
 func newShrinkL1(c *kernel.Construction) (kernel.Kernel, error) {
 	s := newShrinking(c.Attrs)
 	return kernel.Func(func(ctx *kernel.Context) error {
-		vars := make([]*kernel.Variable, ctx.NumInputs())
+		vars := membudget.Make[*kernel.Variable](ctx.NumInputs())
 		for i := range vars {
 			vars[i] = ctx.InputRef(i)
 		}
@@ -295,7 +296,7 @@ func (o *sdca) order(b *batch, state []float32) []int {
 	// The probability of an example grows with the distance of its dual variable from the optimum.
 	// It is divided by ten each time the example is picked (Csiba and others, "Stochastic Dual
 	// Coordinate Ascent with Adaptive Probabilities", 2015).
-	odds := make([]float64, len(b.weights))
+	odds := membudget.Make[float64](len(b.weights))
 	for i := range odds {
 		label, err := o.loss.labels(b.labels[i])
 		if err != nil {
@@ -305,7 +306,7 @@ func (o *sdca) order(b *batch, state []float32) []int {
 		residual := float64(state[4*i]) + o.loss.slope(float64(label), wx, 1)
 		odds[i] = float64(b.weights[i]) * math.Sqrt(b.norms[i]+float64(o.shrink.l2)*o.loss.smooth) * math.Abs(residual)
 	}
-	picked, order := make([]int, len(odds)), make([]int, 0, len(odds))
+	picked, order := membudget.Make[int](len(odds)), membudget.MakeCap[int](len(odds))
 	for retries := 0; len(order) < len(odds) && retries < len(odds); {
 		i := pick(odds)
 		if rand.Float64() > math.Pow(0.1, float64(picked[i])) {

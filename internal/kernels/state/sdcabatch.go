@@ -1,6 +1,7 @@
 package state
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -11,7 +12,7 @@ func (o *sdca) read(ctx *kernel.Context) (*batch, error) {
 	b := &batch{
 		weights: tensor.Values[float32](o.input(ctx, "example_weights", 0)),
 		labels:  tensor.Values[float32](o.input(ctx, "example_labels", 0)),
-		sparse:  make([]sparseGroup, o.count["sparse_weights"]), dense: make([]denseGroup, o.count["dense_weights"]),
+		sparse:  membudget.Make[sparseGroup](o.count["sparse_weights"]), dense: membudget.Make[denseGroup](o.count["dense_weights"]),
 	}
 	for i := range b.sparse {
 		deltas, err := ctx.AllocateZeros(1+i, o.input(ctx, "sparse_weights", i).Shape())
@@ -68,7 +69,7 @@ func (o *sdca) readSparse(ctx *kernel.Context, i int, g *sparseGroup, examples i
 	for j, feature := range indices {
 		g.at[feature] = j
 	}
-	g.starts = make([]int, examples+1)
+	g.starts = membudget.Make[int](examples + 1)
 	end := 0
 	for example := range examples {
 		for ; end < len(owners) && owners[end] == int64(example); end++ {
@@ -97,7 +98,7 @@ func (o *sdca) readDense(ctx *kernel.Context, i int, g *denseGroup, examples int
 
 // measure computes the norms of the examples.
 func (b *batch) measure() error {
-	b.norms = make([]float64, len(b.weights))
+	b.norms = membudget.Make[float64](len(b.weights))
 	for i := range b.norms {
 		for j := range b.sparse {
 			g := &b.sparse[j]

@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/gatherscatter"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -192,8 +193,8 @@ func newConvertedStep[T tensor.Elem, F number](s *step, f func(opdef.Attrs) upda
 	return func(c *kernel.Construction) (kernel.Kernel, error) {
 		apply := f(c.Attrs)
 		return &stepKernel[T, F]{s, func(v [][]T, g []T, p []F) {
-			wide := make([]F, (len(v)+1)*len(g))
-			slots := make([][]F, len(v))
+			wide := membudget.Make[F]((len(v) + 1) * len(g))
+			slots := membudget.Make[[]F](len(v))
 			for i := range v {
 				slots[i] = wide[i*len(g) : (i+1)*len(g)]
 				widen(slots[i], v[i])
@@ -219,7 +220,7 @@ func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
 	if err := k.check(ctx, o); err != nil {
 		return err
 	}
-	p := make([]F, len(o.hyper))
+	p := membudget.Make[F](len(o.hyper))
 	for i, t := range o.hyper {
 		p[i] = scalar[F](t)
 	}
@@ -238,7 +239,7 @@ func (k *stepKernel[T, F]) Compute(ctx *kernel.Context) error {
 
 // elements returns the elements of the variable and its slots for writing.
 func (k *stepKernel[T, F]) elements(o *operands) ([][]T, error) {
-	v := make([][]T, len(o.values))
+	v := membudget.Make[[]T](len(o.values))
 	for i, t := range o.values {
 		own, err := kernel.Writable(t)
 		if err != nil {
@@ -261,7 +262,7 @@ func (k *stepKernel[T, F]) whole(o *operands, p []F) error {
 		return nil
 	}
 	parallel.For(len(g), elementwise.Grain(stepCost), func(lo, hi int) {
-		part := make([][]T, len(v))
+		part := membudget.Make[[]T](len(v))
 		for i := range v {
 			part[i] = v[i][lo:hi]
 		}
@@ -290,7 +291,7 @@ func (k *stepKernel[T, F]) listed(o *operands, p []F) error {
 		return err
 	}
 	width := len(g) / len(list.Rows)
-	part := make([][]T, len(v))
+	part := membudget.Make[[]T](len(v))
 	for n, row := range list.Rows {
 		for i := range v {
 			part[i] = v[i][int(row)*width : (int(row)+1)*width]

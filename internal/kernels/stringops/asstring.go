@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -104,8 +105,10 @@ var elementTexts = map[tensor.DType]func(dst []string, t *tensor.Tensor, f cForm
 
 func texts[T tensor.Elem](text func(cFormat, T) string) func([]string, *tensor.Tensor, cFormat) {
 	return func(dst []string, t *tensor.Tensor, f cFormat) {
+		var meter membudget.Meter
 		for i, v := range tensor.Values[T](t) {
 			dst[i] = text(f, v)
+			meter.MustTake(len(dst[i]))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package stringops
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -59,21 +60,31 @@ func newJoin(c *kernel.Construction) (kernel.Kernel, error) {
 }
 
 func joinEach(ctx *kernel.Context, dst []string, separator string) {
-	parts := make([][]string, ctx.NumInputs()) // one part for a scalar
+	parts := membudget.Make[[]string](ctx.NumInputs()) // one part for a scalar
 	for j := range parts {
 		parts[j] = tensor.Values[string](ctx.Input(j))
 	}
 	b := newBuilder(dst)
+	element := func(j, i int) string {
+		if ctx.Input(j).Rank() == 0 {
+			i = 0
+		}
+		return parts[j][i]
+	}
 	for i := range dst {
-		for j, part := range parts {
+		size := len(separator) * max(0, len(parts)-1)
+		for j := range parts {
+			size += len(element(j, i))
+		}
+		if size >= blockSize { // the buffer would grow with it
+			b.joined(size, separator, len(parts), func(j int) string { return element(j, i) })
+			continue
+		}
+		for j := range parts {
 			if j > 0 {
 				b.buf = append(b.buf, separator...)
 			}
-			if ctx.Input(j).Rank() == 0 {
-				b.buf = append(b.buf, part[0]...)
-			} else {
-				b.buf = append(b.buf, part[i]...)
-			}
+			b.buf = append(b.buf, element(j, i)...)
 		}
 		b.next()
 	}

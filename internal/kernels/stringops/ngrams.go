@@ -2,10 +2,10 @@ package stringops
 
 import (
 	"math"
-	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -60,7 +60,7 @@ func (g *ngrams) Compute(ctx *kernel.Context) error {
 	if err := checkSplits(splits, int64(len(data))); err != nil {
 		return err
 	}
-	ends := make([]int64, len(splits))
+	ends := membudget.Make[int64](len(splits))
 	// without rows the output is empty strings in the shape of the data
 	if len(data) == 0 || len(splits) == 0 {
 		out, err := ctx.AllocateLike(0, ctx.Input(0))
@@ -125,6 +125,7 @@ func (g *ngrams) pad(width int64) int64 {
 // row appends the n-grams of a row.
 func (g *ngrams) row(out, row []string) ([]string, error) {
 	before := len(out)
+	var meter membudget.Meter
 	for _, width := range g.widths {
 		pad := g.pad(width)
 		if pad > math.MaxInt32/2-int64(len(row)) {
@@ -135,7 +136,7 @@ func (g *ngrams) row(out, row []string) ([]string, error) {
 			return nil, status.ResourceExhaustedf("%d n-grams of width %d are too many for one row", n, width)
 		}
 		for i := range n {
-			out = append(out, g.gram(row, i, n, width))
+			out = membudget.Append(out, g.gram(&meter, row, i, n, width))
 		}
 	}
 	if !g.keepShort || len(out) > before || len(row) == 0 {
@@ -145,18 +146,18 @@ func (g *ngrams) row(out, row []string) ([]string, error) {
 		return nil, status.InvalidArgumentf("Pad width should be >= 0 when preserve_short_sequences is True and ngram_widths are not "+
 			"provided, got %d", g.padding)
 	}
-	return append(out, g.gram(row, 0, 1, int64(len(row))+2*g.padding)), nil
+	return append(out, g.gram(&meter, row, 0, 1, int64(len(row))+2*g.padding)), nil
 }
 
 // gram returns n-gram i of the n n-grams of the given width in a row.
-func (g *ngrams) gram(row []string, i, n, width int64) string {
+func (g *ngrams) gram(meter *membudget.Meter, row []string, i, n, width int64) string {
 	pad := g.pad(width)
 	left, right := max(0, pad-i), max(0, pad-(n-i-1))
 	start := int64(0)
 	if left == 0 {
 		start = i - pad
 	}
-	parts := make([]string, 0, min(width, 1024))
+	parts := membudget.MakeCap[string](min(width, 1024))
 	for range left {
 		parts = append(parts, g.left)
 	}
@@ -164,5 +165,5 @@ func (g *ngrams) gram(row []string, i, n, width int64) string {
 	for range right {
 		parts = append(parts, g.right)
 	}
-	return strings.Join(parts, g.separator)
+	return meter.Join(parts, g.separator)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -47,7 +48,7 @@ func newReduceJoin(c *kernel.Construction) (kernel.Kernel, error) {
 		if err != nil {
 			return err
 		}
-		joined := make([]bool, in.Rank())
+		joined := membudget.Make[bool](in.Rank())
 		for _, axis := range axes {
 			joined[axis] = true
 		}
@@ -73,8 +74,8 @@ func newReduceJoin(c *kernel.Construction) (kernel.Kernel, error) {
 // joinAxes returns the axes to join along, from the slowest to the fastest.
 func joinAxes(t *tensor.Tensor, rank int) ([]int, error) {
 	given := intarg.Values(t)
-	axes := make([]int, len(given))
-	seen := make([]bool, rank)
+	axes := membudget.Make[int](len(given))
+	seen := membudget.Make[bool](rank)
 	for i, a := range given {
 		axis, ok := intarg.Axis(a, rank)
 		if !ok {
@@ -90,7 +91,7 @@ func joinAxes(t *tensor.Tensor, rank int) ([]int, error) {
 }
 
 func reduceJoin(dst []string, in *tensor.Tensor, kept, axes []int, separator string) {
-	vals, strides := tensor.Values[string](in), make([]int, in.Rank())
+	vals, strides := tensor.Values[string](in), membudget.Make[int](in.Rank())
 	for i, stride := in.Rank()-1, 1; i >= 0; i-- {
 		strides[i] = stride
 		stride *= in.Dim(i)
@@ -109,13 +110,14 @@ func reduceJoin(dst []string, in *tensor.Tensor, kept, axes []int, separator str
 	for _, axis := range axes {
 		count *= in.Dim(axis)
 	}
-	parts := make([]string, count)
+	parts := membudget.Make[string](count)
+	var meter membudget.Meter
 	for i := range dst {
 		base := offset(kept, i)
 		for j := range parts {
 			parts[j] = vals[base+offset(axes, j)]
 		}
-		dst[i] = strings.Join(parts, separator)
+		dst[i] = meter.Join(parts, separator)
 	}
 }
 
@@ -135,7 +137,7 @@ func newSegmentJoin(c *kernel.Construction) (kernel.Kernel, error) {
 		}
 		row := int(in.Shape()[ids.Rank():].NumElements())
 		segments := intarg.Values(ids)
-		members := make([][]int, n)
+		members := membudget.Make[[]int](n)
 		for i, id := range segments {
 			if id < 0 || id >= n {
 				return status.InvalidArgumentf("segment_ids are not allowed to exceed num_segments or to have negative values.")
@@ -143,8 +145,9 @@ func newSegmentJoin(c *kernel.Construction) (kernel.Kernel, error) {
 			members[id] = append(members[id], i)
 		}
 		vals, dst := tensor.Values[string](in), tensor.Values[string](out)
+		var meter membudget.Meter
 		for id, rows := range members {
-			parts := make([]string, len(rows))
+			parts := membudget.Make[string](len(rows))
 			for column := range row {
 				for k, r := range rows {
 					parts[k] = vals[r*row+column]
@@ -154,7 +157,7 @@ func newSegmentJoin(c *kernel.Construction) (kernel.Kernel, error) {
 				for first < len(parts)-1 && parts[first] == "" {
 					first++
 				}
-				dst[id*row+column] = strings.Join(parts[first:], separator)
+				dst[id*row+column] = meter.Join(parts[first:], separator)
 			}
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -54,7 +55,7 @@ func splitter(name string, split func(parts []string, s, at string) []string) ke
 		}
 		texts, separator := tensor.Values[string](in), tensor.Value[string](at)
 		var values []string
-		ends := make([]int, len(texts))
+		ends := membudget.Make[int](len(texts))
 		for row, s := range texts {
 			if row == 8 { // the remaining rows probably have similar lengths
 				values = slices.Grow(values, len(values)/4*len(texts)/7)
@@ -87,7 +88,7 @@ func splitAny(parts []string, s, set string, skipEmpty bool) []string {
 	}
 	if set == "" {
 		for i := range len(s) {
-			parts = append(parts, s[i:i+1])
+			parts = membudget.Append(parts, s[i:i+1])
 		}
 		return parts
 	}
@@ -97,7 +98,7 @@ func splitAny(parts []string, s, set string, skipEmpty bool) []string {
 			continue
 		}
 		if !skipEmpty || i > start {
-			parts = append(parts, s[start:i])
+			parts = membudget.Append(parts, s[start:i])
 		}
 		start = i + 1
 	}
@@ -114,9 +115,9 @@ func splitAt(parts []string, s, sep string, most int) []string {
 		if n < 0 {
 			break
 		}
-		parts, s = append(parts, s[:n]), s[n+len(sep):]
+		parts, s = membudget.Append(parts, s[:n]), s[n+len(sep):]
 	}
-	return append(parts, s)
+	return membudget.Append(parts, s)
 }
 
 func splitSpace(parts []string, s string, most int) []string {
@@ -126,10 +127,10 @@ func splitSpace(parts []string, s string, most int) []string {
 		if end < 0 {
 			end = len(s)
 		}
-		parts = append(parts, s[:end])
+		parts = membudget.Append(parts, s[:end])
 		s = strings.TrimLeft(s[end:], space)
 		if n == most {
-			return append(parts, s)
+			return membudget.Append(parts, s)
 		}
 	}
 	return parts

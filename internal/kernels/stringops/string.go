@@ -6,6 +6,7 @@
 package stringops
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -19,9 +20,14 @@ func eachString[T tensor.Elem](ctx *kernel.Context, f func(string) (T, error)) e
 		return err
 	}
 	dst := tensor.Values[T](out)
+	var meter membudget.Meter
 	for i, s := range vals {
+		meter.MustTake(len(s))
 		if dst[i], err = f(s); err != nil {
 			return err
+		}
+		if text, ok := any(dst[i]).(string); ok { // most results are as long as their input
+			meter.MustTake(max(0, len(text)-len(s)))
 		}
 	}
 	return nil

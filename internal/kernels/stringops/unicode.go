@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -136,7 +137,7 @@ func newTranscode(c *kernel.Construction) (kernel.Kernel, error) {
 	return kernel.Func(func(ctx *kernel.Context) error {
 		t := t // a copy for this call
 		return eachString(ctx, func(s string) (string, error) {
-			out := make([]byte, 0, len(s))
+			out := membudget.MakeCap[byte](len(s))
 			err := t.each(s, func(r rune, _ int) { out = put(out, r) })
 			return string(out), err
 		})
@@ -150,11 +151,11 @@ func newDecode(c *kernel.Construction) (kernel.Kernel, error) {
 	}
 	return kernel.Func(func(ctx *kernel.Context) error {
 		t, in := t, tensor.Values[string](ctx.Input(0)) // t is a copy for this call
-		splits := make([]int64, 1, len(in)+1)
+		splits := membudget.Make[int64](len(in) + 1)[:1]
 		var chars []int32
 		var starts []int64
 		for _, s := range in {
-			err := t.each(s, func(r rune, at int) { chars, starts = append(chars, r), append(starts, int64(at)) })
+			err := t.each(s, func(r rune, at int) { chars, starts = membudget.Append(chars, r), membudget.Append(starts, int64(at)) })
 			if err != nil {
 				return err
 			}
@@ -187,7 +188,7 @@ func newEncode(c *kernel.Construction) (kernel.Kernel, error) {
 		if err := checkRows(splits, len(chars)); err != nil {
 			return err
 		}
-		texts := make([]string, len(splits)-1)
+		texts := membudget.Make[string](len(splits) - 1)
 		for i := range texts {
 			var b []byte
 			for _, c := range chars[splits[i]:splits[i+1]] {

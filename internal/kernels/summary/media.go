@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -74,7 +75,7 @@ func imageValues(tag string, t *tensor.Tensor, most int, bad []byte) ([]summary.
 	if err != nil {
 		return nil, err
 	}
-	values := make([]summary.Value, len(images))
+	values := membudget.Make[summary.Value](len(images))
 	for i, m := range images {
 		values[i] = summary.Value{Tag: numbered(tag, "image", i, most), Data: m}
 	}
@@ -108,7 +109,7 @@ func audioValues(tag string, t *tensor.Tensor, most int, rate float32) ([]summar
 	if err != nil {
 		return nil, err
 	}
-	values := make([]summary.Value, len(sounds))
+	values := membudget.Make[summary.Value](len(sounds))
 	for i, s := range sounds {
 		values[i] = summary.Value{Tag: numbered(tag, "audio", i, most), Data: s}
 	}

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -50,7 +51,7 @@ func number[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v
 
 func each[T tensor.Elem](t *tensor.Tensor, f func(T) float64) []float64 {
 	vals := tensor.Values[T](t)
-	out := make([]float64, len(vals))
+	out := membudget.Make[float64](len(vals))
 	for i, v := range vals {
 		out[i] = f(v)
 	}

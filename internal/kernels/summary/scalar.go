@@ -3,6 +3,7 @@ package summary
 import (
 	"math"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -37,7 +38,7 @@ func scalars(ctx *kernel.Context) error {
 	if err != nil {
 		return err
 	}
-	out := make([]summary.Value, len(vals))
+	out := membudget.Make[summary.Value](len(vals))
 	for i, v := range vals {
 		out[i] = summary.Value{Tag: names[i], Data: float32(v)}
 	}

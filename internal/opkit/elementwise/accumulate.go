@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -71,7 +72,7 @@ func concatenate(z, x, y []string) {
 func accumulate[T tensor.Elem](loop func(z, x, y []T), acc, x *tensor.Tensor, rows []int64, width int) {
 	a, u, step := tensor.Values[T](acc), tensor.Values[T](x), width
 	if len(u) == 1 && len(rows)*width != 1 {
-		row := make([]T, width)
+		row := membudget.Make[T](width)
 		for k := range row {
 			row[k] = u[0]
 		}

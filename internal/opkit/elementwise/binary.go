@@ -2,6 +2,7 @@ package elementwise
 
 import (
 	"github.com/weft-ml/weft/internal/numeric/parallel"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -124,7 +125,7 @@ func (l Loops[T, R]) rows(z []R, x, y []T, lay *layout, lo, hi int) {
 // copies of that row and combines the block with rows of the other operand.
 func (l Loops[T, R]) tiled(z []R, x, y []T, lay *layout, lo, hi int) {
 	n, same := lay.inner(), lay.dims[len(lay.dims)-2]
-	tile := make([]T, min(hi-lo, same, blockLen/n)*n)
+	tile := membudget.Make[T](min(hi-lo, same, blockLen/n) * n)
 	for lo < hi {
 		p, rows := lay.seek(lo), min(hi-lo, same-lo%same)
 		xs, ys, left := x[p.x:], y[p.y:], lay.x[len(lay.dims)-2] == 0
@@ -153,7 +154,7 @@ func (l Loops[T, R]) tiled(z []R, x, y []T, lay *layout, lo, hi int) {
 // blocks computes elements lo to hi of the result in blocks. It copies both operands to scratch
 // memory for each block.
 func (l Loops[T, R]) blocks(z []R, x, y []T, lay *layout, lo, hi int) {
-	scratch := make([]T, 2*blockLen)
+	scratch := membudget.Make[T](2 * blockLen)
 	xs, ys := scratch[:blockLen], scratch[blockLen:]
 	for ; lo < hi; lo += blockLen {
 		n := min(blockLen, hi-lo)
@@ -196,7 +197,7 @@ func (l Loops[T, R]) left(z []R, x T, y []T) {
 		l.Left(z, x, y)
 		return
 	}
-	xs := make([]T, min(len(z), blockLen))
+	xs := membudget.Make[T](min(len(z), blockLen))
 	for i := range xs {
 		xs[i] = x
 	}
@@ -211,7 +212,7 @@ func (l Loops[T, R]) right(z []R, x []T, y T) {
 		l.Right(z, x, y)
 		return
 	}
-	ys := make([]T, min(len(z), blockLen))
+	ys := membudget.Make[T](min(len(z), blockLen))
 	for i := range ys {
 		ys[i] = y
 	}

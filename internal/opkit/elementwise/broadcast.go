@@ -3,6 +3,7 @@ package elementwise
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -64,7 +65,7 @@ func newLayout(shape, x, y tensor.Shape) *layout {
 
 // strides returns the strides of an operand in the dimensions of the result; 0 where it repeats.
 func strides(shape, operand tensor.Shape) []int {
-	out := make([]int, len(shape))
+	out := membudget.Make[int](len(shape))
 	step, lead := 1, len(shape)-len(operand)
 	for i, o := range slices.Backward(operand) {
 		if o == shape[lead+i] && o != 1 {
@@ -98,7 +99,7 @@ type position struct {
 
 // seek returns the position of the given row of the result.
 func (l *layout) seek(row int) position {
-	p := position{index: make([]int, len(l.dims)-1)}
+	p := position{index: membudget.Make[int](len(l.dims) - 1)}
 	for i := len(p.index) - 1; i >= 0; i-- {
 		p.index[i] = row % l.dims[i]
 		row /= l.dims[i]
@@ -122,7 +123,7 @@ func (l *layout) next(p *position) {
 // Offsets returns the offset of the operand's element that is broadcast to each element of a result
 // of the given shape, in row-major order.
 func Offsets(shape, operand tensor.Shape) []int {
-	out := make([]int, shape.NumElements())
+	out := membudget.Make[int](shape.NumElements())
 	if len(out) == 0 {
 		return out
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -145,9 +146,9 @@ func flatten[T int16 | int32 | int64](rows []int64, indices []T, dims tensor.Sha
 // Vector formats vector i of a tensor of index vectors: "1, 0".
 func Vector(indices *tensor.Tensor, i int) string {
 	depth := indices.Dim(indices.Rank() - 1)
-	index := make([]int64, depth)
+	index := membudget.Make[int64](depth)
 	intarg.Read(index, indices, i*depth)
-	parts := make([]string, depth)
+	parts := membudget.Make[string](depth)
 	for k, x := range index {
 		parts[k] = strconv.FormatInt(x, 10)
 	}

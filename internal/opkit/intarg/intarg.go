@@ -5,6 +5,7 @@ package intarg
 import (
 	"fmt"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -20,7 +21,7 @@ func Values(t *tensor.Tensor) []int64 {
 	if t.DType() == tensor.Int64 {
 		return tensor.Values[int64](t)
 	}
-	out := make([]int64, t.NumElements())
+	out := membudget.Make[int64](t.NumElements())
 	if !Read(out, t, 0) {
 		return nil
 	}

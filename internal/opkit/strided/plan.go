@@ -3,6 +3,8 @@ package strided
 import (
 	"cmp"
 	"slices"
+
+	"github.com/weft-ml/weft/internal/sys/membudget"
 )
 
 // dim is one dimension of both views of a copy.
@@ -22,7 +24,7 @@ type plan struct {
 
 func newPlan(dst, src View) *plan {
 	p := &plan{d: dst.Offset, s: src.Offset}
-	dims := make([]dim, 0, len(dst.Dims)+2)
+	dims := membudget.MakeCap[dim](len(dst.Dims) + 2)
 	for i, n := range dst.Dims {
 		x := dim{n, dst.Strides[i], src.Strides[i]}
 		if n == 0 {
@@ -98,7 +100,7 @@ type cursor struct {
 
 // seek returns the position with the given linear index in the outer dimensions.
 func (p *plan) seek(number int) cursor {
-	c := cursor{index: make([]int, len(p.dims)), d: p.d, s: p.s}
+	c := cursor{index: membudget.Make[int](len(p.dims)), d: p.d, s: p.s}
 	for i := len(p.dims) - 1; i >= 0; i-- {
 		x := p.dims[i]
 		c.index[i] = number % x.n

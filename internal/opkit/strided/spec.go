@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -89,13 +90,13 @@ func ParseSpec(in tensor.PartialShape, begin, end, strides *tensor.Tensor, m Mas
 	if err != nil {
 		return nil, err
 	}
-	s := &Spec{Ranges: make([]Range, in.Rank()), from: from}
+	s := &Spec{Ranges: membudget.Make[Range](in.Rank()), from: from}
 	for i, e := range entries {
 		if s.Ranges[i], err = e.resolve(i, in.Dim(i), begin != nil && end != nil); err != nil {
 			return nil, err
 		}
 	}
-	s.Final = make([]int64, 0, len(from))
+	s.Final = membudget.MakeCap[int64](len(from))
 	for _, d := range from {
 		switch {
 		case d >= 0:
@@ -139,7 +140,7 @@ func dense(rank int, begin, end, strides *tensor.Tensor, m Masks) (entries []ent
 	if m.Ellipsis&(1<<n-1) == 0 {
 		m.Ellipsis, n = 1<<n, n+1
 	}
-	entries, from = make([]entry, 0, max(rank, 0)), make([]int, 0, max(rank, 0)+n)
+	entries, from = membudget.MakeCap[entry](max(rank, 0)), membudget.MakeCap[int](max(rank, 0)+n)
 	for i := range n {
 		bit := 1 << i
 		switch {
@@ -251,7 +252,7 @@ func (e *entry) span(size int64) Range {
 // Set copies value, broadcast to the slice's shape, to the slice of dst.
 func (s *Spec) Set(dst, value *tensor.Tensor) error {
 	v := s.View(dst.Shape())
-	final := make([]int, len(s.Final))
+	final := membudget.Make[int](len(s.Final))
 	for i, d := range s.Final {
 		final[i] = int(d)
 	}

@@ -6,6 +6,7 @@ package strided
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/tensor"
 )
 
@@ -18,7 +19,7 @@ type View struct {
 
 // Of returns the view of all elements of a tensor of the given shape.
 func Of(shape tensor.Shape) View {
-	both := make([]int, 2*len(shape))
+	both := membudget.Make[int](2 * len(shape))
 	v := View{Dims: both[:len(shape):len(shape)], Strides: both[len(shape):]}
 	step := 1
 	for i := len(shape) - 1; i >= 0; i-- {
@@ -49,7 +50,7 @@ func (v *View) Reverse(axis int) {
 
 // Permute returns a view whose axis i is axis perm[i] of v.
 func (v View) Permute(perm []int) View {
-	out := View{Dims: make([]int, len(perm)), Strides: make([]int, len(perm)), Offset: v.Offset}
+	out := View{Dims: membudget.Make[int](len(perm)), Strides: membudget.Make[int](len(perm)), Offset: v.Offset}
 	for i, p := range perm {
 		out.Dims[i], out.Strides[i] = v.Dims[p], v.Strides[p]
 	}
@@ -77,7 +78,7 @@ func (v View) Drop(axis int) View {
 // Broadcast returns a view repeated to the given dimensions by NumPy's rules. The caller has
 // checked that they allow it.
 func (v View) Broadcast(dims []int) View {
-	out := View{Dims: slices.Clone(dims), Strides: make([]int, len(dims)), Offset: v.Offset}
+	out := View{Dims: slices.Clone(dims), Strides: membudget.Make[int](len(dims)), Offset: v.Offset}
 	lead := len(dims) - len(v.Dims)
 	for i, d := range v.Dims {
 		if d == dims[lead+i] && d != 1 {

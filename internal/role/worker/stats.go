@@ -42,8 +42,8 @@ const (
 )
 
 // Collect adds one execution of a node. A trace that is too large for maxTraced, or for the memory
-// that is left, has the first executions only. It ignores nodes that move tensors between devices, as
-// TensorFlow does: transfers are recorded separately.
+// that is left, has the first executions only. It ignores nodes that move tensors between devices,
+// as TensorFlow does: transfers are recorded separately.
 func (u *unitStats) Collect(n *executor.NodeStats) {
 	switch n.Op {
 	case "_Send", "_HostSend", "Send", "_Recv", "_HostRecv", "Recv":

@@ -5,11 +5,11 @@
 // request if the memory of the process would exceed its limit.
 //
 // The simple design is a counter of live bytes. It drifts: a tensor whose references leak is freed
-// by the garbage collector, which tells no counter, and a string, a decoded message or the memory of
-// the runtime itself is in no counter. So the package asks the Go runtime how much memory is in use,
-// and counts only what was asked for since the last answer. A reading takes 2 µs. It is due when an
-// eighth of what is left was taken, or after 10 ms, so a process that is far from its limit pays an
-// atomic addition for each 256 KiB.
+// by the garbage collector, which tells no counter, and a string, a decoded message or the memory
+// of the runtime itself is in no counter. So the package asks the Go runtime how much memory is in
+// use, and counts only what was asked for since the last answer. A reading takes 2 µs. It is due
+// when an eighth of what is left was taken, or after 10 ms, so a process that is far from its limit
+// pays an atomic addition for each 256 KiB.
 //
 // Memory that is recycled by free lists is in use all the time, and is not asked for again.
 //
@@ -19,6 +19,7 @@ package membudget
 
 import (
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,8 +29,8 @@ import (
 )
 
 const (
-	// grain is the number of bytes that a shard collects before it adds them to the budget. 16 shards
-	// hold back at most 4 MiB.
+	// grain is the number of bytes that a shard collects before it adds them to the budget. 16
+	// shards hold back at most 4 MiB.
 	grain = 256 << 10
 	// minReserved is the smallest allocation, in bytes, that is counted until it has been made: a
 	// reading that comes between the request and the allocation would miss it.
@@ -39,8 +40,8 @@ const (
 	maxAge = 10 * time.Millisecond
 	// collectPause is the time between garbage collections that gained too little.
 	collectPause = time.Second
-	// reserveShare is the divisor of the part of the limit that is kept for requests that take little,
-	// while one takes much.
+	// reserveShare is the divisor of the part of the limit that is closed to large allocations. So
+	// the small ones of other requests succeed while one request has taken all that it could.
 	reserveShare = 16
 )
 
@@ -102,7 +103,7 @@ func Reserve(n int64, alloc func()) bool {
 	}
 	process.reserved.Add(n)
 	defer process.reserved.Add(-n)
-	if !process.take(0) {
+	if !process.takeLarge() {
 		return false
 	}
 	alloc()
@@ -118,15 +119,15 @@ func (e *Exceeded) Error() string { return "out of memory" }
 // Make returns a slice of n zero elements. It panics with an [*Exceeded] if there is no memory for
 // it. It is for the scratch memory of kernels, on the goroutine that executes the kernel or in a
 // loop of package parallel, which passes panics on.
-func Make[T any](n int) []T {
+func Make[T any, N ~int | ~int32 | ~int64](n N) []T {
 	if uintptr(n)*unsafe.Sizeof(*new(T)) < minMade {
 		return make([]T, n)
 	}
-	return makeLarge[T](n)
+	return makeLarge[T](int(n))
 }
 
 // MakeCap returns an empty slice with room for n elements. It panics as [Make] does.
-func MakeCap[T any](n int) []T { return Make[T](n)[:0] }
+func MakeCap[T any, N ~int | ~int32 | ~int64](n N) []T { return Make[T](n)[:0] }
 
 func makeLarge[T any](n int) []T {
 	var out []T
@@ -161,20 +162,36 @@ func (b *budget) setLimit(bytes int64) {
 	b.due.Store(0)
 }
 
+// takeLarge reports whether the reserved bytes fit into the part of the limit that is open to large
+// allocations.
+func (b *budget) takeLarge() bool {
+	limit := b.limit.Load()
+	if limit == 0 || b.isEarly(limit/reserveShare) {
+		return true
+	}
+	return b.admit(0, limit-limit/reserveShare)
+}
+
+// isEarly reports whether no reading is due, even if margin bytes more were taken.
+func (b *budget) isEarly(margin int64) bool {
+	return b.since.Load()+b.reserved.Load()+margin <= b.due.Load() && mono.Nanos()-b.read.Load() < int64(maxAge)
+}
+
 // take adds n bytes, and reports whether the process stays below its limit.
 func (b *budget) take(n int64) bool {
 	limit := b.limit.Load()
 	if limit == 0 {
 		return true
 	}
-	if b.since.Add(n)+b.reserved.Load() <= b.due.Load() && mono.Nanos()-b.read.Load() < int64(maxAge) {
+	b.since.Add(n)
+	if b.isEarly(0) {
 		return true
 	}
 	return b.admit(n, limit)
 }
 
-// admit reads how much memory is in use, and reports whether n bytes more are below the limit, after
-// a garbage collection if need be.
+// admit reads how much memory is in use, and reports whether n bytes more are below the limit,
+// after a garbage collection if need be.
 func (b *budget) admit(n, limit int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -219,4 +236,14 @@ func (m *Meter) MustTake(n int) {
 	if !m.Take(n) {
 		panic(&Exceeded{int64(n)})
 	}
+}
+
+// Join is strings.Join, whose result it counts. It panics as [Make] does.
+func (m *Meter) Join(parts []string, separator string) string {
+	n := len(separator) * max(0, len(parts)-1)
+	for _, s := range parts {
+		n += len(s)
+	}
+	m.MustTake(n)
+	return strings.Join(parts, separator)
 }

@@ -30,8 +30,8 @@ var this = system{os.DirFS("/"), Held}
 // Left reports false if the number is unknown.
 func Left() (int64, bool) { return this.left() }
 
-// Total returns the number of bytes that the machine has, or the smallest limit of the control groups
-// of the process if that is less. It reports false if the number is unknown.
+// Total returns the number of bytes that the machine has, or the smallest limit of the control
+// groups of the process if that is less. It reports false if the number is unknown.
 func Total() (int64, bool) { return this.total() }
 
 func (s system) total() (int64, bool) {

@@ -52,7 +52,7 @@ func TestLeft(t *testing.T) {
 		if got := float64(left) / gib; !known || math.Abs(got-tt.want) > 1e-9 {
 			t.Errorf("%s: %v GiB, %v, want %v", tt.name, got, known, tt.want)
 		}
-		total, known := system{fs: tt.fs}.total()
+		total, known := system{files: tt.fs}.total()
 		if got := float64(total) / gib; !known || math.Abs(got-tt.total) > 1e-9 {
 			t.Errorf("%s: %v GiB in all, %v, want %v", tt.name, got, known, tt.total)
 		}

@@ -43,8 +43,8 @@ func (c *client) close() {
 	c.conn.Close()
 }
 
-// reset drops the variables and queues of the probes, which outlive their sessions. It also ends all
-// sessions.
+// reset drops the variables and queues of the probes, which outlive their sessions. It also ends
+// all sessions.
 func reset(ctx context.Context, address string) error {
 	c, err := dial(ctx, address)
 	if err != nil {

@@ -2,12 +2,12 @@
 //
 //	go run ./internal/test/probes -weft bin/weft [-only REGEXP]
 //
-// Each probe runs against a `weft server` of its own in a memory group of 3 GiB. Where groups cannot
-// be made, the server gets the flag --memory-limit instead, and the program checks the peak of its
-// resident memory. Next to each probe, a neighbor session trains. A probe passes if
+// Each probe runs against a `weft server` of its own in a memory group of 3 GiB. Where groups
+// cannot be made, the server gets the flag --memory-limit instead, and the program checks the peak
+// of its resident memory. Next to each probe, a neighbor session trains. A probe passes if
 //
 //   - the process is alive,
-//   - the requests that need too much fail with RESOURCE_EXHAUSTED, with the text that the probe names,
+//   - the requests that need too much fail with RESOURCE_EXHAUSTED and the text that the probe has,
 //   - no step of the neighbor fails, and none takes more than neighborStall,
 //   - the memory is given back when the session of the probe is closed.
 //

@@ -18,7 +18,8 @@ const (
 )
 
 const (
-	// minCounted is the smallest message, in bytes, that is counted. Smaller ones take 32 MiB at most.
+	// minCounted is the smallest message, in bytes, that is counted. Smaller ones take 32 MiB at
+	// most.
 	minCounted = 16 << 10
 	// nodeMemory is the memory of a node in bytes: of its message, in the imported graph, and in a
 	// partition. A million nodes take 2.8 GiB.

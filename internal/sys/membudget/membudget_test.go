@@ -1,0 +1,141 @@
+package membudget
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/weft-ml/weft/internal/sys/mono"
+)
+
+// testBudget returns a budget of 1 GiB for a process that uses as much as the returned pointer
+// says. A collection reduces it to live.
+func testBudget(live int64) (b *budget, inUse *int64, collections *int) {
+	b, inUse, collections = newBudget(), new(int64), new(int)
+	b.used = func() int64 { return *inUse }
+	b.collect = func() { *inUse = min(*inUse, live); *collections++ }
+	b.setLimit(1 << 30)
+	return b, inUse, collections
+}
+
+func TestLimit(t *testing.T) {
+	b, inUse, _ := testBudget(1 << 40)
+	const piece = 1 << 20
+	taken := 0
+	for b.take(piece) {
+		*inUse += piece
+		taken++
+	}
+	if taken < 1020 || taken > 1024 {
+		t.Errorf("%d MiB are taken of 1024", taken)
+	}
+	if b.take(piece) {
+		t.Error("more is taken than there is")
+	}
+	*inUse -= 100 * piece
+	if !b.take(piece) {
+		t.Error("nothing is taken after memory was given back")
+	}
+}
+
+// Memory that was not asked for counts, at the latest maxAge after it was taken.
+func TestMemoryThatIsNotAskedFor(t *testing.T) {
+	b, inUse, _ := testBudget(1 << 40)
+	if !b.take(1) {
+		t.Fatal("nothing is taken")
+	}
+	*inUse = 2 << 30
+	for begin := mono.Nanos(); b.take(1); {
+		if mono.Nanos()-begin > int64(10*maxAge) {
+			t.Fatal("the memory was not found")
+		}
+	}
+}
+
+// A collection that gains enough may be repeated at once, and another one only after collectPause.
+func TestCollections(t *testing.T) {
+	b, inUse, collections := testBudget(1 << 29)
+	for i := range 3 {
+		*inUse = 1 << 30
+		b.due.Store(0)
+		if !b.take(1<<20) || *collections != i+1 {
+			t.Errorf("garbage: %d collections, want %d", *collections, i+1)
+		}
+	}
+	b, inUse, collections = testBudget(1 << 30)
+	*inUse = 1 << 30
+	for range 3 {
+		if b.take(1 << 20) {
+			t.Error("more is taken than there is")
+		}
+	}
+	if *collections != 1 {
+		t.Errorf("no garbage: %d collections, want 1", *collections)
+	}
+}
+
+func TestNoLimit(t *testing.T) {
+	b, inUse, collections := testBudget(0)
+	b.setLimit(0)
+	*inUse = 1 << 40
+	if !b.take(1<<40) || *collections > 0 {
+		t.Error("a process without a limit cannot take memory")
+	}
+}
+
+func TestMake(t *testing.T) {
+	defer SetLimit(Limit())
+	SetLimit(inUse() + 64<<20)
+	if got := Make[int32](1 << 20); len(got) != 1<<20 {
+		t.Errorf("%d elements", len(got))
+	}
+	for _, n := range []int{1 << 30, 1 << 60} {
+		func() {
+			defer func() {
+				err, _ := recover().(error)
+				if over, ok := errors.AsType[*Exceeded](err); !ok {
+					t.Errorf("%d elements: panic with %v, %v", n, err, over)
+				}
+			}()
+			_ = Make[int64](n)
+		}()
+	}
+	if got := MakeCap[byte](int64(100)); len(got) != 0 || cap(got) != 100 {
+		t.Errorf("%d elements, room for %d", len(got), cap(got))
+	}
+}
+
+func TestAppend(t *testing.T) {
+	var s []int
+	for i := range 10_000 {
+		s = Append(s, i)
+	}
+	if len(s) != 10_000 || s[9_999] != 9_999 {
+		t.Error("elements are missing")
+	}
+}
+
+func TestMeter(t *testing.T) {
+	var m Meter
+	if got := m.Join([]string{"a", "b", ""}, "-"); got != "a-b-" {
+		t.Errorf("got %q", got)
+	}
+	if m.pending != 4 {
+		t.Errorf("%d bytes are counted, want 4", m.pending)
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	defer SetLimit(Limit())
+	SetLimit(1 << 40)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			Take(1000)
+		}
+	})
+}
+
+func BenchmarkReading(b *testing.B) {
+	for b.Loop() {
+		inUse()
+	}
+}
