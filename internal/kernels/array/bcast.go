@@ -58,6 +58,7 @@ func shapePair(ctx *kernel.Context) (pair [2][]int64, err error) {
 	given := pair
 	rank := max(len(pair[0]), len(pair[1]))
 	for i, s := range pair {
+		//sizedmake:ok a rank
 		pair[i] = slices.Concat(slices.Repeat([]int64{1}, rank-len(s)), s)
 	}
 	for k := range rank {

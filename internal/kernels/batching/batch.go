@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -179,7 +180,7 @@ func (n *node) describe(ctx *kernel.Context, lo, hi int) string {
 
 // outputEmpty returns empty outputs to a step whose input has no rows.
 func (n *node) outputEmpty(ctx *kernel.Context, done func([]tensor.Tensor, error)) error {
-	out := make([]tensor.Tensor, ctx.NumOutputs())
+	out := membudget.Make[tensor.Tensor](ctx.NumOutputs())
 	for i := range out {
 		var err error
 		if out[i], err = tensor.Zeros(ctx.OutputType(i), tensor.Shape{0}); err != nil {
@@ -221,7 +222,7 @@ func newBatch(c *kernel.Construction) (kernel.Kernel, error) {
 
 // gather passes all rows of a batch to the last of its steps.
 func (n *node) gather(items []*item) {
-	rows, index, total := make([][]tensor.Tensor, len(items)), []int64(nil), 0
+	rows, index, total := membudget.Make[[]tensor.Tensor](len(items)), []int64(nil), 0
 	for i, it := range items {
 		rows[i] = it.inputs
 		index = append(index, it.id, int64(total), int64(total+it.rows))

@@ -3,6 +3,7 @@ package batching
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -98,14 +99,14 @@ func (k *function) call(items []*item) {
 }
 
 func (k *function) results(items []*item) ([]tensor.Tensor, error) {
-	rows, total := make([][]tensor.Tensor, len(items)), 0
+	rows, total := membudget.Make[[]tensor.Tensor](len(items)), 0
 	for i, it := range items {
 		rows[i] = it.inputs
 		total += it.rows
 	}
 	last := items[len(items)-1].ctx
 	padding := k.padded(total) - total
-	args := make([]tensor.Tensor, 0, last.NumInputs())
+	args := membudget.MakeCap[tensor.Tensor](last.NumInputs())
 	for c := range k.inputs {
 		t, err := concat(rows, c, padding)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -213,8 +214,8 @@ func (it *item) parts(first, full int) []*item {
 	for rest := it.rows - first; rest > 0; rest -= full {
 		sizes = append(sizes, min(rest, full))
 	}
-	j := &joined{item: it, outputs: make([][]tensor.Tensor, len(sizes)), left: len(sizes)}
-	out, lo := make([]*item, len(sizes)), 0
+	j := &joined{item: it, outputs: membudget.Make[[]tensor.Tensor](len(sizes)), left: len(sizes)}
+	out, lo := membudget.Make[*item](len(sizes)), 0
 	for i, rows := range sizes {
 		p := &item{id: it.id, ctx: it.ctx, rows: rows, process: it.process}
 		p.inputs = rowsOf(it.inputs, lo, lo+rows)

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
 
 // rowsOf returns rows lo to hi of tensors.
 func rowsOf(all []tensor.Tensor, lo, hi int) []tensor.Tensor {
-	out := make([]tensor.Tensor, len(all))
+	out := membudget.Make[tensor.Tensor](len(all))
 	for i := range all {
 		out[i] = stacking.View(&all[i], lo, hi)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -85,7 +86,7 @@ func readIndex(index *tensor.Tensor, rows int) ([][]int64, error) {
 		return nil, status.InvalidArgumentf("Wrong shape for index tensor. Expected 0th dimension size to be no greater than %d; Got: %d.", rows, index.Dim(0))
 	}
 	v := tensor.Values[int64](index)
-	out := make([][]int64, index.Dim(0))
+	out := membudget.Make[[]int64](index.Dim(0))
 	for i := range out {
 		out[i] = v[3*i : 3*i+3]
 		if lo, hi := out[i][1], out[i][2]; lo < 0 || hi < lo || hi > int64(rows) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -136,7 +137,7 @@ func batchKeys(index *tensor.Tensor) ([]int64, error) {
 	if index.NumElements() != 3*n {
 		return nil, status.InvalidArgumentf("batch_index should contain %d elements. Received %d", 3*n, index.NumElements())
 	}
-	keys := make([]int64, n)
+	keys := membudget.Make[int64](n)
 	for i := range keys {
 		keys[i] = tensor.Values[int64](index)[3*i]
 	}
@@ -176,7 +177,7 @@ func (g *gradients) complete(b *gradBatch) func() {
 	if b.ended != nil {
 		b.ended()
 	}
-	rows := make([][]tensor.Tensor, 0, len(b.keys))
+	rows := membudget.MakeCap[[]tensor.Tensor](len(b.keys))
 	for _, k := range b.keys {
 		t, ok := g.rows[k]
 		if !ok {

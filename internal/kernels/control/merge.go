@@ -1,6 +1,7 @@
 package control
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/tensor"
@@ -27,7 +28,7 @@ func mergeShape(c *opdef.ShapeContext) error {
 			return nil
 		}
 	}
-	dims := make([]int64, c.In[0].Rank())
+	dims := membudget.Make[int64](c.In[0].Rank())
 	for d := range dims {
 		dims[d] = c.In[0].Dim(d)
 		for _, in := range c.In[1:] {

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -80,7 +81,7 @@ func (a *archive) element(e *element) {
 func (a *archive) elements(all *[]element) {
 	n := a.count(len(*all))
 	if a.loading {
-		*all = make([]element, n)
+		*all = membudget.Make[element](n)
 	}
 	for i := range n {
 		a.element(&(*all)[i])
@@ -110,7 +111,7 @@ func (a *archive) iterator(it *iterator, begin func() (iterator, error)) {
 
 // saved returns a variant that holds the saved state.
 func (a *archive) saved() tensor.VariantValue {
-	data := make([]byte, 0, 2*len(a.numbers))
+	data := membudget.MakeCap[byte](2 * len(a.numbers))
 	for _, n := range a.numbers {
 		data = binary.AppendVarint(data, n)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -117,7 +118,7 @@ func stack(rows []element, _ int64) (element, error) {
 	out := make(element, len(rows[0]))
 	for i := range out {
 		first := &rows[0][i]
-		column := make([]tensor.Tensor, len(rows))
+		column := membudget.Make[tensor.Tensor](len(rows))
 		for r, row := range rows {
 			if !row[i].Shape().Equal(first.Shape()) {
 				return nil, status.InvalidArgumentf("Cannot batch tensors with different shapes in component %d. First element had shape %v "+
@@ -135,7 +136,7 @@ func stack(rows []element, _ int64) (element, error) {
 
 // rowShapes returns the shapes of the rows of batches.
 func rowShapes(s *spec) []tensor.PartialShape {
-	out := make([]tensor.PartialShape, len(s.shapes))
+	out := membudget.Make[tensor.PartialShape](len(s.shapes))
 	for i, b := range s.shapes {
 		if b.RankKnown() && b.Rank() > 0 {
 			out[i] = tensor.MakePartial(b.Dims()[1:]...)

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -40,7 +41,7 @@ func newComponent(n *node, op string, attrs opdef.Attrs) (*component, error) {
 
 // compute runs the kernel on inputs, which it takes over.
 func (c *component) compute(r *run, in element) (element, error) {
-	inputs, outputs := make([]kernel.Value, len(in)), make([]kernel.Value, len(c.outputs))
+	inputs, outputs := membudget.Make[kernel.Value](len(in)), membudget.Make[kernel.Value](len(c.outputs))
 	for i := range in {
 		inputs[i].Tensor = in[i]
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -160,7 +161,7 @@ func uncompressedComponent(m *pb.CompressedComponentMetadata, all []byte) (tenso
 	if err != nil {
 		return tensor.Tensor{}, 0, err
 	}
-	values, used := make([]string, len(sizes)), uint64(0)
+	values, used := membudget.Make[string](len(sizes)), uint64(0)
 	for i, n := range sizes {
 		values[i] = string(all[used : used+n])
 		used += n

@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -63,7 +64,7 @@ func (d *directedDataset) cardinality() int64 {
 }
 
 func (d *directedDataset) iterate(r *run) (iterator, error) {
-	it := &directedIterator{d: d, inputs: make([]iterator, len(d.inputs))}
+	it := &directedIterator{d: d, inputs: membudget.Make[iterator](len(d.inputs))}
 	var err error
 	if it.selector, err = d.selector.iterate(r); err != nil {
 		return nil, err

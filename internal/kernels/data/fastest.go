@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -74,7 +75,7 @@ func (s *spec) join(op string, inputs []dataset) error {
 func (d *fastestDataset) cardinality() int64 { return d.n }
 
 func (d *fastestDataset) iterate(r *run) (iterator, error) {
-	it := &fastestIterator{d: d, inputs: make([]iterator, len(d.inputs)), times: make([]time.Duration, len(d.inputs)), chosen: noChoice}
+	it := &fastestIterator{d: d, inputs: membudget.Make[iterator](len(d.inputs)), times: membudget.Make[time.Duration](len(d.inputs)), chosen: noChoice}
 	for i, in := range d.inputs {
 		var err error
 		if it.inputs[i], err = in.iterate(r); err != nil {
@@ -101,7 +102,7 @@ func (it *fastestIterator) next(r *run) (element, error) {
 		return it.inputs[it.chosen].next(r)
 	}
 	it.tried++
-	results := make([]*result, len(it.inputs))
+	results := membudget.Make[*result](len(it.inputs))
 	for i, in := range it.inputs {
 		p := newResult()
 		results[i] = p

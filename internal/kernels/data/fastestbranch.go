@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -78,7 +79,7 @@ func (d *fastestBranchDataset) cardinality() int64 {
 
 func (d *fastestBranchDataset) iterate(r *run) (iterator, error) {
 	src, err := d.begin(r)
-	return &fastestBranchIterator{source: src, d: d, times: make([][]time.Duration, len(d.branches))}, err
+	return &fastestBranchIterator{source: src, d: d, times: membudget.Make[[]time.Duration](len(d.branches))}, err
 }
 
 type fastestBranchIterator struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-ml/weft/checkpoint"
 	"github.com/weft-ml/weft/internal/format/fileio"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -182,7 +183,7 @@ func (it *fileCacheIterator) finish() error {
 		return err
 	}
 	it.finished = true
-	parts := make([]string, 0, it.shard+1)
+	parts := membudget.MakeCap[string](it.shard + 1)
 	for i := range it.shard + 1 {
 		parts = append(parts, it.d.part(i))
 	}

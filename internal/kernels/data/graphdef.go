@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -76,7 +77,7 @@ func (w *graphWriter) datasets(t *tensor.Tensor) (string, bool, error) {
 	if t.Rank() != 1 || rows == 0 {
 		return "", false, nil
 	}
-	in := make([]string, rows)
+	in := membudget.Make[string](rows)
 	for i, v := range tensor.Values[tensor.VariantValue](t) {
 		row := tensor.Scalar(v)
 		var err error
@@ -107,7 +108,7 @@ func (w *graphWriter) nodeDataset(d *nodeDataset) (string, error) {
 	case "NonSerializableDataset", "ExperimentalNonSerializableDataset", "GeneratorDataset":
 		return "", status.Unimplementedf("cannot write %s as a graph", op)
 	}
-	in := make([]string, len(d.inputs))
+	in := membudget.Make[string](len(d.inputs))
 	for i := range d.inputs {
 		var err error
 		if in[i], err = w.tensor(&d.inputs[i]); err != nil {

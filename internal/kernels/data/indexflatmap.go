@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -93,7 +94,7 @@ func (d *indexFlatMapDataset) row(result element, i int64) (element, error) {
 }
 
 func debugString(e element) string {
-	parts := make([]string, len(e))
+	parts := membudget.Make[string](len(e))
 	for i := range e {
 		parts[i] = e[i].String()
 	}

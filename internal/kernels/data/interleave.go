@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -174,7 +175,7 @@ func (it *interleaveIterator) state(a *archive) {
 	a.bool(&it.exhausted)
 	n := a.count(len(it.lanes))
 	if a.loading {
-		it.lanes = make([]lane, n)
+		it.lanes = membudget.Make[lane](n)
 	}
 	for i := range it.lanes {
 		l := &it.lanes[i]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -90,7 +91,11 @@ func (it *Iterator) use(ctx *kernel.Context, done func(error), f func() error) {
 // goroutine.
 func guarded(f func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover().(type) {
+		case nil:
+		case *membudget.Exceeded:
+			err = status.ResourceExhaustedf("OOM when allocating %d bytes for a dataset", p.Bytes)
+		default:
 			err = status.Internalf("iterator panicked: %v", p)
 		}
 	}()

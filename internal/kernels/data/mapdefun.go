@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -75,7 +76,7 @@ func (k *mapDefun) compute(ctx *kernel.Context, done func(error)) {
 		done(err)
 		return
 	}
-	calls := &rowCalls{k: k, ctx: newRun(ctx, ctx.Context(), nil).ctx, results: make([]element, rows), done: func(results []element, err error) {
+	calls := &rowCalls{k: k, ctx: newRun(ctx, ctx.Context(), nil).ctx, results: membudget.Make[element](rows), done: func(results []element, err error) {
 		if err == nil {
 			err = k.setOutputs(ctx, results)
 		}
@@ -113,7 +114,7 @@ func (k *mapDefun) rows(ctx *kernel.Context) (int, error) {
 // setOutputs stacks the results of the calls into the outputs.
 func (k *mapDefun) setOutputs(ctx *kernel.Context, results []element) error {
 	for i, dtype := range k.types {
-		shape, column := k.outputs[i], make([]tensor.Tensor, len(results))
+		shape, column := k.outputs[i], membudget.Make[tensor.Tensor](len(results))
 		for r, e := range results {
 			switch {
 			case i >= len(e):

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -137,7 +138,7 @@ func (m *MultiDeviceIterator) begin(ctx *kernel.Context, d dataset, maxBuffered 
 	at := &shardedIteration{
 		lifetime: lifetime, cancel: cancel, cleanups: &cleanups{}, maxBuffered: maxBuffered,
 		unordered: allowsAnyOrder(options(d)),
-		shards:    make([]shardQueue, m.devices), changed: make(chan struct{}, 1), ended: make(chan struct{}),
+		shards:    membudget.Make[shardQueue](m.devices), changed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	var err error
 	if at.from, err = d.iterate(at.request(ctx)); err != nil {

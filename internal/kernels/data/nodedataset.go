@@ -1,6 +1,7 @@
 package data
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -62,11 +63,11 @@ func (m *nodeDataset) op() string { return m.n.Op.Name }
 // over.
 func (m *nodeDataset) with(r *run, inputs element) (tensor.Tensor, error) {
 	ctx := withStep(r.ctx, r.ctx.Step)
-	values := make([]kernel.Value, len(inputs))
+	values := membudget.Make[kernel.Value](len(inputs))
 	for i := range inputs {
 		values[i].Tensor = inputs[i]
 	}
-	ctx.Bind(values, make([]kernel.Value, len(m.n.Outputs)), m.n.Outputs)
+	ctx.Bind(values, membudget.Make[kernel.Value](len(m.n.Outputs)), m.n.Outputs)
 	defer inputs.release()
 	return newNodeDataset(m.n, m.build, ctx)
 }

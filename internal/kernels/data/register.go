@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -138,7 +139,7 @@ func scalar[T tensor.Elem](n *node, ctx *kernel.Context, arg string) (v T, err e
 
 // scalars returns the values of integer arguments, which must be scalars.
 func (n *node) scalars(ctx *kernel.Context, args ...string) ([]int64, error) {
-	out := make([]int64, len(args))
+	out := membudget.Make[int64](len(args))
 	for i, arg := range args {
 		v, err := scalar[int64](n, ctx, arg)
 		if err != nil {

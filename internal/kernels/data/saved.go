@@ -15,6 +15,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -186,7 +187,7 @@ func shardsOf(s spec, path, run, compression string, start int64) ([]element, er
 		return nil, fileio.Error(path, err)
 	}
 	slices.Sort(dirs)
-	out := make([]element, len(dirs))
+	out := membudget.Make[element](len(dirs))
 	for i, dir := range dirs {
 		skip := start / int64(len(dirs))
 		if start%int64(len(dirs)) > int64(i) {

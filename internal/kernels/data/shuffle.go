@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/philox"
 	"github.com/weft-ml/weft/internal/opkit/resource"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -86,7 +87,7 @@ func (d *shuffleDataset) at(r *run, i int64) (element, error) {
 		return elementByIterating(r, d, i)
 	}
 	d.order.once.Do(func() {
-		d.order.places = make([]int64, n)
+		d.order.places = membudget.Make[int64](n)
 		from := newStream(d.seeds.seed, d.seeds.seed2)
 		for k := range d.order.places {
 			d.order.places[k] = int64(k)

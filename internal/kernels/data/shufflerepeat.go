@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 )
@@ -119,7 +120,7 @@ func (it *shuffleAndRepeatIterator) state(a *archive) {
 	it.d.seeds.state(a)
 	n := a.count(len(it.rounds))
 	if a.loading {
-		it.rounds, it.n = make([][]element, n), 0
+		it.rounds, it.n = membudget.Make[[]element](n), 0
 	}
 	for i := range n {
 		a.elements(&it.rounds[i])

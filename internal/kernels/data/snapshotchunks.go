@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -110,7 +111,7 @@ func (d *chunkNamesDataset) chunks() ([]string, error) {
 	if err != nil && !os.IsNotExist(err) {
 		return nil, fileio.Error(dir, err)
 	}
-	names := make([]string, len(entries))
+	names := membudget.Make[string](len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()
 	}

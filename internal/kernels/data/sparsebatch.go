@@ -3,6 +3,7 @@ package data
 import (
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -50,7 +51,7 @@ func (s sparseRows) join(rows []element, size int64) (element, error) {
 	}
 	dims[0] = int64(len(rows))
 	rank := len(dims)
-	indices := make([]int64, total*rank)
+	indices := membudget.Make[int64](total * rank)
 	values, err := tensor.Alloc(rows[0][0].DType(), tensor.Shape{int64(total)})
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (s sparseRows) join(rows []element, size int64) (element, error) {
 // packSparse packs the parts of a sparse tensor into variants, as SerializeSparse does. It takes
 // over the parts.
 func packSparse(parts ...tensor.Tensor) tensor.Tensor {
-	out := make([]tensor.VariantValue, len(parts))
+	out := membudget.Make[tensor.VariantValue](len(parts))
 	for i, part := range parts {
 		out[i].Value = tensor.EncodedVariant{TypeName: "tensorflow::Tensor", Tensors: []tensor.Tensor{part}}
 	}

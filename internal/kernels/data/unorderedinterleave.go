@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
 
@@ -205,7 +206,7 @@ func (it *unorderedInterleave) state(a *archive) {
 	a.int(&it.taken)
 	n := a.count(len(it.lanes))
 	if a.loading {
-		it.lanes = make([]*aheadLane, n)
+		it.lanes = membudget.Make[*aheadLane](n)
 		if it.current < 0 || it.current > 0 && it.current >= int64(n) {
 			a.fail(status.InvalidArgumentf("the saved state of the iterator does not match the dataset"))
 		}

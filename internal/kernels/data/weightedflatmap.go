@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -39,8 +40,8 @@ func newWeightedFlatMap(n *node, ctx *kernel.Context) (dataset, error) {
 	if err := d.join("WeightedFlatMap", inputs); err != nil {
 		return nil, err
 	}
-	weights := make([]float64, size)
-	d.counts = make([]int64, size)
+	weights := membudget.Make[float64](size)
+	d.counts = membudget.Make[int64](size)
 	for i, in := range inputs {
 		switch d.counts[i] = in.cardinality(); d.counts[i] {
 		case infinite:
@@ -91,7 +92,7 @@ func (d *weightedFlatMapDataset) cardinality() int64 {
 }
 
 func (d *weightedFlatMapDataset) iterate(r *run) (iterator, error) {
-	it := &weightedFlatMapIterator{d: d, inputs: make([]iterator, len(d.inputs))}
+	it := &weightedFlatMapIterator{d: d, inputs: membudget.Make[iterator](len(d.inputs))}
 	for i, in := range d.inputs {
 		var err error
 		if it.inputs[i], err = in.iterate(r); err != nil {

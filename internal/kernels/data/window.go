@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -151,7 +152,7 @@ func (it *windowIterator) state(a *archive) {
 	a.bool(&it.exhausted)
 	n := a.count(len(it.buffer))
 	if a.loading {
-		it.buffer = make([]slot, n)
+		it.buffer = membudget.Make[slot](n)
 	}
 	for i := range it.buffer {
 		it.buffer[i].state(a)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 )
@@ -28,7 +29,7 @@ func newZip(n *node, ctx *kernel.Context) (dataset, error) {
 
 // datasetsOf returns the datasets in inputs lo to hi.
 func datasetsOf(ctx *kernel.Context, lo, hi int) ([]dataset, error) {
-	all := make([]dataset, hi-lo)
+	all := membudget.Make[dataset](hi - lo)
 	for i := range all {
 		var err error
 		if all[i], err = datasetOf(ctx.Input(lo + i)); err != nil {
@@ -52,7 +53,7 @@ func (d *zipDataset) cardinality() int64 {
 }
 
 func (d *zipDataset) iterate(r *run) (iterator, error) {
-	it := &zipIterator{inputs: make([]iterator, len(d.inputs))}
+	it := &zipIterator{inputs: membudget.Make[iterator](len(d.inputs))}
 	for i, input := range d.inputs {
 		var err error
 		if it.inputs[i], err = input.iterate(r); err != nil {
@@ -71,7 +72,7 @@ func (it *zipIterator) next(r *run) (element, error) {
 	if it.exhausted {
 		return nil, errEnd
 	}
-	parts := make([]element, 0, len(it.inputs))
+	parts := membudget.MakeCap[element](len(it.inputs))
 	var failed error
 	// All inputs are read, so that they stay aligned after an error.
 	for i, input := range it.inputs {

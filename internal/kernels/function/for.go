@@ -1,6 +1,7 @@
 package function
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -34,7 +35,7 @@ func (k *forKernel) ComputeAsync(ctx *kernel.Context, done func(error)) {
 		return
 	}
 	f.vars = takeInputs(nil, ctx, 3)
-	f.args = make([]tensor.Tensor, len(f.vars)+1)
+	f.args = membudget.Make[tensor.Tensor](len(f.vars) + 1)
 	if f.over() {
 		done(setOutputs(ctx, f.vars))
 		return

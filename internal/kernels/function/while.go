@@ -1,6 +1,7 @@
 package function
 
 import (
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -46,7 +47,7 @@ func (k *while) Compute(ctx *kernel.Context) error { return wait(k, ctx) }
 
 func (k *while) ComputeAsync(ctx *kernel.Context, done func(error)) {
 	w := &whileLoop{while: k, ctx: ctx, done: done, vars: takeInputs(nil, ctx, 0)}
-	w.args = make([]tensor.Tensor, len(w.vars))
+	w.args = membudget.Make[tensor.Tensor](len(w.vars))
 	w.repeat(w.begin, w.end)
 }
 

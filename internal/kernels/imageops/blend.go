@@ -38,6 +38,7 @@ func (b *blender) blend(out, top, bottom []float32, share float32) {
 func (b *blender) row(i int, row []float32, n int) []float32 {
 	r := &b.rows[i]
 	if r.of != &row[0] {
+		//sizedmake:ok one row of the output
 		r.of, r.pixels = &row[0], slices.Grow(r.pixels[:0], n)[:n]
 		simd.LerpPixels(r.pixels, row, b.places, b.channels)
 	}

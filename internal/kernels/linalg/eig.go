@@ -64,7 +64,7 @@ func hermitianEig[S scalar](a matrix[S]) ([]float64, matrix[S]) {
 	n := a.rows
 	if !a.finite() {
 		a.fill(math.NaN())
-		return slices.Repeat([]float64{math.NaN()}, n), a
+		return repeated(math.NaN(), n), a
 	}
 	for i := range n {
 		a.set(i, i, of[S](re(a.at(i, i))))

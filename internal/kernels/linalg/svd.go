@@ -80,9 +80,9 @@ func svd[S scalar](a matrix[S], left, right int) (s []float64, u, v matrix[S]) {
 	}
 	if !a.finite() {
 		nan := func(n int) []S {
-			return slices.Repeat([]S{of[S](math.NaN())}, n)
+			return repeated(of[S](math.NaN()), n)
 		}
-		return slices.Repeat([]float64{math.NaN()}, a.cols), matrix[S]{nan(a.rows * left), a.rows, left}, matrix[S]{nan(a.cols * right), a.cols, right}
+		return repeated(math.NaN(), a.cols), matrix[S]{nan(a.rows * left), a.rows, left}, matrix[S]{nan(a.cols * right), a.cols, right}
 	}
 	// The rows of w are the conjugated columns of a. orthogonalize makes them orthogonal and
 	// accumulates the rotations in the rows of z.
@@ -197,4 +197,13 @@ func complete[S scalar](m matrix[S]) {
 			}
 		}
 	}
+}
+
+// repeated returns n equal values.
+func repeated[T any](v T, n int) []T {
+	out := membudget.Make[T](n)
+	for i := range out {
+		out[i] = v
+	}
+	return out
 }

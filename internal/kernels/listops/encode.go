@@ -56,7 +56,7 @@ func decode(v tensor.EncodedVariant) (any, error) {
 	if count > uint64(len(v.Metadata)) {
 		return nil, status.InvalidArgumentf("an encoded tensor list has %d uninitialized elements in %d bytes of metadata", count, len(v.Metadata))
 	}
-	missing := make(map[uint64]bool, count)
+	missing := map[uint64]bool{}
 	for range count {
 		missing[d.uvarint()] = true
 	}

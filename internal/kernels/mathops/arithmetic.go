@@ -107,6 +107,7 @@ func allowed(types string, table kernel.Table) kernel.Table {
 	if err != nil {
 		panic(err)
 	}
+	//sizedmake:ok the number of element types
 	out := make(kernel.Table, len(set))
 	for _, t := range set {
 		if n, ok := table[t]; ok {

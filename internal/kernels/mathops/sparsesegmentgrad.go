@@ -173,7 +173,7 @@ func gradUnique(ctx *kernel.Context, scale segmentScale) (*segmentGrad, *tensor.
 		unique = slices.Clone(g.targets)
 		slices.Sort(unique)
 		unique = slices.Compact(unique)
-		positions := make(map[int64]int64, len(unique))
+		positions := map[int64]int64{}
 		for i, row := range unique {
 			positions[row] = int64(i)
 		}

@@ -30,7 +30,7 @@ func (v perChannel[T]) mul(z, x []T, channel int) {
 
 // values returns f(c) for each channel c.
 func values[T simd.Float](n int, f func(c int) T) perChannel[T] {
-	v := make(perChannel[T], n)
+	v := perChannel[T](membudget.Make[T](n))
 	for c := range v {
 		v[c] = f(c)
 	}

@@ -50,6 +50,7 @@ func newAnyConv(attrs opdef.Attrs) anyConv {
 
 // window returns the window for an input with the given number of spatial dimensions.
 func (a *anyConv) window(spatial int) window {
+	//sizedmake:ok a rank
 	w := window{axes: axes{spatial, a.first}, padding: a.padding, explicit: a.explicit, dilation: slices.Repeat([]int64{1}, spatial)}
 	w.stride = w.pick(a.strides)
 	if len(a.dilations) > 0 {

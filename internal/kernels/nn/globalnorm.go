@@ -3,6 +3,7 @@ package nn
 import (
 	"github.com/weft-ml/weft/internal/numeric/simd"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -173,7 +174,7 @@ func globalNormGradients[T simd.Float](l channelLayout, epsilon T, scaled bool, 
 		shift.add(tmp, x[lo:hi], c)
 		simd.Mul(tmp, tmp, dy[lo:hi])
 	})
-	factor := make(perChannel[T], l.channels)
+	factor := perChannel[T](membudget.Make[T](l.channels))
 	for c := range factor {
 		root, g, product := inverseRoot(variance[c]+epsilon), T(1), T(products[c])
 		out[4][c] = 0

@@ -103,6 +103,7 @@ func (c convolution) fit(lhs, rhs tensor.Shape) (*convolution, error) {
 	}{{&c.strides, "window_strides"}, {&c.dilations, "lhs_dilation"}, {&c.kernelDilations, "rhs_dilation"}} {
 		switch v := *list.values; {
 		case len(v) == 0:
+			//sizedmake:ok a rank
 			*list.values = slices.Repeat([]int64{1}, rank-2)
 		case len(v) != rank-2:
 			return nil, status.InvalidArgumentf("Size of %s Attr must be dims - 2.", list.name)

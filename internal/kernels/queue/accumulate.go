@@ -138,6 +138,7 @@ func newApply(c *kernel.Construction) (kernel.Kernel, error) {
 		if step.Rank() != 0 {
 			return status.InvalidArgumentf("Argument local_step must be scalar, but had bad shape %v", step.Shape())
 		}
+		//sizedmake:ok components of an element
 		gradient := make([]tensor.Tensor, parts)
 		for i := range gradient {
 			gradient[i] = ctx.TakeInput(2 + i)

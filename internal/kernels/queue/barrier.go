@@ -90,6 +90,7 @@ func (b *Barrier) insertOne(key string, component int, values *tensor.Tensor, i 
 		return err
 	}
 	if p == nil {
+		//sizedmake:ok components of an element
 		p = &partial{index: b.next, components: make(element, len(b.types)), missing: len(b.types)}
 		b.incomplete[key] = p
 	}

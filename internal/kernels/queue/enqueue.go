@@ -6,6 +6,7 @@ import (
 	"github.com/weft-ml/weft/internal/opkit/resource"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -58,6 +59,7 @@ func enqueue(ctx *kernel.Context, q *Queue, done func(error)) {
 			return
 		}
 	}
+	//sizedmake:ok components of an element
 	e := make(element, len(q.types))
 	for i := range e {
 		e[i] = ctx.TakeInput(1 + i)
@@ -78,7 +80,7 @@ func enqueueMany(ctx *kernel.Context, q *Queue, done func(error)) {
 		done(err)
 		return
 	}
-	elems := make([]element, n)
+	elems := membudget.Make[element](n)
 	for i := range elems {
 		if elems[i], err = rowsOf(ctx, q, i); err != nil {
 			done(err)
@@ -112,6 +114,7 @@ func countRows(ctx *kernel.Context, q *Queue) (int, error) {
 
 // rowsOf returns row i of each component.
 func rowsOf(ctx *kernel.Context, q *Queue, i int) (element, error) {
+	//sizedmake:ok components of an element
 	e := make(element, len(q.types))
 	for c := range e {
 		var err error

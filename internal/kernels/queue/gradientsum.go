@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/numeric/parallel"
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -80,7 +81,7 @@ func (s *sparseSum[T]) add(gradient []tensor.Tensor, first bool) error {
 	}
 	indices, rows := tensor.Values[int64](&gradient[0]), &gradient[1]
 	if first {
-		s.indices, s.counts = slices.Clone(indices), slices.Repeat([]int{1}, len(indices))
+		s.indices, s.counts = slices.Clone(indices), ones(len(indices))
 		s.rows, *rows = *rows, tensor.Tensor{}
 		return nil
 	}
@@ -110,7 +111,7 @@ func (s *sparseSum[T]) merge(indices []int64, rows *tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	sum := sparseSum[T]{shape: s.shape, indices: make([]int64, len(from)), counts: make([]int, len(from)), rows: total}
+	sum := sparseSum[T]{shape: s.shape, indices: membudget.Make[int64](len(from)), counts: membudget.Make[int](len(from)), rows: total}
 	plus := elementwise.Arithmetic[T](elementwise.Add)
 	for r, f := range from {
 		switch {
@@ -215,4 +216,13 @@ func (s *sparseSum[T]) checkRows(want tensor.PartialShape, rank string, rows *te
 		}
 	}
 	return nil
+}
+
+// ones returns n ones.
+func ones(n int) []int {
+	out := membudget.Make[int](n)
+	for i := range out {
+		out[i] = 1
+	}
+	return out
 }

@@ -136,6 +136,7 @@ func (k *kind) check(s spec, name string) error {
 }
 
 func listShapes(all []tensor.PartialShape) string {
+	//sizedmake:ok the number of components
 	texts := make([]string, len(all))
 	for i, s := range all {
 		texts[i] = s.String()

@@ -101,6 +101,7 @@ func (m *StagingMap) put(ctx context.Context, key int64, indices []int32, compon
 func (m *StagingMap) add(key int64, indices []int32, components element, n int) (kept bool, err error) {
 	e, ok := m.incomplete[key]
 	if !ok {
+		//sizedmake:ok components of an element
 		e = make(element, n)
 	}
 	for _, index := range indices {
@@ -169,6 +170,7 @@ func (m *StagingMap) pick(e element, w wanted) (element, error) {
 			return nil, status.InvalidArgumentf("Tensor at index '%d' for key '%d' has already been removed.", index, w.key)
 		}
 	}
+	//sizedmake:ok components of an element
 	taken := make(element, len(w.indices))
 	for i, index := range w.indices {
 		taken[i] = e[index].Retain()

@@ -112,6 +112,7 @@ func outputStaged(ctx *kernel.Context, first int, e element, mismatch string) er
 
 // takeInputs returns the inputs from index first on, which the caller owns.
 func takeInputs(ctx *kernel.Context, first int) element {
+	//sizedmake:ok components of an element
 	e := make(element, ctx.NumInputs()-first)
 	for i := range e {
 		e[i] = ctx.TakeInput(first + i)
@@ -120,6 +121,7 @@ func takeInputs(ctx *kernel.Context, first int) element {
 }
 
 func (e element) retain() element {
+	//sizedmake:ok components of an element
 	out := make(element, len(e))
 	for i := range e {
 		out[i] = e[i].Retain()

@@ -34,6 +34,7 @@ func (r *ring) grow() {
 	if r.n < len(r.elems) {
 		return
 	}
+	//sizedmake:ok less than the tensors of the elements
 	bigger := make([]element, max(4, 2*len(r.elems)))
 	for i := range r.n {
 		bigger[i] = *r.at(i)

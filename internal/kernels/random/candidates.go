@@ -144,7 +144,7 @@ func (d *draw) run(ctx context.Context, unique bool) (tries int, err error) {
 		}
 		return len(d.out), nil
 	}
-	used := make(map[int64]struct{}, len(d.out))
+	used := map[int64]struct{}{}
 	for i := 0; i < len(d.out); {
 		const checkEvery = 1 << 16
 		if tries++; tries%checkEvery == 0 {

@@ -2,7 +2,6 @@ package random
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -184,7 +183,7 @@ func (s *shardOfWords) reserve(words int64) {
 		return
 	}
 	n := (words - s.shard + s.count - 1) / s.count
-	s.weights = slices.Grow(s.weights, int(min(n, s.n)))[:min(n, s.n)]
+	s.weights = append(membudget.MakeCap[float32](min(n, s.n)), s.weights...)[:min(n, s.n)]
 	s.size = n
 	s.next = n // as TensorFlow counts
 }

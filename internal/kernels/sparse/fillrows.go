@@ -99,12 +99,22 @@ func fillRows(ctx *kernel.Context) error {
 
 // putFilled sets outputs 0, 1 and 3 to the filled tensor, with elements ordered by row.
 func (s *coo) putFilled(ctx *kernel.Context, fill *tensor.Tensor, empty []bool) error {
-	var ix, from []int64 // from is a value's number plus one; 0 is the default
+	n := s.n // of the elements of the result
+	for _, isEmpty := range empty {
+		if isEmpty {
+			n++
+		}
+	}
+	// from is a value's number plus one; 0 is the default
+	ix, from := membudget.MakeCap[int64](n*s.rank), membudget.MakeCap[int64](n)
 	reverse := membudget.Make[int64](s.n)
 	order := s.sorted([]int{0})
 	for row, isEmpty := range empty {
 		if isEmpty {
-			ix = append(append(ix, int64(row)), membudget.Make[int64](s.rank-1)...)
+			ix = append(ix, int64(row))
+			for range s.rank - 1 {
+				ix = append(ix, 0)
+			}
 			from = append(from, 0)
 			continue
 		}

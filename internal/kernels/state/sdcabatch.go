@@ -65,7 +65,7 @@ func (o *sdca) readSparse(ctx *kernel.Context, i int, g *sparseGroup, examples i
 	if len(indices) > len(g.weights) {
 		return status.InvalidArgumentf("%d sparse_indices for %d sparse_weights", len(indices), len(g.weights))
 	}
-	g.at = make(map[int64]int, len(indices))
+	g.at = map[int64]int{}
 	for j, feature := range indices {
 		g.at[feature] = j
 	}
@@ -102,7 +102,7 @@ func (b *batch) measure() error {
 	for i := range b.norms {
 		for j := range b.sparse {
 			g := &b.sparse[j]
-			seen := make(map[int64]bool, g.starts[i+1]-g.starts[i])
+			seen := map[int64]bool{}
 			for k := g.starts[i]; k < g.starts[i+1]; k++ {
 				if seen[g.features[k]] {
 					return status.InvalidArgumentf("Duplicate index in sparse vector.")

@@ -35,6 +35,7 @@ func (f cFormat) number(digits string, signed bool) string {
 	if negative {
 		sign, digits = "-", digits[1:]
 	}
+	//sizedmake:ok at most maxWidth
 	return sign + strings.Repeat("0", missing) + digits
 }
 
@@ -45,8 +46,10 @@ func (f cFormat) pad(text string) string {
 	case missing <= 0:
 		return text
 	case f.flag == '-':
+		//sizedmake:ok at most maxWidth
 		return text + strings.Repeat(" ", missing)
 	default:
+		//sizedmake:ok at most maxWidth
 		return strings.Repeat(" ", missing) + text
 	}
 }

@@ -2,10 +2,10 @@ package stringops
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/weft-ml/weft/internal/numeric/farmhash"
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -82,7 +82,7 @@ func computeFingerprints(ctx *kernel.Context) error {
 
 // digests returns the concatenated fingerprints of strings.
 func digests(all []string) []byte {
-	out := slices.Grow([]byte(nil), len(all)*digest)
+	out := membudget.MakeCap[byte](len(all) * digest)
 	for _, s := range all {
 		out = binary.LittleEndian.AppendUint64(out, fingerprint(s))
 	}

@@ -113,6 +113,7 @@ func (p *printer) gap(d int) {
 		p.b.WriteByte(' ')
 		return
 	}
+	//sizedmake:ok a rank
 	p.b.WriteString(strings.Repeat("\n", len(p.s)-d-1) + strings.Repeat(" ", d+1))
 }
 

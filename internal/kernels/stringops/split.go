@@ -1,7 +1,6 @@
 package stringops
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/weft-ml/weft/internal/opkit/shapefn"
@@ -58,7 +57,7 @@ func splitter(name string, split func(parts []string, s, at string) []string) ke
 		ends := membudget.Make[int](len(texts))
 		for row, s := range texts {
 			if row == 8 { // the remaining rows probably have similar lengths
-				values = slices.Grow(values, len(values)/4*len(texts)/7)
+				values = append(membudget.MakeCap[string](len(values)+len(values)/4*len(texts)/7), values...)
 			}
 			values = split(values, s, separator)
 			ends[row] = len(values)

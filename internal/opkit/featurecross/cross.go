@@ -13,6 +13,7 @@ import (
 	"github.com/weft-ml/weft/internal/numeric/farmhash"
 	"github.com/weft-ml/weft/internal/numeric/siphash"
 	"github.com/weft-ml/weft/internal/opkit/intarg"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -41,7 +42,7 @@ func Ragged(values *tensor.Tensor, splits []int64) *Column {
 
 // Dense returns a column with the rows of a matrix.
 func Dense(matrix *tensor.Tensor) *Column {
-	splits := make([]int64, matrix.Dim(0)+1)
+	splits := membudget.Make[int64](matrix.Dim(0) + 1)
 	for r := range splits {
 		splits[r] = int64(r * matrix.Dim(1))
 	}
@@ -88,7 +89,7 @@ func (c *Column) text(i int64) string {
 // Splits returns the index of each row's first combination and, at the end, the total number. It
 // returns ResourceExhausted if that number is too large for memory.
 func Splits(columns []*Column, rows int) ([]int64, error) {
-	splits := make([]int64, 1, rows+1)
+	splits := membudget.Make[int64](rows + 1)[:1]
 	for r := range rows {
 		n := uint64(1)
 		for _, c := range columns {
@@ -112,7 +113,7 @@ type Combination[T any] func(at []int64) T
 
 // Row sets out to the combinations of one row. The last column varies fastest.
 func Row[T any](columns []*Column, r int, out []T, combine Combination[T]) {
-	at := make([]int64, len(columns))
+	at := membudget.Make[int64](len(columns))
 	for k, c := range columns {
 		at[k] = c.splits[r]
 	}
@@ -129,7 +130,7 @@ func Row[T any](columns []*Column, r int, out []T, combine Combination[T]) {
 
 // Join returns the combination that joins the values as text with a separator.
 func Join(columns []*Column, separator string) Combination[string] {
-	parts := make([]string, len(columns))
+	parts := membudget.Make[string](len(columns))
 	return func(at []int64) string {
 		for k, c := range columns {
 			parts[k] = c.text(at[k])

@@ -46,6 +46,8 @@ func (c *client) close() {
 // reset drops the variables and queues of the probes, which outlive their sessions. It also ends
 // all sessions.
 func reset(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	c, err := dial(ctx, address)
 	if err != nil {
 		return err

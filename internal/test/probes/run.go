@@ -52,20 +52,19 @@ func runProbe(ctx context.Context, t *target, p probe) *report {
 	r.alone = n.takeP99()
 	r.err = attack(ctx, s.address, p)
 	r.during, r.longest = n.takeP99(), n.longest()
-	select {
-	case <-s.ended:
-		r.faultf("the server ended: %s", s.reason())
-		_ = n.stop() // it has lost its server
-		return r
-	default:
-	}
 	switch {
 	case r.err == nil && !p.mayPass:
 		r.faultf("no error")
 	case r.err != nil && (status.CodeOf(r.err) != status.ResourceExhausted || !strings.Contains(r.err.Error(), p.text)):
 		r.faultf("%v: %.300v; want RESOURCE_EXHAUSTED with %q", status.CodeOf(r.err), r.err, p.text)
 	}
-	if err := n.stop(); err != nil {
+	err = n.stop()
+	if s.hasEnded() {
+		r.faults = nil // they follow from this one
+		r.faultf("the server ended: %s", s.reason())
+		return r
+	}
+	if err != nil {
 		r.faultf("the neighbor: %v", err)
 	}
 	if err := reset(ctx, s.address); err != nil {

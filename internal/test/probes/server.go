@@ -66,6 +66,16 @@ func startServer(t *target, name string) (*server, error) {
 	}
 }
 
+// hasEnded reports whether the server has ended by itself.
+func (s *server) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	case <-time.After(time.Second): // the connection ends before the process
+		return false
+	}
+}
+
 // stop ends the server and returns its log.
 func (s *server) stop() string {
 	_ = s.cmd.Process.Kill() // it may have ended

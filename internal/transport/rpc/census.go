@@ -5,6 +5,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 )
@@ -29,6 +30,12 @@ const (
 	// valueMemory is the memory of a number or of the header of a string in a list, with what the
 	// list leaves unused while it grows.
 	valueMemory = 32
+)
+
+// Names of the messages that have limits.
+var (
+	nodeName     = (*pb.NodeDef)(nil).ProtoReflect().Descriptor().FullName()
+	functionName = (*pb.FunctionDef)(nil).ProtoReflect().Descriptor().FullName()
 )
 
 // census counts what a message holds without decoding it.
@@ -78,11 +85,11 @@ func (c *census) full() bool {
 func (c *census) count(desc protoreflect.MessageDescriptor, data []byte) {
 	isNode := false
 	switch desc.FullName() {
-	case "tensorflow.NodeDef":
+	case nodeName:
 		isNode = true
 		c.nodes++
 		c.memory += nodeMemory
-	case "tensorflow.FunctionDef":
+	case functionName:
 		c.functions++
 		c.memory += nodeMemory
 	default:

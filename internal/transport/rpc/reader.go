@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"unicode/utf8"
+	"unsafe"
 
 	"google.golang.org/protobuf/proto"
 
@@ -20,6 +21,17 @@ const (
 
 // errMalformed reports bytes that are not a protocol message.
 var errMalformed = errors.New("malformed message")
+
+// add appends a value to a list. It fails r if there is no memory for the list to grow.
+func add[T any](r *reader, list []T, v T) []T {
+	if len(list) == cap(list) {
+		r.take(2 * cap(list) * int(unsafe.Sizeof(v)))
+	}
+	if r.err != nil {
+		return list
+	}
+	return append(list, v)
+}
 
 // reader decodes a protocol message in several buffers. After the first error, every method returns
 // zero values and more reports false.

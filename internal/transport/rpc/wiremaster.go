@@ -28,11 +28,11 @@ func (d *decoder) runStepRequest(m *message.RunStepRequest) {
 		case 1<<3 | lengthDelimited:
 			m.Session = d.text()
 		case 2<<3 | lengthDelimited:
-			m.Feeds = append(m.Feeds, d.namedTensor("feed", len(m.Feeds)))
+			m.Feeds = add(&d.reader, m.Feeds, d.namedTensor("feed", len(m.Feeds)))
 		case 3<<3 | lengthDelimited:
-			m.Fetches = append(m.Fetches, d.text())
+			m.Fetches = add(&d.reader, m.Fetches, d.text())
 		case 4<<3 | lengthDelimited:
-			m.Targets = append(m.Targets, d.text())
+			m.Targets = add(&d.reader, m.Targets, d.text())
 		case 5<<3 | lengthDelimited:
 			m.Options = nested(&d.reader, m.Options)
 		case 6<<3 | lengthDelimited:
@@ -60,7 +60,7 @@ func (d *decoder) runStepResponse(m *message.RunStepResponse) {
 	for d.more() {
 		switch key := d.key(); key {
 		case 1<<3 | lengthDelimited:
-			m.Tensors = append(m.Tensors, d.namedTensor("fetch", len(m.Tensors)))
+			m.Tensors = add(&d.reader, m.Tensors, d.namedTensor("fetch", len(m.Tensors)))
 		case 2<<3 | lengthDelimited:
 			m.Metadata = nested(&d.reader, m.Metadata)
 		case 3<<3 | varint:
@@ -91,7 +91,7 @@ func (d *decoder) runCallableRequest(m *message.RunCallableRequest) {
 		case 2<<3 | varint:
 			m.Handle = d.int64()
 		case 3<<3 | lengthDelimited:
-			m.Feeds = append(m.Feeds, d.tensor("feed", len(m.Feeds)))
+			m.Feeds = add(&d.reader, m.Feeds, d.tensor("feed", len(m.Feeds)))
 		case 4<<3 | varint:
 			m.RequestID = d.int64()
 		default:
@@ -113,7 +113,7 @@ func (d *decoder) runCallableResponse(m *message.RunCallableResponse) {
 	for d.more() {
 		switch key := d.key(); key {
 		case 1<<3 | lengthDelimited:
-			m.Fetches = append(m.Fetches, d.tensor("fetch", len(m.Fetches)))
+			m.Fetches = add(&d.reader, m.Fetches, d.tensor("fetch", len(m.Fetches)))
 		case 2<<3 | lengthDelimited:
 			m.Metadata = nested(&d.reader, m.Metadata)
 		default:

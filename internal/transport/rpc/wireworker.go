@@ -33,9 +33,9 @@ func (d *decoder) runGraphRequest(m *message.RunGraphRequest) {
 		case 2<<3 | varint:
 			m.StepID = d.int64()
 		case 3<<3 | lengthDelimited:
-			m.Send = append(m.Send, d.namedTensor("feed", len(m.Send)))
+			m.Send = add(&d.reader, m.Send, d.namedTensor("feed", len(m.Send)))
 		case 4<<3 | lengthDelimited:
-			m.RecvKeys = append(m.RecvKeys, d.text())
+			m.RecvKeys = add(&d.reader, m.RecvKeys, d.text())
 		case 5<<3 | lengthDelimited:
 			m.Exec = nested(&d.reader, m.Exec)
 		case 6<<3 | varint:
@@ -75,7 +75,7 @@ func (d *decoder) runGraphResponse(m *message.RunGraphResponse) {
 	for d.more() {
 		switch key := d.key(); key {
 		case 1<<3 | lengthDelimited:
-			m.Recv = append(m.Recv, d.namedTensor("recv", len(m.Recv)))
+			m.Recv = add(&d.reader, m.Recv, d.namedTensor("recv", len(m.Recv)))
 		case 2<<3 | lengthDelimited:
 			m.StepStats = nested(&d.reader, m.StepStats)
 		case 3<<3 | lengthDelimited:

@@ -1,0 +1,87 @@
+package rpc
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-ml/weft/internal/proto/pb"
+	"github.com/weft-ml/weft/internal/role/message"
+	"github.com/weft-ml/weft/internal/sys/membudget"
+	"github.com/weft-ml/weft/status"
+)
+
+// The census of a message counts its parts, at any depth, without decoding it.
+func TestCensus(t *testing.T) {
+	g := &pb.GraphDef{
+		Node: []*pb.NodeDef{
+			{Name: "a", Op: "Const", Attr: map[string]*pb.AttrValue{"value": {Value: &pb.AttrValue_Tensor{Tensor: &pb.TensorProto{IntVal: make([]int32, 1000)}}}}},
+			{Name: "b", Op: "AddN", Input: []string{"a", "a", "^a"}},
+		},
+		Library: &pb.FunctionDefLibrary{Function: []*pb.FunctionDef{{NodeDef: []*pb.NodeDef{{Name: "c", Input: []string{"x"}}}}, {}}},
+	}
+	data, err := proto.Marshal(&pb.CreateSessionRequest{GraphDef: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c census
+	c.count((&pb.CreateSessionRequest{}).ProtoReflect().Descriptor(), data)
+	if c.nodes != 3 || c.edges != 4 || c.functions != 2 {
+		t.Errorf("%d nodes, %d edges, %d functions; want 3, 4, 2", c.nodes, c.edges, c.functions)
+	}
+	if least := int64(5*nodeMemory + 4000); c.memory < least || c.memory > 2*least {
+		t.Errorf("%d bytes are estimated, want at least %d", c.memory, least)
+	}
+}
+
+// repeated returns a message of n empty values of a field.
+func repeated(field byte, n int) []byte {
+	out := make([]byte, 0, 2*n)
+	for range n {
+		out = append(out, field<<3|lengthDelimited, 0)
+	}
+	return out
+}
+
+// inField returns a message as the value of a field.
+func inField(field byte, message []byte) []byte {
+	out := []byte{field<<3 | lengthDelimited}
+	n := len(message)
+	for ; n >= 0x80; n >>= 7 {
+		out = append(out, byte(n)|0x80)
+	}
+	return append(append(out, byte(n)), message...)
+}
+
+func TestCensusLimits(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		graph []byte
+	}{
+		{"nodes", repeated(1, maxNodes+1)},
+		{"functions", inField(2, repeated(1, maxFunctions+1))},
+		{"edges", inField(1, repeated(3, maxEdges+1))},
+	} {
+		err := admitMessage(&pb.CreateSessionRequest{}, inField(1, tt.graph))
+		if status.CodeOf(err) != status.ResourceExhausted {
+			t.Errorf("too many %s: %v", tt.name, err)
+		}
+	}
+	if err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(3, maxNodes))); err != nil {
+		t.Errorf("a message without graph: %v", err)
+	}
+}
+
+// A message is not decoded if it would take more memory than the process may use.
+func TestCensusMemory(t *testing.T) {
+	defer membudget.SetLimit(membudget.Limit())
+	membudget.SetLimit(128 << 20)
+	err := admitMessage(&pb.CreateSessionRequest{}, inField(1, repeated(1, maxNodes)))
+	if status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("a graph that needs 2.8 GiB: %v", err)
+	}
+	data := [][]byte{repeated(3, 8<<20)} // fetches
+	if err := decode(data, &message.RunStepRequest{}); status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("8 million fetches: %v", err)
+	}
+}
