@@ -115,7 +115,7 @@ func (it *batchIterator) state(a *archive) {
 
 // stack stacks elements whose components have equal shapes.
 func stack(rows []element, _ int64) (element, error) {
-	out := make(element, len(rows[0]))
+	out := element(membudget.Make[tensor.Tensor](len(rows[0])))
 	for i := range out {
 		first := &rows[0][i]
 		column := membudget.Make[tensor.Tensor](len(rows))

@@ -51,7 +51,7 @@ func (c *component) compute(r *run, in element) (element, error) {
 	for i := range inputs {
 		inputs[i].Release()
 	}
-	out := make(element, len(outputs))
+	out := element(membudget.Make[tensor.Tensor](len(outputs)))
 	for i := range outputs {
 		out[i] = outputs[i].Tensor
 	}

@@ -22,7 +22,7 @@ func init() {
 		In: []string{"components: input_types"}, Out: []string{"compressed: variant"}, Attrs: []string{"input_types: list(type) >= 1"},
 		Shape: opdef.ScalarShape,
 	}, func(ctx *kernel.Context) error {
-		e := make(element, ctx.NumInputs())
+		e := element(membudget.Make[tensor.Tensor](ctx.NumInputs()))
 		for i := range e {
 			e[i] = *ctx.Input(i)
 		}
@@ -127,7 +127,7 @@ func (c compressed) uncompress() (element, error) {
 	if err != nil {
 		return nil, status.Internalf("Failed to perform snappy decompression.")
 	}
-	e := make(element, 0, len(c.GetComponentMetadata()))
+	e := element(membudget.MakeCap[tensor.Tensor](len(c.GetComponentMetadata())))
 	for _, m := range c.GetComponentMetadata() {
 		t, used, err := uncompressedComponent(m, all)
 		if err != nil {

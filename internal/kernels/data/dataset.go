@@ -12,6 +12,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -21,7 +22,7 @@ import (
 type element []tensor.Tensor
 
 func (e element) retain() element {
-	out := make(element, len(e))
+	out := element(membudget.Make[tensor.Tensor](len(e)))
 	for i := range e {
 		out[i] = e[i].Retain()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/record"
 	"github.com/weft-ml/weft/internal/proto/pb"
 	"github.com/weft-ml/weft/internal/proto/pbconv"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -185,7 +186,7 @@ func (r *elementReader) read() (element, error) {
 	if proto.Unmarshal(b, m) != nil || len(m.GetTensor()) != len(r.types) {
 		return nil, r.damaged()
 	}
-	e := make(element, len(m.GetTensor()))
+	e := element(membudget.Make[tensor.Tensor](len(m.GetTensor())))
 	for i, p := range m.GetTensor() {
 		if e[i], err = pbconv.TensorFromProto(p); err != nil {
 			e[:i].release()
@@ -208,7 +209,7 @@ func (r *elementReader) readSnappy(head []byte) (element, error) {
 	if err != nil {
 		return nil, status.Internalf("Failed to perform snappy decompression.")
 	}
-	e := make(element, 0, len(r.types))
+	e := element(membudget.MakeCap[tensor.Tensor](len(r.types)))
 	for i, c := range m.GetTensorMetadata() {
 		n := c.GetTensorSizeBytes()
 		if n < 0 || n > int64(len(all)) {

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-ml/weft/internal/format/fileio"
 	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 // fileCacheDataset caches the elements of its input in files in the checkpoint format with
@@ -112,7 +113,7 @@ func (it *fileCacheIterator) read(r *run) (element, error) {
 	if _, err := it.reader.Lookup(it.d.key(it.i, 0)); err != nil {
 		return nil, errEnd
 	}
-	e := make(element, len(it.d.types))
+	e := element(membudget.Make[tensor.Tensor](len(it.d.types)))
 	for k := range e {
 		t, err := it.reader.Read(it.d.key(it.i, k))
 		if err != nil {

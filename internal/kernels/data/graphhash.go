@@ -41,7 +41,7 @@ func combine(a, b uint64) uint64 { return a ^ (b + 0x9e3779b97f4a7800 + a<<10 + 
 
 // from returns the fingerprint of a node and everything that it depends on.
 func (h *hasher) from(nodes []*pb.NodeDef, root *pb.NodeDef) (uint64, error) {
-	w := &walk{hasher: h, nodes: make(map[string]*pb.NodeDef, len(nodes)), edges: map[*pb.NodeDef]*edges{}, done: map[*pb.NodeDef]uint64{}}
+	w := &walk{hasher: h, nodes: map[string]*pb.NodeDef{}, edges: map[*pb.NodeDef]*edges{}, done: map[*pb.NodeDef]uint64{}}
 	for _, n := range nodes {
 		w.nodes[n.GetName()] = n
 	}

@@ -2,8 +2,10 @@ package data
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -55,7 +57,7 @@ func (it *splitIterator) next(r *run) (element, error) {
 		it.batch.release()
 		it.batch = e
 	}
-	out := make(element, len(it.batch))
+	out := element(membudget.Make[tensor.Tensor](len(it.batch)))
 	for c := range it.batch {
 		rows := int64(it.batch[c].Dim(0))
 		each := (rows + it.d.parts - 1) / it.d.parts

@@ -85,7 +85,7 @@ func (k *mapDefun) compute(ctx *kernel.Context, done func(error)) {
 		}
 		done(err)
 	}}
-	calls.args = make(element, ctx.NumInputs())
+	calls.args = element(membudget.Make[tensor.Tensor](ctx.NumInputs()))
 	for i := range calls.args {
 		calls.args[i] = *ctx.Input(i)
 	}
@@ -169,7 +169,7 @@ func (c *rowCalls) start() {
 }
 
 func (c *rowCalls) call(i int) {
-	args := make(element, len(c.args))
+	args := element(membudget.Make[tensor.Tensor](len(c.args)))
 	for a := range args {
 		if a >= c.k.args {
 			args[a] = c.args[a].Retain()

@@ -23,7 +23,7 @@ func newNodeDataset(n *node, build maker, ctx *kernel.Context) (tensor.Tensor, e
 	if err != nil {
 		return tensor.Tensor{}, err
 	}
-	m := &nodeDataset{dataset: d, n: n, build: build, inputs: make(element, ctx.NumInputs())}
+	m := &nodeDataset{dataset: d, n: n, build: build, inputs: element(membudget.Make[tensor.Tensor](ctx.NumInputs()))}
 	for i := range m.inputs {
 		m.inputs[i] = ctx.Input(i).Retain()
 	}

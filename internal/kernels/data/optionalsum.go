@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-ml/weft/internal/opkit/elementwise"
 	"github.com/weft-ml/weft/internal/opkit/typeset"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
 )
@@ -23,7 +24,7 @@ func (o *optional) ZerosLike() (any, error) {
 	if o.value == nil {
 		return o, nil
 	}
-	out := &optional{value: make(element, len(o.value))}
+	out := &optional{value: element(membudget.Make[tensor.Tensor](len(o.value)))}
 	for i := range o.value {
 		var err error
 		if out.value[i], err = zeros(&o.value[i]); err != nil {
@@ -65,7 +66,7 @@ func (o *optional) AddVariant(other any) (any, error) {
 		return nil, status.InvalidArgumentf("Cannot add optionals because they have different numbers of components (%d vs. %d).",
 			len(o.value), len(p.value))
 	}
-	out := &optional{value: make(element, len(o.value))}
+	out := &optional{value: element(membudget.Make[tensor.Tensor](len(o.value)))}
 	for i := range o.value {
 		var err error
 		if out.value[i], err = sum(&o.value[i], &p.value[i]); err != nil {

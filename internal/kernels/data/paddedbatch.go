@@ -2,6 +2,7 @@ package data
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/strided"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -82,7 +83,7 @@ func newPadding(n *node, ctx *kernel.Context, types []tensor.DType) (*padding, e
 }
 
 func (p *padding) join(rows []element, _ int64) (element, error) {
-	out := make(element, len(p.shapes))
+	out := element(membudget.Make[tensor.Tensor](len(p.shapes)))
 	for i := range out {
 		var err error
 		if out[i], err = p.component(rows, i); err != nil {

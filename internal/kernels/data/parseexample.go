@@ -3,6 +3,7 @@ package data
 import (
 	"slices"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -91,7 +92,7 @@ func (d *parseExampleDataset) features(r *run, e element) (element, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make(element, len(d.place))
+	out := element(membudget.Make[tensor.Tensor](len(d.place)))
 	dense := len(d.place) - d.sparse - d.ragged
 	for i, at := range d.place {
 		switch k := i - d.sparse - dense; {

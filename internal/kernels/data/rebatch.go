@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/status"
 	"github.com/weft-ml/weft/tensor"
@@ -88,7 +89,7 @@ func (it *rebatchIterator) next(r *run) (element, error) {
 
 // empty returns a batch without rows. It does not read the input.
 func (d *rebatchDataset) empty() (element, error) {
-	e := make(element, len(d.types))
+	e := element(membudget.Make[tensor.Tensor](len(d.types)))
 	for i, dtype := range d.types {
 		dims := tensor.Shape{0}
 		if s := d.shapes[i]; s.RankKnown() && s.Rank() > 0 {

@@ -112,7 +112,7 @@ func (n *node) inputs(ctx *kernel.Context, arg string) (element, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make(element, 0, hi-lo)
+	out := element(membudget.MakeCap[tensor.Tensor](hi - lo))
 	for i := lo; i < hi; i++ {
 		out = append(out, ctx.Input(i).Retain())
 	}

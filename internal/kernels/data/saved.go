@@ -294,7 +294,7 @@ func openPart(name, compression string, types []tensor.DType, skip int64) (*part
 }
 
 func (r *partReader) read() (element, error) {
-	e := make(element, 0, len(r.types))
+	e := element(membudget.MakeCap[tensor.Tensor](len(r.types)))
 	for range r.types {
 		b, err := r.from.record()
 		if err != nil {

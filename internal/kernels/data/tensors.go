@@ -2,9 +2,11 @@ package data
 
 import (
 	"github.com/weft-ml/weft/internal/opkit/stacking"
+	"github.com/weft-ml/weft/internal/sys/membudget"
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
+	"github.com/weft-ml/weft/tensor"
 )
 
 func init() {
@@ -82,7 +84,7 @@ func (it *tensorsIterator) state(a *archive) { a.int(&it.i) }
 
 // rowOf returns a row of each component.
 func rowOf(e element, i int) (element, error) {
-	out := make(element, len(e))
+	out := element(membudget.Make[tensor.Tensor](len(e)))
 	for c := range e {
 		var err error
 		if out[c], err = stacking.Row(&e[c], i); err != nil {

@@ -137,7 +137,7 @@ func (it *windowIterator) read(r *run, keep bool) error {
 // windows returns a dataset for each component.
 func (it *windowIterator) windows(rows []element) element {
 	in := it.d.input.elementSpec()
-	out := make(element, len(in.types))
+	out := element(membudget.Make[tensor.Tensor](len(in.types)))
 	for i := range out {
 		w := &listDataset{spec: spec{in.types[i : i+1], in.shapes[i : i+1]}}
 		for _, row := range rows {
