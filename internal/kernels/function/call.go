@@ -1,6 +1,8 @@
 package function
 
 import (
+	"slices"
+
 	"github.com/weft-ml/weft/kernel"
 	"github.com/weft-ml/weft/opdef"
 	"github.com/weft-ml/weft/status"
@@ -62,7 +64,15 @@ func newGradient(c *kernel.Construction) (kernel.Kernel, error) {
 	}, nil
 }
 
+// executors are the executors that a call may name. A function runs on the same one for all of
+// them.
+var executors = []string{"", "DEFAULT", "SINGLE_THREADED_EXECUTOR"}
+
 func newCall(c *kernel.Construction) (kernel.Kernel, error) {
+	if name := c.Attrs.String("executor_type"); !slices.Contains(executors, name) {
+		return nil, status.NotFoundf("No executor factory registered for the given executor type: %s "+
+			"Registered factories are {DEFAULT, , SINGLE_THREADED_EXECUTOR}.", name)
+	}
 	if c.Functions == nil {
 		return nil, errNoLibrary
 	}

@@ -56,6 +56,19 @@ func TestNoLibrary(t *testing.T) {
 	}
 }
 
+func TestUnknownExecutor(t *testing.T) {
+	for _, op := range []string{"PartitionedCall", "StatefulPartitionedCall"} {
+		_, err := kerneltest.NewEnv().Make(op, opdef.Attrs{
+			"Tin": []tensor.DType{}, "Tout": []tensor.DType{}, "f": opdef.Func{Name: "f"}, "executor_type": "OTHER",
+		})
+		const want = "No executor factory registered for the given executor type: OTHER " +
+			"Registered factories are {DEFAULT, , SINGLE_THREADED_EXECUTOR}."
+		if status.CodeOf(err) != status.NotFound || err.Error() != want {
+			t.Errorf("%s: got %v", op, err)
+		}
+	}
+}
+
 func TestFunctionsOfPython(t *testing.T) {
 	for _, op := range []string{"PyFunc", "PyFuncStateless", "EagerPyFunc"} {
 		for token, want := range map[string]status.Code{"pyfunc_7": status.InvalidArgument, "\xb0": status.Internal} {

@@ -39,8 +39,12 @@ func (l *lowerer) lowerCall(n *graph.Node) {
 	l.markUncertain(body.Graph, func(n *graph.Node) *graph.Node { return in.copies[n.ID] })
 }
 
-// refused reports whether a call or its function has the attribute against inlining.
+// refused reports whether a call or its function has the attribute against inlining, or the call
+// names an executor, which its kernel checks.
 func (l *lowerer) refused(n *graph.Node, function string) bool {
+	if n.Attrs.String("executor_type") != "" {
+		return true
+	}
 	f, _ := l.g.Library.Lookup(function)
 	return !l.o.Marked && (f.Def.Attrs.Bool(noInline) || n.Attrs.Bool(noInline))
 }

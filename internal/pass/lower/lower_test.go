@@ -36,7 +36,7 @@ func testOps(t testing.TB) graphtext.Ops {
 		Case(branch_index: int32, input: Tin) -> (output: Tout) [Tin: list(type) >= 0; Tout: list(type) >= 0; branches: list(func) >= 1] stateful
 		StatelessWhile(input: T) -> (output: T) [T: list(type) >= 0; cond: func; body: func; parallel_iterations: int = 10]
 		While(input: T) -> (output: T) [T: list(type) >= 0; cond: func; body: func; parallel_iterations: int = 10] stateful
-		PartitionedCall(args: Tin) -> (output: Tout) [Tin: list(type) >= 0; Tout: list(type) >= 0; f: func]
+		PartitionedCall(args: Tin) -> (output: Tout) [Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; executor_type: string = ""]
 		StatefulPartitionedCall(args: Tin) -> (output: Tout) [Tin: list(type) >= 0; Tout: list(type) >= 0; f: func] stateful
 		_Arg() -> (output: T) [T: type; index: int >= 0] stateful
 		_Retval(input: T) [T: type; index: int >= 0] stateful
