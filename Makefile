@@ -24,6 +24,10 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 H2SPEC_VERSION := v2.2.1+incompatible
 H2SPEC := $(TOOLS)/h2spec-$(H2SPEC_VERSION)
 
+# gRPC's library for Node, which "make interop" tests if it is there.
+GRPC_JS_VERSION := 1.13.4
+GRPC_JS := .tmp/node/grpc-js-$(GRPC_JS_VERSION)
+
 # One virtual environment with a pinned TensorFlow serves interop and bench.
 VENV := .venv
 VENV_READY := $(VENV)/ready
@@ -134,6 +138,9 @@ wheel: build ## Build the Python packages of weft_shim, without and with the pro
 	$(PYTHON) python/backend.py dist
 	$(PYTHON) python/backend.py dist --binary bin/weft
 
+.PHONY: clients
+clients: $(GRPC_JS) ## Install clients of other languages for "make interop" (needs npm)
+
 .PHONY: h2spec
 h2spec: build $(H2SPEC) ## Run the conformance tests of HTTP/2 against a server
 	interop/h2spec.sh bin/weft $(H2SPEC) $(ARGS)
@@ -192,6 +199,11 @@ $(GOLANGCI_LINT):
 	@mkdir -p $(TOOLS)
 	GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	mv $(TOOLS)/golangci-lint $@
+
+$(GRPC_JS):
+	@mkdir -p .tmp/node
+	npm install --silent --no-audit --no-fund --prefix .tmp/node @grpc/grpc-js@$(GRPC_JS_VERSION)
+	@touch $@
 
 $(H2SPEC):
 	@mkdir -p $(TOOLS)
