@@ -74,6 +74,7 @@ class ShimTest(unittest.TestCase):
         path = [FAKE] + ([PACKAGE] if shim else []) + env.pop("more_path", [])
         env = dict(dict(os.environ, WEFT_BINARY=BINARY, TF_CPP_MIN_LOG_LEVEL="1"), **env)
         env["PYTHONPATH"] = os.pathsep.join(path)
+        env["PYTHONWARNINGS"] = "ignore"  # Python 3.12 warns of a fork with threads
         command = [sys.executable] + (["-m", "weft_shim"] if shim else []) + args
         p = Program(command, env, self.dir)
         self.addCleanup(p.process.stdout.close)
