@@ -198,7 +198,7 @@ func (s *Session) logWhileWaiting() (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				s.settings.log.Warn("still waiting for the master to create a session", "target", s.target, "waited", time.Since(begin))
+				s.settings.log.Warn("still waiting for the master to create a session", "target", s.target, "waited", time.Since(begin).Round(time.Second))
 			case <-done:
 				return
 			}
