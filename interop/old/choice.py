@@ -7,8 +7,8 @@ from interop.old import graphs, later, programs, tutorials
 RELEASES = ["0.12", "1.4", "1.15"]
 MORE_RELEASES = ["1.0", "1.8", "1.12"]
 
-# The choice has all graphs where Weft serves the parameter server only, and the master only.
-QUICK_CLUSTERS = {"0.12": ["WTT", "TWT"], "1.4": ["WTT", "TWT"], "1.15": ["WWW", "WTT", "TWT"]}
+# The choice has all graphs where Weft serves the parameter server, the master, or worker 1 alone.
+QUICK_CLUSTERS = {"0.12": ["TWT"], "1.4": ["WTT", "TWT"], "1.15": ["WWW", "TTW", "TWT"]}
 
 
 class GraphCase:
